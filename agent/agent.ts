@@ -1,0 +1,285 @@
+/**
+ * Owns the way from what is wanted to what runs: one code path for everything, view -> plan -> step -> engine. One step
+ * at a time for each service, a bounded number of services at once. Never speaks to the control plane itself.
+ */
+import { type Assignment, keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
+import type { Observation } from '../shared/protocol/up.ts';
+import { type Container, type ContainerSummary, type Engine, EngineError } from './engine.ts';
+import { type Journal, wordsOf } from './journal.ts';
+import { Lane } from './lanes.ts';
+import type { OutputStore } from './logs/output-store.ts';
+import { inventoryOf, observeService, planService, sameKey } from './plan.ts';
+import type { Reporter } from './reporter.ts';
+import { type Entry, Roster } from './roster.ts';
+import { type Effect, execute, type Step, type StepKind } from './steps.ts';
+
+export interface AgentOptions {
+  engine: Engine;
+  output: OutputStore;
+  reporter: Reporter;
+  journal: Journal;
+  /** The engine failed at something that is to be tried again after the next refresh. */
+  onTrouble(): void;
+}
+
+type LaneName = 'begin' | 'pull' | 'end' | 'look';
+
+const LANE_OF: Record<StepKind | 'look', LaneName> = {
+  create: 'begin',
+  start: 'begin',
+  pull: 'pull',
+  'keep-output': 'look',
+  look: 'look',
+  stop: 'end',
+  remove: 'end',
+};
+
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #roster = new Roster();
+  /** Ends mostly wait for grace periods to pass, so many of them cost little. */
+  readonly #lanes: Record<LaneName, Lane> = {
+    begin: new Lane(8),
+    pull: new Lane(4),
+    end: new Lane(64),
+    look: new Lane(16),
+  };
+  /** Until the first complete sync nothing is known to be unwanted. */
+  #synced = false;
+  #closed = false;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+  }
+
+  /** Takes in the whole truth: what is not in it must not run. */
+  sync(assignments: readonly Assignment[]): void {
+    this.#synced = true;
+    const wanted = new Set(assignments.map(keyOf));
+    this.#options.output.retainMarks(wanted);
+    for (const entry of this.#roster.all()) {
+      const { assignment } = entry;
+      if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);
+    }
+    for (const assignment of assignments) this.#accept(assignment);
+    for (const entry of this.#roster.all()) this.#advance(entry);
+  }
+
+  start(assignment: Assignment): void {
+    this.#accept(assignment);
+    this.#advance(this.#roster.entry(assignment.service));
+  }
+
+  stop(key: ServiceKey): void {
+    const entry = this.#roster.entry(key.service);
+    entry.dismiss(key);
+    this.#advance(entry);
+  }
+
+  async forget(services: readonly number[]): Promise<void> {
+    await Promise.all(services.map((service) => this.#options.output.forget(service)));
+    this.#options.reporter.forgot(services);
+  }
+
+  inventory(): Observation[] {
+    const { output } = this.#options;
+    return this.#roster.all().flatMap((entry) => inventoryOf(entry.view((id) => output.stateOf(id))));
+  }
+
+  isKnown(service: number): boolean {
+    return this.#roster.get(service) !== undefined;
+  }
+
+  /** Whether output of this key may still come. */
+  mayWrite(key: ServiceKey): boolean {
+    if (!this.#synced || this.#options.output.isGrowing(key)) return true;
+    const entry = this.#roster.get(key.service);
+    if (!entry) return false;
+    const { assignment, start, containers } = entry;
+    const container = [...containers.values()].find((candidate) => sameKey(candidate, key));
+    if (container) return container.state !== 'exited' && start.kind !== 'failed';
+    const waiting = start.kind === 'fresh' || start.kind === 'image-missing';
+    return waiting && assignment !== undefined && sameKey(assignment, key);
+  }
+
+  /** A container may have changed. */
+  changed(containerId: string): void {
+    const entry = this.#roster.holderOf(containerId);
+    if (!entry) return;
+    entry.stale.add(containerId);
+    this.#advance(entry);
+  }
+
+  /** Looks at all containers again, and counts what events and steps had not told. Throws EngineError. */
+  async refresh(): Promise<void> {
+    const since = this.#roster.clock;
+    const listed = await this.#options.engine.list();
+    const found = new Map<number, Map<string, Container>>();
+    await Promise.all(
+      listed.map(async (summary) => {
+        const container = await this.#lookAt(summary);
+        if (!container) return;
+        const ofService = found.get(container.service) ?? new Map<string, Container>();
+        found.set(container.service, ofService.set(container.id, container));
+      }),
+    );
+    let corrections = 0;
+    for (const service of new Set([...found.keys(), ...this.#roster.all().map((entry) => entry.service)])) {
+      const entry = this.#roster.entry(service);
+      entry.blocked = false;
+      if (!entry.work && entry.touched <= since) corrections += this.#correct(entry, found.get(service));
+      this.#advance(entry);
+    }
+    if (corrections > 0) this.#options.journal('engine.corrected', { containers: corrections });
+  }
+
+  /** Begins no further step; those under way may end. */
+  close(): void {
+    this.#closed = true;
+    for (const { work } of this.#roster.all()) if (work?.kind === 'pull') work.abort.abort();
+  }
+
+  #accept(assignment: Assignment): void {
+    const entry = this.#roster.entry(assignment.service);
+    if (entry.assignment && entry.assignment.generation >= assignment.generation) return;
+    const { output } = this.#options;
+    const started = output.wasStarted(assignment);
+    const exists = [...entry.containers.values()].some((container) => sameKey(container, assignment));
+    if (!started && !exists) output.clear(assignment);
+    entry.assign(assignment, { kind: started ? 'started' : 'fresh' });
+  }
+
+  /** What is listed in a state already known needs no inspection. */
+  async #lookAt({ id, service, state }: ContainerSummary): Promise<Container | undefined> {
+    const known = this.#roster.get(service)?.containers.get(id);
+    if (known?.state === state) return known;
+    return await this.#lanes.look.run(() => this.#options.engine.inspect(id));
+  }
+
+  #correct(entry: Entry, found: ReadonlyMap<string, Container> | undefined): number {
+    let corrections = 0;
+    for (const id of [...entry.containers.keys()]) {
+      if (found?.has(id)) continue;
+      this.#vanished(entry, id);
+      corrections += 1;
+    }
+    for (const container of found?.values() ?? []) {
+      if (entry.containers.get(container.id) === container) continue;
+      entry.see(container);
+      corrections += 1;
+    }
+    return corrections;
+  }
+
+  #advance(entry: Entry): void {
+    if (entry.work) {
+      // Nobody waits for the image any more.
+      if (entry.work.kind === 'pull' && !entry.assignment) entry.work.abort.abort();
+      return;
+    }
+    if (this.#closed || !this.#synced) return;
+    const { output } = this.#options;
+    if (entry.stale.size > 0) {
+      this.#look(entry);
+      return;
+    }
+    this.#tell(entry);
+    const step = entry.blocked ? undefined : planService(entry.view((id) => output.stateOf(id)));
+    if (step) this.#perform(entry, step);
+    else if (entry.isEmpty()) this.#roster.drop(entry);
+  }
+
+  #tell(entry: Entry): void {
+    const { reporter, output } = this.#options;
+    const observation = observeService(entry.view((id) => output.stateOf(id)));
+    if (observation) reporter.observe(observation);
+    for (const generation of entry.departed()) {
+      const key = { service: entry.service, generation };
+      entry.leaving.delete(generation);
+      output.unmark(key);
+      reporter.observe({ ...key, state: 'gone' });
+    }
+  }
+
+  #look(entry: Entry): void {
+    const ids = [...entry.stale];
+    entry.stale.clear();
+    this.#work(entry, 'look', async () => {
+      for (const id of ids) {
+        const container = await this.#options.engine.inspect(id);
+        if (container) entry.see(container);
+        else this.#vanished(entry, id);
+      }
+    });
+  }
+
+  #perform(entry: Entry, step: Step): void {
+    const { engine, output, reporter } = this.#options;
+    this.#work(entry, step.kind, async (signal) => {
+      const progress = (detail: string) => {
+        entry.detail = detail;
+        const { assignment } = entry;
+        if (!assignment) return;
+        const { service, generation } = assignment;
+        reporter.observe({ service, generation, state: 'preparing', detail });
+      };
+      try {
+        this.#apply(entry, await execute(step, { engine, output, progress, signal }));
+      } catch (error) {
+        if (!signal.aborted) this.#failed(entry, step, error);
+      }
+    });
+  }
+
+  #apply(entry: Entry, { container, replaces, imagePulled }: Effect): void {
+    if (replaces !== undefined && replaces !== container?.id) this.#vanished(entry, replaces);
+    if (container) entry.see(container);
+    if (imagePulled) {
+      entry.pulled = true;
+      entry.start = { kind: 'fresh' };
+    }
+  }
+
+  /** A start that failed is over; anything else is tried again when the engine has been looked at anew. */
+  #failed(entry: Entry, step: Step, error: unknown): void {
+    const kind = error instanceof EngineError ? error.kind : 'temporary';
+    const message = wordsOf(error);
+    this.#options.journal('step.failed', { step: step.kind, service: entry.service, kind, reason: message });
+    const starts = step.kind === 'create' || step.kind === 'start' || step.kind === 'pull';
+    if (!starts || kind === 'unreachable') {
+      entry.blocked = true;
+      this.#options.onTrouble();
+      return;
+    }
+    if (!entry.assignment || !sameKey(entry.assignment, step.assignment)) return;
+    if (kind === 'image-missing' && !entry.pulled) entry.start = { kind: 'image-missing' };
+    else entry.start = { kind: 'failed', temporary: kind === 'temporary', message };
+  }
+
+  #vanished(entry: Entry, id: string): void {
+    const container = entry.containers.get(id);
+    entry.containers.delete(id);
+    if (container) void this.#options.output.release(container);
+  }
+
+  /** Runs one piece of work for a service, then decides anew. */
+  #work(entry: Entry, kind: StepKind | 'look', work: (signal: AbortSignal) => Promise<void>): void {
+    const abort = new AbortController();
+    entry.work = { kind, abort };
+    this.#roster.touch(entry);
+    const lane = this.#lanes[LANE_OF[kind]];
+    const done = () => {
+      entry.work = undefined;
+      this.#roster.touch(entry);
+      this.#advance(entry);
+    };
+    lane
+      .run(() => work(abort.signal))
+      .catch((error: unknown) => {
+        this.#options.journal('work.failed', { work: kind, service: entry.service, reason: wordsOf(error) });
+        entry.blocked = true;
+        this.#options.onTrouble();
+      })
+      .then(done);
+  }
+}

@@ -1,0 +1,106 @@
+/** Owns the agent's settings: what they are called, their defaults, and every complaint about them at once. */
+import * as z from 'zod';
+import { parseReserve, type Reserve } from './reserve.ts';
+
+export interface Config {
+  /** Where the control plane answers, `http(s)://`. */
+  url: URL;
+  joinToken: string;
+  deployment: string;
+  /** A value of DOCKER_HOST. */
+  dockerHost: string;
+  name: string;
+  labels: string[];
+  /** What others reach this host's published ports at. */
+  address: string;
+  /** Taken off what the host offers. */
+  reserve: Reserve;
+  /** Host folders beneath which volumes may lie; none: no volumes. */
+  volumeRoots: string[];
+  workspaceRoot: string | null;
+  /** Networks besides the deployment's own that a description may name. */
+  networks: string[];
+  logDays: number;
+  dataDir: string;
+}
+
+/** What the defaults are made of. */
+export interface Machine {
+  hostname: string;
+  /** Address of the interface of the default route, where there is one. */
+  routedAddress: string | undefined;
+  dockerHost: string;
+}
+
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+const absolutePath = z.string().startsWith('/', 'must be an absolute path');
+const list = z.string().transform((text) => words(text, ','));
+const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be letters, digits, _ . -');
+
+const settingsSchema = z.object({
+  BERTH_URL: z
+    .url({ protocol: /^https?$/, error: 'must be a URL like http://host:5001' })
+    .default('http://127.0.0.1:5001'),
+  BERTH_JOIN_TOKEN: z.string('is required'),
+  BERTH_DEPLOYMENT_NAME: nameSchema.default('local'),
+  DOCKER_HOST: z.string().optional(),
+  BERTH_AGENT_NAME: nameSchema.max(128).optional(),
+  BERTH_AGENT_LABELS: list.default([]),
+  BERTH_AGENT_ADDRESS: z.string().optional(),
+  BERTH_AGENT_RESERVE: z
+    .string()
+    .transform((text, context): Reserve => {
+      const reserve = parseReserve(text);
+      if (reserve) return reserve;
+      context.addIssue('must be like memory=512MiB,cores=0.5');
+      return z.NEVER;
+    })
+    .default({ memoryBytes: 0, cores: 0 }),
+  BERTH_AGENT_VOLUME_ROOTS: list.pipe(z.array(absolutePath)).default([]),
+  BERTH_AGENT_WORKSPACE_ROOT: absolutePath.optional(),
+  BERTH_AGENT_NETWORKS: list.default([]),
+  BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
+  BERTH_DATA_DIR: z.string().default('.berth'),
+  BERTH_AGENT_DATA_DIR: z.string().optional(),
+});
+
+/** Reads the settings, an empty one counting as unset; throws ConfigError with every problem. */
+export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const result = settingsSchema.safeParse(given);
+  if (!result.success) {
+    const problems = result.error.issues.map((issue) => `${issue.path[0]?.toString()} ${issue.message}`);
+    throw new ConfigError(`The agent's settings are not right: ${[...new Set(problems)].join('; ')}.`);
+  }
+  const settings = result.data;
+  const url = new URL(settings.BERTH_URL);
+  const routed = isLoopback(url.hostname) ? undefined : machine.routedAddress;
+  return {
+    url,
+    joinToken: settings.BERTH_JOIN_TOKEN,
+    deployment: settings.BERTH_DEPLOYMENT_NAME,
+    dockerHost: settings.DOCKER_HOST ?? machine.dockerHost,
+    name: settings.BERTH_AGENT_NAME ?? machine.hostname,
+    labels: settings.BERTH_AGENT_LABELS,
+    address: settings.BERTH_AGENT_ADDRESS ?? routed ?? '127.0.0.1',
+    reserve: settings.BERTH_AGENT_RESERVE,
+    volumeRoots: settings.BERTH_AGENT_VOLUME_ROOTS,
+    workspaceRoot: settings.BERTH_AGENT_WORKSPACE_ROOT ?? null,
+    networks: settings.BERTH_AGENT_NETWORKS,
+    logDays: settings.BERTH_AGENT_LOG_DAYS,
+    dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,
+  };
+}
+
+function words(text: string, separator: string): string[] {
+  return text
+    .split(separator)
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);

@@ -1,0 +1,282 @@
+/**
+ * Owns the Engine port on a Docker engine. Touches only containers with this deployment's and host's labels (P6).
+ * Never decides what should run, and never retries beyond what one start needs.
+ */
+import type Docker from 'dockerode';
+import type { ContainerInspectInfo } from 'dockerode';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import {
+  type Container,
+  type ContainerSummary,
+  type Engine,
+  EngineError,
+  type EngineFacts,
+  type OutputRecord,
+  type Watch,
+} from '../engine.ts';
+import { containerOptions, label, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { readContainer, readSummary } from './container-state.ts';
+import { engineError, isInitMissing, isNetworkMissing, statusOf } from './docker-error.ts';
+import { jsonLines } from './json-lines.ts';
+import { type MountRules, resolveMounts } from './mounts.ts';
+import { DeploymentNetwork } from './network.ts';
+import { outputRecords } from './output-stream.ts';
+import { type PullOptions, Pulls } from './pulls.ts';
+
+export interface DockerEngineOptions extends MountRules {
+  deployment: string;
+  /** Name of this host. */
+  host: string;
+  /** The engine's files are on this machine. */
+  local: boolean;
+  /** Kept back from containers without a limit of their own. */
+  reserveBytes: number;
+  /** Networks a description may name; the deployment's own needs no leave. */
+  networks: readonly string[];
+  pull: PullOptions;
+}
+
+interface EngineInfo {
+  ID: string;
+  MemTotal: number;
+  NCPU: number;
+  ServerVersion: string;
+  DockerRootDir: string;
+  InitBinary?: string;
+}
+
+/** Exit codes by which the shell's convention tells that a command could not be run. */
+const NOT_EXECUTABLE = 126;
+const NOT_FOUND = 127;
+
+export class DockerEngine implements Engine {
+  /** For calls that end. */
+  readonly #docker: Docker;
+  /** For streams, which may be silent for long. */
+  readonly #streams: Docker;
+  readonly #options: DockerEngineOptions;
+  readonly #network: DeploymentNetwork;
+  readonly #pulls: Pulls;
+  #info: Promise<EngineInfo> | undefined;
+  /** The engine's data folder, once it has told. */
+  #root: string | undefined;
+  #initWorks = true;
+
+  constructor(docker: Docker, streams: Docker, options: DockerEngineOptions) {
+    this.#docker = docker;
+    this.#streams = streams;
+    this.#options = options;
+    const engineId = async () => {
+      const { ID, DockerRootDir } = await this.#readInfo();
+      return `${ID} ${DockerRootDir}`;
+    };
+    this.#network = new DeploymentNetwork(docker, options.deployment, engineId);
+    this.#pulls = new Pulls(streams, options.pull);
+  }
+
+  async facts(): Promise<EngineFacts> {
+    this.#info = undefined;
+    const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#readInfo();
+    this.#root = DockerRootDir;
+    return { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion };
+  }
+
+  async list(): Promise<ContainerSummary[]> {
+    const infos = await speak(this.#docker.listContainers({ all: true, filters: { label: this.#labels() } }));
+    return infos.map(readSummary).filter((summary) => summary !== undefined);
+  }
+
+  async inspect(id: string): Promise<Container | undefined> {
+    try {
+      const info = await this.#docker.getContainer(id).inspect();
+      const container = this.#isOurs(info) ? readContainer(info) : undefined;
+      if (container?.state !== 'exited' || !info.HostConfig.Init) return container;
+      const startError = await this.#startError(id, container.exitCode);
+      return startError === undefined ? container : { ...container, startError };
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw engineError(error);
+    }
+  }
+
+  async create(assignment: Assignment): Promise<Container> {
+    const { service, generation } = assignment;
+    const mounts = await resolveMounts(assignment, this.#options);
+    const { MemTotal, NCPU, InitBinary } = await this.#readInfo();
+    const { deployment, host, reserveBytes } = this.#options;
+    const options = containerOptions(assignment, {
+      deployment,
+      host,
+      mounts,
+      network: await this.#networkOf(assignment),
+      memoryBytes: Math.max(0, MemTotal - reserveBytes),
+      cores: NCPU,
+      init: this.#initWorks && (InitBinary ?? '') !== '',
+    });
+    try {
+      const { id } = await this.#docker.createContainer(options);
+      return { service, generation, id, state: 'created' };
+    } catch (error) {
+      if (statusOf(error) !== 409) throw engineError(error);
+      return await this.#holderOfName(assignment, error);
+    }
+  }
+
+  /** The network a description names is joined only where the host's settings allow it: `host`, for one, is no isolation. */
+  #networkOf({ network }: Assignment): Promise<string> | string {
+    if (network === null) return speak(this.#network.id());
+    if (this.#options.networks.includes(network)) return network;
+    throw new EngineError('permanent', `network not allowed on this host: ${network}`);
+  }
+
+  async start(assignment: Assignment, id: string): Promise<Container> {
+    let startedId = id;
+    try {
+      await this.#start(id);
+    } catch (error) {
+      if (!this.#canMakeAnew(assignment, error)) throw engineError(error);
+      await this.remove(id);
+      startedId = (await this.create(assignment)).id;
+      await speak(this.#start(startedId));
+    }
+    const container = await this.inspect(startedId);
+    if (!container) throw new EngineError('temporary', 'the container vanished as soon as it was started');
+    return container;
+  }
+
+  async stop(id: string): Promise<void> {
+    await tolerate(this.#docker.getContainer(id).stop({ t: STOP_GRACE_SECONDS }), [304, 404]);
+  }
+
+  async remove(id: string): Promise<void> {
+    await tolerate(this.#docker.getContainer(id).remove({ v: true, force: true }), [404]);
+  }
+
+  pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
+    return this.#pulls.pull(image, progress, signal);
+  }
+
+  async watch(changed: (id: string) => void): Promise<Watch> {
+    const abort = new AbortController();
+    const stream = await speak(
+      this.#streams.getEvents({
+        filters: { type: ['container'], event: ['die', 'destroy'], label: this.#labels() },
+        abortSignal: abort.signal,
+      }),
+    );
+    const read = async () => {
+      for await (const { Actor } of jsonLines<{ Actor: { ID: string } }>(stream)) changed(Actor.ID);
+    };
+    const ended = read().catch((error: unknown) => {
+      if (!abort.signal.aborted) throw engineError(error);
+    });
+    // Whoever closes early need not wait for it.
+    ended.catch(() => {});
+    const close = () => {
+      abort.abort();
+      if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
+    };
+    return { ended, close };
+  }
+
+  outputFile(id: string): string | undefined {
+    if (!this.#options.local || this.#root === undefined) return undefined;
+    return `${this.#root}/containers/${id}/local-logs/container.log`;
+  }
+
+  async *followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<OutputRecord> {
+    const since = `${sinceNs / 1_000_000_000n}.${String(sinceNs % 1_000_000_000n).padStart(9, '0')}`;
+    const stream = await speak(
+      this.#streams.getContainer(id).logs({
+        follow: true,
+        stdout: true,
+        stderr: true,
+        timestamps: true,
+        // The engine reads decimals, which a number of this size has no room for.
+        since: since as unknown as number,
+        abortSignal: signal,
+      }),
+    );
+    try {
+      yield* outputRecords(stream);
+    } catch (error) {
+      throw engineError(error);
+    }
+  }
+
+  async tidy(): Promise<void> {
+    await speak(this.#network.removeUnused());
+  }
+
+  #readInfo(): Promise<EngineInfo> {
+    this.#info ??= speak(this.#docker.info() as Promise<EngineInfo>).catch((error: unknown) => {
+      this.#info = undefined;
+      throw error;
+    });
+    return this.#info;
+  }
+
+  #labels(): string[] {
+    const { deployment, host } = this.#options;
+    return [`${label.deployment}=${deployment}`, `${label.host}=${host}`];
+  }
+
+  #isOurs({ Config }: ContainerInspectInfo): boolean {
+    const { deployment, host } = this.#options;
+    return Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
+  }
+
+  /** A command that can't be run is found out by the init process, which says so where the command's output goes. */
+  async #startError(id: string, exitCode: number): Promise<string | undefined> {
+    if (exitCode !== NOT_FOUND && exitCode !== NOT_EXECUTABLE) return undefined;
+    const output = await this.#docker.getContainer(id).logs({ stderr: true, tail: 1 });
+    return /\[FATAL tini \(\d+\)\] (exec .* failed: .*)/.exec(output.toString())?.[1];
+  }
+
+  async #start(id: string): Promise<void> {
+    try {
+      await this.#docker.getContainer(id).start();
+    } catch (error) {
+      if (statusOf(error) !== 304) throw error;
+    }
+  }
+
+  /** The network vanished since we last saw it, or the engine's init process is not what it says. */
+  #canMakeAnew(assignment: Assignment, error: unknown): boolean {
+    if (isNetworkMissing(error) && assignment.network === null) {
+      this.#network.forget();
+      return true;
+    }
+    if (isInitMissing(error) && this.#initWorks) {
+      this.#initWorks = false;
+      return true;
+    }
+    return false;
+  }
+
+  /** The name is taken: by the container of an earlier call with the same key, whose answer was lost, or by another. */
+  async #holderOfName(assignment: Assignment, conflict: unknown): Promise<Container> {
+    const holder = await this.inspect(assignment.name);
+    if (!holder) throw engineError(conflict);
+    if (holder.service === assignment.service && holder.generation === assignment.generation) return holder;
+    throw new EngineError('temporary', engineError(conflict).message, conflict);
+  }
+}
+
+/** Turns whatever the client library throws into an EngineError. */
+async function speak<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw engineError(error);
+  }
+}
+
+/** What the engine answers where there is nothing left to do counts as done. */
+async function tolerate(call: Promise<unknown>, statuses: number[]): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!statuses.includes(statusOf(error) ?? 0)) throw engineError(error);
+  }
+}

@@ -1,0 +1,46 @@
+/** Owns the reading of the engine's errors: which may pass, which will not, and the engine's own words for them. */
+import { EngineError, type EngineErrorKind } from '../engine.ts';
+
+/** What a failed call of dockerode has beside a message. */
+interface ApiError {
+  statusCode?: number;
+  json?: { message?: string } | null;
+  message: string;
+}
+
+/** A 500 with one of these is about the container asked for, not about the engine's state. */
+const OF_THE_CONTAINER =
+  /executable file not found|no such file or directory|permission denied|is a directory|not a directory|exec format error|invalid|not allowed|not permitted|must be|cannot be|unknown (log|runtime)|port is already allocated|address already in use|bind source path/i;
+/** These pass when others leave, whatever else the message says. */
+const OF_THE_MOMENT =
+  /no space left on device|cannot allocate memory|resource temporarily|too many open files|timed? ?out/i;
+
+export function engineError(error: unknown): EngineError {
+  if (error instanceof EngineError) return error;
+  const message = engineWords(error);
+  return new EngineError(kindOf(statusOf(error), message), message, error);
+}
+
+export function statusOf(error: unknown): number | undefined {
+  return (error as ApiError | null)?.statusCode;
+}
+
+/** The engine's sentence without the client library's frame around it. */
+export function engineWords(error: unknown): string {
+  const { json, message = String(error) } = (error ?? {}) as Partial<ApiError>;
+  return json?.message ?? message.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
+}
+
+function kindOf(status: number | undefined, message: string): EngineErrorKind {
+  if (status === undefined) return 'unreachable';
+  if (status === 404 && /no such image/i.test(message)) return 'image-missing';
+  if (OF_THE_MOMENT.test(message)) return 'temporary';
+  if (status < 500) return 'permanent';
+  return OF_THE_CONTAINER.test(message) ? 'permanent' : 'temporary';
+}
+
+export const isNetworkMissing = (error: unknown): boolean =>
+  statusOf(error) === 404 && /network .* not found/i.test(engineWords(error));
+
+/** The engine says it has an init process, and then can't find its program. */
+export const isInitMissing = (error: unknown): boolean => /docker-init|tini/.test(engineWords(error));

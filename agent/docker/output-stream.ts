@@ -1,0 +1,58 @@
+/** Owns the reading of the engine's log stream: frames of one source, a time and a piece of a line each. */
+import type { OutputRecord } from '../engine.ts';
+
+const HEADER_BYTES = 8;
+const STDERR = 2;
+const NEWLINE = 10;
+const PIECE_BYTES = 16 * 1024;
+
+/** The stream must have been asked for with timestamps. */
+export async function* outputRecords(stream: NodeJS.ReadableStream): AsyncGenerator<OutputRecord> {
+  const longLines = new LongLines();
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of stream) {
+    rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
+    let at = 0;
+    while (rest.length - at >= HEADER_BYTES) {
+      const end = at + HEADER_BYTES + rest.readUInt32BE(at + 4);
+      if (end > rest.length) break;
+      yield longLines.judge(readFrame(rest[at] ?? 0, rest.subarray(at + HEADER_BYTES, end)));
+      at = end;
+    }
+    rest = rest.subarray(at);
+  }
+}
+
+/**
+ * The engine cuts long lines into pieces of one time, and Docker 20.10 gives the last piece no newline here. A shorter
+ * piece after a full one is the last: only of a long line that the process never ended is that not true.
+ */
+class LongLines {
+  readonly #cutAtNs = new Map<string, bigint>();
+
+  judge(record: OutputRecord): OutputRecord {
+    const { source, timeNs, line, partial } = record;
+    const goesOn = this.#cutAtNs.get(source) === timeNs;
+    const isCut = partial && line.length >= PIECE_BYTES;
+    if (isCut) this.#cutAtNs.set(source, timeNs);
+    else this.#cutAtNs.delete(source);
+    return { ...record, partial: partial && (isCut || !goesOn) };
+  }
+}
+
+function readFrame(source: number, frame: Buffer): OutputRecord {
+  const space = frame.indexOf(' ');
+  const partial = frame.at(-1) !== NEWLINE;
+  return {
+    source: source === STDERR ? 'stderr' : 'stdout',
+    timeNs: readTimeNs(frame.toString('latin1', 0, space)),
+    line: frame.subarray(space + 1, partial ? frame.length : -1),
+    partial,
+  };
+}
+
+/** RFC 3339 with up to nine decimals, in UTC. */
+function readTimeNs(text: string): bigint {
+  const [seconds = '', decimals = ''] = text.replace(/Z$/, '').split('.');
+  return BigInt(Date.parse(`${seconds}Z`)) * 1_000_000n + BigInt(decimals.padEnd(9, '0'));
+}

@@ -1,0 +1,144 @@
+/**
+ * Owns the pulling of images: one pull of an image at a time, shared by all who wait for it, given up when nothing
+ * moves for the stall time or when nobody waits any more.
+ */
+import type Docker from 'dockerode';
+import { EngineError, type EngineErrorKind } from '../engine.ts';
+import { pause } from '../pause.ts';
+import { engineWords, statusOf } from './docker-error.ts';
+import { jsonLines } from './json-lines.ts';
+import { type PullEvent, PullProgress } from './pull-progress.ts';
+import { readRegistryAuth } from './registry-auth.ts';
+
+export interface PullOptions {
+  /** Docker's config file, for credentials. */
+  authFile: string;
+  stallMs: number;
+  progressEveryMs: number;
+  /** Pause before an unreachable registry is asked a second time. */
+  retryMs: number;
+  nowMs(): number;
+}
+
+interface Pull {
+  done: Promise<void>;
+  listeners: Set<(detail: string) => void>;
+  abort: AbortController;
+}
+
+/** The registry could not be asked, as opposed to: it said no. */
+const UNREACHABLE =
+  /lookup|dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client.Timeout|unreachable/i;
+const OVERLOADED =
+  /toomanyrequests|too many requests|50[0234]|no space left on device|unexpected EOF|connection reset/i;
+
+export class Pulls {
+  readonly #docker: Docker;
+  readonly #options: PullOptions;
+  readonly #running = new Map<string, Pull>();
+
+  constructor(docker: Docker, options: PullOptions) {
+    this.#docker = docker;
+    this.#options = options;
+  }
+
+  /** Throws EngineError; also when `signal` ends the wait. */
+  async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
+    const pull = this.#running.get(image) ?? this.#begin(image);
+    pull.listeners.add(progress);
+    const stopped = Promise.withResolvers<never>();
+    const onAbort = () =>
+      stopped.reject(new EngineError('temporary', `pulling ${image} is no longer wanted`));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      await Promise.race([pull.done, stopped.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      pull.listeners.delete(progress);
+      if (pull.listeners.size === 0) {
+        pull.abort.abort();
+        if (this.#running.get(image) === pull) this.#running.delete(image);
+      }
+    }
+  }
+
+  #begin(image: string): Pull {
+    const listeners: Pull['listeners'] = new Set();
+    const abort = new AbortController();
+    const done = this.#run(image, listeners, abort.signal);
+    const pull = { done, listeners, abort };
+    this.#running.set(image, pull);
+    const forget = () => {
+      if (this.#running.get(image) === pull) this.#running.delete(image);
+    };
+    done.then(forget, forget);
+    return pull;
+  }
+
+  /** A registry that can't be reached is asked twice, and then counts as a wrong name (README.md). */
+  async #run(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#once(image, listeners, signal);
+    } catch (error) {
+      if (signal.aborted || !UNREACHABLE.test(engineWords(error))) throw error;
+      await pause(this.#options.retryMs, signal);
+      await this.#once(image, listeners, signal);
+    }
+  }
+
+  async #once(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    const { authFile, stallMs, progressEveryMs, nowMs } = this.#options;
+    const stall = new AbortController();
+    const timer = setTimeout(() => stall.abort(), stallMs);
+    const progress = new PullProgress(image);
+    let toldMs = Number.NEGATIVE_INFINITY;
+    try {
+      const auth = await readRegistryAuth(authFile, image);
+      const abortSignal = AbortSignal.any([signal, stall.signal]);
+      const options = { ...reference(image), abortSignal };
+      const stream = await this.#docker.createImage(auth, options);
+      abortSignal.addEventListener('abort', () => destroy(stream), { once: true });
+      for await (const event of jsonLines<PullEvent>(stream)) {
+        timer.refresh();
+        const failure = event.errorDetail?.message ?? event.error;
+        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), failure);
+        progress.take(event);
+        if (nowMs() - toldMs < progressEveryMs) continue;
+        toldMs = nowMs();
+        for (const listener of listeners) listener(progress.describe());
+      }
+      if (stall.signal.aborted) throw stall.signal.reason;
+    } catch (error) {
+      if (error instanceof EngineError) throw error;
+      if (stall.signal.aborted) {
+        throw new EngineError(
+          'temporary',
+          `pulling ${image}: no progress for ${Math.round(stallMs / 1000)} s`,
+          error,
+        );
+      }
+      const message = engineWords(error);
+      throw new EngineError(kindOf(statusOf(error), message, error), message, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Without a tag the engine would pull every tag there is. */
+function reference(image: string): { fromImage: string; tag?: string } {
+  const [name = image] = image.split('@');
+  const tagged = name.lastIndexOf(':') > name.lastIndexOf('/');
+  return image.includes('@') || tagged ? { fromImage: image } : { fromImage: image, tag: 'latest' };
+}
+
+/** Without a status the message came within a pull, or the engine itself did not answer. */
+function kindOf(status: number | undefined, message: string, cause?: unknown): EngineErrorKind {
+  if (status === undefined && cause !== undefined) return 'unreachable';
+  return OVERLOADED.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
+}
+
+function destroy(stream: NodeJS.ReadableStream): void {
+  if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
+}

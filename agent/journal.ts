@@ -1,0 +1,11 @@
+/** Owns the agent's own log: one JSON object a line. Never holds values of environments or tokens. */
+
+export type Journal = (event: string, fields?: Record<string, string | number | boolean | null>) => void;
+
+export function jsonJournal(out: { write(text: string): unknown }, nowMs: () => number): Journal {
+  return (event, fields) => {
+    out.write(`${JSON.stringify({ time: new Date(nowMs()).toISOString(), event, ...fields })}\n`);
+  };
+}
+
+export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

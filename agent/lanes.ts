@@ -1,0 +1,22 @@
+/** Owns how much goes on at once: each lane lets a fixed number through and makes the rest wait in order. */
+
+export class Lane {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  constructor(width: number) {
+    this.#free = width;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Entry of the agent that `npm start` and `npm run dev` run beside the control plane: on this machine's engine,
+ * which is started where none answers. The engine is left running at the end, since containers must outlive us.
+ */
+import { ensureEngine } from './local-engine.ts';
+import { runAgent } from './run.ts';
+import { Refused } from './socket.ts';
+import { terminal } from './terminal.ts';
+
+// Whoever started this agent is gone: end as after a signal.
+process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+try {
+  const dataDir = process.env.BERTH_DATA_DIR;
+  const { host } = await ensureEngine({ ...terminal, ...(dataDir ? { dataDir } : {}) });
+  process.env.DOCKER_HOST = host;
+  await runAgent(process.env);
+  process.exit(0);
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  // 1: nothing can run here until a person acts. 2: the control plane goes on, with another agent in this one's place.
+  process.exit(error instanceof Refused ? 2 : 1);
+}

@@ -1,0 +1,166 @@
+/**
+ * Owns one open log stream: reads the stored output from an offset, follows it while it grows, and sends it within its
+ * credit (PROTOCOL.md P9, P10). Reads nothing while it has no credit. Never decides whether a service has ended.
+ */
+import type { FileHandle } from 'node:fs/promises';
+import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { Up } from '../../shared/protocol/up.ts';
+import { wordsOf } from '../journal.ts';
+import { pause } from '../pause.ts';
+import { type Fields, RecordDecoder, readFields, recordSize } from './record.ts';
+
+export type LogEnd = Omit<Extract<Up, { type: 'logs.end' }>, 'type' | 'stream'>;
+
+export interface LogReaderOptions {
+  stream: number;
+  offset: number;
+  credit: number;
+  format: LogFormat;
+  open(): Promise<FileHandle | undefined>;
+  /** False once no more output can come. */
+  isLive(): boolean;
+  /** Sends a chunk's frame, whose bytes may change once the promise resolves. */
+  send(frame: Uint8Array): Promise<void>;
+  end(end: LogEnd): void;
+}
+
+const READ_BYTES = 256 * 1024;
+const FIRST_POLL_MS = 20;
+const LAST_POLL_MS = 50;
+
+export class LogReader {
+  readonly #options: LogReaderOptions;
+  readonly #closed = new AbortController();
+  readonly #frame = Buffer.allocUnsafe(CHUNK_HEADER_BYTES + LOG_CHUNK_BYTES);
+  #credit: number;
+  #wake: (() => void) | undefined;
+
+  constructor(options: LogReaderOptions) {
+    this.#options = options;
+    this.#credit = options.credit;
+  }
+
+  grant(bytes: number): void {
+    this.#credit += bytes;
+    this.#wake?.();
+  }
+
+  close(): void {
+    this.#closed.abort();
+    this.#wake?.();
+  }
+
+  /** Sends until the end or until closed; never throws. */
+  async run(): Promise<void> {
+    let end: LogEnd | undefined;
+    try {
+      end = await this.#serve();
+    } catch (error) {
+      end = { reason: 'failed', message: wordsOf(error) };
+    }
+    if (end && !this.#isClosed()) this.#options.end(end);
+  }
+
+  async #serve(): Promise<LogEnd | undefined> {
+    const file = await this.#waitForFile();
+    if (this.#isClosed()) {
+      await file?.close();
+      return undefined;
+    }
+    if (!file) return { reason: 'missing' };
+    try {
+      return await this.#sendAll(file);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #waitForFile(): Promise<FileHandle | undefined> {
+    while (!this.#isClosed()) {
+      const live = this.#options.isLive();
+      const file = await this.#options.open();
+      if (file || !live) return file;
+      await pause(LAST_POLL_MS, this.#closed.signal);
+    }
+    return undefined;
+  }
+
+  async #sendAll(file: FileHandle): Promise<LogEnd | undefined> {
+    const { offset, format, isLive } = this.#options;
+    const decoder = new RecordDecoder(format, await endsInLine(file, offset));
+    const input = Buffer.allocUnsafe(READ_BYTES);
+    let position = offset;
+    /** Bytes of a record at the start of `input` whose end was not there yet. */
+    let kept = 0;
+    let pollMs = FIRST_POLL_MS;
+    while (!this.#isClosed()) {
+      if (this.#credit <= 0) {
+        await this.#nextGrant();
+        continue;
+      }
+      // Asked before the file is read: what came in between is still read in the next round.
+      const live = isLive();
+      const { bytesRead } = await file.read(input, kept, READ_BYTES - kept, position + kept);
+      const available = input.subarray(0, kept + bytesRead);
+      const sent = await this.#sendRecords(available, decoder, position);
+      position += sent;
+      kept = available.length - sent;
+      input.copyWithin(0, sent, available.length);
+      if (bytesRead > 0) {
+        pollMs = FIRST_POLL_MS;
+      } else if (live) {
+        await pause(pollMs, this.#closed.signal);
+        pollMs = Math.min(LAST_POLL_MS, pollMs * 1.2);
+      } else return { reason: 'exited' };
+    }
+    return undefined;
+  }
+
+  /** Sends all whole records at the start of `input`, which begins at `position`; returns how many bytes they are. */
+  async #sendRecords(input: Buffer, decoder: RecordDecoder, position: number): Promise<number> {
+    let sent = 0;
+    while (!this.#isClosed()) {
+      const room = Math.min(LOG_CHUNK_BYTES, this.#credit);
+      const payload = this.#frame.subarray(CHUNK_HEADER_BYTES, CHUNK_HEADER_BYTES + room);
+      const { read, written, full } = decoder.decode(input.subarray(sent), payload);
+      sent += read;
+      if (written > 0) {
+        this.#credit -= written;
+        writeChunkHeader(this.#frame, this.#options.stream, position + sent);
+        await this.#options.send(this.#frame.subarray(0, CHUNK_HEADER_BYTES + written));
+      } else if (full) await this.#nextGrant();
+      if (!full) break;
+    }
+    return sent;
+  }
+
+  #isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
+  /** Or until closed. */
+  #nextGrant(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        resolve();
+      };
+      if (this.#isClosed()) resolve();
+    });
+  }
+}
+
+/** Whether the record before `offset` leaves its line open, so that no time belongs before the next piece. */
+async function endsInLine(file: FileHandle, offset: number): Promise<boolean> {
+  if (offset === 0) return false;
+  const tail = Buffer.alloc(4);
+  await file.read(tail, 0, 4, offset - 4);
+  const size = tail.readUInt32BE(0) + 8;
+  const record = Buffer.alloc(Math.min(size, offset));
+  await file.read(record, 0, record.length, offset - record.length);
+  if (recordSize(record, 0) !== record.length) throw new Error(`${offset} is not an offset a chunk gave`);
+  const fields: Fields = { timeSeconds: 0, lineStart: 0, lineEnd: 0, ended: true };
+  readFields(record, 4, record.length - 4, fields);
+  return !fields.ended;
+}

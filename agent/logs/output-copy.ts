@@ -1,0 +1,112 @@
+/**
+ * Owns copying a container's output from the engine's log API into a stored file, where the engine's own files are out
+ * of reach. Goes on where an earlier copy ended, so that nothing is lost or doubled. Never judges when a container ended.
+ */
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import type { OutputRecord } from '../engine.ts';
+import { encodeRecord, recordSize, recordTimeNs } from './record.ts';
+
+/** Docker's own size of a piece. */
+const PIECE_BYTES = 16 * 1024;
+/** Output is not stored quite in the order of its times, since two streams are read at once. */
+const OVERLAP_NS = 1_000_000_000n;
+const OVERLAP_BYTES = 1 << 20;
+
+/** Appends what `follow` gives from the stored end on; returns when the stream ends. */
+export async function copyOutput(
+  follow: (sinceNs: bigint) => AsyncIterable<OutputRecord>,
+  path: string,
+): Promise<void> {
+  const file = await open(path, 'a+');
+  const { size, sinceNs, stored } = await findEnd(file);
+  await file.truncate(size);
+  await pipeline(async function* () {
+    for await (const record of follow(sinceNs)) {
+      for (const piece of piecesOf(record)) {
+        const bytes = encodeRecord(piece);
+        if (!takeOne(stored, bytes)) yield bytes;
+      }
+    }
+  }, file.createWriteStream());
+}
+
+interface End {
+  /** Up to the last whole record. */
+  size: number;
+  sinceNs: bigint;
+  /** The records from `sinceNs` on, counted. */
+  stored: Map<string, number>;
+}
+
+async function findEnd(file: FileHandle): Promise<End> {
+  const { size: fileSize } = await file.stat();
+  const from = Math.max(0, fileSize - OVERLAP_BYTES);
+  const { buffer } = await file.read(Buffer.alloc(fileSize - from), 0, fileSize - from, from);
+  let end = buffer.length;
+  if (!endsWithRecord(buffer, end)) {
+    if (from > 0) return findEndForwards(file, fileSize);
+    end = wholeRecords(buffer);
+  }
+  return { size: from + end, ...collect(buffer, end) };
+}
+
+/** After a crash in the middle of a record, the whole records are found from the start. */
+async function findEndForwards(file: FileHandle, fileSize: number): Promise<End> {
+  const { buffer } = await file.read(Buffer.alloc(fileSize), 0, fileSize, 0);
+  const end = wholeRecords(buffer);
+  return { size: end, ...collect(buffer, end) };
+}
+
+function wholeRecords(buffer: Buffer): number {
+  let at = 0;
+  for (let size = recordSize(buffer, at); size > 0; size = recordSize(buffer, at)) at += size;
+  return at;
+}
+
+function endsWithRecord(buffer: Buffer, end: number): boolean {
+  if (end === 0) return true;
+  const start = recordStart(buffer, end);
+  return start >= 0 && buffer.readUInt32BE(start) === buffer.readUInt32BE(end - 4);
+}
+
+const recordStart = (buffer: Buffer, end: number): number =>
+  end < 8 ? -1 : end - buffer.readUInt32BE(end - 4) - 8;
+
+/** Walks backwards through the last second, as far as the buffer goes. */
+function collect(buffer: Buffer, end: number): Pick<End, 'sinceNs' | 'stored'> {
+  const stored = new Map<string, number>();
+  let sinceNs = 0n;
+  let lastNs: bigint | undefined;
+  for (
+    let at = end, start = recordStart(buffer, at);
+    start >= 0;
+    at = start, start = recordStart(buffer, at)
+  ) {
+    const timeNs = recordTimeNs(buffer, start + 4);
+    lastNs ??= timeNs;
+    if (timeNs < lastNs - OVERLAP_NS) break;
+    sinceNs = timeNs;
+    const bytes = buffer.toString('latin1', start, at);
+    stored.set(bytes, (stored.get(bytes) ?? 0) + 1);
+  }
+  return { sinceNs, stored };
+}
+
+function takeOne(stored: Map<string, number>, bytes: Buffer): boolean {
+  if (stored.size === 0) return false;
+  const text = bytes.toString('latin1');
+  const count = stored.get(text);
+  if (count === undefined) return false;
+  if (count === 1) stored.delete(text);
+  else stored.set(text, count - 1);
+  return true;
+}
+
+function* piecesOf(record: OutputRecord): Generator<OutputRecord> {
+  let rest = record.line;
+  for (; rest.length > PIECE_BYTES; rest = rest.subarray(PIECE_BYTES)) {
+    yield { ...record, line: rest.subarray(0, PIECE_BYTES), partial: true };
+  }
+  yield { ...record, line: rest };
+}

@@ -1,0 +1,235 @@
+/**
+ * Owns the stored output of services, `<dir>/<service>/<generation>.log`, and beside it the mark that a key was started.
+ *
+ * The engine's own file is the store while its container exists. Where a hard link can be made, ours is that file;
+ * where it is on another file system, it is held open and copied when the container has ended, before it is removed;
+ * where the engine's files can't be read, its log API is copied as it comes. All three have the same bytes at the same
+ * positions. Never changes or removes a file of the engine's.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Container, Engine } from '../engine.ts';
+import { type Journal, wordsOf } from '../journal.ts';
+import { pause } from '../pause.ts';
+import type { OutputState } from '../plan.ts';
+import { copyOutput } from './output-copy.ts';
+
+/** How the output of one container is kept safe. */
+type Keeping =
+  | { by: 'link' }
+  | { by: 'handle'; source: FileHandle; copied: boolean }
+  | { by: 'api'; abort: AbortController; following: Promise<void>; copied: boolean };
+
+/** Wait before the engine's log API is asked again. */
+const FOLLOW_RETRY_MS = 1000;
+
+export class OutputStore {
+  readonly #dir: string;
+  readonly #engine: Pick<Engine, 'outputFile' | 'followOutput'>;
+  readonly #journal: Journal;
+  readonly #started: Set<string>;
+  readonly #keeping = new Map<string, Keeping & { key: string }>();
+
+  constructor(dir: string, engine: Pick<Engine, 'outputFile' | 'followOutput'>, journal: Journal) {
+    this.#dir = dir;
+    this.#engine = engine;
+    this.#journal = journal;
+    mkdirSync(dir, { recursive: true });
+    this.#started = new Set(readdirSync(dir, { recursive: true }).flatMap((path) => markedKey(String(path))));
+  }
+
+  wasStarted(key: ServiceKey): boolean {
+    return this.#started.has(keyOf(key));
+  }
+
+  markStarted(key: ServiceKey): void {
+    if (this.wasStarted(key)) return;
+    this.#started.add(keyOf(key));
+    mkdirSync(this.#serviceDir(key.service), { recursive: true });
+    writeFileSync(this.#path(key, 'started'), '');
+  }
+
+  /** The key will not be asked for again; its log stays. */
+  unmark(key: ServiceKey): void {
+    if (this.#started.delete(keyOf(key))) rmSync(this.#path(key, 'started'), { force: true });
+  }
+
+  /** Unmarks all keys but these. */
+  retainMarks(keys: ReadonlySet<string>): void {
+    for (const key of this.#started) {
+      const [service, generation] = key.split('.').map(Number);
+      if (!keys.has(key) && service && generation) this.unmark({ service, generation });
+    }
+  }
+
+  /** Makes room for the first start of a key: a log under its name is from another life of the control plane. */
+  clear(key: ServiceKey): void {
+    rmSync(this.#path(key, 'log'), { force: true });
+  }
+
+  stateOf(containerId: string): OutputState {
+    const keeping = this.#keeping.get(containerId);
+    if (!keeping) return 'unknown';
+    return keeping.by === 'link' || keeping.copied ? 'complete' : 'kept';
+  }
+
+  /** Makes the output of a container that is marked as started outlive it. */
+  async keep(container: Container): Promise<void> {
+    if (this.#keeping.has(container.id)) return;
+    mkdirSync(this.#serviceDir(container.service), { recursive: true });
+    const keeping = (await this.#keepFile(container)) ?? this.#follow(container);
+    this.#keeping.set(container.id, { ...keeping, key: keyOf(container) });
+  }
+
+  /** Brings all the output of an ended container into the store; never throws, for the same reason. */
+  async complete(container: ServiceKey & { id: string }): Promise<void> {
+    const keeping = this.#keeping.get(container.id);
+    if (!keeping || keeping.by === 'link' || keeping.copied) return;
+    try {
+      if (keeping.by === 'handle') {
+        await this.#copyFile(keeping.source, this.#path(container, 'log'));
+        await keeping.source.close();
+      } else {
+        await keeping.following;
+        await this.#copyApi(container, keeping.abort.signal);
+      }
+    } catch (error) {
+      this.#journal('output.lost', { service: container.service, reason: wordsOf(error) });
+    }
+    keeping.copied = true;
+  }
+
+  /** The container is not there any more. */
+  async release(container: ServiceKey & { id: string }): Promise<void> {
+    const keeping = this.#keeping.get(container.id);
+    if (keeping?.by === 'handle') await this.complete(container);
+    if (keeping?.by === 'api') keeping.abort.abort();
+    this.#keeping.delete(container.id);
+  }
+
+  /** More output of this key may come although its container has ended. */
+  isGrowing(key: ServiceKey): boolean {
+    return [...this.#keeping.values()].some(
+      (keeping) => keeping.by === 'api' && keeping.key === keyOf(key) && !keeping.copied,
+    );
+  }
+
+  /** Opens the output of a key, wherever it is now; undefined where there is none. */
+  async open(key: ServiceKey): Promise<FileHandle | undefined> {
+    const stored = await openIfThere(this.#path(key, 'log'));
+    if (stored) return stored;
+    for (const keeping of this.#keeping.values()) {
+      if (keeping.key === keyOf(key) && keeping.by === 'handle' && !keeping.copied) {
+        // A new handle of the same file, which by now may have no name any more.
+        return await openIfThere(`/proc/self/fd/${keeping.source.fd}`);
+      }
+    }
+    return undefined;
+  }
+
+  async forget(service: number): Promise<void> {
+    await rm(this.#serviceDir(service), { recursive: true, force: true });
+  }
+
+  /** Removes the logs that were last written before `beforeMs`, but for those of services in use. */
+  async expire(beforeMs: number, inUse: (service: number) => boolean): Promise<void> {
+    for (const name of await readdir(this.#dir)) {
+      const service = Number(name);
+      if (inUse(service)) continue;
+      const files = await readdir(`${this.#dir}/${name}`);
+      const times = await Promise.all(
+        files.map(async (file) => (await stat(`${this.#dir}/${name}/${file}`)).mtimeMs),
+      );
+      if (Math.max(0, ...times) < beforeMs) await this.forget(service);
+    }
+  }
+
+  /** Lets go of files and streams; the containers and their output stay. */
+  async close(): Promise<void> {
+    for (const keeping of this.#keeping.values()) {
+      if (keeping.by === 'handle' && !keeping.copied) await keeping.source.close();
+      if (keeping.by === 'api') keeping.abort.abort();
+    }
+    this.#keeping.clear();
+  }
+
+  async #keepFile(container: Container): Promise<Keeping | undefined> {
+    const path = this.#path(container, 'log');
+    const file = this.#engine.outputFile(container.id);
+    if (file === undefined) return undefined;
+    try {
+      await replaceByLink(file, path);
+      return { by: 'link' };
+    } catch {
+      // Another file system, or none of ours: the next best way says why not, if that fails too.
+    }
+    const source = await openIfThere(file);
+    if (!source) return undefined;
+    const [stored, kept] = await Promise.all([source.stat(), stat(path).catch(() => undefined)]);
+    const copied = container.state === 'exited' && kept?.size === stored.size;
+    if (copied) await source.close();
+    return { by: 'handle', source, copied };
+  }
+
+  #follow(container: Container): Keeping {
+    const abort = new AbortController();
+    return { by: 'api', abort, following: this.#keepFollowing(container, abort.signal), copied: false };
+  }
+
+  async #keepFollowing(container: Container, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#copyApi(container, signal);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#journal('output.interrupted', { service: container.service, reason: wordsOf(error) });
+        await pause(FOLLOW_RETRY_MS, signal);
+      }
+    }
+  }
+
+  #copyApi(container: ServiceKey & { id: string }, signal: AbortSignal): Promise<void> {
+    const follow = (sinceNs: bigint) => this.#engine.followOutput(container.id, sinceNs, signal);
+    return copyOutput(follow, this.#path(container, 'log'));
+  }
+
+  /** By the kernel: the bytes never come into this process, whose memory would grow by them for a while. */
+  async #copyFile({ fd }: FileHandle, path: string): Promise<void> {
+    const unfinished = `${path}.copy`;
+    await copyFile(`/proc/self/fd/${fd}`, unfinished);
+    await rename(unfinished, path);
+  }
+
+  #serviceDir(service: number): string {
+    return `${this.#dir}/${service}`;
+  }
+
+  #path({ service, generation }: ServiceKey, extension: 'log' | 'started'): string {
+    return `${this.#serviceDir(service)}/${generation}.${extension}`;
+  }
+}
+
+/** A rename between two links of one file does nothing, hence the last line. */
+async function replaceByLink(file: string, path: string): Promise<void> {
+  const unfinished = `${path}.link`;
+  await rm(unfinished, { force: true });
+  await link(file, unfinished);
+  await rename(unfinished, path);
+  await rm(unfinished, { force: true });
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch {
+    return undefined;
+  }
+}
+
+function markedKey(path: string): string[] {
+  const [, generation] = /(\d+)\.started$/.exec(path) ?? [];
+  return generation === undefined ? [] : [`${dirname(path)}.${generation}`];
+}

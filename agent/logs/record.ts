@@ -1,0 +1,154 @@
+/**
+ * Owns the stored form of a container's output: the records of Docker's `local` log driver. Pure.
+ *
+ * A record is its length (uint32, big-endian), a protobuf message {1: source, 2: time in ns, 3: line, 4: partial,
+ * 5: {1: last}}, and the length again, so that the file can be read backwards as well. The line is without its
+ * newline; a line of more than 16 KiB comes in several partial records, the last of them marked `last`. A line the
+ * process never ended is partial and has no last record, and gets no newline here either: the bytes come out exactly
+ * as they were written.
+ */
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { OutputRecord } from '../engine.ts';
+import { STAMP_BYTES, Stamp } from './stamp.ts';
+
+export const FRAME_BYTES = 8;
+/** Docker cuts lines at 16 KiB; what is much longer is no record. */
+export const LONGEST_RECORD_BYTES = 60 * 1024;
+
+const NEWLINE = 10;
+
+export class RecordError extends Error {
+  override name = 'RecordError';
+}
+
+/** One record's fields: the line is `input[lineStart, lineEnd)`. */
+export interface Fields {
+  timeSeconds: number;
+  lineStart: number;
+  lineEnd: number;
+  /** A newline follows the line. */
+  ended: boolean;
+}
+
+export interface Decoded {
+  /** Bytes of the input that were whole records and are now in the output. */
+  read: number;
+  written: number;
+  /** The output had no room for the next record. */
+  full: boolean;
+}
+
+/** Turns stored records into the bytes to send; remembers only whether it is in the middle of a line. */
+export class RecordDecoder {
+  readonly #stamp: Stamp | undefined;
+  readonly #fields: Fields = { timeSeconds: 0, lineStart: 0, lineEnd: 0, ended: true };
+  #inLine: boolean;
+
+  constructor(format: LogFormat, inLine: boolean) {
+    this.#stamp = format === 'timestamps' ? new Stamp() : undefined;
+    this.#inLine = inLine;
+  }
+
+  /** Decodes as many whole records of `input` as there are and as fit into `output`; throws RecordError. */
+  decode(input: Buffer, output: Buffer): Decoded {
+    const fields = this.#fields;
+    let read = 0;
+    let written = 0;
+    while (true) {
+      const size = recordSize(input, read);
+      if (size === 0) return { read, written, full: false };
+      readFields(input, read + 4, read + size - 4, fields);
+      const { lineStart, lineEnd, ended } = fields;
+      const stamp = this.#inLine ? undefined : this.#stamp;
+      const needed = (stamp ? STAMP_BYTES : 0) + lineEnd - lineStart + (ended ? 1 : 0);
+      if (written + needed > output.length) return { read, written, full: true };
+      if (stamp) written = stamp.write(fields.timeSeconds, output, written);
+      written += input.copy(output, written, lineStart, lineEnd);
+      if (ended) output[written++] = NEWLINE;
+      this.#inLine = !ended;
+      read += size;
+    }
+  }
+}
+
+/** Size of the record at `at` with its frame, 0 where it is not all there yet; throws RecordError on what is none. */
+export function recordSize(input: Buffer, at: number): number {
+  if (input.length - at < 4) return 0;
+  const length = input.readUInt32BE(at);
+  if (length > LONGEST_RECORD_BYTES) throw new RecordError('the stored log is damaged: a record is too long');
+  const size = length + FRAME_BYTES;
+  if (input.length - at < size) return 0;
+  if (input.readUInt32BE(at + size - 4) !== length) {
+    throw new RecordError('the stored log is damaged: the lengths of a record differ');
+  }
+  return size;
+}
+
+/** Reads the protobuf message in `input[at, end)` into `fields`. Written by hand: it runs for every line. */
+export function readFields(input: Buffer, start: number, end: number, fields: Fields): void {
+  let at = start;
+  let partial = false;
+  let last = false;
+  fields.timeSeconds = 0;
+  fields.lineStart = fields.lineEnd = start;
+  while (at < end) {
+    const tag = input[at++] ?? 0;
+    let value = 0;
+    let scale = 1;
+    let byte: number;
+    do {
+      byte = input[at++] ?? 0;
+      value += (byte & 0x7f) * scale;
+      scale *= 128;
+    } while (byte >= 0x80);
+    if (tag === 0x10) fields.timeSeconds = Math.floor(value / 1e9);
+    else if (tag === 0x20) partial = value === 1;
+    else if ((tag & 7) === 2) {
+      if (tag === 0x1a) {
+        fields.lineStart = at;
+        fields.lineEnd = at + value;
+      } else if (tag === 0x2a) last = input[at] === 0x08 && input[at + 1] === 1;
+      at += value;
+    } else if ((tag & 7) !== 0)
+      throw new RecordError('the stored log is damaged: a field is of no known type');
+  }
+  if (at !== end) throw new RecordError('the stored log is damaged: a field passes the end of its record');
+  fields.ended = !partial || last;
+}
+
+/** The record Docker would have stored. A partial one is never the last of its line. */
+export function encodeRecord({ source, timeNs, line, partial }: OutputRecord): Buffer {
+  const head = Buffer.concat([
+    Buffer.from([0x0a, source.length]),
+    Buffer.from(source),
+    Buffer.from([0x10]),
+    varint(timeNs),
+    Buffer.from([0x1a]),
+    varint(BigInt(line.length)),
+  ]);
+  const tail = partial ? Buffer.from([0x20, 1]) : Buffer.alloc(0);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(head.length + line.length + tail.length);
+  return Buffer.concat([length, head, line, tail, length]);
+}
+
+function varint(value: bigint): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80n) {
+    bytes.push(Number(rest & 0x7fn) | 0x80);
+    rest >>= 7n;
+  }
+  return Buffer.from([...bytes, Number(rest)]);
+}
+
+/** Exact time of a record that encodeRecord made, its message starting at `at`. */
+export function recordTimeNs(input: Buffer, at: number): bigint {
+  let next = at + 2 + (input[at + 1] ?? 0) + 1;
+  let timeNs = 0n;
+  for (let shift = 0n; ; shift += 7n) {
+    const byte = input[next++] ?? 0;
+    timeNs |= BigInt(byte & 0x7f) << shift;
+    if (byte < 0x80) return timeNs;
+  }
+}

@@ -1,0 +1,18 @@
+/** Owns the time before each line of the `timestamps` format: `YYYY-MM-DD HH:MM:SS ` in UTC. Pure. */
+
+export const STAMP_BYTES = 20;
+
+/** Keeps the text of the last second, since most lines share it with the one before. */
+export class Stamp {
+  readonly #text = Buffer.alloc(STAMP_BYTES);
+  #seconds = Number.NaN;
+
+  /** Writes it at `at` and returns the position after it. */
+  write(seconds: number, output: Buffer, at: number): number {
+    if (seconds !== this.#seconds) {
+      this.#seconds = seconds;
+      this.#text.write(`${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')} `, 'latin1');
+    }
+    return at + this.#text.copy(output, at);
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Owns what the control plane has not yet acknowledged: the latest observation of each key, and the services whose logs
+ * are gone (PROTOCOL.md P7, P14). Never sends; a session takes what there is.
+ */
+import { keyOf } from '../shared/protocol/assignment.ts';
+import type { Observation, Up } from '../shared/protocol/up.ts';
+
+export type Report = Extract<Up, { type: 'report' }>;
+
+interface Entry {
+  observation: Observation;
+  text: string;
+  /** The report it last went with; 0: none on this connection. */
+  sequence: number;
+  acknowledged: boolean;
+}
+
+export class Reporter {
+  readonly #entries = new Map<string, Entry>();
+  /** Service to the report that last named it. */
+  readonly #forgotten = new Map<number, number>();
+  #sequence = 0;
+  #listener: ((urgent: boolean) => void) | undefined;
+
+  /** Calls `listener` when there is something new; not urgent where something better will follow soon. */
+  onChange(listener: ((urgent: boolean) => void) | undefined): void {
+    this.#listener = listener;
+  }
+
+  observe(observation: Observation): void {
+    const text = JSON.stringify(observation);
+    const key = keyOf(observation);
+    if (this.#entries.get(key)?.text === text) return;
+    this.#entries.set(key, { observation, text, sequence: 0, acknowledged: false });
+    this.#listener?.(observation.state !== 'preparing' && observation.state !== 'created');
+  }
+
+  forgot(services: readonly number[]): void {
+    for (const service of services) this.#forgotten.set(service, 0);
+    this.#listener?.(true);
+  }
+
+  /** A new connection knows nothing of what went over the old one. */
+  reconnected(): void {
+    for (const entry of this.#entries.values()) entry.sequence = 0;
+    for (const service of this.#forgotten.keys()) this.#forgotten.set(service, 0);
+  }
+
+  /** What was not yet sent on this connection; undefined where there is nothing. */
+  changes(): Report | undefined {
+    const report = this.#take((sequence) => sequence === 0);
+    return report.observations.length + report.forgotten.length > 0 ? report : undefined;
+  }
+
+  /** All that is not acknowledged, sent before or not, as the periodic sign of life; often empty. */
+  everything(): Report {
+    return this.#take(() => true);
+  }
+
+  acknowledge(sequence: number): void {
+    const covers = (sent: number) => sent > 0 && sent <= sequence;
+    for (const [key, entry] of this.#entries) {
+      if (!covers(entry.sequence)) continue;
+      // What is left of a key that is gone would only grow.
+      if (entry.observation.state === 'gone') this.#entries.delete(key);
+      else entry.acknowledged = true;
+    }
+    for (const [service, sent] of this.#forgotten) if (covers(sent)) this.#forgotten.delete(service);
+  }
+
+  #take(wanted: (sequence: number) => boolean): Report {
+    this.#sequence += 1;
+    const observations: Observation[] = [];
+    for (const entry of this.#entries.values()) {
+      if (entry.acknowledged || !wanted(entry.sequence)) continue;
+      entry.sequence = this.#sequence;
+      observations.push(entry.observation);
+    }
+    const forgotten: number[] = [];
+    for (const [service, sent] of this.#forgotten) {
+      if (!wanted(sent)) continue;
+      this.#forgotten.set(service, this.#sequence);
+      forgotten.push(service);
+    }
+    return { type: 'report', sequence: this.#sequence, observations, forgotten };
+  }
+}

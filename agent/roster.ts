@@ -1,0 +1,109 @@
+/**
+ * Owns what is known of each service on this host: what is wanted of it and which containers it has. Never acts on it
+ * and never asks the engine.
+ */
+import type { Assignment, ServiceKey } from '../shared/protocol/assignment.ts';
+import type { Container } from './engine.ts';
+import { type OutputState, type ServiceView, type StartState, sameKey } from './plan.ts';
+import type { StepKind } from './steps.ts';
+
+export interface Work {
+  kind: StepKind | 'look';
+  abort: AbortController;
+}
+
+export class Entry {
+  readonly service: number;
+  readonly containers = new Map<string, Container>();
+  /** Generations that are to be gone, and to be reported so. */
+  readonly leaving = new Set<number>();
+  /** Containers to look at again. */
+  readonly stale = new Set<string>();
+  assignment: Assignment | undefined;
+  start: StartState = { kind: 'fresh' };
+  detail: string | undefined;
+  work: Work | undefined;
+  /** The engine did not do its part: wait for the next look at everything. */
+  blocked = false;
+  pulled = false;
+  /** When it was last worked on, by the roster's clock. */
+  touched = 0;
+
+  constructor(service: number) {
+    this.service = service;
+  }
+
+  assign(assignment: Assignment, start: StartState): void {
+    if (this.assignment) this.leaving.add(this.assignment.generation);
+    this.leaving.delete(assignment.generation);
+    this.assignment = assignment;
+    this.start = start;
+    this.detail = undefined;
+    this.pulled = false;
+    for (const container of this.containers.values()) this.see(container);
+  }
+
+  dismiss({ generation }: ServiceKey): void {
+    this.leaving.add(generation);
+    if (this.assignment?.generation === generation) this.assignment = undefined;
+  }
+
+  see(container: Container): void {
+    this.containers.set(container.id, container);
+    const { assignment } = this;
+    if (!assignment || !sameKey(container, assignment)) this.leaving.add(container.generation);
+    else if (container.state !== 'created' && this.start.kind !== 'failed') this.start = { kind: 'started' };
+  }
+
+  /** The generations that were to leave and have left. */
+  departed(): number[] {
+    const present = new Set([...this.containers.values()].map(({ generation }) => generation));
+    return [...this.leaving].filter((generation) => !present.has(generation));
+  }
+
+  isEmpty(): boolean {
+    return !this.assignment && !this.work && this.containers.size === 0 && this.leaving.size === 0;
+  }
+
+  view(output: (containerId: string) => OutputState): ServiceView {
+    const { assignment, start, detail } = this;
+    return { assignment, containers: [...this.containers.values()], start, detail, output };
+  }
+}
+
+export class Roster {
+  readonly #entries = new Map<number, Entry>();
+  #clock = 0;
+
+  get clock(): number {
+    return this.#clock;
+  }
+
+  touch(entry: Entry): void {
+    entry.touched = ++this.#clock;
+  }
+
+  get(service: number): Entry | undefined {
+    return this.#entries.get(service);
+  }
+
+  entry(service: number): Entry {
+    const known = this.#entries.get(service);
+    if (known) return known;
+    const entry = new Entry(service);
+    this.#entries.set(service, entry);
+    return entry;
+  }
+
+  all(): Entry[] {
+    return [...this.#entries.values()];
+  }
+
+  drop(entry: Entry): void {
+    this.#entries.delete(entry.service);
+  }
+
+  holderOf(containerId: string): Entry | undefined {
+    return this.all().find(({ containers }) => containers.has(containerId));
+  }
+}

@@ -1,0 +1,167 @@
+/** Owns putting an agent together and running it until it is told to stop. Containers are left running at the end. */
+import packageJson from '../package.json' with { type: 'json' };
+import type { HostFacts } from '../shared/protocol/up.ts';
+import { Agent } from './agent.ts';
+import { type Config, readConfig } from './config.ts';
+import { DockerEngine } from './docker/docker-engine.ts';
+import { configFile } from './docker/registry-auth.ts';
+import type { Engine, EngineFacts } from './engine.ts';
+import { connectEngine, socketOf } from './engine-address.ts';
+import { sharedSecret } from './identity.ts';
+import { type Journal, jsonJournal, wordsOf } from './journal.ts';
+import { OutputStore } from './logs/output-store.ts';
+import { readMachine } from './machine.ts';
+import { pause } from './pause.ts';
+import { Reporter } from './reporter.ts';
+import { Session } from './session.ts';
+import { stayConnected } from './socket.ts';
+import { EngineWatch } from './watch.ts';
+
+/** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
+const ENGINE_CALL_MS = 120_000;
+const ENGINE_REFRESH_MS = 30_000;
+const ENGINE_RETRY_MS = 1000;
+const PULL_STALL_MS = 60_000;
+const PULL_PROGRESS_MS = 1000;
+const PULL_RETRY_MS = 1000;
+const PING_MS = 10_000;
+const LOG_EXPIRY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+/**
+ * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once. Throws
+ * ConfigError, or Refused where the control plane wants no retry.
+ */
+export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
+  const config = readConfig(env, readMachine(env));
+  const stop = new AbortController();
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort();
+  };
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  try {
+    const journal = jsonJournal(process.stderr, Date.now);
+    await serve(config, dockerEngine(config, configFile(env)), journal, stop.signal);
+  } finally {
+    process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
+  }
+}
+
+async function serve(
+  config: Config,
+  engine: Engine,
+  journal: Journal,
+  stopSignal: AbortSignal,
+): Promise<void> {
+  const facts = await firstFacts(engine, journal, stopSignal);
+  if (!facts) return;
+  const output = new OutputStore(`${config.dataDir}/${config.deployment}/logs`, engine, journal);
+  const reporter = new Reporter();
+  const agent: Agent = new Agent({ engine, output, reporter, journal, onTrouble: () => watch.trouble() });
+  const watch = new EngineWatch({
+    engine,
+    changed: (id) => agent.changed(id),
+    refresh: () => agent.refresh(),
+    refreshMs: ENGINE_REFRESH_MS,
+    retryMs: ENGINE_RETRY_MS,
+    journal,
+  });
+  stopSignal.addEventListener('abort', () => watch.close(), { once: true });
+  const expiry = setInterval(() => void expire(config, output, agent, journal), LOG_EXPIRY_MS);
+  try {
+    const seen = Promise.withResolvers<void>();
+    const watching = watch.run(seen.resolve);
+    await Promise.race([seen.promise, watching]);
+    await stayConnected({
+      url: config.url,
+      identity: sharedSecret(config.joinToken),
+      begin: (socket) =>
+        new Session(socket, {
+          agent,
+          reporter,
+          output,
+          deployment: config.deployment,
+          host: hostFacts(config, facts),
+          journal,
+          nowMs: Date.now,
+        }),
+      journal,
+      nowMs: Date.now,
+      random: Math.random,
+      pingMs: PING_MS,
+      signal: stopSignal,
+    });
+    await watching;
+  } finally {
+    clearInterval(expiry);
+    watch.close();
+    agent.close();
+    await output.close();
+    await engine.tidy().catch((error: unknown) => journal('network.kept', { reason: wordsOf(error) }));
+    journal('agent.ended');
+  }
+}
+
+function dockerEngine(config: Config, authFile: string): DockerEngine {
+  const { dockerHost, deployment, name, volumeRoots, workspaceRoot, networks, reserve } = config;
+  return new DockerEngine(connectEngine(dockerHost, ENGINE_CALL_MS), connectEngine(dockerHost), {
+    deployment,
+    host: name,
+    local: socketOf(dockerHost) !== undefined,
+    reserveBytes: reserve.memoryBytes,
+    volumeRoots,
+    networks,
+    workspaceRoot,
+    pull: {
+      authFile,
+      stallMs: PULL_STALL_MS,
+      progressEveryMs: PULL_PROGRESS_MS,
+      retryMs: PULL_RETRY_MS,
+      nowMs: Date.now,
+    },
+  });
+}
+
+/** Waits for the engine as long as it takes; undefined where told to stop meanwhile. */
+async function firstFacts(
+  engine: Engine,
+  journal: Journal,
+  signal: AbortSignal,
+): Promise<EngineFacts | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await engine.facts();
+    } catch (error) {
+      journal('engine.unreachable', { reason: wordsOf(error) });
+      await pause(ENGINE_RETRY_MS, signal);
+    }
+  }
+  return undefined;
+}
+
+function hostFacts(config: Config, { memoryBytes, cores, version }: EngineFacts): HostFacts {
+  const { name, address, labels, reserve } = config;
+  return {
+    name,
+    address,
+    labels,
+    memoryBytes: Math.max(0, memoryBytes - reserve.memoryBytes),
+    cores: Math.max(0, cores - reserve.cores),
+    agentVersion: packageJson.version,
+    engineVersion: version,
+  };
+}
+
+async function expire(
+  { logDays }: Config,
+  output: OutputStore,
+  agent: Agent,
+  journal: Journal,
+): Promise<void> {
+  try {
+    await output.expire(Date.now() - logDays * DAY_MS, (service) => agent.isKnown(service));
+  } catch (error) {
+    journal('logs.unexpired', { reason: wordsOf(error) });
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * Owns one connection's conversation with the control plane (PROTOCOL.md): hello, welcome, sync, then changes one
+ * revision at a time, and reports the other way. Never dials and never decides what runs.
+ */
+import type { Assignment } from '../shared/protocol/assignment.ts';
+import { type CloseReason, closeCodes } from '../shared/protocol/close.ts';
+import { decodeDown, encode, ProtocolError } from '../shared/protocol/codec.ts';
+import type { Down } from '../shared/protocol/down.ts';
+import type { HostFacts, Up } from '../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../shared/protocol/version.ts';
+import type { Agent } from './agent.ts';
+import { type Journal, wordsOf } from './journal.ts';
+import { LogStreams } from './log-streams.ts';
+import type { OutputStore } from './logs/output-store.ts';
+import type { Reporter } from './reporter.ts';
+
+/** What a session needs of its socket. */
+export interface SessionSocket {
+  send(text: string): void;
+  /** Resolves when the bytes have left this process, or never will. */
+  sendBytes(bytes: Uint8Array): Promise<void>;
+  close(code: number, reason: string): void;
+}
+
+export interface SessionOptions {
+  agent: Agent;
+  reporter: Reporter;
+  output: OutputStore;
+  deployment: string;
+  host: HostFacts;
+  journal: Journal;
+  nowMs(): number;
+}
+
+type Phase =
+  | { name: 'greeting' }
+  | { name: 'syncing'; assignments: Assignment[] }
+  | { name: 'following'; revision: number }
+  | { name: 'closed' };
+
+/** What is not urgent waits this long for something better to replace it. */
+const UNHURRIED_MS = 200;
+/** Clocks that differ more than this are worth a word, since log lines carry the host's. */
+const NOTABLE_CLOCK_SKEW_MS = 5000;
+
+export class Session {
+  readonly #socket: SessionSocket;
+  readonly #options: SessionOptions;
+  readonly #logs: LogStreams;
+  #phase: Phase = { name: 'greeting' };
+  #signOfLife: NodeJS.Timeout | undefined;
+  #unhurried: NodeJS.Timeout | undefined;
+  #flushing = false;
+
+  constructor(socket: SessionSocket, options: SessionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    const { agent, output, deployment, host, reporter } = options;
+    this.#logs = new LogStreams({
+      open: (key) => output.open(key),
+      mayWrite: (key) => agent.mayWrite(key),
+      send: (message) => this.#send(message),
+      sendBytes: (bytes) => socket.sendBytes(bytes),
+    });
+    reporter.reconnected();
+    this.#send({ type: 'hello', version: PROTOCOL_VERSION, deployment, host, inventory: agent.inventory() });
+  }
+
+  receive(text: string): void {
+    try {
+      this.#handle(decodeDown(text));
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#close('badMessage', error.message);
+    }
+  }
+
+  /** The socket is gone. */
+  closed(): void {
+    this.#phase = { name: 'closed' };
+    this.#options.reporter.onChange(undefined);
+    clearInterval(this.#signOfLife);
+    clearTimeout(this.#unhurried);
+    this.#logs.closeAll();
+  }
+
+  #handle(message: Down): void {
+    const { agent, reporter } = this.#options;
+    switch (message.type) {
+      case 'welcome':
+        this.#welcome(message);
+        break;
+      case 'sync':
+        this.#sync(message);
+        break;
+      case 'start':
+        if (this.#follows(message.revision)) agent.start(message.assignment);
+        break;
+      case 'stop':
+        if (this.#follows(message.revision)) agent.stop(message);
+        break;
+      case 'forget':
+        this.#forget(message.services);
+        break;
+      case 'ack':
+        reporter.acknowledge(message.sequence);
+        break;
+      case 'logs.open':
+        this.#logs.open(message);
+        break;
+      case 'logs.credit':
+        this.#logs.grant(message.stream, message.bytes);
+        break;
+      case 'logs.close':
+        this.#logs.close(message.stream);
+    }
+  }
+
+  #forget(services: readonly number[]): void {
+    const { agent, journal } = this.#options;
+    agent.forget(services).catch((error: unknown) => journal('logs.unforgotten', { reason: wordsOf(error) }));
+  }
+
+  #welcome({ session, reportPeriodMs, timeMs }: Extract<Down, { type: 'welcome' }>): void {
+    if (this.#phase.name !== 'greeting') {
+      this.#close('badMessage', 'a second welcome');
+      return;
+    }
+    const { journal, nowMs, reporter } = this.#options;
+    journal('session.welcome', { session });
+    const skewMs = nowMs() - timeMs;
+    if (Math.abs(skewMs) > NOTABLE_CLOCK_SKEW_MS) journal('clock.differs', { skewMs });
+    this.#phase = { name: 'syncing', assignments: [] };
+    this.#signOfLife = setInterval(() => this.#send(reporter.everything()), reportPeriodMs);
+    reporter.onChange((urgent) => this.#changed(urgent));
+    this.#flush();
+  }
+
+  #sync({ revision, assignments, more }: Extract<Down, { type: 'sync' }>): void {
+    if (this.#phase.name !== 'syncing') {
+      this.#close('resync', 'a sync at the wrong time');
+      return;
+    }
+    this.#phase.assignments.push(...assignments);
+    if (more) return;
+    const { agent, journal } = this.#options;
+    journal('session.synced', { revision, assignments: this.#phase.assignments.length });
+    agent.sync(this.#phase.assignments);
+    this.#phase = { name: 'following', revision };
+  }
+
+  /** Whether a change is the next one; after a gap only a new hello helps (P4). */
+  #follows(revision: number): boolean {
+    const { journal } = this.#options;
+    if (this.#phase.name === 'following' && revision === this.#phase.revision + 1) {
+      this.#phase.revision = revision;
+      return true;
+    }
+    if (this.#phase.name !== 'closed') {
+      journal('session.gap', { revision });
+      this.#close('resync', 'a revision is missing');
+    }
+    return false;
+  }
+
+  #changed(urgent: boolean): void {
+    if (!urgent) {
+      this.#unhurried ??= setTimeout(() => this.#flush(), UNHURRIED_MS);
+    } else if (!this.#flushing) {
+      // What changes in the same turn goes into one report.
+      this.#flushing = true;
+      queueMicrotask(() => this.#flush());
+    }
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    clearTimeout(this.#unhurried);
+    this.#unhurried = undefined;
+    if (this.#phase.name === 'closed') return;
+    const report = this.#options.reporter.changes();
+    if (report) this.#send(report);
+  }
+
+  #send(message: Up): void {
+    if (this.#phase.name !== 'closed') this.#socket.send(encode(message));
+  }
+
+  #close(reason: CloseReason, words: string): void {
+    this.#phase = { name: 'closed' };
+    this.#socket.close(closeCodes[reason].code, words);
+  }
+}

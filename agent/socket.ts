@@ -1,0 +1,147 @@
+/**
+ * Owns the agent's WebSocket: dials, notices a peer that is silently gone, and dials again with growing pauses until the
+ * close code says never. Never looks into messages.
+ */
+import { WebSocket } from 'ws';
+import { retryAfter } from '../shared/protocol/close.ts';
+import { backoffMs } from './backoff.ts';
+import type { Identity } from './identity.ts';
+import { type Journal, wordsOf } from './journal.ts';
+import { pause } from './pause.ts';
+import type { SessionSocket } from './session.ts';
+
+/** The receiving side of one connection. */
+export interface Receiver {
+  receive(text: string): void;
+  closed(): void;
+}
+
+export interface ConnectionOptions {
+  /** Of the control plane, `http(s)://`. */
+  url: URL;
+  identity: Identity;
+  begin(socket: SessionSocket): Receiver;
+  journal: Journal;
+  nowMs(): number;
+  random(): number;
+  /** A ping goes out this often; a peer that says nothing for three of these is gone. */
+  pingMs: number;
+  signal: AbortSignal;
+}
+
+/** The control plane said not to come back. */
+export class Refused extends Error {
+  override name = 'Refused';
+}
+
+/** A connection that lasted this long was a good one: the pauses start small again. */
+const GOOD_MS = 10_000;
+const HANDSHAKE_MS = 10_000;
+/** A peer that does not answer a close within this time is left. */
+const GOODBYE_MS = 1000;
+const LARGEST_MESSAGE_BYTES = 64 * 2 ** 20;
+
+interface Ending {
+  code: number;
+  reason: string;
+  lastedMs: number;
+}
+
+/** Stays connected until `signal` aborts; throws Refused where the control plane wants no retry. */
+export async function stayConnected(options: ConnectionOptions): Promise<void> {
+  const { signal, journal, random } = options;
+  let attempt = 0;
+  while (!signal.aborted) {
+    const { code, reason, lastedMs } = await connectOnce(options);
+    if (signal.aborted) return;
+    const retry = retryAfter(code);
+    if (retry === 'never')
+      throw new Refused(`The control plane refused this agent: ${reason || `code ${code}`}.`);
+    if (lastedMs >= GOOD_MS) attempt = 0;
+    const waitMs = retry === 'now' && attempt === 0 ? 0 : backoffMs(attempt, random());
+    attempt += 1;
+    journal('connection.closed', { code, reason, waitMs });
+    await pause(waitMs, signal);
+  }
+}
+
+export function connectUrl(url: URL): string {
+  const connect = new URL(`${url.pathname.replace(/\/$/, '')}/agent/v1/connect`, url);
+  connect.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  return connect.href;
+}
+
+async function connectOnce(options: ConnectionOptions): Promise<Ending> {
+  const { url, identity, begin, nowMs, pingMs, signal, journal } = options;
+  let headers: Record<string, string>;
+  try {
+    headers = await identity.headers();
+  } catch (error) {
+    return { code: 1006, reason: wordsOf(error), lastedMs: 0 };
+  }
+  return new Promise((resolve) => {
+    const ws = new WebSocket(connectUrl(url), {
+      headers,
+      handshakeTimeout: HANDSHAKE_MS,
+      maxPayload: LARGEST_MESSAGE_BYTES,
+      perMessageDeflate: false,
+    });
+    let receiver: Receiver | undefined;
+    let openedMs: number | undefined;
+    let failure = '';
+    const heartbeat = watchPeer(ws, pingMs, nowMs);
+    let impatience: NodeJS.Timeout | undefined;
+    const stop = () => {
+      ws.close(1001);
+      impatience = setTimeout(() => ws.terminate(), GOODBYE_MS);
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    ws.on('open', () => {
+      openedMs = nowMs();
+      journal('connection.open');
+      receiver = begin(sessionSocket(ws));
+    });
+    ws.on('message', (data, isBinary) => {
+      if (isBinary) ws.close(4400, 'no binary frame is expected here');
+      else receiver?.receive(data.toString());
+    });
+    ws.on('error', (error) => {
+      failure = wordsOf(error);
+    });
+    ws.on('close', (code, reason) => {
+      clearInterval(heartbeat);
+      clearTimeout(impatience);
+      signal.removeEventListener('abort', stop);
+      receiver?.closed();
+      const lastedMs = openedMs === undefined ? 0 : nowMs() - openedMs;
+      resolve({ code, reason: reason.toString() || failure, lastedMs });
+    });
+  });
+}
+
+/** A half-open connection tells nobody that it is dead: only the missing answer does. */
+function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.Timeout {
+  let heardMs = nowMs();
+  const hear = () => {
+    heardMs = nowMs();
+  };
+  for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, hear);
+  return setInterval(() => {
+    if (nowMs() - heardMs > 3 * pingMs) ws.terminate();
+    else if (ws.readyState === WebSocket.OPEN) ws.ping();
+  }, pingMs);
+}
+
+function sessionSocket(ws: WebSocket): SessionSocket {
+  return {
+    send: (text) => {
+      if (ws.readyState === WebSocket.OPEN) ws.send(text);
+    },
+    sendBytes: (bytes) =>
+      new Promise((resolve) => {
+        if (ws.readyState === WebSocket.OPEN) ws.send(bytes, () => resolve());
+        else resolve();
+      }),
+    close: (code, reason) => ws.close(code, reason.slice(0, 120)),
+  };
+}

@@ -1,0 +1,75 @@
+/** Owns what each step does to the engine and the stored output. Never decides which step is next: that is plan.ts. */
+import type { Assignment } from '../shared/protocol/assignment.ts';
+import type { Container, Engine } from './engine.ts';
+import type { OutputStore } from './logs/output-store.ts';
+
+interface StepArguments {
+  create: { assignment: Assignment };
+  pull: { assignment: Assignment };
+  start: { assignment: Assignment; container: Container };
+  'keep-output': { container: Container };
+  stop: { container: Container };
+  remove: { container: Container };
+}
+
+export type StepKind = keyof StepArguments;
+export type Step = { [Kind in StepKind]: { kind: Kind } & StepArguments[Kind] }[StepKind];
+
+/** What a step changed. `replaces`: a container that is not there any more. */
+export interface Effect {
+  container?: Container | undefined;
+  replaces?: string;
+  imagePulled?: boolean;
+}
+
+export interface StepContext {
+  engine: Engine;
+  output: OutputStore;
+  progress(detail: string): void;
+  signal: AbortSignal;
+}
+
+type Executor<Kind extends StepKind> = (step: StepArguments[Kind], context: StepContext) => Promise<Effect>;
+
+const executors: { [Kind in StepKind]: Executor<Kind> } = {
+  create: async ({ assignment }, { engine }) => ({ container: await engine.create(assignment) }),
+
+  pull: async ({ assignment }, { engine, progress, signal }) => {
+    await engine.pull(assignment.image, progress, signal);
+    return { imagePulled: true };
+  },
+
+  start: async ({ assignment, container: created }, { engine, output }) => {
+    const container = await engine.start(assignment, created.id);
+    // Before anyone hears of it: a key known as started is never started again, not even by our successor.
+    output.markStarted(container);
+    await output.keep(container);
+    return { container, replaces: created.id };
+  },
+
+  'keep-output': async ({ container }, { output }) => {
+    output.markStarted(container);
+    await output.keep(container);
+    if (container.state === 'exited') await output.complete(container);
+    return {};
+  },
+
+  stop: async ({ container }, { engine }) => {
+    await engine.stop(container.id);
+    const seen = await engine.inspect(container.id);
+    return seen ? { container: seen } : { replaces: container.id };
+  },
+
+  remove: async ({ container }, { engine }) => {
+    await engine.remove(container.id);
+    return { replaces: container.id };
+  },
+};
+
+export function execute<Kind extends StepKind>(
+  step: { kind: Kind } & StepArguments[Kind],
+  context: StepContext,
+): Promise<Effect> {
+  const executor: Executor<Kind> = executors[step.kind];
+  return executor(step, context);
+}

@@ -1,0 +1,108 @@
+/** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
+import { Hono, type Context as HonoContext } from 'hono';
+import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
+import type { Log } from './coordinator/ports.ts';
+import { authorise } from './core/account.ts';
+import { OperationError } from './core/errors.ts';
+import { executionRoutes } from './http/executions.ts';
+import { healthRoutes } from './http/health.ts';
+import { allowedMethods } from './http/methods.ts';
+import { quotas } from './http/quotas.ts';
+import { empty, errorResponse, json, toOperationError } from './http/render.ts';
+import { authenticated, type Env, jsonBody } from './http/request.ts';
+import { resourceRoutes } from './http/resource.ts';
+import { roles } from './http/roles.ts';
+import { discoveryRoutes, serviceRoutes } from './http/services.ts';
+import { users } from './http/users.ts';
+import type { Variant } from './http/variant.ts';
+import { validateDescription } from './operations/applications.ts';
+import type { Authentication } from './operations/authentication.ts';
+import type { Context } from './operations/context.ts';
+import { schedulerStatistics } from './operations/statistics.ts';
+import { API_VERSION, VERSION } from './version.ts';
+
+export interface AppDeps extends Context {
+  authentication: Authentication;
+  variant: Variant;
+  log: Log;
+}
+
+export function createApp(deps: AppDeps): Hono<Env> {
+  const app = new Hono<Env>();
+  const fail = (c: HonoContext, error: OperationError | undefined) => {
+    const response = errorResponse(error, deps.variant);
+    setReason(c, response.headers.get('status'));
+    return response;
+  };
+  app.route(`/api/${API_VERSION}`, publicRoutes(deps));
+  app.route(`/api/${API_VERSION}`, userRoutes(deps));
+  app.route('/', healthRoutes(deps));
+  app.notFound((c) => {
+    const { method, path } = c.req;
+    const allow = allowedMethods(app, path);
+    if (allow === '') return fail(c, new OperationError('not-found', `There is no ${path} here.`));
+    const response =
+      method === 'OPTIONS'
+        ? empty()
+        : fail(c, new OperationError('wrong-method', `${path} takes ${allow}, not ${method}.`));
+    response.headers.set('allow', allow);
+    return response;
+  });
+  app.onError((error, c) => {
+    const known = toOperationError(error);
+    if (!known || known.cause)
+      deps.log('request.failed', { path: c.req.path, error: String(known?.cause ?? error) });
+    return fail(c, known);
+  });
+  return app;
+}
+
+/** What anybody may ask (api-spec: Auth none). */
+function publicRoutes(deps: AppDeps): Hono<Env> {
+  const routes = new Hono<Env>();
+  const info = {
+    version: VERSION,
+    deployment_name: deps.deploymentName,
+    application_format_version: APPLICATION_FORMAT_VERSION,
+    api_version: API_VERSION,
+  };
+  routes.get('/info', () => json(info));
+  routes.post('/app_validate', async (c) => {
+    validateDescription(await jsonBody(c));
+    return json({});
+  });
+  routes.get('/statistics/scheduler', async () => {
+    const { queued, cleaningUp } = await schedulerStatistics(deps);
+    return json({ termination_threads_count: cleaningUp, queue_length: queued });
+  });
+  routes.route('/discovery', discoveryRoutes(deps));
+  return routes;
+}
+
+function userRoutes(deps: AppDeps): Hono<Env> {
+  const routes = new Hono<Env>();
+  // Hono's '/x/*' takes in '/x'.
+  for (const path of ['/login', '/execution/*', '/service/*']) {
+    routes.use(path, authenticated(deps.authentication));
+  }
+  routes.get('/login', (c) => json(deps.variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
+  routes.route('/execution', executionRoutes(deps, deps.variant));
+  routes.route('/service', serviceRoutes(deps));
+  if (deps.variant.accounts) routes.route('/', accountRoutes(deps));
+  return routes;
+}
+
+function accountRoutes(deps: AppDeps): Hono<Env> {
+  const routes = new Hono<Env>();
+  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticated(deps.authentication));
+  routes.route('/user', resourceRoutes(deps, users));
+  routes.route('/role', resourceRoutes(deps, roles));
+  routes.route('/quota', resourceRoutes(deps, quotas));
+  return routes;
+}
+
+/** The reason phrase of HTTP/1.1 on Node, whose server takes none from a Response. */
+function setReason(c: HonoContext, reason: string | null): void {
+  const { outgoing } = (c.env ?? {}) as { outgoing?: { statusMessage: string } };
+  if (outgoing && reason) outgoing.statusMessage = reason;
+}

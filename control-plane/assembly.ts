@@ -1,0 +1,40 @@
+/** Owns what worker and Durable Object have in common: settings, database and log, made from the bindings of an isolate. */
+import { type Config, ConfigError, readConfig } from './config.ts';
+import type { CoordinatorObject } from './coordinator/durable-object.ts';
+import type { Log } from './coordinator/ports.ts';
+import { logTo } from './log.ts';
+import { prepareDatabase } from './prepare.ts';
+import type { Db } from './store/db.ts';
+import { openRemote } from './store/remote.ts';
+
+export interface WorkerEnv extends Record<string, unknown> {
+  COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
+}
+
+export interface Assembly {
+  config: Config;
+  db: Db;
+  log: Log;
+  /**
+   * Brings the database up to date, if that was not done yet. Calls at the same time each do it, as several isolates do:
+   * workerd ends a request as hung that waits for what another one has begun.
+   */
+  prepare(): Promise<void>;
+}
+
+export function assemble(env: WorkerEnv): Assembly {
+  const config = readConfig(env);
+  const url = config.BERTH_DATABASE_URL;
+  if (url === undefined) throw new ConfigError('BERTH_DATABASE_URL is not set: it names the libSQL server.');
+  const db = openRemote(url, config.BERTH_DATABASE_TOKEN);
+  // biome-ignore lint/suspicious/noConsole: workerd has no other log.
+  const log = logTo((line) => console.log(line));
+  let prepared = false;
+  const prepare = async () => {
+    if (prepared) return;
+    const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
+    if (password) log('administrator.made', { username: 'admin', password });
+    prepared = true;
+  };
+  return { config, db, log, prepare };
+}

@@ -1,0 +1,50 @@
+/** Owns the settings of the control plane: their names, defaults and checks. Entries (node.ts, worker.ts) read the environment and hand it in. */
+import * as z from 'zod';
+
+const settings = z.object({
+  BERTH_DEPLOYMENT_NAME: z
+    .string()
+    .max(24)
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+      'must be lower-case letters, digits and inner "-", as it becomes part of DNS names',
+    )
+    .default('local'),
+  BERTH_API_VARIANT: z.enum(['A', 'B']).default('B'),
+  BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
+  BERTH_JOIN_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
+  BERTH_DATABASE_URL: z.string().min(1).optional(),
+  BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
+  BERTH_QUEUE_POLICY: z.enum(['FIFO']).default('FIFO'),
+  BERTH_PLACEMENT_POLICY: z.enum(['average']).default('average'),
+  BERTH_HOST_LOSS: z.enum(['wait']).default('wait'),
+});
+
+/** Settings only a self-hosted control plane has. */
+const nodeSettings = settings.extend({
+  BERTH_HOST: z.string().min(1).default('127.0.0.1'),
+  BERTH_PORT: z.coerce.number().int().min(0).max(65535).default(5001),
+  BERTH_DATA_DIR: z.string().min(1).default('.berth'),
+  BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
+});
+
+export type Config = z.infer<typeof settings>;
+export type NodeConfig = z.infer<typeof nodeSettings>;
+
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+type Environment = Record<string, unknown>;
+
+export const readConfig = (env: Environment): Config => read(settings, env);
+export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
+
+/** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */
+function read<T>(schema: z.ZodType<T>, env: Environment): T {
+  const given = Object.entries(env).filter(([name, value]) => name.startsWith('BERTH_') && value !== '');
+  const result = schema.safeParse(Object.fromEntries(given));
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  throw new ConfigError(`Bad settings. ${problems.join('; ')}`);
+}

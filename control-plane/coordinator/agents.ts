@@ -1,0 +1,167 @@
+/**
+ * Owns the agents that are connected: one session a host, what they report, and what they are told. The state they
+ * change is the cluster's; each change goes through a turn.
+ */
+import type { Application } from '../../shared/application.ts';
+import { assignmentOf } from '../../shared/expand.ts';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import type { Up } from '../../shared/protocol/up.ts';
+import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import type { Cluster } from '../core/cluster.ts';
+import type { Decision } from '../core/decision.ts';
+import type { Execution } from '../core/execution.ts';
+import { type Host, newHost } from '../core/host.ts';
+import { observe, observeForgotten, welcomeHost } from '../core/observe.ts';
+import { isAssigned, type Service } from '../core/service.ts';
+import { definitionOf } from '../core/views.ts';
+import type { AgentSocket, Clock, Log } from './ports.ts';
+import { Session, type SessionEvents } from './session.ts';
+import type { Turns } from './turns.ts';
+
+type Hello = Extract<Up, { type: 'hello' }>;
+type Report = Extract<Up, { type: 'report' }>;
+
+export class Agents implements SessionEvents {
+  readonly #deployment: string;
+  readonly #turns: Turns;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  /** By host id. A session is in here from its committed hello to its end. */
+  readonly #sessions = new Map<number, Session>();
+  /** Greeted in this very turn: their sync holds the turn's starts already. */
+  readonly #greeted = new Set<Session>();
+
+  constructor(deployment: string, turns: Turns, clock: Clock, log: Log) {
+    this.#deployment = deployment;
+    this.#turns = turns;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Takes a new connection; the caller feeds the session with frames and its end. */
+  connect(socket: AgentSocket): Session {
+    return new Session(socket, this, this.#clock.nowMs() % 2 ** 31);
+  }
+
+  session(hostId: number | null): Session | undefined {
+    return hostId === null ? undefined : this.#sessions.get(hostId);
+  }
+
+  /** Ends all connections: what the agents know may be wrong. They come back with a new hello. */
+  dropAll(): void {
+    for (const session of [...this.#sessions.values()]) session.close('unavailable');
+    this.#sessions.clear();
+  }
+
+  hello(session: Session, hello: Hello): void {
+    if (hello.version < OLDEST_PROTOCOL_VERSION || hello.version > PROTOCOL_VERSION) {
+      const range = `${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`;
+      session.close('version', `agent speaks protocol ${hello.version}, control plane ${range}`);
+      return;
+    }
+    if (hello.deployment !== this.#deployment) {
+      session.close('wrongDeployment', `this is deployment ${this.#deployment}`);
+      return;
+    }
+    let host: Host | undefined;
+    this.#turns.take({
+      run: (cluster, nowMs) => {
+        if (session.isClosed) return;
+        host = hostOf(cluster, hello.host.name, nowMs);
+        welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
+      },
+      done: (cluster, nowMs) => {
+        if (!host) return;
+        this.#sessions.get(host.id)?.close('superseded');
+        session.hostId = host.id;
+        this.#sessions.set(host.id, session);
+        // It may have closed during the commit; then it was nobody's bye yet.
+        if (session.isClosed) return this.bye(session);
+        this.#greeted.add(session);
+        session.welcome(`${host.id}.${nowMs}`, nowMs, assignmentsAt(cluster, host.id, this.#deployment));
+        this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
+      },
+      fail: () => session.close('unavailable'),
+    });
+  }
+
+  report(session: Session, report: Report): void {
+    this.#turns.take({
+      run: (cluster, nowMs) => {
+        const host = session.hostId === null ? undefined : cluster.hosts.get(session.hostId);
+        if (!host || this.#sessions.get(host.id) !== session) return;
+        host.lastContactMs = nowMs;
+        for (const observation of report.observations) observe(cluster, host, observation, nowMs);
+        for (const service of report.forgotten) observeForgotten(cluster, host, service);
+      },
+      done: () => session.acknowledge(report.sequence),
+      fail: () => session.close('unavailable'),
+    });
+  }
+
+  bye(session: Session): void {
+    const { hostId } = session;
+    if (hostId === null || this.#sessions.get(hostId) !== session) return;
+    this.#sessions.delete(hostId);
+    this.#turns.take({
+      run: (cluster) => {
+        const host = cluster.hosts.get(hostId);
+        if (!host || this.#sessions.has(hostId)) return;
+        host.connected = false;
+        cluster.changes.hosts.add(host);
+        this.#log('agent.left', { host: host.name });
+      },
+      fail: () => {},
+    });
+  }
+
+  /** Tells the agents what was decided and committed. */
+  tell(decisions: readonly Decision[], cluster: Cluster): void {
+    const assignment = assigner(cluster, this.#deployment);
+    const forget = new Map<Session, number[]>();
+    for (const decision of decisions) {
+      if (decision.kind === 'lose-host') this.#sessions.get(decision.host.id)?.close('resync');
+      if (!('service' in decision)) continue;
+      const { service } = decision;
+      const session = this.session(service.hostId);
+      if (!session) continue;
+      if (decision.kind === 'forget') forget.set(session, [...(forget.get(session) ?? []), service.id]);
+      // A service may have been started and stopped in one turn: the state says which of it still holds.
+      const isNews = isAssigned(service) && !this.#greeted.has(session);
+      if (decision.kind === 'start' && isNews) session.start(assignment(service));
+      // Also where the sync left it out already: the agent may never have heard of it, and must say that it is gone.
+      if (decision.kind === 'stop') session.stop({ service: service.id, generation: service.generation });
+    }
+    for (const [session, services] of forget) session.forget(services);
+    this.#greeted.clear();
+  }
+}
+
+function hostOf(cluster: Cluster, name: string, nowMs: number): Host {
+  const known = cluster.hostNamed(name);
+  if (known) return known;
+  const host = newHost(cluster.nextIds.host++, name, nowMs);
+  cluster.addHost(host);
+  cluster.changes.newHosts.add(host);
+  return host;
+}
+
+function assignmentsAt(cluster: Cluster, hostId: number, deployment: string): Assignment[] {
+  return [...cluster.servicesAt(hostId)].filter(isAssigned).map(assigner(cluster, deployment));
+}
+
+/** Makes assignments, reading each description once. */
+function assigner(cluster: Cluster, deploymentName: string): (service: Service) => Assignment {
+  const applications = new Map<Execution, Application>();
+  return (service) => {
+    const execution = cluster.executions.get(service.executionId);
+    if (!execution) throw new Error(`service ${service.id} has no execution`);
+    // Validated when it was submitted.
+    const application = applications.get(execution) ?? (JSON.parse(execution.description) as Application);
+    applications.set(execution, application);
+    const { id: executionId, name: executionName, userName, userId } = execution;
+    const key = { service: service.id, generation: service.generation };
+    const context = { executionId, executionName, deploymentName, userName, userId };
+    return assignmentOf(key, service.name, definitionOf(application, service.group), context);
+  };
+}

@@ -1,0 +1,172 @@
+/**
+ * Owns all executions, services and hosts while it runs: their single writer. This file is its face to the operations;
+ * turns.ts has the order of things, agents.ts the hosts' side, core/ every decision. Knows neither Hono, workerd nor Node.
+ */
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import { noSuchExecution } from '../core/account.ts';
+import type { Cluster } from '../core/cluster.ts';
+import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
+import { OperationError } from '../core/errors.ts';
+import { isEnded, isOver } from '../core/execution.ts';
+import { newExecution, type Submission } from '../core/submission.ts';
+import { loadExecution } from '../store/cluster-rows.ts';
+import type { Db } from '../store/db.ts';
+import { findLogPlace } from '../store/executions.ts';
+import { Agents } from './agents.ts';
+import { LogRelay, type LogSource } from './log-relay.ts';
+import type { AgentSocket, Clock, Log } from './ports.ts';
+import type { Session } from './session.ts';
+import { Turns } from './turns.ts';
+
+/** What operations ask of the coordinator. Every method rejects with OperationError, and with nothing else. */
+export interface Coordination {
+  /** Resolves when it has its state and can take work. */
+  ready(): Promise<void>;
+  /** Resolves to the id of the execution once it is committed. */
+  submit(submission: Submission): Promise<number>;
+  /** Resolves once the end is committed; containers may still be going. */
+  terminate(executionId: number): Promise<void>;
+  /** Hides the execution at once; it is terminated first where it has not ended. */
+  remove(executionId: number): Promise<void>;
+  /** Output of a service from its first byte; ends when no more will come. */
+  openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
+}
+
+export interface CoordinatorDeps {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  deploymentName: string;
+}
+
+export class Coordinator implements Coordination {
+  readonly #db: Db;
+  readonly #turns: Turns;
+  readonly #agents: Agents;
+  /** Log readers by service id. */
+  readonly #relays = new Map<number, Set<LogRelay>>();
+
+  constructor({ db, clock, log, deploymentName }: CoordinatorDeps) {
+    this.#db = db;
+    this.#turns = new Turns(db, clock, log, {
+      committed: (decisions, cluster) => this.#committed(decisions, cluster),
+      lost: () => this.#agents.dropAll(),
+    });
+    this.#agents = new Agents(deploymentName, this.#turns, clock, log);
+  }
+
+  /** Takes up the work: reads the state and goes on with what is due. Also called whenever the clock's time comes. */
+  wake(): void {
+    this.#turns.wake();
+  }
+
+  connect(socket: AgentSocket): Session {
+    return this.#agents.connect(socket);
+  }
+
+  async ready(): Promise<void> {
+    if (!this.#turns.cluster) await this.#turn(() => {});
+  }
+
+  submit(submission: Submission): Promise<number> {
+    return this.#turn((cluster, nowMs) => {
+      const execution = newExecution(cluster.nextIds, submission, nowMs);
+      cluster.addExecution(execution);
+      cluster.changes.newExecutions.add(execution);
+      return execution.id;
+    });
+  }
+
+  terminate(executionId: number): Promise<void> {
+    return this.#turn((cluster, nowMs) => {
+      const execution = cluster.executions.get(executionId);
+      if (execution?.deleted) throw noSuchExecution();
+      // The caller has seen it: what is not live any more has ended.
+      if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
+      requestEnd(cluster, execution, nowMs);
+    });
+  }
+
+  async remove(executionId: number): Promise<void> {
+    const ended = this.#turns.cluster?.executions.has(executionId)
+      ? undefined
+      : await reading(loadExecution(this.#db, executionId));
+    return this.#turn((cluster, nowMs) => {
+      const execution = cluster.executions.get(executionId) ?? ended;
+      if (!execution || execution.deleted) throw noSuchExecution();
+      if (!cluster.executions.has(execution.id)) {
+        if (!isEnded(execution))
+          throw new OperationError('unavailable', 'The execution is changing; try again.');
+        cluster.addExecution(execution);
+      }
+      requestDeletion(cluster, execution, nowMs);
+    });
+  }
+
+  async openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
+    // A turn makes sure that the state is there.
+    const live = await this.#turn((cluster) => cluster.services.has(serviceId));
+    const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
+    if (place && place.generation > 0 && !this.#agents.session(place.hostId)) {
+      const message = `The log is on host ${place.hostName}, which is not connected; try again when its agent is back.`;
+      throw new OperationError('unavailable', message);
+    }
+    const source = this.#sourceOf(serviceId, place ?? { hostId: null, generation: 0 });
+    const relay = new LogRelay(serviceId, format, source, () => this.#dropRelay(serviceId, relay));
+    const relays = this.#relays.get(serviceId) ?? new Set();
+    this.#relays.set(serviceId, relays.add(relay));
+    relay.update();
+    return relay.stream;
+  }
+
+  /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
+  #sourceOf(serviceId: number, last: { hostId: number | null; generation: number }): () => LogSource {
+    let { hostId, generation } = last;
+    return () => {
+      const cluster = this.#turns.cluster;
+      const service = cluster?.services.get(serviceId);
+      // Between a lost state and its reload nothing is known, so nothing is final.
+      let final = cluster !== undefined;
+      if (service) {
+        ({ hostId, generation } = service);
+        const execution = cluster?.executions.get(service.executionId);
+        final = execution !== undefined && isOver(execution, service);
+      }
+      return { generation, session: this.#agents.session(hostId), final };
+    };
+  }
+
+  #dropRelay(serviceId: number, relay: LogRelay): void {
+    const relays = this.#relays.get(serviceId);
+    relays?.delete(relay);
+    if (relays?.size === 0) this.#relays.delete(serviceId);
+  }
+
+  #committed(decisions: readonly Decision[], cluster: Cluster): void {
+    this.#agents.tell(decisions, cluster);
+    for (const relays of this.#relays.values()) for (const relay of relays) relay.update();
+  }
+
+  /** Runs `change` in a turn and resolves to its result once that is committed. */
+  #turn<T>(change: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let result: T;
+      this.#turns.take({
+        run: (cluster, nowMs) => {
+          result = change(cluster, nowMs);
+        },
+        done: () => resolve(result),
+        fail: reject,
+      });
+    });
+  }
+}
+
+/** Coordination promises its callers one kind of error. */
+async function reading<T>(query: Promise<T>): Promise<T> {
+  try {
+    return await query;
+  } catch (cause) {
+    throw new OperationError('unavailable', 'The database does not answer; try again later.', { cause });
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Owns the coordinator on workerd: one Durable Object a deployment, agents on hibernatable WebSockets, the alarm as its
+ * clock. Its own storage holds nothing but the alarm; all state is in libSQL.
+ */
+import { DurableObject } from 'cloudflare:workers';
+import { closeCodes } from '../../shared/protocol/close.ts';
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import { assemble, type WorkerEnv } from '../assembly.ts';
+import { type ErrorCode, OperationError } from '../core/errors.ts';
+import type { Submission } from '../core/submission.ts';
+import { type Coordination, Coordinator } from './coordinator.ts';
+import type { Session } from './session.ts';
+
+/** Errors lose their class between a Durable Object and its caller, so they travel as values. */
+type Outcome<T> = { value: T } | { code: ErrorCode; message: string };
+
+export class CoordinatorObject extends DurableObject<WorkerEnv> {
+  readonly #coordinator: Coordinator;
+  readonly #sessions = new Map<WebSocket, Session>();
+  readonly #prepared: () => Promise<void>;
+  #alarmMs: number | null = null;
+
+  constructor(ctx: DurableObjectState, env: WorkerEnv) {
+    super(ctx, env);
+    const { config, db, log, prepare } = assemble(env);
+    this.#prepared = prepare;
+    this.#coordinator = new Coordinator({
+      db,
+      log,
+      deploymentName: config.BERTH_DEPLOYMENT_NAME,
+      clock: {
+        nowMs: () => Date.now(),
+        wakeAt: (timeMs) => this.#wakeAt(timeMs),
+        defer: (turn) => setTimeout(turn, 0),
+      },
+    });
+    // Whoever was connected to an earlier life of this object says hello again: nothing else tells what it knows.
+    for (const socket of ctx.getWebSockets()) socket.close(closeCodes.resync.code, 'coordinator restarted');
+  }
+
+  /** An agent's upgrade request; the worker has checked who it is. */
+  override async fetch(): Promise<Response> {
+    await this.#prepared();
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    const session = this.#coordinator.connect({
+      send: (data) => server.send(data),
+      close: (code, reason) => server.close(code, reason),
+    });
+    this.#sessions.set(server, session);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
+    this.#sessions.get(socket)?.receive(typeof data === 'string' ? data : new Uint8Array(data));
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#sessions.get(socket)?.closed();
+    this.#sessions.delete(socket);
+    // Nothing else answers an agent's close, and it waits for that. A code of its own may be one that can't be sent.
+    socket.close(1000);
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    this.#sessions.get(socket)?.closed();
+    this.#sessions.delete(socket);
+  }
+
+  override async alarm(): Promise<void> {
+    this.#alarmMs = null;
+    await this.#prepared();
+    this.#coordinator.wake();
+  }
+
+  ready(): Promise<Outcome<void>> {
+    return this.#outcome((coordination) => coordination.ready());
+  }
+
+  submit(submission: Submission): Promise<Outcome<number>> {
+    return this.#outcome((coordination) => coordination.submit(submission));
+  }
+
+  terminate(executionId: number): Promise<Outcome<void>> {
+    return this.#outcome((coordination) => coordination.terminate(executionId));
+  }
+
+  remove(executionId: number): Promise<Outcome<void>> {
+    return this.#outcome((coordination) => coordination.remove(executionId));
+  }
+
+  openLog(serviceId: number, format: LogFormat): Promise<Outcome<ReadableStream<Uint8Array>>> {
+    return this.#outcome((coordination) => coordination.openLog(serviceId, format));
+  }
+
+  async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
+    try {
+      await this.#prepared();
+      return { value: await run(this.#coordinator) };
+    } catch (error) {
+      if (error instanceof OperationError) return { code: error.code, message: error.message };
+      throw error;
+    }
+  }
+
+  #wakeAt(timeMs: number | null): void {
+    if (timeMs === this.#alarmMs) return;
+    this.#alarmMs = timeMs;
+    // Not awaited: storage orders its own writes, and an alarm lost with the object is set again by its next life.
+    void (timeMs === null ? this.ctx.storage.deleteAlarm() : this.ctx.storage.setAlarm(timeMs));
+  }
+}
+
+/** The coordinator as the worker's operations see it. */
+export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coordination {
+  const unwrap = async <T>(call: Promise<Outcome<T>>): Promise<T> => {
+    let outcome: Outcome<T>;
+    try {
+      outcome = await call;
+    } catch (cause) {
+      throw new OperationError('unavailable', 'The coordinator does not answer; try again.', { cause });
+    }
+    if ('code' in outcome) throw new OperationError(outcome.code, outcome.message);
+    return outcome.value;
+  };
+  return {
+    ready: () => unwrap(stub.ready()),
+    submit: (submission) => unwrap(stub.submit(submission)),
+    terminate: (id) => unwrap(stub.terminate(id)),
+    remove: (id) => unwrap(stub.remove(id)),
+    openLog: (id, format) => unwrap(stub.openLog(id, format)),
+  };
+}

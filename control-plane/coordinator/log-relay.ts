@@ -1,0 +1,122 @@
+/**
+ * Owns one reader of one service's output: which start of the service it is at, from which host, and how much may be
+ * under way. A reader that stops costs at most one window of memory (P9), and goes on after a reconnect (P10).
+ */
+import { LOG_CHUNK_BYTES, LOG_WINDOW_BYTES, type LogChunk } from '../../shared/protocol/codec.ts';
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { Up } from '../../shared/protocol/up.ts';
+import type { LogReader, Session } from './session.ts';
+
+/** What is known of the service now: where its last start was, and whether more output can still come. */
+export interface LogSource {
+  generation: number;
+  session: Session | undefined;
+  /** No further generation will come. */
+  final: boolean;
+}
+
+export class LogRelay implements LogReader {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly #service: number;
+  readonly #format: LogFormat;
+  readonly #source: () => LogSource;
+  readonly #done: () => void;
+  #controller: ReadableByteStreamController | undefined;
+  #session: Session | undefined;
+  #number = 0;
+  #generation = 1;
+  #offset = 0;
+  /** Bytes granted to the agent and not yet received. */
+  #outstanding = 0;
+
+  /** `source` is asked again at every turn of events; `done` is called once, when the stream has ended or was cancelled. */
+  constructor(service: number, format: LogFormat, source: () => LogSource, done: () => void) {
+    this.#service = service;
+    this.#format = format;
+    this.#source = source;
+    this.#done = done;
+    // A byte stream, since workerd passes no other between a Durable Object and a Worker.
+    this.stream = new ReadableStream(
+      {
+        type: 'bytes',
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => (this.#session ? this.#grant(this.#session) : this.update()),
+        cancel: () => {
+          this.#session?.closeLog(this.#number);
+          this.#finish();
+        },
+      },
+      { highWaterMark: LOG_WINDOW_BYTES },
+    );
+  }
+
+  /** Something about the service or its host changed: open, go on, or end. */
+  update(): void {
+    if (!this.#controller || this.#session) return;
+    const { generation, session, final } = this.#source();
+    if (this.#generation <= generation) {
+      // Without room it waits until the reader has read; or each reconnect would cost memory.
+      if (session && this.#free() > 0) this.#open(session);
+    } else if (final) {
+      const controller = this.#controller;
+      this.#finish();
+      controller.close();
+      // A byte stream with a reader waiting closes only after that reader was answered.
+      controller.byobRequest?.respond(0);
+    }
+  }
+
+  chunk({ payload, next }: LogChunk): void {
+    if (!this.#controller) return;
+    this.#offset = next;
+    this.#outstanding -= payload.byteLength;
+    // The stream takes the buffer over, and a frame's may be shared: a copy, which a Buffer's own slice would not make.
+    if (payload.byteLength > 0) this.#controller.enqueue(new Uint8Array(payload));
+  }
+
+  end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
+    this.#session = undefined;
+    if (reason === 'failed') {
+      const controller = this.#controller;
+      this.#finish();
+      controller?.error(new Error(message ?? 'the host could not read the log'));
+      return;
+    }
+    this.#generation += 1;
+    this.#offset = 0;
+    this.update();
+  }
+
+  detached(): void {
+    this.#session = undefined;
+    this.update();
+  }
+
+  #open(session: Session): void {
+    this.#session = session;
+    this.#outstanding = this.#free();
+    const key = { service: this.#service, generation: this.#generation };
+    this.#number = session.openLog(key, this.#offset, this.#outstanding, this.#format, this);
+  }
+
+  /** Room in the buffer that nobody was promised yet. */
+  #free(): number {
+    return this.#controller?.desiredSize ?? 0;
+  }
+
+  #grant(session: Session): void {
+    const credit = this.#free() - this.#outstanding;
+    if (credit < LOG_CHUNK_BYTES) return;
+    this.#outstanding += credit;
+    session.grant(this.#number, credit);
+  }
+
+  #finish(): void {
+    if (!this.#controller) return;
+    this.#controller = undefined;
+    this.#session = undefined;
+    this.#done();
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Owns one connection of an agent: which host it speaks for, its revision, and its open log streams.
+ * Decides nothing: what a message means is the coordinator's.
+ */
+import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
+import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
+import { decodeChunk, decodeUp, encode, type LogChunk, ProtocolError } from '../../shared/protocol/codec.ts';
+import type { Down, LogFormat } from '../../shared/protocol/down.ts';
+import type { Up } from '../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import { REPORT_PERIOD_MS } from '../core/host.ts';
+import type { AgentSocket } from './ports.ts';
+
+/** Who reads a log stream (log-relay.ts). */
+export interface LogReader {
+  chunk(chunk: LogChunk): void;
+  end(end: Extract<Up, { type: 'logs.end' }>): void;
+  /** The connection is gone; the stream may be opened again on the next one. */
+  detached(): void;
+}
+
+/** What a session hands on. `bye` comes exactly once. */
+export interface SessionEvents {
+  hello(session: Session, hello: Extract<Up, { type: 'hello' }>): void;
+  report(session: Session, report: Extract<Up, { type: 'report' }>): void;
+  bye(session: Session): void;
+}
+
+/** Assignments in one part of a sync; keeps frames far below the message limits of every runtime. */
+const SYNC_PART = 100;
+
+export class Session {
+  /** The host it speaks for, once its hello was taken in. */
+  hostId: number | null = null;
+  readonly #socket: AgentSocket;
+  readonly #events: SessionEvents;
+  readonly #streams = new Map<number, LogReader>();
+  #nextStream: number;
+  #revision = 0;
+  #greeted = false;
+  #closed = false;
+
+  /** `firstStream`: differs from the last connection's, so that its late chunks hit no reader of this one. */
+  constructor(socket: AgentSocket, events: SessionEvents, firstStream: number) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#nextStream = firstStream;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Takes in a frame: a text message or the bytes of a log chunk. */
+  receive(data: string | Uint8Array): void {
+    if (this.#closed) return;
+    try {
+      if (typeof data === 'string') this.#message(decodeUp(data));
+      else this.#chunk(decodeChunk(data));
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.close('badMessage', error.message);
+    }
+  }
+
+  /** The socket is closed, by whomever. */
+  closed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const readers = [...this.#streams.values()];
+    this.#streams.clear();
+    // First, so that a reader which looks for a session to go on with does not find this one.
+    this.#events.bye(this);
+    for (const reader of readers) reader.detached();
+  }
+
+  close(reason: CloseReason, detail: string = reason): void {
+    if (this.#closed) return;
+    // A close reason holds at most 123 bytes.
+    this.#socket.close(closeCodes[reason].code, detail.replace(/[^ -~]/g, '?').slice(0, 120));
+    this.closed();
+  }
+
+  /** Says welcome, and sends every assignment of the host (P3). */
+  welcome(name: string, nowMs: number, assignments: readonly Assignment[]): void {
+    this.#send({
+      type: 'welcome',
+      version: PROTOCOL_VERSION,
+      session: name,
+      reportPeriodMs: REPORT_PERIOD_MS,
+      timeMs: nowMs,
+    });
+    this.sync(assignments);
+  }
+
+  sync(assignments: readonly Assignment[]): void {
+    this.#revision += 1;
+    for (let from = 0; from === 0 || from < assignments.length; from += SYNC_PART) {
+      const part = assignments.slice(from, from + SYNC_PART);
+      const more = from + SYNC_PART < assignments.length;
+      this.#send({ type: 'sync', revision: this.#revision, assignments: part, more });
+    }
+  }
+
+  start(assignment: Assignment): void {
+    this.#send({ type: 'start', revision: ++this.#revision, assignment });
+  }
+
+  stop({ service, generation }: ServiceKey): void {
+    this.#send({ type: 'stop', revision: ++this.#revision, service, generation });
+  }
+
+  forget(services: number[]): void {
+    this.#send({ type: 'forget', services });
+  }
+
+  acknowledge(sequence: number): void {
+    this.#send({ type: 'ack', sequence });
+  }
+
+  /** Opens a log stream and returns its number. */
+  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, reader: LogReader): number {
+    const stream = this.#nextStream;
+    this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
+    this.#streams.set(stream, reader);
+    const { service, generation } = key;
+    this.#send({ type: 'logs.open', stream, service, generation, offset, credit, format });
+    return stream;
+  }
+
+  grant(stream: number, bytes: number): void {
+    if (this.#streams.has(stream)) this.#send({ type: 'logs.credit', stream, bytes });
+  }
+
+  closeLog(stream: number): void {
+    if (this.#streams.delete(stream)) this.#send({ type: 'logs.close', stream });
+  }
+
+  #message(message: Up): void {
+    switch (message.type) {
+      case 'hello':
+        if (this.#greeted) throw new ProtocolError('hello came twice');
+        this.#greeted = true;
+        this.#events.hello(this, message);
+        return;
+      case 'report':
+        if (this.hostId === null) throw new ProtocolError('report came before hello');
+        this.#events.report(this, message);
+        return;
+      case 'logs.end': {
+        const reader = this.#streams.get(message.stream);
+        this.#streams.delete(message.stream);
+        reader?.end(message);
+        return;
+      }
+    }
+  }
+
+  #chunk(chunk: LogChunk): void {
+    const reader = this.#streams.get(chunk.stream);
+    // A stream closed a moment ago may have chunks under way.
+    if (reader) reader.chunk(chunk);
+    else this.#send({ type: 'logs.close', stream: chunk.stream });
+  }
+
+  #send(message: Down): void {
+    if (this.#closed) return;
+    try {
+      this.#socket.send(encode(message));
+    } catch {
+      // The runtime found the socket closed first; its close event may come late.
+      this.closed();
+    }
+  }
+}

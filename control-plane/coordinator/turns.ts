@@ -1,0 +1,167 @@
+/**
+ * Owns the order of things: inputs are drained, reconcile decides, one commit makes it last, and only then is anybody
+ * answered or told (commit before acknowledging, commit before sending). Also owns the memory copy of the database:
+ * after a commit that failed it is thrown away and read again, for then nobody knows what the database holds.
+ */
+import type { Cluster } from '../core/cluster.ts';
+import type { Decision } from '../core/decision.ts';
+import { OperationError } from '../core/errors.ts';
+import { resumeContact } from '../core/observe.ts';
+import { nextDeadline, reconcile } from '../core/reconcile.ts';
+import { commit, type Epoch, takeOver } from '../store/cluster-rows.ts';
+import { DatabaseError, type Db } from '../store/db.ts';
+import type { Clock, Log } from './ports.ts';
+
+/** One change asked for. `run` may throw OperationError, then before it changes anything; it must not wait. */
+export interface Input {
+  run(cluster: Cluster, nowMs: number): void;
+  /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
+  done?(cluster: Cluster, nowMs: number): void;
+  fail(error: unknown): void;
+}
+
+export interface TurnEvents {
+  /** The turn is committed: tell the agents. */
+  committed(decisions: readonly Decision[], cluster: Cluster): void;
+  /** The memory copy was thrown away: whatever was told to anybody may be wrong. */
+  lost(): void;
+}
+
+interface State {
+  epoch: Epoch;
+  cluster: Cluster;
+}
+
+/** Inputs of one commit at most, so that a burst makes several transactions of bearable size. */
+const MAX_INPUTS = 500;
+/** Before a database that could not be read is tried again without anybody asking. */
+const RELOAD_DELAY_MS = 1_000;
+
+export class Turns {
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #events: TurnEvents;
+  readonly #inputs: Input[] = [];
+  #state: State | undefined;
+  #active = false;
+  #due = false;
+  /** Set once a later coordinator has taken over: this one can never commit again. */
+  #retired = false;
+
+  constructor(db: Db, clock: Clock, log: Log, events: TurnEvents) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#log = log;
+    this.#events = events;
+  }
+
+  /** The state as of the last commit, or undefined while there is none. */
+  get cluster(): Cluster | undefined {
+    return this.#state?.cluster;
+  }
+
+  /** Takes an input into the next turn. */
+  take(input: Input): void {
+    this.#inputs.push(input);
+    this.wake();
+  }
+
+  /** Has a turn even without input: the clock alone may change things. */
+  wake(): void {
+    this.#due = true;
+    if (this.#active) return;
+    this.#active = true;
+    this.#clock.defer(() => void this.#work());
+  }
+
+  async #work(): Promise<void> {
+    while (this.#due) {
+      this.#due = false;
+      await this.#turn(this.#inputs.splice(0, MAX_INPUTS));
+      if (this.#inputs.length > 0) this.#due = true;
+    }
+    this.#active = false;
+    this.#setAlarm();
+  }
+
+  async #turn(inputs: readonly Input[]): Promise<void> {
+    let accepted: Input[];
+    let decisions: Decision[];
+    let state: State;
+    const nowMs = this.#clock.nowMs();
+    try {
+      if (this.#retired) throw new Error('another coordinator has taken over');
+      state = await this.#ready(nowMs);
+      accepted = runAll(inputs, state.cluster, nowMs);
+      decisions = reconcile(state.cluster, nowMs);
+      await commit(this.#db, state.epoch, state.cluster.takeChanges());
+    } catch (error) {
+      this.#lose(error, inputs);
+      return;
+    }
+    const { cluster } = state;
+    const answers = accepted.map((input) => () => input.done?.(cluster, nowMs));
+    const fault = callAll([...answers, () => this.#events.committed(decisions, cluster)]);
+    // It is committed, so nobody is told otherwise; but who was told what is no longer known.
+    if (fault !== undefined) this.#lose(fault, []);
+  }
+
+  async #ready(nowMs: number): Promise<State> {
+    if (!this.#state) {
+      this.#state = await takeOver(this.#db);
+      const { epoch, cluster } = this.#state;
+      resumeContact(cluster, nowMs);
+      this.#log('coordinator.ready', {
+        epoch,
+        executions: cluster.executions.size,
+        hosts: cluster.hosts.size,
+      });
+    }
+    return this.#state;
+  }
+
+  #lose(error: unknown, inputs: readonly Input[]): void {
+    this.#state = undefined;
+    if (error instanceof DatabaseError && error.message.includes('stale_coordinator')) this.#retired = true;
+    this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
+    const message = this.#retired
+      ? 'Another control plane has taken over this database; use that one, or restart this one.'
+      : 'The database did not take the change. Nothing was acknowledged; try again.';
+    for (const input of inputs) input.fail(new OperationError('unavailable', message, { cause: error }));
+    this.#events.lost();
+  }
+
+  #setAlarm(): void {
+    const nowMs = this.#clock.nowMs();
+    if (this.#retired) this.#clock.wakeAt(null);
+    else this.#clock.wakeAt(this.#state ? nextDeadline(this.#state.cluster) : nowMs + RELOAD_DELAY_MS);
+  }
+}
+
+/** Calls each, whatever becomes of the others, and returns the first error. */
+function callAll(calls: readonly (() => void)[]): unknown {
+  let fault: unknown;
+  for (const call of calls) {
+    try {
+      call();
+    } catch (error) {
+      fault ??= error;
+    }
+  }
+  return fault;
+}
+
+/** Runs the inputs in order; one that is refused is answered at once (it changed nothing) and left out. */
+function runAll(inputs: readonly Input[], cluster: Cluster, nowMs: number): Input[] {
+  return inputs.filter((input) => {
+    try {
+      input.run(cluster, nowMs);
+      return true;
+    } catch (error) {
+      if (!(error instanceof OperationError)) throw error;
+      input.fail(error);
+      return false;
+    }
+  });
+}

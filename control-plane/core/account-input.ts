@@ -1,0 +1,24 @@
+/** Owns what may be said about users, roles and quotas when they are made, changed or looked for. Pure. */
+import type { Quota, Role, User } from './account.ts';
+
+/** Fields that may be left out; undefined means unchanged, or any. */
+type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
+
+type UserFields = Omit<User, 'id' | 'credentialVersion'>;
+
+/** Without an `fsUid` the next free one is given. There is no password: it is set by an update. */
+export type NewUser = Omit<UserFields, 'fsUid'> & { fsUid?: number | undefined };
+export type UserChanges = Optional<UserFields & { password: string }>;
+export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
+
+export type NewRole = Omit<Role, 'id'>;
+export type RoleChanges = Optional<NewRole>;
+
+export type NewQuota = Omit<Quota, 'id'>;
+export type QuotaChanges = Optional<NewQuota>;
+
+export type NameFilter = Optional<{ name: string }>;
+
+/** Names of the fields that are given. */
+export const givenFields = (changes: object): string[] =>
+  Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));

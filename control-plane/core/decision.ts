@@ -1,0 +1,149 @@
+/** Owns the decisions of the coordinator and what each does to the state. Pure. */
+import type { Cluster } from './cluster.ts';
+import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
+import type { Host } from './host.ts';
+import type { Placement } from './place.ts';
+import type { Service } from './service.ts';
+
+export type Decision =
+  /** Reserve room for services and, where the execution was queued, take it out of the queue. */
+  | { kind: 'place'; execution: Execution; placements: Placement[] }
+  /** Send the start command of a placed service. */
+  | { kind: 'start'; service: Service }
+  | { kind: 'mark-running'; execution: Execution }
+  /** Stop the container of a service, or remove it where it has ended by itself. */
+  | { kind: 'stop'; service: Service }
+  /** Start a service again after its container died. */
+  | { kind: 'replace-service'; service: Service; restartAtMs: number }
+  /** The end is decided; containers go first. */
+  | { kind: 'begin-cleanup'; execution: Execution; ending: Ending }
+  /** All containers are gone. */
+  | { kind: 'finish'; execution: Execution; ending: Ending }
+  /** Nobody may read the logs any more: the host removes them. */
+  | { kind: 'forget'; service: Service }
+  | { kind: 'purge'; execution: Execution }
+  | { kind: 'lose-host'; host: Host };
+
+/** Carries a decision out on the state, and notes the rows to write. */
+export function apply(cluster: Cluster, decision: Decision, nowMs: number): void {
+  switch (decision.kind) {
+    case 'place': {
+      const { execution, placements } = decision;
+      for (const { service, host } of placements) cluster.place(service, host);
+      if (execution.status === 'queued') {
+        cluster.dequeue(execution);
+        execution.status = 'starting';
+        execution.retryAtMs = null;
+        cluster.touch(execution);
+      }
+      return;
+    }
+    case 'start':
+      startGeneration(cluster, decision.service);
+      return;
+    case 'mark-running': {
+      const { execution } = decision;
+      execution.status = 'running';
+      execution.timeStartMs = nowMs;
+      cluster.touch(execution);
+      return;
+    }
+    case 'stop':
+      decision.service.status = 'terminating';
+      cluster.touch(decision.service);
+      return;
+    case 'replace-service': {
+      const { service, restartAtMs } = decision;
+      service.exit = null;
+      service.failure = null;
+      service.restartAtMs = restartAtMs;
+      cluster.touch(service);
+      return;
+    }
+    case 'begin-cleanup': {
+      const { execution, ending } = decision;
+      execution.ending = ending;
+      if (execution.status === 'queued') cluster.dequeue(execution);
+      if (ending.status !== 'queued') execution.status = 'cleaning up';
+      cluster.touch(execution);
+      return;
+    }
+    case 'finish':
+      finish(cluster, decision.execution, decision.ending, nowMs);
+      return;
+    case 'forget':
+      decision.service.logs = 'forgetting';
+      return;
+    case 'purge':
+      cluster.changes.purged.add(decision.execution);
+      cluster.dropExecution(decision.execution);
+      return;
+    case 'lose-host': {
+      const { host } = decision;
+      host.lost = true;
+      for (const service of cluster.servicesAt(host.id)) {
+        if (!service.placed) continue;
+        service.backendStatus = 'undefined';
+        cluster.touch(service);
+      }
+      cluster.changes.hosts.add(host);
+      return;
+    }
+  }
+}
+
+/** Decides the end as a user asked for it, unless an end is already decided; a start that was to be tried again ends, too. */
+export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number): void {
+  if (isEnded(execution) || (execution.ending && execution.ending.status !== 'queued')) return;
+  apply(
+    cluster,
+    { kind: 'begin-cleanup', execution, ending: { status: 'terminated', message: null } },
+    nowMs,
+  );
+}
+
+/** Hides the execution at once, and ends it where it has not ended. */
+export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: number): void {
+  execution.deleted = true;
+  requestEnd(cluster, execution, nowMs);
+  cluster.touch(execution);
+}
+
+function startGeneration(cluster: Cluster, service: Service): void {
+  service.status = 'starting';
+  service.generation += 1;
+  service.backendStatus = 'undefined';
+  service.containerId = null;
+  service.ipAddress = null;
+  service.ports = [];
+  service.exit = null;
+  service.failure = null;
+  service.restartAtMs = null;
+  service.errorMessage = null;
+  cluster.touch(service);
+}
+
+function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
+  for (const service of execution.services) cluster.release(service);
+  execution.ending = null;
+  cluster.touch(execution);
+  if (ending.status === 'queued') {
+    execution.status = 'queued';
+    execution.attempts += 1;
+    execution.retryAtMs = nowMs + backoffMs(execution.attempts);
+    for (const service of execution.services) {
+      service.exit = null;
+      service.failure = null;
+      service.restartAtMs = null;
+      service.deathsMs = [];
+      cluster.touch(service);
+    }
+    cluster.enqueue(execution);
+    return;
+  }
+  execution.status = ending.status;
+  execution.errorMessage = ending.message;
+  execution.timeEndMs = nowMs;
+  // A deleted execution stays until its logs are gone, too.
+  if (!execution.deleted) cluster.dropExecution(execution);
+}

@@ -1,0 +1,28 @@
+/** Owns the closed set of errors an operation can end with. http/render maps them to statuses; nothing else does. */
+
+export type ErrorCode =
+  | 'invalid' // malformed input
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not-found'
+  | 'wrong-method' // the path is there, but not for this method
+  | 'conflict' // the object's state does not allow it
+  | 'too-large'
+  | 'unavailable'; // database or coordinator out of reach; trying again later may help
+
+/** An error for the caller: `message` says what is wrong and what to do; `details` lists every problem where there are several. */
+export class OperationError extends Error {
+  override name = 'OperationError';
+  readonly code: ErrorCode;
+  readonly details: readonly unknown[] | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; details?: readonly unknown[] } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+}

@@ -1,0 +1,45 @@
+/** Owns what a host is and when it may take services. Pure. */
+
+export interface Host {
+  readonly id: number;
+  readonly name: string;
+  address: string;
+  labels: readonly string[];
+  memoryBytes: number;
+  cores: number;
+  /** False while an administrator drains it. */
+  schedulable: boolean;
+  agentVersion: string;
+  engineVersion: string;
+  lastContactMs: number;
+  /** Whether an agent is connected now; known to memory only. */
+  connected: boolean;
+  /** No contact for longer than the loss time; cleared by the next hello. */
+  lost: boolean;
+  /** Sums of the requirements of the services placed here; derived, never stored. */
+  reservedMemoryBytes: number;
+  reservedCores: number;
+}
+
+/** An agent sends a sign of life this often. */
+export const REPORT_PERIOD_MS = 10_000;
+/** Without contact for this long a host counts as lost. */
+export const LOSS_MS = 3 * REPORT_PERIOD_MS + 60_000;
+
+/** A host that says hello for the first time; its facts follow (observe.ts). */
+export const newHost = (id: number, name: string, nowMs: number): Host => ({
+  id,
+  name,
+  address: '',
+  labels: [],
+  memoryBytes: 0,
+  cores: 0,
+  schedulable: true,
+  agentVersion: '',
+  engineVersion: '',
+  lastContactMs: nowMs,
+  connected: false,
+  lost: false,
+  reservedMemoryBytes: 0,
+  reservedCores: 0,
+});

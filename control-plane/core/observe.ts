@@ -1,0 +1,118 @@
+/** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
+import type { HostFacts, Observation } from '../../shared/protocol/up.ts';
+import type { Cluster } from './cluster.ts';
+import type { Host } from './host.ts';
+import { describeExit, type Exit, type Failure, recentDeaths, type Service } from './service.ts';
+
+/** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
+export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
+  const service = cluster.services.get(observation.service);
+  if (!service || service.hostId !== host.id || service.generation !== observation.generation) return;
+  if (service.status === 'inactive') return;
+  switch (observation.state) {
+    case 'preparing':
+      return;
+    case 'created':
+      if (service.containerId === observation.containerId && service.backendStatus !== 'undefined') return;
+      service.containerId = observation.containerId;
+      service.backendStatus = 'created';
+      break;
+    case 'running':
+      if (service.backendStatus === 'started' && service.containerId === observation.containerId) return;
+      service.containerId = observation.containerId;
+      service.ipAddress = observation.ipAddress;
+      service.ports = observation.ports;
+      service.backendStatus = 'started';
+      if (service.status === 'starting') service.status = 'active';
+      break;
+    case 'exited':
+      if (service.exit && service.backendStatus === 'dead') return;
+      service.containerId = observation.containerId;
+      recordExit(service, { code: observation.exitCode, outOfMemory: observation.outOfMemory }, nowMs);
+      break;
+    case 'failed':
+      // Of a start that is no longer wanted nobody needs to know.
+      if (service.failure || service.status === 'terminating') return;
+      recordFailure(service, { temporary: observation.temporary, message: observation.message }, nowMs);
+      break;
+    case 'gone':
+      recordGone(service, nowMs);
+      break;
+  }
+  cluster.touch(service);
+}
+
+/**
+ * Takes in a hello: the facts of the host, and its complete inventory. A service whose container was seen before and is
+ * not in the inventory has lost it (P5: the same key is never started again).
+ */
+export function welcomeHost(
+  cluster: Cluster,
+  host: Host,
+  facts: HostFacts,
+  inventory: readonly Observation[],
+  nowMs: number,
+): void {
+  const { name: _, ...rest } = facts;
+  Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs });
+  cluster.changes.hosts.add(host);
+  cluster.roomGrew = true;
+  const present = new Set<number>();
+  for (const observation of inventory) {
+    const service = cluster.services.get(observation.service);
+    if (service?.generation === observation.generation) present.add(observation.service);
+  }
+  for (const service of [...cluster.servicesAt(host.id)]) {
+    if (service.logs === 'forgetting') service.logs = 'kept';
+    cluster.dirty.add(service.executionId);
+    const missing = !present.has(service.id) && service.status !== 'inactive';
+    const seen = service.containerId !== null || service.status === 'terminating';
+    if (missing && seen) {
+      observe(cluster, host, { state: 'gone', service: service.id, generation: service.generation }, nowMs);
+    }
+  }
+  for (const observation of inventory) observe(cluster, host, observation, nowMs);
+}
+
+/** For a coordinator that begins: it has heard of no host yet, so the silence of each is counted from now. */
+export function resumeContact(cluster: Cluster, nowMs: number): void {
+  for (const host of cluster.hosts.values()) host.lastContactMs = nowMs;
+}
+
+/** Takes in that a host removed the logs of a service. */
+export function observeForgotten(cluster: Cluster, host: Host, serviceId: number): void {
+  const service = cluster.services.get(serviceId);
+  if (service?.hostId !== host.id || service.logs !== 'forgetting') return;
+  service.logs = 'forgotten';
+  cluster.touch(service);
+}
+
+/** An end that was asked for is no death. */
+function recordExit(service: Service, exit: Exit, nowMs: number): void {
+  service.backendStatus = 'dead';
+  if (service.exit) return;
+  service.exit = exit;
+  if (service.status === 'terminating') return;
+  if (exit.code !== 0) service.errorMessage = describeExit(service, exit);
+  recordDeath(service, nowMs);
+}
+
+function recordFailure(service: Service, failure: Failure, nowMs: number): void {
+  service.failure = failure;
+  service.errorMessage = failure.message;
+  recordDeath(service, nowMs);
+}
+
+/** Of those too long ago to count none is kept. */
+function recordDeath(service: Service, nowMs: number): void {
+  service.deathsMs = [...recentDeaths(service, nowMs), nowMs];
+}
+
+/** The container is gone: as wanted, or, where it was still to run, as an end without an exit code. */
+function recordGone(service: Service, nowMs: number): void {
+  if (service.status !== 'terminating' && !service.exit && !service.failure) {
+    recordExit(service, { code: null, outOfMemory: false }, nowMs);
+  }
+  service.status = 'inactive';
+  service.backendStatus = 'destroyed';
+}

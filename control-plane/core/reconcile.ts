@@ -1,0 +1,182 @@
+/**
+ * Owns what happens next: `decide` is the whole life of an execution in one place, `reconcile` applies it until nothing
+ * more follows. No I/O, no clock, no chance: the same state and time give the same decisions. Works in place on the
+ * cluster it is given, since that may hold 100,000 executions; a caller whose commit fails throws the cluster away.
+ */
+import type { Cluster } from './cluster.ts';
+import { apply, type Decision } from './decision.ts';
+import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
+import { type Host, LOSS_MS } from './host.ts';
+import { placeAll } from './place.ts';
+import {
+  DEATH_WINDOW_MS,
+  describeExit,
+  isAssigned,
+  MAX_DEATHS,
+  recentDeaths,
+  type Service,
+} from './service.ts';
+
+/** Decides and applies all that follows from the state at `nowMs`; returns the decisions in order. */
+export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
+  const decisions: Decision[] = [];
+  const carryOut = (decision: Decision) => {
+    apply(cluster, decision, nowMs);
+    decisions.push(decision);
+  };
+  for (const host of cluster.hosts.values()) {
+    if (isOverdue(host, nowMs)) carryOut({ kind: 'lose-host', host });
+  }
+  cluster.wakeDue(nowMs);
+  while (cluster.dirty.size > 0 || cluster.roomGrew) {
+    const looked = [...cluster.dirty];
+    cluster.dirty.clear();
+    for (const id of looked) {
+      const execution = cluster.executions.get(id);
+      if (execution) settle(cluster, execution, nowMs, carryOut);
+    }
+    fillRoom(cluster, looked, nowMs, carryOut);
+  }
+  return decisions;
+}
+
+/** When the clock alone will change something next, or null. Passed already where the last turn was long ago. */
+export function nextDeadline(cluster: Cluster): number | null {
+  const losses = [...cluster.hosts.values()]
+    .filter((host) => !host.lost)
+    .map((host) => host.lastContactMs + LOSS_MS);
+  const times = [cluster.nextWakeMs(), ...losses].filter((time) => time !== null);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+const isOverdue = (host: Host, nowMs: number) => !host.lost && nowMs >= host.lastContactMs + LOSS_MS;
+
+/** Applies decisions on one execution until none follows. */
+function settle(
+  cluster: Cluster,
+  execution: Execution,
+  nowMs: number,
+  carryOut: (decision: Decision) => void,
+): void {
+  // The last decision on an execution, finish or purge, lets go of it.
+  while (cluster.executions.has(execution.id)) {
+    const decision = decide(execution, nowMs);
+    if (!decision) break;
+    carryOut(decision);
+  }
+  if (!cluster.executions.has(execution.id)) return;
+  const delays = execution.services.map(({ restartAtMs }) => restartAtMs);
+  for (const timeMs of [execution.retryAtMs, ...delays]) {
+    if (timeMs !== null && timeMs > nowMs) cluster.wakeAt(execution, timeMs);
+  }
+}
+
+/** The next thing to do for an execution, but for placing it (that depends on the others). */
+function decide(execution: Execution, nowMs: number): Decision | null {
+  if (isEnded(execution)) return execution.deleted ? decideDeletion(execution) : null;
+  if (execution.ending === null) {
+    const ending = endingOf(execution, nowMs);
+    if (ending) return { kind: 'begin-cleanup', execution, ending };
+  }
+  for (const service of execution.services) {
+    if (isAssigned(service) && (execution.ending || service.exit || service.failure))
+      return { kind: 'stop', service };
+  }
+  if (execution.ending) {
+    const clean = execution.services.every(({ status }) => status === 'inactive');
+    return clean ? { kind: 'finish', execution, ending: execution.ending } : null;
+  }
+  if (execution.status === 'starting') {
+    if (execution.services.every((service) => !service.essential || hasRun(service))) {
+      return { kind: 'mark-running', execution };
+    }
+  }
+  return nextServiceStep(execution, nowMs);
+}
+
+/** An ended execution that was deleted goes when its hosts have removed its logs. */
+function decideDeletion(execution: Execution): Decision | null {
+  const withLogs = execution.services.filter(
+    ({ generation, logs }) => generation > 0 && logs !== 'forgotten',
+  );
+  const untold = withLogs.find(({ logs }) => logs === 'kept');
+  if (untold) return { kind: 'forget', service: untold };
+  return withLogs.length === 0 ? { kind: 'purge', execution } : null;
+}
+
+/** The reason to end, if there is one. Monitor services decide the end once everything has started. */
+function endingOf({ status, services }: Execution, nowMs: number): Ending | null {
+  if (status !== 'starting' && status !== 'running') return null;
+  for (const service of services) {
+    const { failure, exit, name } = service;
+    if (failure && !failure.temporary) return error(`service ${name}: ${failure.message}`);
+    if (failure && status === 'starting')
+      return { status: 'queued', message: `service ${name}: ${failure.message}` };
+    if (exit && service.monitor) {
+      // A clean end while others still start waits for them: then the execution has run.
+      if (exit.code !== 0) return error(describeExit(service, exit));
+      if (status === 'running') return { status: 'terminated', message: null };
+    }
+    if (!service.monitor && service.essential && recentDeaths(service, nowMs).length > MAX_DEATHS) {
+      return error(
+        `service ${name} died more than ${MAX_DEATHS} times in ${DEATH_WINDOW_MS / 60_000} minutes; the last time: ${service.errorMessage ?? 'it ended with exit code 0'}`,
+      );
+    }
+  }
+  return null;
+}
+
+const error = (message: string): Ending => ({ status: 'error', message });
+
+/** Starts in order, and starts again what died. */
+function nextServiceStep(execution: Execution, nowMs: number): Decision | null {
+  for (const service of execution.services) {
+    if (service.status !== 'inactive' || !service.placed) continue;
+    // A monitor that ended well while others still start is done; the execution ends once they have.
+    if (service.exit && service.monitor) continue;
+    if (service.exit || service.failure) {
+      const restartAtMs = nowMs + backoffMs(Math.max(1, recentDeaths(service, nowMs).length));
+      return { kind: 'replace-service', service, restartAtMs };
+    }
+    if (service.restartAtMs !== null ? service.restartAtMs <= nowMs : isTurnOf(service, execution)) {
+      return { kind: 'start', service };
+    }
+  }
+  return null;
+}
+
+/** Lower start-up orders come first: their essential services must have started. */
+const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =>
+  services.every((other) => !other.essential || other.startupOrder >= startupOrder || hasRun(other));
+
+const hasRun = (service: Service): boolean =>
+  service.status === 'active' || service.exit !== null || service.deathsMs.length > 0;
+
+/** Places queued executions, oldest first, then elastic services. Where no room was freed only those in `looked` can fit now. */
+function fillRoom(
+  cluster: Cluster,
+  looked: readonly number[],
+  nowMs: number,
+  carryOut: (decision: Decision) => void,
+): void {
+  const candidates = cluster.roomGrew ? [...cluster.queue] : looked.toSorted((a, b) => a - b);
+  const running = cluster.roomGrew
+    ? cluster.executions.values()
+    : looked.map((id) => cluster.executions.get(id));
+  cluster.roomGrew = false;
+  for (const id of candidates) {
+    const execution = cluster.executions.get(id);
+    if (execution?.status !== 'queued' || (execution.retryAtMs ?? 0) > nowMs) continue;
+    const essential = execution.services.filter((service) => service.essential);
+    const placements = placeAll(essential, cluster.hosts.values());
+    if (placements) carryOut({ kind: 'place', execution, placements });
+  }
+  for (const execution of running) {
+    if (execution?.status !== 'running' || execution.ending) continue;
+    for (const service of execution.services) {
+      if (service.essential || service.placed || service.status !== 'inactive') continue;
+      const placements = placeAll([service], cluster.hosts.values());
+      if (placements) carryOut({ kind: 'place', execution, placements });
+    }
+  }
+}

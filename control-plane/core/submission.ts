@@ -1,0 +1,84 @@
+/** Owns how an execution begins: ids, instances and needs from a validated description. Pure. */
+import type { Application, ServiceDescription } from '../../shared/application.ts';
+import { expandApplication } from '../../shared/expand.ts';
+import type { NextIds } from './cluster.ts';
+import type { Execution } from './execution.ts';
+import type { Requirement, Service } from './service.ts';
+
+export interface Submission {
+  userId: number;
+  userName: string;
+  name: string;
+  application: Application;
+  /** The application as JSON text, as it was submitted. */
+  description: string;
+}
+
+/** A new execution with its services, queued at once. Takes its ids from `ids`. */
+export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
+  const { application, ...rest } = submission;
+  const id = ids.execution++;
+  const specs = instancesOf(application);
+  return {
+    id,
+    ...rest,
+    status: 'queued',
+    ending: null,
+    deleted: false,
+    errorMessage: null,
+    timeSubmitMs: nowMs,
+    timeStartMs: null,
+    timeEndMs: null,
+    attempts: 0,
+    retryAtMs: null,
+    services: specs.map((spec) => ({ id: ids.service++, executionId: id, ...spec, ...freshService() })),
+  };
+}
+
+/** What a description says of each service, once and for all; keyed by name where rows are read back. */
+export type Instance = Pick<
+  Service,
+  'name' | 'group' | 'essential' | 'monitor' | 'startupOrder' | 'requirement'
+>;
+
+export function instancesOf(application: Application): Instance[] {
+  const requirements = new Map(
+    application.services.map((definition) => [definition, requirementOf(definition)]),
+  );
+  return expandApplication(application).map(({ name, group, essential, definition }) => ({
+    name,
+    group,
+    essential,
+    monitor: definition.monitor,
+    startupOrder: definition.startup_order,
+    requirement: requirements.get(definition) ?? requirementOf(definition),
+  }));
+}
+
+/** What a definition needs of its host: the minimum, or 0 memory and 0.1 cores. */
+function requirementOf({ resources, labels }: ServiceDescription): Requirement {
+  return {
+    memoryBytes: resources.memory.min ?? 0,
+    cores: resources.cores.min ?? 0.1,
+    labels: labels ?? [],
+  };
+}
+
+const NONE: readonly never[] = [];
+
+const freshService = () => ({
+  status: 'inactive' as const,
+  backendStatus: 'undefined' as const,
+  hostId: null,
+  placed: false,
+  generation: 0,
+  containerId: null,
+  ipAddress: null,
+  ports: NONE,
+  exit: null,
+  failure: null,
+  deathsMs: [],
+  restartAtMs: null,
+  errorMessage: null,
+  logs: 'kept' as const,
+});

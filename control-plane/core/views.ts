@@ -1,0 +1,62 @@
+/** Owns what the API shows of executions and services, before a variant gives it its words. Pure. */
+import type { Application, ServiceDescription } from '../../shared/application.ts';
+import type { ExecutionStatus } from './execution.ts';
+import type { BackendStatus, Service, ServiceStatus } from './service.ts';
+
+export interface ExecutionView {
+  id: number;
+  name: string;
+  userId: number;
+  userName: string;
+  status: ExecutionStatus;
+  /** JSON text as submitted. */
+  description: string;
+  errorMessage: string | null;
+  timeSubmitMs: number;
+  timeStartMs: number | null;
+  timeEndMs: number | null;
+  serviceIds: readonly number[];
+}
+
+export interface ServiceView {
+  id: number;
+  executionId: number;
+  /** Owner of the execution. */
+  userId: number;
+  name: string;
+  group: string;
+  status: ServiceStatus;
+  backendStatus: BackendStatus;
+  ipAddress: string | null;
+  containerId: string | null;
+  errorMessage: string | null;
+  ports: Service['ports'];
+  hostAddress: string | null;
+  description: ServiceDescription;
+}
+
+/** [name, URL] of each published port of each active service. */
+export function endpointsOf(services: readonly ServiceView[]): [name: string, url: string][] {
+  return services.flatMap((service) => {
+    const { status, hostAddress, description } = service;
+    if (status !== 'active' || hostAddress === null) return [];
+    return description.ports.flatMap((port): [string, string][] => {
+      const published = service.ports.find(
+        (one) => one.port === port.port_number && one.protocol === port.protocol,
+      );
+      if (!published) return [];
+      const host = hostAddress.includes(':') ? `[${hostAddress}]` : hostAddress;
+      const url = port.url_template
+        .replaceAll('{ip_port}', `${host}:${published.hostPort}`)
+        .replaceAll('{proxy_path}', '/');
+      return [[port.name, url]];
+    });
+  });
+}
+
+/** The description of a group within an application; the store keeps it once, with the execution. */
+export function definitionOf(application: Application, group: string): ServiceDescription {
+  const definition = application.services.find(({ name }) => name === group);
+  if (!definition) throw new Error(`the description has no service ${group}`);
+  return definition;
+}

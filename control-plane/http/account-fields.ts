@@ -1,0 +1,54 @@
+/** Owns the forms that fields of users, roles and quotas have in bodies and queries. */
+import * as z from 'zod';
+
+const printable = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be printable, on one line');
+
+export const name = printable(64)
+  .min(1)
+  .regex(/^\S(.*\S)?$/u, 'must not begin or end with a space');
+
+/** Basic ends a name at the first colon, and workspaces are folders of that name. */
+export const username = name
+  .regex(/^[^:/\\]*$/, 'must not contain : / or \\')
+  .refine((text) => text !== '.' && text !== '..', 'must not be a relative path');
+
+export const email = printable(254);
+export const id = z.int().positive();
+export const count = z.int().nonnegative();
+/** A user's id in file systems; never root's. */
+export const fsUid = z
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1);
+
+/** An integer in a query. */
+export const integerText = z
+  .string()
+  .regex(/^-?\d{1,15}$/, 'must be an integer')
+  .transform(Number);
+
+/** Clients in Python write True and False. */
+export const booleanText = z
+  .string()
+  .regex(/^(true|false|1|0)$/i, 'must be true or false')
+  .transform((text) => /^(true|1)$/i.test(text));
+
+export const nameFilter = z.strictObject({ name: z.string().optional() });
+
+type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<Camel<Tail>>}`
+  : Name;
+type CamelKeys<Fields> = { [Name in keyof Fields as Camel<Name & string>]: Fields[Name] };
+
+/** The fields under the names they have inside. */
+export const camelKeys = <Fields extends object>(fields: Fields): CamelKeys<Fields> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [
+      key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  ) as CamelKeys<Fields>;

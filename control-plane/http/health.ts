@@ -1,0 +1,18 @@
+/** Owns what probes ask, outside of the API and without credentials. */
+import { Hono } from 'hono';
+import type { Context } from '../operations/context.ts';
+import { checkReadiness } from '../operations/readiness.ts';
+import { json } from './render.ts';
+import type { Env } from './request.ts';
+
+export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
+
+export function healthRoutes(context: Context): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.get('/healthz', () => json({ status: 'ok' }));
+  routes.get('/readyz', async () => {
+    await checkReadiness(context);
+    return json({ status: 'ok' });
+  });
+  return routes;
+}

@@ -1,0 +1,32 @@
+/** Owns what quotas are in requests, and which operations their routes call. */
+import * as z from 'zod';
+import type { Quota } from '../core/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
+import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../operations/quotas.ts';
+import { count, name, nameFilter } from './account-fields.ts';
+import { quotaJson } from './account-json.ts';
+import type { Resource } from './resource.ts';
+
+const fields = z.strictObject({ name, concurrent_executions: count, memory: count, cores: count });
+
+export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
+  kind: 'quota',
+  // All of them: what is left out could only mean "no cap", which nobody should get by mistake.
+  body: fields.transform(({ concurrent_executions, memory, ...rest }) => ({
+    ...rest,
+    concurrentExecutions: concurrent_executions,
+    memoryBytes: memory,
+  })),
+  changes: fields.partial().transform(({ concurrent_executions, memory, ...rest }) => ({
+    ...rest,
+    concurrentExecutions: concurrent_executions,
+    memoryBytes: memory,
+  })),
+  filter: nameFilter,
+  render: quotaJson,
+  create: createQuota,
+  get: getQuota,
+  list: listQuotas,
+  update: updateQuota,
+  remove: deleteQuota,
+};

@@ -1,0 +1,85 @@
+/** Owns the JSON of the API: the only place where fields get their snake_case names, and where errors become responses. */
+import { type ErrorCode, OperationError } from '../core/errors.ts';
+import type { ExecutionView, ServiceView } from '../core/views.ts';
+import { DatabaseError } from '../store/db.ts';
+import type { Variant } from './variant.ts';
+
+const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
+
+/** A 200 with JSON text that is already made. */
+export const jsonText = (text: string): Response => new Response(text, { headers: JSON_HEADERS });
+export const json = (value: unknown): Response => jsonText(JSON.stringify(value));
+export const empty = (): Response => new Response(null);
+
+/** JSON text of an execution. The description is put in as it was stored: it may be long, and is never looked into here. */
+export function executionText(execution: ExecutionView, variant: Variant): string {
+  const head = JSON.stringify({
+    id: execution.id,
+    name: execution.name,
+    user_id: variant.userIdOf(execution),
+    status: variant.statusOf(execution.status),
+    error_message: execution.status === 'error' ? execution.errorMessage : null,
+    time_submit: seconds(execution.timeSubmitMs),
+    time_start: seconds(execution.timeStartMs),
+    time_end: seconds(execution.timeEndMs),
+    services: execution.serviceIds,
+  });
+  return `${head.slice(0, -1)},"description":${execution.description}}`;
+}
+
+export const serviceJson = (service: ServiceView) => ({
+  id: service.id,
+  name: service.name,
+  service_group: service.group,
+  execution_id: service.executionId,
+  status: service.status,
+  backend_status: service.backendStatus,
+  ip_address: service.ipAddress ?? '',
+  backend_id: service.containerId ?? '',
+  error_message: service.errorMessage,
+  description: service.description,
+});
+
+const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
+
+const STATUS: Record<ErrorCode, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 404,
+  'wrong-method': 405,
+  conflict: 409,
+  'too-large': 413,
+  unavailable: 503,
+};
+
+/** What a caller is told of `error`: its own text where it is meant for callers, else only that something broke. */
+export function toOperationError(error: unknown): OperationError | undefined {
+  if (error instanceof OperationError) return error;
+  if (error instanceof DatabaseError && error.kind === 'unavailable') {
+    return new OperationError('unavailable', 'The database does not answer; try again later.', {
+      cause: error,
+    });
+  }
+  return undefined;
+}
+
+/** The response to `error`; an unforeseen one is a 500 without its text. */
+export function errorResponse(error: OperationError | undefined, variant: Variant): Response {
+  const status = error ? STATUS[error.code] : 500;
+  const message = error?.message ?? 'Berth failed at this; its log says why.';
+  const body = error?.details ? { message, problems: error.details } : { message };
+  const headers: Record<string, string> = { ...JSON_HEADERS };
+  if (status === 401) headers['www-authenticate'] = 'Basic realm="berth", charset="UTF-8"';
+  if (status === 503) headers['retry-after'] = '1';
+  if (!variant.statusHeader) return new Response(JSON.stringify(body), { status, headers });
+  headers.status = headerText(message);
+  return new Response(JSON.stringify(body), { status, statusText: headers.status, headers });
+}
+
+/** Printable ASCII on one line, at most 256 characters. */
+const headerText = (message: string) =>
+  message
+    .replace(/[^ -~]+/g, '?')
+    .slice(0, 256)
+    .trim();

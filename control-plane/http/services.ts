@@ -1,0 +1,44 @@
+/** Owns the routes of services, their output, and discovery. */
+import { Hono } from 'hono';
+import type { Context } from '../operations/context.ts';
+import { discover, getService, openServiceLog } from '../operations/services.ts';
+import { json, serviceJson } from './render.ts';
+import { type Env, pathId } from './request.ts';
+
+export function serviceRoutes(context: Context): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.get('/logs/:id', async (c) => {
+    const [actor, id] = [c.get('actor'), pathId(c, 'id')];
+    const head = c.req.method === 'HEAD';
+    // Nobody would read it, and workerd would keep it open at the agent until the next output.
+    const log = head
+      ? await getService(context, actor, id).then(() => null)
+      : await openServiceLog(context, actor, id);
+    return new Response(log, {
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        'cache-control': 'no-store, no-transform',
+        // What is compressed on the way is held back until there is enough of it.
+        'content-encoding': 'identity',
+        'x-content-type-options': 'nosniff',
+        // Proxies would hold back a stream that trickles.
+        'x-accel-buffering': 'no',
+      },
+    });
+  });
+  routes.get('/:id', async (c) =>
+    json(serviceJson(await getService(context, c.get('actor'), pathId(c, 'id')))),
+  );
+  return routes;
+}
+
+export function discoveryRoutes(context: Context): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.get('/by_group/:id/:group', async (c) => {
+    const id = pathId(c, 'id');
+    const group = c.req.param('group');
+    const dns_names = await discover(context, id, group);
+    return json({ service_type: group, execution_id: c.req.param('id'), dns_names });
+  });
+  return routes;
+}

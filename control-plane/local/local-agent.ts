@@ -1,0 +1,59 @@
+/**
+ * Owns the agent of this machine as a child process of a local control plane: started again when it dies, told to stop
+ * with it. A process of its own, so that a busy engine never delays the API.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const AGENT = join(import.meta.dirname, '../../agent/local.ts');
+const RESTART_DELAY_MS = 1_000;
+
+/** Exit codes of agent/local.ts; any other end is an accident. */
+const UNABLE = 1;
+const REFUSED = 2;
+
+/**
+ * `unable` is called where no agent can run here until a person acts; it has said why. Resolves `stop` once the agent is
+ * gone; its containers go on running.
+ */
+export function startLocalAgent(
+  url: string,
+  joinToken: string,
+  dataDir: string,
+  deploymentName: string,
+  unable: () => void,
+): { stop(): Promise<void> } {
+  const env = {
+    BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
+    ...process.env,
+    BERTH_URL: url,
+    BERTH_JOIN_TOKEN: joinToken,
+    BERTH_DEPLOYMENT_NAME: deploymentName,
+  };
+  let stopping = false;
+  let child: ChildProcess;
+  let restart: NodeJS.Timeout | undefined;
+  const run = () => {
+    // The channel says nothing; that it closes tells the agent that this process is gone, however that ended.
+    child = spawn(process.execPath, [...process.execArgv, AGENT], {
+      env,
+      stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    });
+    child.on('exit', (code) => {
+      if (stopping || code === REFUSED) return;
+      if (code === UNABLE) unable();
+      else restart = setTimeout(run, RESTART_DELAY_MS);
+    });
+  };
+  run();
+  return {
+    stop: () =>
+      new Promise((done) => {
+        stopping = true;
+        clearTimeout(restart);
+        if (child.exitCode !== null || child.signalCode !== null) return done();
+        child.once('exit', () => done());
+        child.kill('SIGTERM');
+      }),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Self-hosted entry (`npm start`): the app on Node, libSQL as an embedded file or a server, agents' sockets by ws, and a
+ * child process with an agent for this machine's own engine. Wires things together; decides nothing.
+ */
+import { mkdirSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { join, resolve } from 'node:path';
+import { serve } from '@hono/node-server';
+import { createApp } from './app.ts';
+import { ConfigError, type NodeConfig, readNodeConfig } from './config.ts';
+import { Coordinator } from './coordinator/coordinator.ts';
+import { nodeClock } from './coordinator/node-clock.ts';
+import { serveAgents } from './coordinator/node-sockets.ts';
+import { variants } from './http/variant.ts';
+import { ownJoinToken } from './local/join-token.ts';
+import { startLocalAgent } from './local/local-agent.ts';
+import { logTo } from './log.ts';
+import { Authentication } from './operations/authentication.ts';
+import { prepareDatabase } from './prepare.ts';
+import type { Db } from './store/db.ts';
+import { openEmbedded } from './store/embedded.ts';
+import { groupReads } from './store/grouped-reads.ts';
+
+const log = logTo((line) => process.stderr.write(`${line}\n`));
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+try {
+  await start(readNodeConfig(process.env));
+} catch (error) {
+  process.stderr.write(`Berth can't start: ${error instanceof Error ? error.message : String(error)}\n`);
+  if (!(error instanceof ConfigError) && process.env.BERTH_DEBUG)
+    log('start.failed', { error: String((error as Error).stack) });
+  process.exit(1);
+}
+
+async function start(config: NodeConfig): Promise<void> {
+  const dataDir = resolve(config.BERTH_DATA_DIR);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const db = groupReads(await openDatabase(config, dataDir));
+  const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
+  if (password) say(`First start: the administrator is admin, the password ${password} (shown only now).`);
+
+  const clock = nodeClock(() => coordinator.wake());
+  const deploymentName = config.BERTH_DEPLOYMENT_NAME;
+  const coordinator = new Coordinator({ db, clock, log, deploymentName });
+  const authentication = new Authentication(db, () => Date.now());
+  const variant = variants[config.BERTH_API_VARIANT];
+  const app = createApp({ db, coordination: coordinator, deploymentName, authentication, variant, log });
+
+  const { server, port } = await listen(app.fetch, config);
+  const joinToken = config.BERTH_JOIN_TOKEN ?? ownJoinToken(dataDir);
+  const endAgents = serveAgents(server, coordinator, joinToken);
+  coordinator.wake();
+  const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
+  say(`Berth listens on ${url} (deployment ${deploymentName}).`);
+
+  const end = endOnce(async () => {
+    clock.stop();
+    await agent?.stop();
+    endAgents();
+    await closeServer(server);
+    await db.close();
+  });
+  const agent =
+    config.BERTH_LOCAL_AGENT === 'on'
+      ? startLocalAgent(url, joinToken, dataDir, deploymentName, () => end(1))
+      : undefined;
+  process.on('SIGTERM', () => end(0));
+  process.on('SIGINT', () => end(0));
+}
+
+async function openDatabase(config: NodeConfig, dataDir: string): Promise<Db> {
+  const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
+  if (url.startsWith('file:') || url === ':memory:') return openEmbedded(url);
+  // The client of servers has 10 MB that an embedded database can do without.
+  const { openRemote } = await import('./store/remote.ts');
+  return openRemote(url, config.BERTH_DATABASE_TOKEN);
+}
+
+function listen(
+  fetch: Parameters<typeof serve>[0]['fetch'],
+  config: NodeConfig,
+): Promise<{ server: Server; port: number }> {
+  return new Promise((done, fail) => {
+    const options = { fetch, hostname: config.BERTH_HOST, port: config.BERTH_PORT };
+    const server = serve(options, ({ port }) => done({ server, port })) as Server;
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const inUse = `port ${config.BERTH_PORT} is in use: stop what listens there, or set BERTH_PORT`;
+      fail(error.code === 'EADDRINUSE' ? new ConfigError(inUse) : error);
+    });
+  });
+}
+
+/** Lets requests finish for a moment; streams that go on are cut. */
+function closeServer(server: Server): Promise<void> {
+  return new Promise((done) => {
+    server.close(() => done());
+    server.closeIdleConnections();
+    setTimeout(() => server.closeAllConnections(), 2_000).unref();
+  });
+}
+
+/** Ends cleanly when first asked, at once when asked again. Containers go on running. */
+function endOnce(end: () => Promise<void>): (code: number) => void {
+  let ending = false;
+  return (code) => {
+    if (ending) process.exit(1);
+    ending = true;
+    void end().then(
+      () => process.exit(code),
+      (error) => {
+        log('stop.failed', { error: String(error) });
+        process.exit(1);
+      },
+    );
+  };
+}

@@ -1,0 +1,22 @@
+/** Owns the use case of checking a description without submitting it. */
+import { type Application, type Validation, validateApplication } from '../../shared/application.ts';
+import { OperationError } from '../core/errors.ts';
+
+/** Problems told at most: enough to mend a description, little enough to answer a hostile one. */
+const MAX_PROBLEMS = 100;
+
+/** Checks a description, wrapped in {"application": ...} or bare. Public (api: app_validate). */
+export function validateDescription(body: unknown): Application {
+  const wrapped = typeof body === 'object' && body !== null && 'application' in body && !('services' in body);
+  return checkApplication(validateApplication(wrapped ? body.application : body));
+}
+
+/** The valid application, or an error that names every problem with its JSON pointer. */
+export function checkApplication(validation: Validation): Application {
+  if (validation.valid) return validation.application;
+  const problems = validation.problems.slice(0, MAX_PROBLEMS);
+  const sentences = problems.map(({ pointer, message }) => `${pointer || '(document)'}: ${message}`);
+  throw new OperationError('invalid', `The application description is not valid. ${sentences.join('; ')}`, {
+    details: problems,
+  });
+}

@@ -1,0 +1,9 @@
+/** Owns what every operation is given besides actor and input. */
+import type { Coordination } from '../coordinator/coordinator.ts';
+import type { Db } from '../store/db.ts';
+
+export interface Context {
+  db: Db;
+  coordination: Coordination;
+  deploymentName: string;
+}

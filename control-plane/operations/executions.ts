@@ -1,0 +1,107 @@
+/** Owns the use cases on executions. Each authorises on its first line. */
+import * as z from 'zod';
+import { validateApplication } from '../../shared/application.ts';
+import { type Action, type Actor, authorise, noSuchExecution } from '../core/account.ts';
+import { OperationError } from '../core/errors.ts';
+import { type ExecutionFilter, isOwner } from '../core/execution-filter.ts';
+import { type ExecutionView, endpointsOf } from '../core/views.ts';
+import {
+  findExecution,
+  findOwner,
+  listServices,
+  listExecutions as readExecutions,
+} from '../store/executions.ts';
+import { findUser } from '../store/user-rows.ts';
+import { checkApplication } from './applications.ts';
+import type { Context } from './context.ts';
+
+const submissionSchema = z.object({
+  name: z
+    .string()
+    .min(1)
+    .max(128)
+    .regex(/^\P{Cc}+$/u, 'must not contain control characters'),
+  application: z.unknown(),
+});
+
+/** Queues an application; resolves to the id of its execution once it can't be lost any more. */
+export async function submitExecution(context: Context, actor: Actor, body: unknown): Promise<number> {
+  const { user } = authorise(actor, { kind: 'submit-execution' });
+  const input = submissionSchema.safeParse(body);
+  if (!input.success) {
+    const problems = input.error.issues.map(({ path, message }) => `${path.join('/') || 'body'}: ${message}`);
+    throw new OperationError(
+      'invalid',
+      `The body must be {"name": text, "application": object}. ${problems.join('; ')}`,
+    );
+  }
+  const application = checkApplication(validateApplication(input.data.application));
+  // The user may have been deleted since it was asked who it is: before that, nothing is queued; at that moment, it goes.
+  await checkUser(context, user.id);
+  const id = await context.coordination.submit({
+    userId: user.id,
+    userName: user.username,
+    name: input.data.name,
+    application,
+    description: JSON.stringify(input.data.application),
+  });
+  await checkUser(context, user.id).catch(async (error) => {
+    await context.coordination.remove(id).catch(() => undefined);
+    throw error;
+  });
+  return id;
+}
+
+export async function getExecution(context: Context, actor: Actor, id: number): Promise<ExecutionView> {
+  const execution = await findExecution(context.db, id);
+  authoriseOwned(actor, 'read-execution', execution?.userId);
+  if (!execution) throw noSuchExecution();
+  return execution;
+}
+
+/** Executions of the actor, or of all users for who operates others', that pass the filter, oldest first, in pages. */
+export function listExecutions(
+  context: Context,
+  actor: Actor,
+  filter: ExecutionFilter = {},
+): AsyncGenerator<ExecutionView[]> {
+  const { user, role } = authorise(actor, { kind: 'list-executions' });
+  if (role.canOperateOthers) return readExecutions(context.db, filter);
+  if (filter.owner && !isOwner(filter.owner, user)) {
+    throw new OperationError(
+      'forbidden',
+      `The role ${role.name} does not allow listing executions of others.`,
+    );
+  }
+  return readExecutions(context.db, { ...filter, owner: { id: user.id } });
+}
+
+export async function terminateExecution(context: Context, actor: Actor, id: number): Promise<void> {
+  authoriseOwned(actor, 'terminate-execution', await findOwner(context.db, id));
+  await context.coordination.terminate(id);
+}
+
+export async function deleteExecution(context: Context, actor: Actor, id: number): Promise<void> {
+  authoriseOwned(actor, 'delete-execution', await findOwner(context.db, id));
+  await context.coordination.remove(id);
+}
+
+/** [name, URL] of what the execution exposes now. */
+export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {
+  authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
+  return endpointsOf(await listServices(context.db, id));
+}
+
+type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
+
+/** Authorises on an object of `ownerId`, which is undefined where the object does not exist; the role counts first. */
+export function authoriseOwned(actor: Actor, kind: OwnedAction, ownerId: number | undefined): void {
+  const account = authorise(actor, { kind: 'list-executions' });
+  authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
+  if (ownerId === undefined) throw noSuchExecution();
+}
+
+async function checkUser({ db }: Context, userId: number): Promise<void> {
+  if (!(await findUser(db, userId)))
+    throw new OperationError('unauthenticated', 'The user has been deleted.');
+}

@@ -1,0 +1,16 @@
+/** Owns the first administrator of an empty database: the configured password, or a random one told once. Never a default. */
+import { randomBytes } from 'node:crypto';
+import type { Db } from '../store/db.ts';
+import { countUsers, insertFirstAdministrator } from '../store/users.ts';
+import { hashPassword } from './passwords.ts';
+
+/** Resolves to the random password it made, which nobody can read again, or undefined. */
+export async function ensureAdministrator(
+  db: Db,
+  configured: string | undefined,
+): Promise<string | undefined> {
+  if ((await countUsers(db)) > 0) return undefined;
+  const password = configured ?? randomBytes(12).toString('base64url');
+  const made = await insertFirstAdministrator(db, await hashPassword(password));
+  return made && configured === undefined ? password : undefined;
+}

@@ -1,0 +1,42 @@
+/** Owns the use cases on quotas. Each authorises on its first line. */
+import { type Actor, authorise, type Quota } from '../core/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
+import * as store from '../store/quotas.ts';
+import type { Context } from './context.ts';
+import { existing, type Input, idOf } from './settings.ts';
+
+/** Of an update whose quota went at that moment. */
+const GONE = 'The quota has just been deleted.';
+
+export async function createQuota({ db }: Context, actor: Actor, input: Input<NewQuota>): Promise<number> {
+  authorise(actor, { kind: 'configure' });
+  return idOf(await store.insertQuota(db, await input()), 'quota', '');
+}
+
+export async function getQuota({ db }: Context, actor: Actor, id: number): Promise<Quota> {
+  authorise(actor, { kind: 'configure' });
+  return existing(await store.findQuota(db, id), 'quota');
+}
+
+export async function listQuotas({ db }: Context, actor: Actor, filter: Input<NameFilter>): Promise<Quota[]> {
+  authorise(actor, { kind: 'configure' });
+  return store.listQuotas(db, await filter());
+}
+
+export async function updateQuota(
+  { db }: Context,
+  actor: Actor,
+  id: number,
+  input: Input<QuotaChanges>,
+): Promise<void> {
+  authorise(actor, { kind: 'configure' });
+  const changes = await input();
+  existing(await store.findQuota(db, id), 'quota');
+  idOf(await store.updateQuota(db, id, changes), 'quota', GONE);
+}
+
+export async function deleteQuota({ db }: Context, actor: Actor, id: number): Promise<void> {
+  authorise(actor, { kind: 'configure' });
+  existing(await store.findQuota(db, id), 'quota');
+  idOf(await store.deleteQuota(db, id), 'quota', 'The quota is still in use by users.');
+}

@@ -1,0 +1,34 @@
+/** Owns the question whether requests can be served now. Anybody may ask; the answer holds nothing secret. */
+import { OperationError } from '../core/errors.ts';
+import type { Context } from './context.ts';
+
+/** Shorter than the patience of most probes. */
+const LIMIT_MS = 4_000;
+
+/** Rejects with `unavailable`, naming what is missing. */
+export async function checkReadiness({ db, coordination }: Context, limitMs = LIMIT_MS): Promise<void> {
+  const [database, coordinator] = await Promise.all([
+    succeeds(db.query('SELECT 1 AS ready LIMIT 1'), limitMs),
+    succeeds(coordination.ready(), limitMs),
+  ]);
+  const missing = [
+    ...(database ? [] : ['the database does not answer']),
+    ...(coordinator ? [] : ['the coordinator does not have its state']),
+  ];
+  if (missing.length > 0) throw new OperationError('unavailable', `Not ready: ${missing.join('; ')}.`);
+}
+
+/** Whether it resolves within the limit. Why not is in the log of what failed, and no probe's business. */
+function succeeds(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), limitMs);
+    const settle = (success: boolean) => {
+      clearTimeout(timer);
+      resolve(success);
+    };
+    work.then(
+      () => settle(true),
+      () => settle(false),
+    );
+  });
+}

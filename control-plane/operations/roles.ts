@@ -1,0 +1,46 @@
+/** Owns the use cases on roles. Each authorises on its first line. */
+import { type Actor, ADMIN_ROLE, authorise, type Role } from '../core/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../core/account-input.ts';
+import { OperationError } from '../core/errors.ts';
+import * as store from '../store/roles.ts';
+import type { Context } from './context.ts';
+import { existing, type Input, idOf } from './settings.ts';
+
+const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
+
+export async function createRole({ db }: Context, actor: Actor, input: Input<NewRole>): Promise<number> {
+  authorise(actor, { kind: 'configure' });
+  return idOf(await store.insertRole(db, await input()), 'role', '');
+}
+
+export async function getRole({ db }: Context, actor: Actor, id: number): Promise<Role> {
+  authorise(actor, { kind: 'configure' });
+  return existing(await store.findRole(db, id), 'role');
+}
+
+export async function listRoles({ db }: Context, actor: Actor, filter: Input<NameFilter>): Promise<Role[]> {
+  authorise(actor, { kind: 'configure' });
+  return store.listRoles(db, await filter());
+}
+
+export async function updateRole(
+  { db }: Context,
+  actor: Actor,
+  id: number,
+  input: Input<RoleChanges>,
+): Promise<void> {
+  authorise(actor, { kind: 'configure' });
+  const changes = await input();
+  mutable(await store.findRole(db, id));
+  idOf(await store.updateRole(db, id, changes), 'role', IMMUTABLE);
+}
+
+export async function deleteRole({ db }: Context, actor: Actor, id: number): Promise<void> {
+  authorise(actor, { kind: 'configure' });
+  mutable(await store.findRole(db, id));
+  idOf(await store.deleteRole(db, id), 'role', 'The role is still in use by users.');
+}
+
+function mutable(role: Role | undefined): void {
+  if (existing(role, 'role').name === ADMIN_ROLE) throw new OperationError('conflict', IMMUTABLE);
+}

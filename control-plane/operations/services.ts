@@ -1,0 +1,36 @@
+/** Owns the use cases on services. Each authorises on its first line, but for those the contract makes public. */
+import { dnsNameOf } from '../../shared/expand.ts';
+import { type Actor, authorise, noSuchExecution, noSuchService } from '../core/account.ts';
+import { OperationError } from '../core/errors.ts';
+import type { ServiceView } from '../core/views.ts';
+import { findService, listActiveInstances } from '../store/executions.ts';
+import type { Context } from './context.ts';
+
+export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
+  const account = authorise(actor, { kind: 'list-executions' });
+  const service = await findService(context.db, id);
+  try {
+    authorise(actor, { kind: 'read-execution', ownerId: service?.userId ?? account.user.id });
+  } catch (error) {
+    throw error instanceof OperationError && error.code === 'not-found' ? noSuchService() : error;
+  }
+  if (!service) throw noSuchService();
+  return service;
+}
+
+/** Combined output of a service from its first byte; the stream ends when the service does. */
+export async function openServiceLog(
+  context: Context,
+  actor: Actor,
+  id: number,
+): Promise<ReadableStream<Uint8Array>> {
+  await getService(context, actor, id);
+  return context.coordination.openLog(id, 'raw');
+}
+
+/** DNS names of the active instances of a group. Public (api: discovery). */
+export async function discover(context: Context, executionId: number, group: string): Promise<string[]> {
+  const instances = await listActiveInstances(context.db, executionId, group);
+  if (!instances) throw noSuchExecution();
+  return instances.map((name) => dnsNameOf(name, executionId, context.deploymentName));
+}

@@ -1,0 +1,94 @@
+/** Owns the use cases on users. Each authorises on its first line. */
+import { type Actor, authorise, type User } from '../core/account.ts';
+import { givenFields, type NewUser, type UserChanges, type UserFilter } from '../core/account-input.ts';
+import { OperationError } from '../core/errors.ts';
+import { findQuota } from '../store/quotas.ts';
+import { findRole } from '../store/roles.ts';
+import * as store from '../store/user-rows.ts';
+import type { Context } from './context.ts';
+import { hashPassword } from './passwords.ts';
+import { existing, type Input, idOf } from './settings.ts';
+
+/** Executions removed at the same time; they share commits. */
+const REMOVED_AT_ONCE = 50;
+
+const LAST_ADMINISTRATOR = 'This is the last enabled administrator: make another one first.';
+
+export async function createUser(context: Context, actor: Actor, input: Input<NewUser>): Promise<number> {
+  authorise(actor, { kind: 'configure' });
+  const user = await input();
+  await checkReferences(context, user);
+  return idOf(await store.insertUser(context.db, user), 'user', '');
+}
+
+export async function getUser({ db }: Context, actor: Actor, id: number): Promise<User> {
+  authorise(actor, { kind: 'read-user', userId: id });
+  return existing(await store.findUser(db, id), 'user');
+}
+
+export async function listUsers({ db }: Context, actor: Actor, filter: Input<UserFilter>): Promise<User[]> {
+  authorise(actor, { kind: 'configure' });
+  return store.listUsers(db, await filter());
+}
+
+/** Changes what is given; a new password, role, source or `enabled` ends the user's sessions and remembered credentials. */
+export async function updateUser(
+  context: Context,
+  actor: Actor,
+  id: number,
+  input: Input<UserChanges>,
+): Promise<void> {
+  authorise(actor, { kind: 'update-user', userId: id, fields: [] });
+  const { password, ...changes } = await input();
+  authorise(actor, { kind: 'update-user', userId: id, fields: givenFields(changes) });
+  existing(await store.findUser(context.db, id), 'user');
+  await checkReferences(context, changes);
+  const passwordHash = password === undefined ? undefined : await hashPassword(password);
+  idOf(await store.updateUser(context.db, id, { ...changes, passwordHash }), 'user', LAST_ADMINISTRATOR);
+}
+
+/**
+ * The user can do nothing from here on; then its executions are deleted, which stops their containers. Where that breaks
+ * off, deleting the same user again goes on with it.
+ */
+export async function deleteUser(context: Context, actor: Actor, id: number): Promise<void> {
+  authorise(actor, { kind: 'configure' });
+  const executions = (await store.findUser(context.db, id))
+    ? await hide(context, id)
+    : await left(context, id);
+  for (let at = 0; at < executions.length; at += REMOVED_AT_ONCE) {
+    const some = executions.slice(at, at + REMOVED_AT_ONCE);
+    await Promise.all(some.map((execution) => removeExecution(context, execution)));
+  }
+  await context.db.batch([store.purgeUsers]);
+}
+
+async function hide({ db }: Context, id: number): Promise<number[]> {
+  idOf(await store.hideUser(db, id), 'user', LAST_ADMINISTRATOR);
+  return store.listExecutionIds(db, id);
+}
+
+/** What an earlier deletion has left over. */
+async function left({ db }: Context, id: number): Promise<number[]> {
+  const executions = await store.listExecutionIds(db, id);
+  return existing(executions.length > 0 ? executions : undefined, 'user');
+}
+
+async function removeExecution({ coordination }: Context, executionId: number): Promise<void> {
+  try {
+    await coordination.remove(executionId);
+  } catch (error) {
+    // Deleted by somebody else meanwhile.
+    if (!(error instanceof OperationError) || error.code !== 'not-found') throw error;
+  }
+}
+
+async function checkReferences(
+  { db }: Context,
+  { roleId, quotaId }: Pick<UserChanges, 'roleId' | 'quotaId'>,
+): Promise<void> {
+  if (roleId !== undefined && !(await findRole(db, roleId)))
+    throw new OperationError('invalid', `role_id: there is no role ${roleId}.`);
+  if (quotaId !== undefined && !(await findQuota(db, quotaId)))
+    throw new OperationError('invalid', `quota_id: there is no quota ${quotaId}.`);
+}

@@ -1,0 +1,16 @@
+/** Owns what must be true of the database before anything is served: its schema and a first administrator. */
+import type { Log } from './coordinator/ports.ts';
+import { ensureAdministrator } from './operations/first-administrator.ts';
+import type { Db } from './store/db.ts';
+import { migrate } from './store/migrate.ts';
+import { migrations } from './store/migrations.ts';
+
+/** Resolves to the password of a first administrator that was made now and must be told, or undefined. */
+export async function prepareDatabase(
+  db: Db,
+  log: Log,
+  adminPassword: string | undefined,
+): Promise<string | undefined> {
+  for (const { version, name } of await migrate(db, migrations)) log('database.migrated', { version, name });
+  return ensureAdministrator(db, adminPassword);
+}

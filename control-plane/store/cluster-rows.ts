@@ -1,0 +1,82 @@
+/** Owns the rows behind the coordinator's state: reading them into a Cluster, and the statements that write what changed. */
+
+import { type Changes, Cluster } from '../core/cluster.ts';
+import type { Execution } from '../core/execution.ts';
+import type { Db, Statement } from './db.ts';
+import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
+import { hostOf, insertHost, updateHost } from './host-rows.ts';
+import { pagedIds } from './pages.ts';
+import { insertService, updateService } from './service-rows.ts';
+import { purgeUsers } from './user-rows.ts';
+
+/** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
+export type Epoch = number;
+
+/** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
+export async function takeOver(db: Db): Promise<{ epoch: Epoch; cluster: Cluster }> {
+  const [row] = await db.query(
+    'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1 RETURNING epoch',
+  );
+  return { epoch: Number(row?.epoch), cluster: await loadCluster(db) };
+}
+
+/** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
+export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
+  const statements = [
+    ...Array.from(changes.newHosts, insertHost),
+    ...Array.from(changes.hosts, updateHost),
+    ...Array.from(changes.newExecutions, insertExecution),
+    ...updated(changes.executions, changes.newExecutions).map(updateExecution),
+    ...servicesToWrite(changes),
+    ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),
+    // A deleted user goes with the last of its executions.
+    ...(changes.purged.size > 0 ? [purgeUsers] : []),
+  ];
+  if (statements.length === 0) return;
+  await db.batch([{ sql: 'UPDATE coordinator SET writer = ?', args: [epoch] }, ...statements]);
+}
+
+const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
+  [...all].filter((one) => !fresh.has(one));
+
+function servicesToWrite(changes: Changes): Statement[] {
+  const fresh = new Set([...changes.newExecutions].flatMap(({ services }) => services));
+  return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
+}
+
+async function loadCluster(db: Db): Promise<Cluster> {
+  const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
+  const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
+  const cluster = new Cluster({
+    execution: next('executions'),
+    service: next('services'),
+    host: next('hosts'),
+  });
+  for (const row of await db.query('SELECT * FROM hosts')) cluster.addHost(hostOf(row));
+  const live = await pagedIds(db, "(status NOT IN ('terminated', 'error') OR deleted = 1)", []);
+  for (const ids of live) {
+    for (const execution of await loadExecutions(db, ids)) cluster.addExecution(execution);
+  }
+  return cluster;
+}
+
+/** One execution with its services, whether it has ended or not. */
+export async function loadExecution(db: Db, id: number): Promise<Execution | undefined> {
+  const [execution] = await loadExecutions(db, [id]);
+  return execution;
+}
+
+async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
+  const args = [JSON.stringify(ids)];
+  const executions = await db.query(
+    `SELECT e.*, u.username FROM executions e JOIN users u ON u.id = e.user_id
+      WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY e.id`,
+    args,
+  );
+  const services = await db.query(
+    'SELECT * FROM services WHERE execution_id IN (SELECT value FROM json_each(?)) ORDER BY id',
+    args,
+  );
+  const byExecution = Map.groupBy(services, (row) => Number(row.execution_id));
+  return executions.map((row) => executionOf(row, byExecution.get(Number(row.id)) ?? []));
+}

@@ -1,0 +1,130 @@
+/** Owns the queries of the API on executions and services. Reads only: the coordinator writes (cluster-rows.ts). */
+import type { Application } from '../../shared/application.ts';
+import type { ExecutionStatus } from '../core/execution.ts';
+import type { ExecutionFilter } from '../core/execution-filter.ts';
+import type { BackendStatus, ServiceStatus } from '../core/service.ts';
+import { definitionOf, type ExecutionView, type ServiceView } from '../core/views.ts';
+import type { Db, Row, Value } from './db.ts';
+import { filterCondition } from './execution-filters.ts';
+import { pagedIds } from './pages.ts';
+
+const EXECUTION_VIEW = `SELECT e.id, e.name, e.user_id, u.username, e.status, e.description, e.error_message,
+  e.time_submit_ms, e.time_start_ms, e.time_end_ms,
+  (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
+  FROM executions e JOIN users u ON u.id = e.user_id`;
+
+export async function findExecution(db: Db, id: number): Promise<ExecutionView | undefined> {
+  const [row] = await db.query(`${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`, [id]);
+  return row && executionView(row);
+}
+
+/** Those that the filter lets through, oldest first, in pages. */
+export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGenerator<ExecutionView[]> {
+  const { sql, args } = filterCondition(filter);
+  for (const ids of await pagedIds(db, sql, args)) {
+    const rows = await db.query(
+      `${EXECUTION_VIEW} WHERE e.id IN (SELECT value FROM json_each(?)) AND e.deleted = 0 ORDER BY e.id`,
+      [JSON.stringify(ids)],
+    );
+    yield rows.map(executionView);
+  }
+}
+
+/** Owner of an execution, for authorisation without reading all of it. */
+export async function findOwner(db: Db, executionId: number): Promise<number | undefined> {
+  const [row] = await db.query('SELECT user_id FROM executions WHERE id = ? AND deleted = 0 LIMIT 1', [
+    executionId,
+  ]);
+  return row && Number(row.user_id);
+}
+
+const SERVICE_VIEW = `SELECT s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status,
+  s.ip_address, s.backend_id, s.error_message, s.ports, h.address, e.description
+  FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
+  WHERE e.deleted = 0`;
+
+export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
+  const [view] = await serviceViews(db, 'AND s.id = ?', [id]);
+  return view;
+}
+
+export const listServices = (db: Db, executionId: number): Promise<ServiceView[]> =>
+  serviceViews(db, 'AND s.execution_id = ? ORDER BY s.id', [executionId]);
+
+async function serviceViews(db: Db, condition: string, args: readonly Value[]): Promise<ServiceView[]> {
+  const rows = await db.query(`${SERVICE_VIEW} ${condition}`, args);
+  const parsed = new Map<unknown, Application>();
+  return rows.map((row) => {
+    const application = parsed.get(row.execution_id) ?? (JSON.parse(String(row.description)) as Application);
+    parsed.set(row.execution_id, application);
+    return serviceView(row, application);
+  });
+}
+
+/** Names of the active instances of a group, in order; undefined where there is no such execution. */
+export async function listActiveInstances(
+  db: Db,
+  executionId: number,
+  group: string,
+): Promise<string[] | undefined> {
+  if ((await findOwner(db, executionId)) === undefined) return undefined;
+  const rows = await db.query(
+    `SELECT name FROM services WHERE execution_id = ? AND service_group = ? AND status = 'active' ORDER BY id`,
+    [executionId, group],
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+/** Which host has the logs of a service, and of how many starts; also for a deleted execution. */
+export async function findLogPlace(
+  db: Db,
+  serviceId: number,
+): Promise<{ hostId: number | null; hostName: string; generation: number } | null> {
+  const [row] = await db.query(
+    'SELECT s.host_id, s.generation, h.name FROM services s LEFT JOIN hosts h ON h.id = s.host_id WHERE s.id = ?',
+    [serviceId],
+  );
+  if (!row) return null;
+  const hostId = row.host_id === null ? null : Number(row.host_id);
+  return { hostId, hostName: String(row.name), generation: Number(row.generation) };
+}
+
+/** Executions waiting to start, and those being cleaned up. */
+export async function countWaiting(db: Db): Promise<{ queued: number; cleaningUp: number }> {
+  const [row] = await db.query(
+    `SELECT count(*) FILTER (WHERE status = 'queued') AS queued,
+      count(*) FILTER (WHERE status = 'cleaning up') AS cleaning_up
+      FROM executions WHERE status NOT IN ('terminated', 'error') OR deleted = 1`,
+  );
+  return { queued: Number(row?.queued), cleaningUp: Number(row?.cleaning_up) };
+}
+
+const executionView = (row: Row): ExecutionView => ({
+  id: Number(row.id),
+  name: String(row.name),
+  userId: Number(row.user_id),
+  userName: String(row.username),
+  status: String(row.status) as ExecutionStatus,
+  description: String(row.description),
+  errorMessage: row.error_message === null ? null : String(row.error_message),
+  timeSubmitMs: Number(row.time_submit_ms),
+  timeStartMs: row.time_start_ms === null ? null : Number(row.time_start_ms),
+  timeEndMs: row.time_end_ms === null ? null : Number(row.time_end_ms),
+  serviceIds: JSON.parse(String(row.service_ids)),
+});
+
+const serviceView = (row: Row, application: Application): ServiceView => ({
+  id: Number(row.id),
+  executionId: Number(row.execution_id),
+  userId: Number(row.user_id),
+  name: String(row.name),
+  group: String(row.service_group),
+  status: String(row.status) as ServiceStatus,
+  backendStatus: String(row.backend_status) as BackendStatus,
+  ipAddress: row.ip_address === null ? null : String(row.ip_address),
+  containerId: row.backend_id === null ? null : String(row.backend_id),
+  errorMessage: row.error_message === null ? null : String(row.error_message),
+  ports: JSON.parse(String(row.ports)),
+  hostAddress: row.address === null ? null : String(row.address),
+  description: definitionOf(application, String(row.service_group)),
+});

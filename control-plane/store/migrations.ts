@@ -1,0 +1,143 @@
+/** Owns the schema. Add migrations at the end and never change one that was released. Times are milliseconds since the epoch. */
+import type { Migration } from './migrate.ts';
+
+const GIB = 1024 ** 3;
+
+const ROLE_FLAGS =
+  'can_change_config, can_delete_executions, can_see_status, can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api';
+
+const indexOfList = (name: string, columns: string) =>
+  `CREATE INDEX executions_by_${name} ON executions (${columns}, time_start_ms, time_end_ms, name, deleted)`;
+
+export const migrations: readonly Migration[] = [
+  {
+    version: 1,
+    name: 'accounts, executions, services, hosts',
+    oldestCode: 1,
+    statements: [
+      `CREATE TABLE roles (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        ${ROLE_FLAGS.split(', ')
+          .map((flag) => `${flag} INTEGER NOT NULL CHECK (${flag} IN (0, 1))`)
+          .join(',\n        ')}
+      )`,
+      `INSERT INTO roles (name, ${ROLE_FLAGS}) VALUES
+        ('admin', 1, 1, 1, 1, 1, 1, 1),
+        ('superuser', 0, 1, 1, 1, 0, 1, 1),
+        ('user', 0, 0, 0, 0, 0, 0, 1)`,
+      `CREATE TABLE quotas (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        concurrent_executions INTEGER NOT NULL,
+        memory INTEGER NOT NULL,
+        cores INTEGER NOT NULL
+      )`,
+      `INSERT INTO quotas (name, concurrent_executions, memory, cores) VALUES ('default', 5, ${32 * GIB}, 20)`,
+      `CREATE TABLE users (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        username TEXT NOT NULL UNIQUE,
+        email TEXT NOT NULL,
+        role_id INTEGER NOT NULL REFERENCES roles (id),
+        quota_id INTEGER NOT NULL REFERENCES quotas (id),
+        auth_source TEXT NOT NULL,
+        fs_uid INTEGER NOT NULL,
+        priority INTEGER NOT NULL,
+        enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+        password_hash TEXT,
+        credential_version INTEGER NOT NULL DEFAULT 1
+      )`,
+      `CREATE TABLE sessions (
+        token_hash TEXT PRIMARY KEY,
+        user_id INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        credential_version INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL
+      ) WITHOUT ROWID`,
+      'CREATE INDEX sessions_by_expiry ON sessions (expires_ms)',
+      // One row. A coordinator takes the next epoch when it starts; the check refuses the commits of every earlier one.
+      `CREATE TABLE coordinator (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        epoch INTEGER NOT NULL,
+        writer INTEGER NOT NULL,
+        CONSTRAINT stale_coordinator CHECK (writer = epoch)
+      )`,
+      'INSERT INTO coordinator (id, epoch, writer) VALUES (1, 0, 0)',
+      `CREATE TABLE hosts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        address TEXT NOT NULL,
+        labels TEXT NOT NULL,
+        memory_bytes INTEGER NOT NULL,
+        cores REAL NOT NULL,
+        schedulable INTEGER NOT NULL,
+        agent_version TEXT NOT NULL,
+        engine_version TEXT NOT NULL,
+        last_contact_ms INTEGER NOT NULL,
+        lost INTEGER NOT NULL
+      )`,
+      `CREATE TABLE executions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        user_id INTEGER NOT NULL REFERENCES users (id),
+        description TEXT NOT NULL,
+        status TEXT NOT NULL,
+        ending TEXT,
+        deleted INTEGER NOT NULL,
+        error_message TEXT,
+        time_submit_ms INTEGER NOT NULL,
+        time_start_ms INTEGER,
+        time_end_ms INTEGER,
+        attempts INTEGER NOT NULL,
+        retry_at_ms INTEGER
+      )`,
+      'CREATE INDEX executions_by_user ON executions (user_id, id) WHERE deleted = 0',
+      `CREATE INDEX executions_live ON executions (status) WHERE status NOT IN ('terminated', 'error') OR deleted = 1`,
+      `CREATE TABLE services (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        execution_id INTEGER NOT NULL REFERENCES executions (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        service_group TEXT NOT NULL,
+        status TEXT NOT NULL,
+        backend_status TEXT NOT NULL,
+        host_id INTEGER REFERENCES hosts (id),
+        placed INTEGER NOT NULL,
+        generation INTEGER NOT NULL,
+        backend_id TEXT,
+        ip_address TEXT,
+        ports TEXT NOT NULL,
+        exit TEXT,
+        failure TEXT,
+        deaths_ms TEXT NOT NULL,
+        restart_at_ms INTEGER,
+        error_message TEXT,
+        forgotten INTEGER NOT NULL
+      )`,
+      'CREATE INDEX services_by_execution ON services (execution_id)',
+    ],
+  },
+  {
+    version: 2,
+    name: 'deleted users',
+    statements: [
+      // A deleted user's row stays, unusable and under another name, while executions still refer to it.
+      'ALTER TABLE users ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))',
+      'CREATE INDEX users_deleted ON users (id) WHERE deleted = 1',
+      'CREATE INDEX users_by_role ON users (role_id)',
+      'CREATE INDEX users_by_quota ON users (quota_id)',
+      'CREATE INDEX sessions_by_user ON sessions (user_id)',
+    ],
+  },
+  {
+    version: 3,
+    name: 'indexes of the list of executions',
+    // Each answers every filter by itself, newest submission first, so that a limit stops it early. None begins with the
+    // name: one more index costs each submission more than going through this one costs those who look for a name.
+    statements: [
+      'DROP INDEX executions_by_user',
+      `${indexOfList('submit', 'time_submit_ms, id, user_id, status')} WHERE deleted = 0`,
+      `${indexOfList('status', 'status, time_submit_ms, id, user_id')} WHERE deleted = 0`,
+      // Of deleted executions, too: a deleted user goes when nothing refers to it any more.
+      indexOfList('user', 'user_id, time_submit_ms, id, status'),
+    ],
+  },
+];

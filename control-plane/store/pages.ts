@@ -1,0 +1,29 @@
+/** Owns the cutting of long answers into pages: a libSQL server refuses an answer above 10 MB. */
+import type { Db, Value } from './db.ts';
+
+const PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_ROWS = 1_000;
+
+/**
+ * Ids of the executions that match `where` (on the table executions), ascending, in pages whose descriptions come to
+ * about 4 MiB at most. `where` is SQL of ours, never input.
+ */
+export async function pagedIds(db: Db, where: string, args: readonly Value[]): Promise<number[][]> {
+  const pages: number[][] = [];
+  let room = 0;
+  for (const row of await db.query(
+    `SELECT id, length(description) AS bytes FROM executions WHERE ${where} ORDER BY id`,
+    args,
+  )) {
+    const bytes = Number(row.bytes);
+    const page = pages.at(-1);
+    if (!page || bytes > room || page.length >= PAGE_ROWS) {
+      pages.push([Number(row.id)]);
+      room = PAGE_BYTES - bytes;
+    } else {
+      page.push(Number(row.id));
+      room -= bytes;
+    }
+  }
+  return pages;
+}

@@ -1,0 +1,52 @@
+/** Owns the rows of quotas. */
+import type { Quota } from '../core/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
+import type { Db, Row } from './db.ts';
+import { allRows, given, type Written, write } from './settings-rows.ts';
+
+export async function findQuota(db: Db, id: number): Promise<Quota | undefined> {
+  const [row] = await db.query('SELECT * FROM quotas WHERE id = ? LIMIT 1', [id]);
+  return row && quotaOf(row);
+}
+
+export async function listQuotas(db: Db, { name }: NameFilter): Promise<Quota[]> {
+  const sql = 'SELECT * FROM quotas WHERE id > ? AND name = COALESCE(?, name) ORDER BY id LIMIT ?';
+  return (await allRows(db, sql, [given(name)])).map(quotaOf);
+}
+
+export const insertQuota = (db: Db, quota: NewQuota): Promise<Written> =>
+  write(db, {
+    sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores) VALUES (?, ?, ?, ?) RETURNING id',
+    args: values(quota),
+  });
+
+/** Changes what is given; refused where the quota is not there. */
+export const updateQuota = (db: Db, id: number, changes: QuotaChanges): Promise<Written> =>
+  write(db, {
+    sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
+      memory = COALESCE(?, memory), cores = COALESCE(?, cores) WHERE id = ? RETURNING id`,
+    args: [...values(changes), id],
+  });
+
+/** Refused where the quota is not there or is in use. */
+export const deleteQuota = (db: Db, id: number): Promise<Written> =>
+  write(db, {
+    sql: `DELETE FROM quotas WHERE id = ? AND NOT EXISTS (SELECT 1 FROM users WHERE quota_id = quotas.id)
+      RETURNING id`,
+    args: [id],
+  });
+
+const values = (quota: QuotaChanges) => [
+  given(quota.name),
+  given(quota.concurrentExecutions),
+  given(quota.memoryBytes),
+  given(quota.cores),
+];
+
+const quotaOf = (row: Row): Quota => ({
+  id: Number(row.id),
+  name: String(row.name),
+  concurrentExecutions: Number(row.concurrent_executions),
+  memoryBytes: Number(row.memory),
+  cores: Number(row.cores),
+});

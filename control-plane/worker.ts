@@ -1,0 +1,66 @@
+/** Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Wires things together; decides nothing. */
+import { createApp } from './app.ts';
+import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
+import { CONNECT_PATH, isAgent } from './coordinator/agent-auth.ts';
+import { coordinationOf } from './coordinator/durable-object.ts';
+import { HEALTH_PATHS } from './http/health.ts';
+import { errorResponse, toOperationError } from './http/render.ts';
+import { variants } from './http/variant.ts';
+import { Authentication } from './operations/authentication.ts';
+
+export { CoordinatorObject } from './coordinator/durable-object.ts';
+
+interface Isolate extends Assembly {
+  app: ReturnType<typeof createApp>;
+}
+
+let isolate: Isolate | undefined;
+
+export default {
+  async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
+    isolate ??= assembleIsolate(env);
+    const { config, app, prepare, log } = isolate;
+    if (new URL(request.url).pathname === CONNECT_PATH) {
+      const joinToken = config.BERTH_JOIN_TOKEN;
+      const known = joinToken !== undefined && isAgent(request.headers.get('authorization'), joinToken);
+      if (!known) return new Response(null, { status: 401 });
+      if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
+      return coordinatorOf(env).fetch(request);
+    }
+    // They say what is missing themselves.
+    if (HEALTH_PATHS.includes(new URL(request.url).pathname)) return app.fetch(request, env, ctx);
+    try {
+      await prepare();
+    } catch (error) {
+      log('prepare.failed', { error: String(error) });
+      return errorResponse(toOperationError(error), variants[config.BERTH_API_VARIANT]);
+    }
+    return app.fetch(request, env, ctx);
+  },
+};
+
+function assembleIsolate(env: WorkerEnv): Isolate {
+  const assembly = assemble(env);
+  const { config, db, log } = assembly;
+  const app = createApp({
+    db,
+    log,
+    deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    // A stub belongs to its request: each call takes a new one.
+    coordination: {
+      ready: () => coordinationOf(coordinatorOf(env)).ready(),
+      submit: (submission) => coordinationOf(coordinatorOf(env)).submit(submission),
+      terminate: (id) => coordinationOf(coordinatorOf(env)).terminate(id),
+      remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
+      openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
+    },
+    authentication: new Authentication(db, () => Date.now()),
+    variant: variants[config.BERTH_API_VARIANT],
+  });
+  return { ...assembly, app };
+}
+
+function coordinatorOf(env: WorkerEnv) {
+  const { COORDINATOR } = env;
+  return COORDINATOR.get(COORDINATOR.idFromName(String(env.BERTH_DEPLOYMENT_NAME ?? 'local')));
+}

@@ -1,0 +1,127 @@
+/**
+ * Owns the checks of a description that span several fields. They read loosely, so that they also report on one whose
+ * shape is wrong. Pure; the shape itself is application.ts's.
+ */
+import type { Problem } from './application.ts';
+import { splitCommand } from './command.ts';
+import { unknownVariables } from './variables.ts';
+
+export const MAX_INSTANCES = 1000;
+
+export type Loose = Record<string, unknown>;
+export const isRecord = (value: unknown): value is Loose =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Problems between the fields of the application and of each of its services. */
+export function semanticProblems(input: unknown): Problem[] {
+  const services = listAt(input, 'services').flatMap((value, at): Service[] =>
+    isRecord(value) ? [{ value, at, instances: instanceNames(value) }] : [],
+  );
+  if (services.length === 0) return [];
+  const instances = new Set(services.flatMap((service) => service.instances));
+  return [
+    ...applicationProblems(services.map(({ value }) => value)),
+    ...nameProblems(services),
+    ...services.flatMap(({ value, at }) => serviceProblems(value, `/services/${at}`, instances)),
+  ];
+}
+
+interface Service {
+  value: Loose;
+  /** Its place in the description. */
+  at: number;
+  instances: string[];
+}
+
+function applicationProblems(services: readonly Loose[]): Problem[] {
+  const problems: Problem[] = [];
+  if (!services.some((service) => service.monitor === true)) {
+    problems.push({ pointer: '/services', message: 'needs at least one service with "monitor": true' });
+  }
+  const total = services.reduce((sum, service) => sum + countOf(service), 0);
+  if (total > MAX_INSTANCES) {
+    const message = `has ${total} instances in all, more than ${MAX_INSTANCES}`;
+    problems.push({ pointer: '/services', message });
+  }
+  return problems;
+}
+
+/** Names of services are unique, and so are those of all instances: eleven of `web` make `web10`, as one of `web1` does. */
+function nameProblems(services: readonly Service[]): Problem[] {
+  const problems: Problem[] = [];
+  const groups = new Map<unknown, number>();
+  const owners = new Map<string, number>();
+  for (const { value, at, instances } of services) {
+    if (value.name === undefined) continue;
+    const pointer = `/services/${at}/name`;
+    const earlier = groups.get(value.name);
+    if (earlier !== undefined) {
+      problems.push({ pointer, message: `is also the name of service ${earlier}` });
+      continue;
+    }
+    groups.set(value.name, at);
+    const taken = instances.find((instance) => owners.has(instance));
+    if (taken !== undefined) {
+      const message = `gives an instance the name ${taken}, which service ${owners.get(taken)} gives, too`;
+      problems.push({ pointer, message });
+    }
+    for (const instance of instances) owners.set(instance, at);
+  }
+  return problems;
+}
+
+function serviceProblems(service: Loose, base: string, instances: ReadonlySet<string>): Problem[] {
+  const problems: Problem[] = [];
+  const add = (pointer: string, message: string) => problems.push({ pointer: base + pointer, message });
+
+  if (
+    isNumber(service.essential_count) &&
+    isNumber(service.total_count) &&
+    service.essential_count > service.total_count
+  ) {
+    add('/essential_count', 'is more than total_count');
+  }
+  for (const kind of ['memory', 'cores']) {
+    const range = isRecord(service.resources) ? service.resources[kind] : undefined;
+    if (isRecord(range) && isNumber(range.min) && isNumber(range.max) && range.max < range.min) {
+      add(`/resources/${kind}/max`, 'is less than min');
+    }
+  }
+  listAt(service, 'environment').forEach((pair, at) => {
+    if (!Array.isArray(pair) || typeof pair[1] !== 'string') return;
+    for (const name of unknownVariables([pair[1]], instances))
+      add(`/environment/${at}/1`, unknownVariable(name));
+  });
+  if (typeof service.command === 'string') {
+    const split = splitCommand(service.command);
+    if ('problem' in split) add('/command', split.problem);
+    // Of the words, since that is where they are filled in: quotes may make or break a reference.
+    else for (const name of unknownVariables(split.words, instances)) add('/command', unknownVariable(name));
+  }
+  const mounts = new Set<unknown>();
+  listAt(service, 'volumes').forEach((volume, at) => {
+    if (!isRecord(volume) || volume.name === undefined) return;
+    if (mounts.has(volume.name)) add(`/volumes/${at}/name`, 'is also the name of another volume');
+    mounts.add(volume.name);
+  });
+  return problems;
+}
+
+const unknownVariable = (name: string) =>
+  `uses the unknown variable {${name}}; known are {user_name}, {execution_id}, {execution_name}, {deployment_name}, ` +
+  `{dns_name#self} and {dns_name#<instance>}; write {{${name}}} for the text itself`;
+
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
+/** 0 where it isn't a count; the shape says so already. */
+const countOf = ({ total_count: count }: Loose): number =>
+  isNumber(count) && Number.isInteger(count) && count > 0 ? count : 0;
+
+/** No more than an application may have, whatever the description says. */
+const instanceNames = (service: Loose): string[] =>
+  Array.from({ length: Math.min(countOf(service), MAX_INSTANCES) }, (_, n) => `${service.name}${n}`);
+
+function listAt(value: unknown, key: string): unknown[] {
+  const list = isRecord(value) ? value[key] : undefined;
+  return Array.isArray(list) ? list : [];
+}

@@ -1,0 +1,102 @@
+/**
+ * Owns the step from a description to what runs: a service definition becomes named instances, and an instance of an
+ * execution becomes an assignment with every value filled in. Pure.
+ */
+import type { Application, ServiceDescription } from './application.ts';
+import { splitCommand } from './command.ts';
+import type { Assignment } from './protocol/assignment.ts';
+import { substitute, type Variables } from './variables.ts';
+
+/** One instance of a service definition. */
+export interface ServiceSpec {
+  /** `<group><counter>`, counted from 0. */
+  name: string;
+  group: string;
+  essential: boolean;
+  definition: ServiceDescription;
+}
+
+/** The instances of an application, in the order of its definitions; the first `essential_count` of each are essential. */
+export function expandApplication(application: Application): ServiceSpec[] {
+  return application.services.flatMap((definition) =>
+    Array.from({ length: definition.total_count }, (_, counter) => ({
+      name: `${definition.name}${counter}`,
+      group: definition.name,
+      essential: counter < definition.essential_count,
+      definition,
+    })),
+  );
+}
+
+export interface ExecutionContext {
+  executionId: number;
+  executionName: string;
+  deploymentName: string;
+  userName: string;
+  userId: number;
+}
+
+/** Container, host and DNS name of an instance (api: discovery). */
+export const dnsNameOf = (instance: string, executionId: number, deploymentName: string): string =>
+  `${instance}-${executionId}-${deploymentName}`;
+
+/** The assignment of one start of `instance`; `definition` is its group's description. */
+export function assignmentOf(
+  key: { service: number; generation: number },
+  instance: string,
+  definition: ServiceDescription,
+  context: ExecutionContext,
+): Assignment {
+  const name = dnsNameOf(instance, context.executionId, context.deploymentName);
+  const variables: Variables = {
+    user_name: context.userName,
+    execution_id: String(context.executionId),
+    execution_name: context.executionName,
+    deployment_name: context.deploymentName,
+    dnsName: (other) =>
+      dnsNameOf(other === 'self' ? instance : other, context.executionId, context.deploymentName),
+  };
+  return {
+    ...key,
+    execution: context.executionId,
+    name,
+    instance,
+    owner: context.userName,
+    image: definition.image,
+    command: commandWords(definition.command, variables),
+    environment: [
+      ...definition.environment.map(([key, value]): [string, string] => [key, substitute(value, variables)]),
+      ...ownEnvironment(instance, context),
+    ],
+    workDir: definition.work_dir ?? null,
+    network: definition.network ?? null,
+    memoryMinBytes: definition.resources.memory.min,
+    memoryMaxBytes: definition.resources.memory.max,
+    coresMin: definition.resources.cores.min,
+    coresMax: definition.resources.cores.max,
+    shmBytes: definition.resources.shm ?? null,
+    ports: definition.ports.map(({ port_number, protocol }) => ({ port: port_number, protocol })),
+    volumes: definition.volumes.map(({ name, path, read_only }) => ({ name, path, readOnly: read_only })),
+  };
+}
+
+function commandWords(command: string | null, variables: Variables): string[] | null {
+  if (command === null) return null;
+  const split = splitCommand(command);
+  if ('problem' in split) throw new Error(`command ${split.problem}`);
+  return split.words.length === 0 ? null : split.words.map((word) => substitute(word, variables));
+}
+
+/** What every container finds in its environment. The workspace, a matter of the host, is added by the agent. */
+function ownEnvironment(instance: string, context: ExecutionContext): [string, string][] {
+  return [
+    ['EXECUTION_ID', String(context.executionId)],
+    ['EXECUTION_NAME', context.executionName],
+    ['DEPLOY_NAME', context.deploymentName],
+    ['SERVICE_NAME', instance],
+    ['BERTH_USER', context.userName],
+    ['BERTH_UID', String(context.userId)],
+    ['ZOE_USER', context.userName],
+    ['ZOE_UID', String(context.userId)],
+  ];
+}

@@ -1,0 +1,39 @@
+/** Owns the shape of an assignment: everything an agent needs to run one service, with nothing left to look up. */
+import * as z from 'zod';
+
+const id = z.int().positive();
+
+/** Names one start of one service: the key of idempotency (PROTOCOL.md P5). */
+export const serviceKeySchema = z.object({ service: id, generation: id });
+export type ServiceKey = z.infer<typeof serviceKeySchema>;
+
+export const portProtocolSchema = z.enum(['tcp', 'udp']);
+
+export const assignmentSchema = serviceKeySchema.extend({
+  execution: id,
+  /** Container, host and DNS name: `<instance>-<execution>-<deployment>`. */
+  name: z.string().min(1),
+  /** Instance name within the execution, e.g. `worker0`. */
+  instance: z.string().min(1),
+  /** User name of the execution's owner. */
+  owner: z.string(),
+  image: z.string().min(1),
+  /** Words of the command; null runs the image's own. */
+  command: z.array(z.string()).nullable(),
+  /** Complete and substituted, in order; a later entry of the same name wins. Secrets may be in here: never log it. */
+  environment: z.array(z.tuple([z.string(), z.string()])),
+  workDir: z.string().nullable(),
+  /** A network other than the deployment's own, or null. */
+  network: z.string().nullable(),
+  memoryMinBytes: z.int().nonnegative().nullable(),
+  memoryMaxBytes: z.int().nonnegative().nullable(),
+  coresMin: z.number().nonnegative().nullable(),
+  coresMax: z.number().nonnegative().nullable(),
+  shmBytes: z.int().nonnegative().nullable(),
+  ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema })),
+  volumes: z.array(z.object({ name: z.string(), path: z.string(), readOnly: z.boolean() })),
+});
+export type Assignment = z.infer<typeof assignmentSchema>;
+
+/** `service.generation`, for maps. */
+export const keyOf = ({ service, generation }: ServiceKey): string => `${service}.${generation}`;

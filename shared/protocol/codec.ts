@@ -1,0 +1,70 @@
+/**
+ * Owns bytes on the wire: JSON text frames for messages, one binary layout for log chunks. Never does I/O.
+ *
+ * A log chunk is `stream: uint32`, `next: uint64` (both big-endian), then the payload. `next` is the offset
+ * to resume from after this chunk.
+ */
+import type * as z from 'zod';
+import { type Down, downSchema } from './down.ts';
+import { type Up, upSchema } from './up.ts';
+
+/** Bytes a reader may be sent before it grants more (PROTOCOL.md P9). */
+export const LOG_WINDOW_BYTES = 256 * 1024;
+/** Largest payload of one chunk. */
+export const LOG_CHUNK_BYTES = 64 * 1024;
+
+export const CHUNK_HEADER_BYTES = 12;
+
+export interface LogChunk {
+  stream: number;
+  next: number;
+  payload: Uint8Array;
+}
+
+export const encode = (message: Up | Down): string => JSON.stringify(message);
+
+/** Parses a text frame, or throws ProtocolError saying what is wrong with it, without repeating its values. */
+export const decodeUp = (text: string): Up => parse(upSchema, text);
+export const decodeDown = (text: string): Down => parse(downSchema, text);
+
+export function encodeChunk({ stream, next, payload }: LogChunk): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(CHUNK_HEADER_BYTES + payload.byteLength);
+  writeChunkHeader(frame, stream, next);
+  frame.set(payload, CHUNK_HEADER_BYTES);
+  return frame;
+}
+
+/** For a sender that has the payload in its frame already, CHUNK_HEADER_BYTES behind the start. */
+export function writeChunkHeader(frame: Uint8Array, stream: number, next: number): void {
+  const header = new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES);
+  header.setUint32(0, stream);
+  header.setBigUint64(4, BigInt(next));
+}
+
+export function decodeChunk(frame: Uint8Array): LogChunk {
+  if (frame.byteLength < CHUNK_HEADER_BYTES)
+    throw new ProtocolError('a binary frame is shorter than its header');
+  const header = new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES);
+  return {
+    stream: header.getUint32(0),
+    next: Number(header.getBigUint64(4)),
+    payload: frame.subarray(CHUNK_HEADER_BYTES),
+  };
+}
+
+export class ProtocolError extends Error {
+  override name = 'ProtocolError';
+}
+
+function parse<T>(schema: z.ZodType<T>, text: string): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new ProtocolError('a text frame is not JSON');
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.slice(0, 5).map((issue) => `${issue.path.join('/')}: ${issue.code}`);
+  throw new ProtocolError(`a message does not match the protocol (${problems.join('; ')})`);
+}

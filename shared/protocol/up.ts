@@ -1,0 +1,73 @@
+/** Owns the messages an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
+import * as z from 'zod';
+import { portProtocolSchema, serviceKeySchema } from './assignment.ts';
+
+const timeMs = z.number().nonnegative();
+
+/** What an agent saw of one (service, generation). The latest one replaces all before it. */
+export const observationSchema = z.discriminatedUnion('state', [
+  /** Working towards a start; `detail` is for people, e.g. pull progress. */
+  serviceKeySchema.extend({ state: z.literal('preparing'), detail: z.string() }),
+  serviceKeySchema.extend({ state: z.literal('created'), containerId: z.string() }),
+  serviceKeySchema.extend({
+    state: z.literal('running'),
+    containerId: z.string(),
+    ipAddress: z.string(),
+    /** Published ports: container port to the host port the engine picked. */
+    ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema, hostPort: z.int() })),
+    startedAtMs: timeMs,
+  }),
+  serviceKeySchema.extend({
+    state: z.literal('exited'),
+    containerId: z.string(),
+    exitCode: z.int(),
+    outOfMemory: z.boolean(),
+    finishedAtMs: timeMs,
+  }),
+  /** The start did not succeed, in the engine's own words. `temporary`: the same start may succeed later. */
+  serviceKeySchema.extend({ state: z.literal('failed'), temporary: z.boolean(), message: z.string() }),
+  /** No container of this key exists on the host, and none will without a new assignment. */
+  serviceKeySchema.extend({ state: z.literal('gone') }),
+]);
+export type Observation = z.infer<typeof observationSchema>;
+
+/** Facts of the host, as its agent reports them; the reserve is already taken off. */
+export const hostFactsSchema = z.object({
+  name: z.string().min(1).max(128),
+  /** Where clients reach published ports: a host name or IP address. */
+  address: z.string().min(1),
+  labels: z.array(z.string()),
+  memoryBytes: z.int().nonnegative(),
+  cores: z.number().nonnegative(),
+  agentVersion: z.string(),
+  engineVersion: z.string(),
+});
+export type HostFacts = z.infer<typeof hostFactsSchema>;
+
+export const upSchema = z.discriminatedUnion('type', [
+  /** Always first. `inventory` is complete: every container of this deployment on the host. */
+  z.object({
+    type: z.literal('hello'),
+    version: z.int(),
+    /** The deployment whose containers the agent runs; another one than the control plane's own is refused. */
+    deployment: z.string().min(1),
+    host: hostFactsSchema,
+    inventory: z.array(observationSchema),
+  }),
+  /** Changed observations, resent until acknowledged; sent empty every report period as a sign of life. */
+  z.object({
+    type: z.literal('report'),
+    sequence: z.int().positive(),
+    observations: z.array(observationSchema),
+    /** Services whose stored logs are gone, in answer to `forget`. */
+    forgotten: z.array(z.int().positive()),
+  }),
+  /** Every byte of the stream was sent: `exited` (the container ended) or `missing` (this host has no such log). */
+  z.object({
+    type: z.literal('logs.end'),
+    stream: z.int().nonnegative(),
+    reason: z.enum(['exited', 'missing', 'failed']),
+    message: z.string().optional(),
+  }),
+]);
+export type Up = z.infer<typeof upSchema>;

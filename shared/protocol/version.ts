@@ -1,0 +1,10 @@
+/**
+ * Owns the version of the agent protocol. One integer; a message that changes shape raises it.
+ *
+ * History
+ * - 1 (2026-11-21): first version.
+ */
+export const PROTOCOL_VERSION = 1;
+
+/** The oldest version the control plane still speaks (PROTOCOL.md P2). */
+export const OLDEST_PROTOCOL_VERSION = 1;

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { LOG_WINDOW_BYTES } from '../../shared/protocol/codec.ts';
+import { ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { hosts, onHosts } from '../support/hosts.ts';
+import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
+import type { ScriptedLog } from '../support/scripted-log.ts';
+
+const MIB = 1024 * 1024;
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+  let agent: ScriptedAgent;
+  let tests = 0;
+
+  // A host of its own for each test.
+  const join = (...running: Assignment[]) =>
+    ScriptedAgent.join(host(), { facts: { name: `host${tests}` }, inventory: running.map(seen.running) });
+  beforeEach(async () => {
+    tests += 1;
+    agent = await join();
+  });
+  afterEach(async () => {
+    if (agent.closeCode === undefined) await agent.close();
+  });
+
+  async function running(): Promise<Assignment> {
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    return one;
+  }
+  const open = (service: number): Promise<IncomingMessage> => api.http.open('GET', `service/logs/${service}`);
+  /** The container ends, and with it its log. */
+  const finish = async (one: Assignment, log: ScriptedLog) => {
+    await agent.report(seen.exited(one, 0));
+    log.end();
+  };
+  /** The head of a log's answer may wait for its first byte; the agent's side of it is there earlier. */
+  const opened = async (service: number, nth = 0) => {
+    const response = open(service);
+    const log = await agent.log(service, nth);
+    return { response, log };
+  };
+  const text = async (response: Promise<IncomingMessage>) => (await buffer(await response)).toString();
+
+  test('H42: the output comes from its first byte on, live, and ends when the service ends', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    expect(log.opened).toMatchObject({ generation: 1, offset: 0, format: 'raw' });
+    await log.write('first\n');
+    const stream = await response;
+    expect(stream.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(String((await once(stream, 'data'))[0])).toBe('first\n');
+    await log.write('last, without an end of line');
+    expect(String((await once(stream, 'data'))[0])).toBe('last, without an end of line');
+    await finish(one, log);
+    await once(stream, 'end');
+  });
+
+  test('H42: every byte arrives as it was written', async () => {
+    const one = await running();
+    const bytes = randomBytes(2 * MIB);
+    const { response, log } = await opened(one.service);
+    const received = response.then(buffer);
+    await log.write(bytes);
+    await finish(one, log);
+    expect((await received).equals(bytes)).toBe(true);
+  });
+
+  test('H42: readers do not share what they read', async () => {
+    const one = await running();
+    const first = await opened(one.service);
+    const second = await opened(one.service, 1);
+    for (const log of [first.log, second.log]) {
+      await log.write(`all of it for stream ${agent.logs.indexOf(log)}`);
+      await finish(one, log);
+    }
+    expect(await text(first.response)).toBe('all of it for stream 0');
+    expect(await text(second.response)).toBe('all of it for stream 1');
+  });
+
+  test('H42: a log may be asked for before its service starts', async () => {
+    await agent.close();
+    const id = await api.submit();
+    const [service = 0] = (await api.execution(id)).services;
+    const response = text(open(service));
+    agent = await join();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    const log = await agent.log(service);
+    await log.write('here it is');
+    await finish(one, log);
+    expect(await response).toBe('here it is');
+  });
+
+  test('H42: the log outlives the container', async () => {
+    const one = await running();
+    await agent.report(seen.exited(one, 0));
+    await agent.report(seen.gone(one));
+    expect((await api.execution(one.execution)).status).toBe('terminated');
+    const { response, log } = await opened(one.service);
+    await log.write('kept');
+    log.end();
+    expect(await text(response)).toBe('kept');
+  });
+
+  test('H42: a log that its host does not have is empty', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await agent.report(seen.exited(one, 0));
+    log.end('missing');
+    expect(await text(response)).toBe('');
+  });
+
+  test('H43: a log that cannot be read to its end breaks off', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('some');
+    const stream = await response;
+    log.end('failed', 'the disk is gone');
+    await expect(buffer(stream)).rejects.toThrow();
+  });
+
+  test('H44 P9: a reader that stops is sent its window at most, and delays nobody', {
+    timeout: 60_000,
+  }, async () => {
+    const one = await running();
+    const all = Buffer.alloc(48 * MIB, 'the same sixteen');
+    const { response, log } = await opened(one.service);
+    const writing = log.write(all);
+    const stream = await response;
+    stream.pause();
+
+    // What lies between is the kernel's and this test's: some MiB of socket buffers.
+    const stalled = await eventually(async () => {
+      const before = log.granted;
+      const beforeMs = performance.now();
+      for (let asked = 0; asked < 20; asked++) await api.execution(one.execution);
+      expect((performance.now() - beforeMs) / 20).toBeLessThan(200);
+      return log.granted === before && before;
+    }, 20_000);
+    expect(stalled).toBeLessThan(24 * MIB);
+    const other = await running();
+    expect((await api.service(other.service)).status).toBe('active');
+    expect(log.granted).toBe(stalled);
+
+    const received = buffer(stream);
+    await writing;
+    await finish(one, log);
+    expect((await received).equals(all)).toBe(true);
+    expect(log.mostCredit).toBeLessThanOrEqual(LOG_WINDOW_BYTES);
+  });
+
+  test('H45 P10: a reader goes on over a reconnect of the agent, without a gap or a repetition', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('before ');
+    const stream = await response;
+    await once(stream, 'readable');
+    await agent.close();
+    expect((await api.service(one.service)).status).toBe('active');
+    agent = await join(one);
+    const again = await agent.log(one.service);
+    expect(again.opened).toMatchObject({ generation: 1, offset: 'before '.length });
+    await again.write('and after');
+    await finish(one, again);
+    expect((await buffer(stream)).toString()).toBe('before and after');
+  });
+
+  test('H46: the log of an ended service is 503 while its host is away', async () => {
+    const one = await running();
+    await agent.report(seen.exited(one, 0), seen.gone(one));
+    await agent.close();
+    const reply = await api.http.get(`service/logs/${one.service}`);
+    expect(reply.status).toBe(503);
+    expect(reply.headers['retry-after']).toBe('1');
+    expect(reply.json<{ message: string }>().message).toContain(`host${tests}`);
+  });
+
+  test('H47: a reader that leaves closes its stream at the agent, with the next output at the latest', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('something');
+    const stream = await response;
+    await once(stream, 'readable');
+    stream.destroy();
+    await eventually(async () => {
+      if (!log.closed) await log.write('more');
+      return log.closed;
+    });
+  });
+
+  test('H37: a reader of a deleted execution comes to its end', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('until here');
+    const received = text(response);
+    await api.remove(one.execution);
+    await agent.report(seen.exited(one, 143));
+    log.end();
+    await agent.report(seen.gone(one));
+    expect(await received).toBe('until here');
+  });
+});

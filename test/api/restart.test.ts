@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ApiClient } from '../support/api-client.ts';
+import { startWorkerdHost } from '../support/host-workerd.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../support/hosts.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+
+  const restart = async () => {
+    await host().crash();
+    await host().start();
+  };
+
+  test('H60: what was acknowledged is there after a crash, in the queue', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => api.submit()));
+    await restart();
+    const list = await api.list();
+    expect(Object.keys(list).map(Number)).toEqual(ids.toSorted((a, b) => a - b));
+    expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set(['queued']));
+    expect(await api.statistics()).toMatchObject({ queue_length: 20 });
+    await Promise.all(ids.map((id) => api.terminate(id)));
+  });
+
+  test('H60: a termination and a deletion that were acknowledged hold after a crash', async () => {
+    const [terminated, deleted] = [await api.submit(), await api.submit()];
+    await Promise.all([api.terminate(terminated), api.remove(deleted)]);
+    await restart();
+    expect((await api.execution(terminated)).status).toBe('terminated');
+    expect((await api.http.get(`execution/${deleted}`)).status).toBe(404);
+  });
+
+  test('H60: ids go on after a crash', async () => {
+    const before = await api.submit();
+    await api.remove(before);
+    await restart();
+    expect(await api.submit()).toBeGreaterThan(before);
+  });
+
+  test('H60: the queue is started after a crash as soon as a host is there, and what ran still runs', async () => {
+    const agent = await ScriptedAgent.join(host());
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    const before = await api.execution(id);
+    await restart();
+    expect(await agent.closed()).toBeGreaterThan(1000);
+    expect(await api.execution(id)).toEqual(before);
+    const again = await ScriptedAgent.join(host(), { inventory: [seen.running(one)] });
+    expect(again.assignments.get(`${one.service}.1`)).toEqual(one);
+    expect(again.all('start').filter(({ assignment }) => assignment.service === one.service)).toEqual([]);
+    expect(await api.execution(id)).toEqual(before);
+    const next = await api.submit();
+    expect(await again.assigned(next)).toHaveLength(1);
+    await again.close();
+  });
+
+  test('H18: a cookie outlives a crash', async () => {
+    const login = await api.http.get('login');
+    const cookie = login.headers['set-cookie']?.[0] ?? '';
+    await restart();
+    expect((await new HttpClient(() => host().url(), { cookie }).get('execution')).status).toBe(200);
+  });
+
+  test('H60: a crowd of requests right after a start is answered', async () => {
+    await restart();
+    const replies = await Promise.all(Array.from({ length: 60 }, () => api.http.get('statistics/scheduler')));
+    expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
+  });
+});
+
+describe('the database is away', () => {
+  let host: Awaited<ReturnType<typeof startWorkerdHost>>;
+  const api = new ApiClient(() => host);
+  beforeAll(async () => {
+    host = await startWorkerdHost({ variant: 'B', deployment: 'test', adminPassword: ADMIN_PASSWORD });
+  });
+  afterAll(() => host.stop());
+
+  test('H61: requests are 503 and say so, and go on as soon as it is back', async () => {
+    const id = await api.submit();
+    await host.database.kill();
+    for (const reply of [await api.http.get(`execution/${id}`), await api.http.get('statistics/scheduler')]) {
+      expect(reply.status).toBe(503);
+      expect(reply.headers['retry-after']).toBe('1');
+      expect(reply.json()).toEqual({ message: 'The database does not answer; try again later.' });
+    }
+    expect((await api.http.get('info')).status).toBe(200);
+    await host.database.restart();
+    expect((await api.execution(id)).status).toBe('queued');
+    expect(await api.submit()).toBeGreaterThan(id);
+  });
+
+  test('P7: a report that could not be committed is not acknowledged but closes with 4503', async () => {
+    const agent = await ScriptedAgent.join(host);
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await host.database.kill();
+    await expect(agent.report(seen.running(one))).rejects.toThrow('closed with 4503');
+    expect(agent.all('ack')).toEqual([]);
+    await host.database.restart();
+    const again = await ScriptedAgent.join(host, { inventory: [seen.running(one)] });
+    expect((await api.execution(id)).status).toBe('running');
+    await again.close();
+  });
+});

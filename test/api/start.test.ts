@@ -1,0 +1,33 @@
+/** What `npm start` and `npm run dev` do where they can't run. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/port.ts';
+import { startProgram } from '../support/process.ts';
+
+async function start(entry: string, settings: Record<string, string>) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-start-'));
+  const env = { BERTH_DATA_DIR: dataDir, BERTH_PORT: String(await freePort()), ...settings };
+  const program = startProgram([entry], { env });
+  onTestFinished(async () => {
+    await program.kill();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return { code: await program.waitForEnd(25_000), output: program.output };
+}
+
+describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (entry) => {
+  test('H80: an engine that does not answer is named, and the start ends with 1', async () => {
+    const { code, output } = await start(entry, { DOCKER_HOST: 'unix:///nowhere/docker.sock' });
+    expect(output).toContain('No Docker engine answers at DOCKER_HOST=unix:///nowhere/docker.sock');
+    expect(code).toBe(1);
+  });
+  test('H80: a bad setting is named, all of them at once, and the start ends with 1', async () => {
+    const { code, output } = await start(entry, { BERTH_API_VARIANT: 'C', BERTH_DEPLOYMENT_NAME: 'A_B' });
+    expect(output).toMatch(
+      /BERTH_DEPLOYMENT_NAME: .*BERTH_API_VARIANT: |BERTH_API_VARIANT: .*BERTH_DEPLOYMENT_NAME: /,
+    );
+    expect(code).toBe(1);
+  });
+});

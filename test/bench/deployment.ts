@@ -1,0 +1,116 @@
+/** Owns a Berth of its own for one group of figures: a control plane on a free port, its agent, and a client of it. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import * as z from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
+import { type Program, startCommand } from '../support/process.ts';
+
+const PASSWORD = 'bench';
+/** Short beside what is measured, long enough to leave the processor to what is waited for. */
+const POLL_MS = 5;
+const LIMIT_MS = 120_000;
+
+const executionSchema = z.object({
+  status: z.string(),
+  error_message: z.string().nullable(),
+  services: z.array(z.number()),
+});
+type Execution = z.infer<typeof executionSchema>;
+
+export class Deployment {
+  readonly name: string;
+  readonly url: string;
+  readonly cookie: string;
+  readonly #program: Program;
+  readonly #folder: string;
+
+  private constructor(name: string, url: string, cookie: string, program: Program, folder: string) {
+    this.name = name;
+    this.url = url;
+    this.cookie = cookie;
+    this.#program = program;
+    this.#folder = folder;
+  }
+
+  /** As `npm start`; with an agent it resolves when that has joined. */
+  static async start(name: string, agent: 'on' | 'off'): Promise<Deployment> {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'));
+    // As npm does, but without npm's own process, which would count among its memory.
+    const program = startCommand(['sh', '-c', packageJson.scripts.start], {
+      env: {
+        BERTH_PORT: '0',
+        BERTH_DATA_DIR: folder,
+        BERTH_DEPLOYMENT_NAME: name,
+        BERTH_ADMIN_PASSWORD: PASSWORD,
+        BERTH_LOCAL_AGENT: agent,
+      },
+    });
+    const [, url = ''] = await program.waitFor(/listens on (http:\S+) /);
+    if (agent === 'on') await program.waitFor(/agent\.joined/);
+    const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
+    const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization } });
+    const cookie = login.headers.get('set-cookie')?.split(';')[0];
+    if (cookie === undefined) throw new Error(`no session after a login: ${login.status}`);
+    return new Deployment(name, url, cookie, program, folder);
+  }
+
+  /** Its embedded database, which another process may open as well. */
+  get databaseUrl(): string {
+    return pathToFileURL(join(this.#folder, 'berth.db')).href;
+  }
+
+  async stop(): Promise<void> {
+    await this.#program.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Throws unless it is answered with 200. */
+  async request(method: string, path: string, body?: unknown): Promise<Response> {
+    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await fetch(`${this.url}/api/0.7/${path}`, {
+      method,
+      headers: { cookie: this.cookie },
+      ...init,
+    });
+    if (response.ok) return response;
+    throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  }
+
+  async submit(application: unknown): Promise<number> {
+    const response = await this.request('POST', 'execution', { name: 'bench', application });
+    return z.object({ execution_id: z.number() }).parse(await response.json()).execution_id;
+  }
+
+  /** Asks tightly until the execution has `status`; throws where it ends otherwise. */
+  async reaches(id: number, status: string): Promise<Execution> {
+    const deadlineMs = performance.now() + LIMIT_MS;
+    while (performance.now() < deadlineMs) {
+      const response = await this.request('GET', `execution/${id}`);
+      const execution = executionSchema.parse(await response.json());
+      if (execution.status === status) return execution;
+      if (execution.status === 'error') throw new Error(`execution ${id}: ${execution.error_message}`);
+      await pause(POLL_MS);
+    }
+    throw new Error(`execution ${id} has not become ${status} in ${LIMIT_MS} ms`);
+  }
+
+  /** Resident memory in MB of the control plane, its agent, and whatever else it has started. */
+  async residentMb(): Promise<number> {
+    const sizes = await Promise.all((await familyOf(this.#program.pid)).map(residentBytes));
+    return sizes.reduce((sum, bytes) => sum + bytes, 0) / 1e6;
+  }
+}
+
+async function familyOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const families = children.trim().split(' ').filter(Boolean).map(Number).map(familyOf);
+  return [pid, ...(await Promise.all(families)).flat()];
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(status.match(/^VmRSS:\s+(\d+) kB/m)?.[1] ?? 0) * 1024;
+}

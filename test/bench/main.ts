@@ -1,0 +1,48 @@
+/**
+ * Entry of `npm run bench [-- [--json] group ...]`: measures all groups of figures or those named, and prints each figure
+ * beside its limit and goal. A missed goal is shown and is no failure; exits 1 where something broke.
+ */
+import type Docker from 'dockerode';
+import { connectEngine } from '../../agent/engine-address.ts';
+import { ensureEngine } from '../../agent/local-engine.ts';
+import { terminal } from '../../agent/terminal.ts';
+import { ensureImage } from '../../examples/image.ts';
+import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
+import { measureHttp } from './http.ts';
+import { measureList } from './list.ts';
+import { measureLogs } from './logs.ts';
+import { measureMemory } from './memory.ts';
+import { measureStart } from './start.ts';
+
+const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
+  memory: measureMemory,
+  http: measureHttp,
+  list: measureList,
+  start: measureStart,
+  logs: measureLogs,
+};
+
+const words = process.argv.slice(2);
+const named = words.filter((word) => word !== '--json');
+const asJson = words.length > named.length;
+const unknown = named.filter((name) => !Object.hasOwn(groups, name));
+if (unknown.length > 0) {
+  console.error(`There is no group ${unknown.join(', ')}: the groups are ${Object.keys(groups).join(', ')}`);
+  process.exit(1);
+}
+
+const engine = await ensureEngine(terminal);
+process.env.DOCKER_HOST = engine.host;
+try {
+  const docker = connectEngine(engine.host);
+  await ensureImage(docker);
+  const results: Result[] = [];
+  for (const [name, measure] of Object.entries(groups)) {
+    if (named.length > 0 && !named.includes(name)) continue;
+    terminal.say(`Measuring ${name}`);
+    for (const measurement of await measure(docker)) results.push(resultOf(name, measurement));
+  }
+  console.log(asJson ? JSON.stringify(results, null, 2) : `\n${tableOf(results)}`);
+} finally {
+  await engine.stop();
+}

@@ -1,0 +1,119 @@
+/** Proves what only the embedded database promises (control-plane/store/embedded.ts). */
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import Database from 'libsql';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Db } from '../../control-plane/store/db.ts';
+import { type EmbeddedOptions, openEmbedded } from '../../control-plane/store/embedded.ts';
+
+let folder: string;
+let path: string;
+const opened: { close(): unknown }[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'berth-embedded-'));
+  path = join(folder, 'data', 'berth.db');
+});
+
+afterEach(async () => {
+  for (const connection of opened.splice(0)) await connection.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function open(options?: EmbeddedOptions, url = pathToFileURL(path).href): Promise<Db> {
+  const db = await openEmbedded(url, options);
+  opened.push(db);
+  return db;
+}
+
+/** Stands for another process: a connection of its own that holds a lock for as long as the test says. */
+function holdLock(mode: 'IMMEDIATE' | 'EXCLUSIVE'): Database.Database {
+  const other = new Database(path);
+  opened.push(other);
+  other.exec(`BEGIN ${mode}`);
+  return other;
+}
+
+test('the missing folder and the file are made for this user alone', async () => {
+  await open();
+  expect((await stat(join(folder, 'data'))).mode & 0o777).toBe(0o700);
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+});
+
+test('a commit is on the disk before it is acknowledged: WAL with synchronous=FULL', async () => {
+  const db = await open();
+  expect(await db.query('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+  expect(await db.query('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
+});
+
+test('a relative URL is a path from the working directory', async () => {
+  await open({}, `file:${relative(process.cwd(), path)}`);
+  expect((await stat(path)).isFile()).toBe(true);
+});
+
+test.each(['berth.db', 'http://127.0.0.1', 'file:berth.db?mode=ro', 'file://elsewhere/berth.db', ''])(
+  'the URL "%s" is refused',
+  async (url) => {
+    await expect(open({}, url)).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
+  },
+);
+
+test('a path that cannot be opened is named, with the reason', async () => {
+  await mkdir(path, { recursive: true });
+  await expect(open()).rejects.toMatchObject({
+    name: 'DatabaseError',
+    kind: 'unavailable',
+    message: expect.stringMatching(/^can't open the database .*berth\.db: EISDIR/),
+  });
+});
+
+test('a file that is no database is refused and left as it was', async () => {
+  await mkdir(join(folder, 'data'));
+  await writeFile(path, 'notes'.repeat(1_000));
+  await expect(open()).rejects.toMatchObject({
+    name: 'DatabaseError',
+    message: expect.stringMatching(/file is not a database$/),
+  });
+  expect((await stat(path)).size).toBe(5_000);
+});
+
+test('a new file that another process is busy with is opened as soon as that one is done', async () => {
+  await mkdir(join(folder, 'data'));
+  const other = holdLock('EXCLUSIVE');
+  const opening = open({ busyTimeoutMs: 100 });
+  other.exec('COMMIT');
+  expect(await (await opening).query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+test('a batch is "unavailable" while another process writes, and succeeds afterwards; queries go on', async () => {
+  const db = await open({ busyTimeoutMs: 20 });
+  const create = [{ sql: 'CREATE TABLE hosts (id INTEGER)', args: [] }];
+  const other = holdLock('IMMEDIATE');
+  await expect(db.batch(create)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: 'database is locked',
+  });
+  expect(await db.query('SELECT count(*) AS tables FROM sqlite_master')).toEqual([{ tables: 0 }]);
+  other.exec('COMMIT');
+  await db.batch(create);
+});
+
+test('more statements than are kept prepared change nothing but speed', async () => {
+  const db = await open({ cachedStatements: 2 });
+  for (let round = 0; round < 3; round++) {
+    for (let n = 0; n < 5; n++)
+      expect(await db.query(`SELECT ${n} AS n, ? AS round`, [round])).toEqual([{ n, round }]);
+  }
+});
+
+test('question marks in quotes and comments are no parameters, and a trigger is one statement', async () => {
+  const db = await open();
+  await db.batch([
+    { sql: `CREATE TABLE "what?" (id INTEGER, note TEXT DEFAULT 'it''s; ?') /* ?; */ -- ?; x`, args: [] },
+    { sql: 'CREATE TRIGGER t AFTER DELETE ON "what?" BEGIN SELECT 1; SELECT 2; END;', args: [] },
+    { sql: 'INSERT INTO "what?" (id) VALUES (?); ', args: [1] },
+  ]);
+  expect(await db.query('SELECT * FROM "what?"')).toEqual([{ id: 1, note: "it's; ?" }]);
+});

@@ -1,0 +1,64 @@
+/** Shows how the database goes about the list of executions: which index it reads, for each filter with a limit. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ExecutionFilter } from '../../control-plane/core/execution-filter.ts';
+import type { Db } from '../../control-plane/store/db.ts';
+import { filterCondition } from '../../control-plane/store/execution-filters.ts';
+import { migrate } from '../../control-plane/store/migrate.ts';
+import { migrations } from '../../control-plane/store/migrations.ts';
+import { pagedIds } from '../../control-plane/store/pages.ts';
+import { emptyDatabase, type Place } from '../support/databases.ts';
+
+const submit = 'executions_by_submit';
+const user = 'executions_by_user';
+const status = 'executions_by_status';
+
+const filters: [index: string, how: string, filter: ExecutionFilter][] = [
+  [user, '(user_id=?)', { owner: { id: 1 } }],
+  [user, '(user_id=?)', { owner: { username: 'admin' } }],
+  [user, '(user_id=? AND time_submit_ms>?)', { owner: { id: 1 }, laterThanMs: { submit: 1 } }],
+  [user, '(user_id=?)', { owner: { id: 1 }, laterThanMs: { end: 1 } }],
+  [status, '(status=?)', { status: 'error' }],
+  [status, '(status=? AND time_submit_ms<?)', { status: 'error', earlierThanMs: { submit: 1 } }],
+  [status, '(status=?)', { status: 'error', earlierThanMs: { end: 1 } }],
+  [user, '(user_id=?)', { owner: { id: 1 }, name: 'x' }],
+  [submit, '', { name: 'x' }],
+  [submit, '(time_submit_ms<?)', { earlierThanMs: { submit: 1 } }],
+  [submit, '(time_submit_ms>?)', { laterThanMs: { submit: 1 } }],
+  [submit, '', {}],
+  [submit, '', { earlierThanMs: { start: 1 } }],
+  [submit, '', { laterThanMs: { start: 1 } }],
+  [submit, '', { earlierThanMs: { end: 1 }, laterThanMs: { end: 0, start: 0 } }],
+];
+
+describe.each(['file', 'sqld'] as const)('on %s', (kind) => {
+  let place: Place;
+  let db: Db;
+  beforeAll(async () => {
+    place = await emptyDatabase(kind);
+    db = await place.open();
+    await migrate(db, migrations);
+  });
+  afterAll(() => place.remove());
+
+  test.each(filters)('H106: %s %s answers a limited list by itself: %o', async (index, how, filter) => {
+    const { sql, args } = filterCondition({ ...filter, limit: 20 });
+    const plan: string[] = [];
+    const explaining: Db = {
+      query: async (text, values) => {
+        const rows = await db.query(`EXPLAIN QUERY PLAN ${text}`, values);
+        plan.push(...rows.map(({ detail }) => String(detail)));
+        return [];
+      },
+      batch: (statements) => db.batch(statements),
+      close: () => db.close(),
+    };
+    await pagedIds(explaining, sql, args);
+    const walk =
+      how === ''
+        ? `SCAN executions USING COVERING INDEX ${index}`
+        : `SEARCH executions USING COVERING INDEX ${index} ${how}`;
+    const ofExecutions = plan.filter((step) => / executions\b/.test(step));
+    expect(ofExecutions).toEqual(['SEARCH executions USING INTEGER PRIMARY KEY (rowid=?)', walk]);
+    expect(plan.join()).not.toContain('TEMP B-TREE');
+  });
+});

@@ -1,0 +1,164 @@
+/** Holds migrations to their promises (control-plane/store/migrate.ts) on every kind of database. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Db } from '../../control-plane/store/db.ts';
+import { type Migration, migrate } from '../../control-plane/store/migrate.ts';
+import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/databases.ts';
+
+const hosts: Migration = {
+  version: 1,
+  name: 'hosts',
+  statements: ['CREATE TABLE hosts (id INTEGER PRIMARY KEY)', 'INSERT INTO hosts VALUES (1)'],
+};
+const labels: Migration = {
+  version: 2,
+  name: 'labels',
+  statements: ["ALTER TABLE hosts ADD COLUMN label TEXT DEFAULT 'none'", "UPDATE hosts SET label = 'first'"],
+};
+const renamed: Migration = {
+  version: 3,
+  name: 'renamed',
+  statements: ['ALTER TABLE hosts RENAME COLUMN label TO tag'],
+  oldestCode: 3,
+};
+
+let place: Place;
+let db: Db;
+const versions = async () =>
+  (await db.query('SELECT version FROM schema_migrations ORDER BY version')).map((row) => row.version);
+
+describe.each(databaseKinds)('migrate on %s', (kind) => {
+  beforeEach(async () => {
+    place = await emptyDatabase(kind);
+    db = await place.open();
+  });
+  afterEach(() => place.remove());
+
+  test('an empty database gets every migration in order', async () => {
+    expect(await migrate(db, [hosts, labels, renamed])).toEqual([hosts, labels, renamed]);
+    expect(await db.query('SELECT * FROM hosts')).toEqual([{ id: 1, tag: 'first' }]);
+    expect(await versions()).toEqual([1, 2, 3]);
+  });
+
+  test('a second run applies nothing', async () => {
+    await migrate(db, [hosts, labels]);
+    expect(await migrate(db, [hosts, labels])).toEqual([]);
+    expect(await db.query('SELECT * FROM hosts')).toEqual([{ id: 1, label: 'first' }]);
+  });
+
+  test('a database that is behind gets only what it lacks', async () => {
+    await migrate(db, [hosts]);
+    expect(await migrate(db, [hosts, labels])).toEqual([labels]);
+    expect(await db.query('SELECT * FROM hosts')).toEqual([{ id: 1, label: 'first' }]);
+  });
+
+  test.each([
+    ['a bad statement', 'INSERT INTO nowhere VALUES (1)', 'other'],
+    ['a broken constraint', 'INSERT INTO hosts VALUES (1)', 'constraint'],
+  ])('a migration with %s in the middle leaves nothing of itself', async (_, statement, failure) => {
+    const broken: Migration = {
+      version: 2,
+      name: 'broken',
+      statements: [
+        'CREATE TABLE half (id INTEGER)',
+        'DELETE FROM hosts WHERE id > 1',
+        statement,
+        'DROP TABLE half',
+      ],
+    };
+    await expect(migrate(db, [hosts, broken])).rejects.toMatchObject({
+      name: 'DatabaseError',
+      kind: failure,
+    });
+    expect(await versions()).toEqual([1]);
+    await expect(db.query('SELECT * FROM half')).rejects.toThrow('no such table: half');
+    expect(await migrate(db, [hosts, labels])).toEqual([labels]);
+  });
+
+  test('older code runs on a newer schema down to its floor', async () => {
+    await migrate(db, [hosts, labels]);
+    expect(await migrate(db, [hosts])).toEqual([]);
+  });
+
+  test('code below the floor is told to update and changes nothing', async () => {
+    await migrate(db, [hosts, labels, renamed]);
+    await expect(migrate(db, [hosts, labels])).rejects.toMatchObject({
+      name: 'SchemaError',
+      message: expect.stringMatching(/schema 3.*knows 2.*update Berth/),
+    });
+    expect(await versions()).toEqual([1, 2, 3]);
+  });
+
+  test('a floor stays when a later migration names none', async () => {
+    await migrate(db, [hosts, labels, renamed, { version: 4, name: 'none', statements: [] }]);
+    await expect(migrate(db, [hosts, labels])).rejects.toMatchObject({ name: 'SchemaError' });
+    expect(await migrate(db, [hosts, labels, renamed])).toEqual([]);
+  });
+
+  test('another history is refused: a migration of another name, one unknown, one missing beneath', async () => {
+    await migrate(db, [hosts, renamedTo(labels, 2, 'tags')]);
+    await expect(migrate(db, [hosts, labels])).rejects.toThrow('migration 2 of the database is "tags"');
+    await expect(migrate(db, [hosts, renamed])).rejects.toThrow('migration 2 of the database is "tags"');
+    await db.batch([{ sql: 'DELETE FROM schema_migrations WHERE version = 1', args: [] }]);
+    await expect(migrate(db, [hosts])).rejects.toThrow('migration 1 "hosts" is missing beneath schema 2');
+  });
+
+  test('a list out of order or with a floor above itself is refused before the database is touched', async () => {
+    await expect(migrate(db, [labels, hosts])).rejects.toThrow('migration 1 "hosts" is out of order');
+    await expect(migrate(db, [hosts, hosts])).rejects.toThrow('out of order');
+    await expect(migrate(db, [{ ...hosts, oldestCode: 2 }])).rejects.toThrow('floor above itself');
+    await expect(versions()).rejects.toThrow('no such table');
+  });
+});
+
+describe.each(lastingKinds)('migrate on %s, by several at once', (kind) => {
+  beforeEach(async () => {
+    place = await emptyDatabase(kind);
+  });
+  afterEach(() => place.remove());
+
+  test('connections that start together apply each migration once', async () => {
+    const all = await Promise.all(Array.from({ length: 4 }, () => place.open()));
+    const applied = await Promise.all(all.map((each) => migrate(each, [hosts, labels, renamed])));
+    expect(
+      applied
+        .flat()
+        .map(({ version }) => version)
+        .sort(),
+    ).toEqual([1, 2, 3]);
+  });
+
+  test('processes that start together apply each migration once, and all succeed', async () => {
+    const migrations = [hosts, labels, renamed];
+    const processes = await Promise.all([1, 2, 3].map(() => startMigrator(place.url, migrations)));
+    const applied = await Promise.all(processes.map((run) => run()));
+    expect(applied.flat().sort()).toEqual([1, 2, 3]);
+    db = await place.open();
+    expect(await db.query('SELECT * FROM hosts')).toEqual([{ id: 1, tag: 'first' }]);
+  });
+});
+
+const renamedTo = (migration: Migration, version: number, name: string) => ({ ...migration, version, name });
+
+/** Resolves once the process waits; calling the result lets it go and gives the versions it applied. */
+async function startMigrator(url: string, migrations: Migration[]): Promise<() => Promise<number[]>> {
+  const script = fileURLToPath(new URL('../support/migrator.ts', import.meta.url));
+  const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
+    process.execPath,
+    [script, url, JSON.stringify(migrations)],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  expect((await lines.next()).value).toBe('ready');
+  return async () => {
+    const exited = once(child, 'exit');
+    child.stdin.write('go\n');
+    const { value } = await lines.next();
+    expect(await exited).toEqual([0, null]);
+    return JSON.parse(value ?? '');
+  };
+}

@@ -1,0 +1,154 @@
+/** The stored output of containers on a real Docker engine, by each of the ways it can be kept. */
+import type Docker from 'dockerode';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { DockerEngine } from '../../agent/docker/docker-engine.ts';
+import type { Container } from '../../agent/engine.ts';
+import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
+import { OutputStore } from '../../agent/logs/output-store.ts';
+import { RecordDecoder } from '../../agent/logs/record.ts';
+import { scratchDir } from '../support/agent-rig.ts';
+import { assignment } from '../support/assignments.ts';
+import { testEngine } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+
+const deployment = `output${process.pid}`;
+const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
+const key = { service: 1, generation: 1 };
+let docker: Docker;
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+
+beforeAll(async () => {
+  docker = await testEngine();
+});
+
+afterEach(async () => {
+  await scratch.remove();
+});
+
+/** The engine's files are on this machine where its socket is, and the tests' user may read them. */
+const ways: { way: string; local: boolean; beside: boolean }[] = [
+  { way: 'by the log API', local: false, beside: false },
+];
+if (socketOf(host) !== undefined && process.getuid?.() === 0) {
+  ways.push({ way: 'by its file', local: true, beside: false });
+  ways.push({ way: 'by a link to its file', local: true, beside: true });
+}
+
+describe.each(ways)('output kept $way', ({ local, beside }) => {
+  let engine: DockerEngine;
+  let store: OutputStore;
+
+  beforeEach(async () => {
+    scratch = beside ? await scratchBeside() : await scratchDir();
+    engine = new DockerEngine(docker, connectEngine(host), {
+      deployment,
+      host: 'node1',
+      local,
+      reserveBytes: 0,
+      volumeRoots: [],
+      workspaceRoot: null,
+      networks: [],
+      pull: { authFile: '', stallMs: 1, progressEveryMs: 1, retryMs: 1, nowMs: Date.now },
+    });
+    await engine.facts();
+    store = openStore();
+  });
+
+  afterEach(async () => {
+    for (const { id } of await engine.list()) await engine.remove(id);
+    await engine.tidy();
+    await store.close();
+  });
+
+  const openStore = () => new OutputStore(`${scratch.path}/logs`, engine, () => {});
+
+  /** A link needs one file system, which is sure only within the engine's own folder. */
+  async function scratchBeside(): Promise<typeof scratch> {
+    const { DockerRootDir } = await docker.info();
+    return scratchDir(`${DockerRootDir}/tmp`);
+  }
+
+  async function run(script: string): Promise<Container> {
+    const wanted = assignment({ name: `web-${deployment}`, command: ['sh', '-c', script] });
+    const container = await engine.start(wanted, (await engine.create(wanted)).id);
+    await store.keep(container);
+    return container;
+  }
+
+  async function finish({ id }: Container): Promise<void> {
+    await docker.getContainer(id).wait();
+    const ended = await engine.inspect(id);
+    if (!ended) throw new Error('it is gone');
+    await store.keep(ended);
+    await store.complete(ended);
+    await engine.remove(id);
+    await store.release(ended);
+  }
+
+  async function stored(): Promise<string> {
+    const file = await store.open(key);
+    if (!file) throw new Error('there is no log');
+    const input = await file.readFile();
+    await file.close();
+    const output = Buffer.alloc(input.length);
+    const { written } = new RecordDecoder('raw', false).decode(input, output);
+    return output.toString('utf8', 0, written);
+  }
+
+  test('is complete after the container is removed', async () => {
+    await finish(await run('seq 1 20000'));
+    expectCount(await stored(), 20_000);
+  });
+  test('keeps empty lines, long lines and a last line without a newline exactly', async () => {
+    await finish(await run('printf "\\n\\na\\n"; head -c 100000 /dev/zero | tr "\\0" x; printf "\\nlast"'));
+    const [first, second, third, long, last, ...rest] = (await stored()).split('\n');
+    expect({ first, second, third, last, rest }).toEqual({
+      first: '',
+      second: '',
+      third: 'a',
+      last: 'last',
+      rest: [],
+    });
+    expect(long?.length).toBe(100_000);
+  });
+  test('is there while the container still runs', async () => {
+    await run('echo early; sleep 1000');
+    await eventually(async () => (await stored()) === 'early\n');
+  });
+  test('loses and doubles nothing when the agent is away for a while', async () => {
+    const container = await run('seq 1 5000; sleep 0.5; seq 5001 10000');
+    await eventually(async () => (await stored()).includes('\n5000\n'));
+    await store.close();
+    await docker.getContainer(container.id).wait();
+    store = openStore();
+    await finish(container);
+    expectCount(await stored(), 10_000);
+  });
+  test('survives a removal by hand', async () => {
+    const container = await run('echo early; sleep 1000');
+    await eventually(async () => (await stored()) === 'early\n');
+    await docker.getContainer(container.id).remove({ force: true });
+    await store.release(container);
+    expect(await stored()).toBe('early\n');
+  });
+  test('is gone when it is forgotten', async () => {
+    await finish(await run('echo x'));
+    await store.forget(1);
+    expect(await store.open(key)).toBeUndefined();
+  });
+  test('is gone when it is too old, unless in use', async () => {
+    await finish(await run('echo x'));
+    const later = Date.now() + 1000;
+    await store.expire(later, () => true);
+    expect(await store.open(key)).not.toBeUndefined();
+    await store.expire(later, () => false);
+    expect(await store.open(key)).toBeUndefined();
+  });
+});
+
+/** Every line from 1 on, once and in order; told in few words where it is not so. */
+function expectCount(text: string, count: number): void {
+  const lines = text.split('\n');
+  const wrong = lines.slice(0, -1).findIndex((line, i) => line !== String(i + 1));
+  expect({ wrong, count: lines.length - 1 }).toEqual({ wrong: -1, count });
+}

@@ -1,0 +1,139 @@
+/** Proves what only the remote database promises (control-plane/store/remote.ts): failures on the way, and secrets. */
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Db } from '../../control-plane/store/db.ts';
+import { openRemote } from '../../control-plane/store/remote.ts';
+import { type Sqld, startSqld } from '../support/sqld.ts';
+
+const SECRET = 'secret-token';
+
+describe('a database on a server', () => {
+  let server: Sqld;
+  let db: Db;
+  const add = () => db.batch([{ sql: 'INSERT INTO hosts DEFAULT VALUES', args: [] }]);
+  const count = async () => (await db.query('SELECT count(*) AS n FROM hosts'))[0]?.n;
+
+  beforeEach(async () => {
+    server = await startSqld();
+    db = openRemote(server.url, SECRET, { timeoutMs: 10_000 });
+    await db.batch([{ sql: 'CREATE TABLE hosts (id INTEGER PRIMARY KEY)', args: [] }]);
+  });
+  afterEach(async () => {
+    await db.close();
+    await server.stop();
+  });
+
+  test('is "unavailable" while the server is down, and usable again with its data when it is back', async () => {
+    await add();
+    await server.kill();
+    const error = {
+      name: 'DatabaseError',
+      kind: 'unavailable',
+      message: expect.stringMatching(/can't be reached$/),
+    };
+    await expect(count()).rejects.toMatchObject(error);
+    await expect(add()).rejects.toMatchObject(error);
+    await server.restart();
+    await add();
+    expect(await count()).toBe(2);
+  });
+
+  test('may be opened before the server is there', async () => {
+    await server.kill();
+    const early = openRemote(server.url);
+    await expect(early.query('SELECT 1')).rejects.toMatchObject({ kind: 'unavailable' });
+    await server.restart();
+    expect(await early.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('gives up after the time-out, as "unavailable"', async () => {
+    const hasty = openRemote(server.url, SECRET, { timeoutMs: 200 });
+    const endless = 'WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
+    await expect(hasty.query(endless)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/^the database at 127\.0\.0\.1:\d+ did not answer within 200 ms$/),
+    });
+  });
+});
+
+describe('an answer that no database gave', () => {
+  let server: Server | undefined;
+
+  afterEach(async () => {
+    server?.closeAllConnections();
+    server?.close();
+  });
+
+  async function openAgainst(answer: RequestListener): Promise<Db> {
+    server = createServer(answer).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    return openRemote(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, SECRET, {
+      timeoutMs: 500,
+    });
+  }
+
+  test.each([
+    [500, 'unavailable'],
+    [503, 'unavailable'],
+    [429, 'unavailable'],
+    [401, 'other'],
+    [403, 'other'],
+    [404, 'other'],
+  ])('with HTTP %i is "%s"', async (status, kind) => {
+    const db = await openAgainst((_, response) => response.writeHead(status).end());
+    await expect(db.query('SELECT 1')).rejects.toMatchObject({
+      name: 'DatabaseError',
+      kind,
+      message: expect.stringContaining(String(status)),
+    });
+  });
+
+  test('that breaks off or stops in the middle is "unavailable"', async () => {
+    const db = await openAgainst((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 }).write('{');
+      setImmediate(() => response.destroy());
+    });
+    await expect(db.query('SELECT 1')).rejects.toMatchObject({ kind: 'unavailable' });
+    server?.removeAllListeners('request').on('request', (_, response) => response.writeHead(200).write('{'));
+    await expect(db.query('SELECT 1')).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/did not answer within 500 ms$/),
+    });
+  });
+
+  test('that is not of the protocol is an error of kind "other"', async () => {
+    const db = await openAgainst((_, response) => response.end('<html>'));
+    await expect(db.query('SELECT 1')).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
+  });
+
+  test('that repeats the token does not bring it into the message', async () => {
+    const db = await openAgainst((request, response) => {
+      expect(request.headers.authorization).toBe(`Bearer ${SECRET}`);
+      response.writeHead(401, { 'content-type': 'text/plain' }).end(request.headers.authorization);
+    });
+    await expect(db.query('SELECT 1')).rejects.toThrow(
+      /^the database at \S+ refuses the token \(HTTP 401\)$/,
+    );
+  });
+});
+
+test.each([
+  ['a token with a line break', 'http://127.0.0.1:1', `${SECRET}\n`],
+  ['an empty token', 'http://127.0.0.1:1', ''],
+  ['a URL with a password', `http://user:${SECRET}@127.0.0.1:1`, undefined],
+  ['a URL with a token', `libsql://127.0.0.1:1?authToken=${SECRET}`, undefined],
+  ['a file', 'file:berth.db', undefined],
+  ['a WebSocket', 'ws://127.0.0.1:1', undefined],
+  ['no URL', `${SECRET} `, undefined],
+])('%s is refused at once, without its secrets', (_, url, token) => {
+  let refusal: unknown;
+  try {
+    openRemote(url, token);
+  } catch (error) {
+    refusal = error;
+  }
+  expect(refusal).toMatchObject({ name: 'DatabaseError', kind: 'other' });
+  expect(String(refusal)).not.toContain(SECRET);
+});

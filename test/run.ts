@@ -1,0 +1,115 @@
+/**
+ * Entry of `npm test`: types, lint, engine, every vitest project, the worker bundle, one after the other.
+ * Ends with the line `N passed, N failed`, counting each test of vitest's and each other step as one.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectEngine } from '../agent/engine-address.ts';
+import { ensureEngine, type LocalEngine } from '../agent/local-engine.ts';
+import { terminal } from '../agent/terminal.ts';
+import { ensureImage } from '../examples/image.ts';
+import { type Counts, countTests } from './support/count.ts';
+import { readTool, runTool, stopTools } from './support/tool.ts';
+
+const BUNDLE_LIMIT_KIB = 1024;
+const ONE: Counts = { passed: 1, failed: 0 };
+
+const total: Counts = { passed: 0, failed: 0 };
+let engine: LocalEngine | undefined;
+let interrupted: NodeJS.Signals | undefined;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupted ??= signal;
+    stopTools(signal);
+  });
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
+await step('types', () => npmScript('types'));
+await step('lint', () => npmScript('lint'));
+await step('engine and image', startEngine);
+await step('tests', runTests);
+await step('worker bundle', buildWorker);
+await rm(folder, { recursive: true, force: true });
+if (engine?.started && !(await stopEngine(engine))) total.failed += 1;
+if (interrupted) say(`Interrupted by ${interrupted}`);
+say(`${total.passed} passed, ${total.failed} failed`);
+process.exitCode = interrupted || total.failed > 0 ? 1 : 0;
+
+/** A step that throws counts as one failure; one after an interrupt is left out. */
+async function step(name: string, run: () => Promise<Counts>): Promise<void> {
+  if (interrupted) return;
+  say(`\n== ${name}`);
+  const startMs = performance.now();
+  const counts = await run().catch((error): Counts => {
+    say(error instanceof Error ? error.message : String(error));
+    return { passed: 0, failed: 1 };
+  });
+  total.passed += counts.passed;
+  total.failed += counts.failed;
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  say(`== ${name}: ${counts.failed > 0 ? 'FAILED' : 'ok'} in ${seconds} s`);
+}
+
+async function npmScript(name: string): Promise<Counts> {
+  await runTool('npm', ['run', '--silent', name]);
+  return ONE;
+}
+
+async function startEngine(): Promise<Counts> {
+  engine = await ensureEngine(terminal);
+  process.env.DOCKER_HOST = engine.host;
+  const docker = connectEngine(engine.host);
+  const { Version } = await docker.version();
+  say(`Engine ${Version} at ${engine.host}, image ${await ensureImage(docker)}`);
+  return ONE;
+}
+
+/** Without an engine only the tests that need none run; the missing engine has already been counted. */
+async function runTests(): Promise<Counts> {
+  const report = join(folder, 'vitest.json');
+  const projects = engine ? [] : ['--project', 'unit'];
+  const reporters = ['--reporter', 'default', '--reporter', 'json', '--outputFile.json', report];
+  const failure = await runTool('vitest', ['run', ...projects, ...reporters]).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  const counts = countTests(await readFile(report, 'utf8'));
+  if (counts.passed + counts.failed === 0) throw failure ?? new Error('No test has run');
+  // vitest also fails for what belongs to no test, such as an unhandled rejection.
+  if (failure && counts.failed === 0) counts.failed = 1;
+  return counts;
+}
+
+async function buildWorker(): Promise<Counts> {
+  const output = await readTool('wrangler', [
+    'deploy',
+    '--dry-run',
+    '--config',
+    'wrangler.toml',
+    '--outdir',
+    join(folder, 'worker'),
+  ]);
+  const sizeKib = Number(output.match(/gzip: ([\d.]+) KiB/)?.[1]);
+  if (Number.isNaN(sizeKib)) throw new Error(`wrangler has not told the size of the bundle:\n${output}`);
+  const size = `The bundle has ${sizeKib} KiB compressed, of at most ${BUNDLE_LIMIT_KIB} KiB`;
+  if (sizeKib > BUNDLE_LIMIT_KIB) throw new Error(size);
+  say(size);
+  return ONE;
+}
+
+async function stopEngine(started: LocalEngine): Promise<boolean> {
+  try {
+    await started.stop();
+    return true;
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    return false;
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,84 @@
+/** Owns a whole agent for tests, on any engine, connected to a peer that plays the control plane. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { Agent } from '../../agent/agent.ts';
+import type { Engine } from '../../agent/engine.ts';
+import { sharedSecret } from '../../agent/identity.ts';
+import { OutputStore } from '../../agent/logs/output-store.ts';
+import { Reporter } from '../../agent/reporter.ts';
+import { Session } from '../../agent/session.ts';
+import { stayConnected } from '../../agent/socket.ts';
+import { EngineWatch } from '../../agent/watch.ts';
+import { ControlPlanePeer } from './control-plane-peer.ts';
+
+export interface AgentRig {
+  peer: ControlPlanePeer;
+  agent: Agent;
+  output: OutputStore;
+  /** What became of the connection: settles when the agent gives up or is closed. */
+  connected: Promise<void>;
+  journal: string[];
+  close(): Promise<void>;
+}
+
+export interface RigOptions {
+  /** Kept for a successor with the same one. */
+  dataDir: string;
+  pingMs?: number;
+}
+
+export async function agentRig(engine: Engine, { dataDir, pingMs = 60_000 }: RigOptions): Promise<AgentRig> {
+  const peer = await ControlPlanePeer.open();
+  const lines: string[] = [];
+  const journal = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
+  const output = new OutputStore(dataDir, engine, journal);
+  const reporter = new Reporter();
+  const agent: Agent = new Agent({ engine, output, reporter, journal, onTrouble: () => watch.trouble() });
+  const watch = new EngineWatch({
+    engine,
+    changed: (id) => agent.changed(id),
+    refresh: () => agent.refresh(),
+    refreshMs: 60_000,
+    retryMs: 20,
+    journal,
+  });
+  const seen = Promise.withResolvers<void>();
+  const watching = watch.run(seen.resolve);
+  await seen.promise;
+  const stop = new AbortController();
+  const host = {
+    name: 'node1',
+    address: '127.0.0.1',
+    labels: [],
+    memoryBytes: 1,
+    cores: 1,
+    agentVersion: '0',
+    engineVersion: '0',
+  };
+  const connected = stayConnected({
+    url: peer.url,
+    identity: sharedSecret('secret'),
+    begin: (socket) =>
+      new Session(socket, { agent, reporter, output, deployment: 'test', host, journal, nowMs: Date.now }),
+    journal,
+    nowMs: Date.now,
+    random: () => 0,
+    pingMs,
+    signal: stop.signal,
+  });
+  connected.catch(() => {});
+  const close = async () => {
+    stop.abort();
+    peer.close();
+    watch.close();
+    agent.close();
+    await watching;
+    await output.close();
+  };
+  return { peer, agent, output, connected, journal: lines, close };
+}
+
+export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(`${parent}/berth-agent-`);
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}

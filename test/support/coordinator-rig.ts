@@ -1,0 +1,69 @@
+/** Owns a coordinator on a database in memory for tests: its clock, its agents, and what they and users say. */
+import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
+import { OperationError } from '../../control-plane/core/errors.ts';
+import type { Db } from '../../control-plane/store/db.ts';
+import { findExecution } from '../../control-plane/store/executions.ts';
+import type { Application } from '../../shared/application.ts';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import type { HostFacts, Observation } from '../../shared/protocol/up.ts';
+import { application } from './applications.ts';
+import { memoryDatabase, TroubledDb } from './memory-database.ts';
+import { ModelAgent } from './model-agent.ts';
+import { TestClock } from './test-clock.ts';
+
+export class CoordinatorRig {
+  /** As it is, for looking into it past what the coordinator sees. */
+  readonly memory: Db;
+  readonly db: TroubledDb;
+  readonly clock = new TestClock();
+  coordinator: Coordinator;
+
+  constructor(memory: Db) {
+    this.memory = memory;
+    this.db = new TroubledDb(memory);
+    this.coordinator = this.#make();
+  }
+
+  static async open(): Promise<CoordinatorRig> {
+    return new CoordinatorRig(await memoryDatabase());
+  }
+
+  /** A new coordinator takes over; the old one is left as it is. */
+  restart(): void {
+    this.coordinator = this.#make();
+    this.coordinator.wake();
+  }
+
+  submit(description: Application = application(), name = 'run'): Promise<number> {
+    return this.coordinator.submit({
+      userId: 1,
+      userName: 'alice',
+      name,
+      application: description,
+      description: JSON.stringify(description),
+    });
+  }
+
+  agent(facts: Partial<HostFacts> = {}): ModelAgent {
+    return new ModelAgent(this.coordinator, facts);
+  }
+
+  async statusOf(id: number): Promise<string | undefined> {
+    return (await findExecution(this.memory, id))?.status;
+  }
+
+  #make(): Coordinator {
+    return new Coordinator({ db: this.db, clock: this.clock, log: () => {}, deploymentName: 'test' });
+  }
+}
+
+/** What is seen of the container of an assignment. */
+export const seen = ({ service, generation }: Assignment, what: object) =>
+  ({ ...what, service, generation }) as Observation;
+
+/** How a request ended: `fulfilled`, or the code of its error. */
+export const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'fulfilled',
+    (error) => (error instanceof OperationError ? error.code : String(error)),
+  );

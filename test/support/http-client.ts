@@ -1,0 +1,78 @@
+/**
+ * Owns HTTP/1.1 for the API suite: every byte a client may send, and all it gets back. By node:http, as fetch hides
+ * reason phrases, cookies and how a body is cut; RestClient is for tests that only want the answer.
+ */
+import { type IncomingHttpHeaders, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+export interface Reply {
+  status: number;
+  /** The reason phrase. */
+  reason: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The body read as JSON. */
+  json<T = Record<string, unknown>>(): T;
+}
+
+type Headers = Record<string, string>;
+
+export const basic = (username: string, password: string): Headers => ({
+  authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+});
+
+export class HttpClient {
+  readonly #url: () => string;
+  readonly #headers: Headers;
+
+  /** `headers` go with every request. */
+  constructor(url: () => string, headers: Headers = {}) {
+    this.#url = url;
+    this.#headers = headers;
+  }
+
+  with(headers: Headers): HttpClient {
+    return new HttpClient(this.#url, { ...this.#headers, ...headers });
+  }
+
+  get(path: string): Promise<Reply> {
+    return this.send('GET', path);
+  }
+
+  delete(path: string): Promise<Reply> {
+    return this.send('DELETE', path);
+  }
+
+  post(path: string, value: unknown): Promise<Reply> {
+    return this.send('POST', path, JSON.stringify(value));
+  }
+
+  /** `path` is beneath the API's, unless it begins with `/`. A body in pieces goes out chunked. */
+  async send(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<Reply> {
+    const response = await this.open(method, path, body);
+    const received = await text(response);
+    return {
+      status: response.statusCode ?? 0,
+      reason: response.statusMessage ?? '',
+      headers: response.headers,
+      text: received,
+      json: () => JSON.parse(received),
+    };
+  }
+
+  /** The answer as soon as its head is there; it is the caller's to read its body, or to leave. */
+  open(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
+    const url = new URL(path.startsWith('/') ? path : `/api/0.7/${path}`, this.#url());
+    const length: Headers =
+      typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
+    // Each request on a connection of its own: a restarted host has closed those of before.
+    const options: RequestOptions = { method, agent: false, headers: { ...length, ...this.#headers } };
+    return new Promise((resolve, reject) => {
+      const outgoing = request(url, options, resolve);
+      // Also after the answer has begun, e.g. where the rest of a body is refused; then this changes nothing.
+      outgoing.on('error', reject);
+      if (typeof body !== 'string') for (const piece of body ?? []) outgoing.write(piece);
+      outgoing.end(typeof body === 'string' ? body : undefined);
+    });
+  }
+}

@@ -1,0 +1,14 @@
+/** Owns the choice of a port for programs that can't choose one themselves. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** A port of loopback that was free a moment ago: another process may still take it. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  return address.port;
+}

@@ -1,0 +1,37 @@
+/** Owns an image registry that has no images, for tests of pulls that end badly. On loopback, where engines take plain HTTP. */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Registry {
+  /** An image of it, by the name that asks for it. */
+  image: string;
+  /** Requests so far. */
+  asked(): number;
+  close(): void;
+}
+
+/** `missing`: it says that there is no such image; `stalls`: it takes requests and never answers. */
+export async function startRegistry(behaviour: 'missing' | 'stalls'): Promise<Registry> {
+  let count = 0;
+  const server = createServer((request, response) => {
+    count += 1;
+    if (behaviour === 'missing') answer(request.url ?? '', response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { image: `127.0.0.1:${port}/none:1`, asked: () => count, close };
+}
+
+function answer(path: string, response: ServerResponse): void {
+  const isPing = path === '/v2/';
+  response.writeHead(isPing ? 200 : 404, {
+    'content-type': 'application/json',
+    'docker-distribution-api-version': 'registry/2.0',
+  });
+  response.end(isPing ? '{}' : '{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}');
+}

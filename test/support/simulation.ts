@@ -1,0 +1,182 @@
+/**
+ * Owns a whole cluster in miniature for simulations: the core on a rig, model hosts that obey it, and random operations
+ * on both, drawn by fast-check. A sequence of operations gives the same run each time.
+ */
+import * as fc from 'fast-check';
+import type { Decision } from '../../control-plane/core/decision.ts';
+import type { Execution } from '../../control-plane/core/execution.ts';
+import { nextDeadline } from '../../control-plane/core/reconcile.ts';
+import { isAssigned } from '../../control-plane/core/service.ts';
+import type { Application } from '../../shared/application.ts';
+import { application, needs, service } from './applications.ts';
+import { CoreRig, keyOfService } from './core-rig.ts';
+import { type Fate, ModelHost } from './model-host.ts';
+
+const fates: readonly Fate[] = ['well', 'well', 'well', 'exit', 'crash', 'fail', 'fail-for-now', 'vanish'];
+const index = fc.nat({ max: 30 });
+
+export const operation = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('submit'), which: index }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('terminate'), which: index }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove'), which: index }) },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      do: fc.constant('step'),
+      host: index,
+      which: index,
+      fate: fc.constantFrom(...fates),
+    }),
+  },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('report'), host: index }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('connect'), host: index }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('disconnect'), host: index }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('wait'), ms: fc.constantFrom(1, 1_000, 10_000, 100_000) }),
+  },
+);
+export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
+
+/** What can be submitted: gangs, orders, elastic services, labels, and one that never fits. */
+const applications: readonly Application[] = [
+  application(service({ resources: needs(10, 1) })),
+  application(service({ total_count: 3, essential_count: 2, resources: needs(30, 0.1) })),
+  application(
+    service({ name: 'app', startup_order: 2 }),
+    service({
+      name: 'dbs',
+      monitor: false,
+      total_count: 2,
+      essential_count: 1,
+      resources: needs(null, 0.3),
+    }),
+  ),
+  application(
+    service({ labels: ['ssd'], resources: needs(60, 1) }),
+    service({ name: 'two', monitor: false }),
+  ),
+  application(service({ resources: needs(1_000, 1) })),
+];
+
+export class Simulation {
+  readonly rig = new CoreRig();
+  readonly hosts = [
+    new ModelHost('one', { memoryBytes: 100, cores: 2 }),
+    new ModelHost('two', { memoryBytes: 50, cores: 3, labels: ['ssd'] }),
+  ];
+  /** All that were submitted, also those that have ended. */
+  readonly submitted: Execution[] = [];
+  readonly #check: (simulation: Simulation) => void;
+
+  /** `check` is called after every turn. */
+  constructor(check: (simulation: Simulation) => void = () => {}) {
+    this.#check = check;
+  }
+
+  run(operations: readonly Operation[]): void {
+    for (const one of operations) this.#perform(one);
+  }
+
+  #perform(operation: Operation): void {
+    const { rig } = this;
+    switch (operation.do) {
+      case 'submit':
+        this.submitted.push(rig.submit(applications[operation.which % applications.length]));
+        this.#turned(rig.turn());
+        break;
+      case 'terminate':
+      case 'remove':
+        this.#end(operation.do, this.submitted[operation.which % this.submitted.length]);
+        break;
+      case 'step':
+        this.#host(operation.host).step(operation.which, operation.fate);
+        break;
+      case 'report':
+        this.#report(this.#host(operation.host));
+        break;
+      case 'connect':
+        this.#connect(this.#host(operation.host));
+        break;
+      case 'disconnect':
+        this.#disconnect(this.#host(operation.host));
+        break;
+      case 'wait':
+        this.#turned(rig.advance(operation.ms));
+    }
+  }
+
+  #end(how: 'terminate' | 'remove', execution: Execution | undefined): void {
+    if (!execution || execution.deleted) return;
+    if (how === 'remove') this.#turned(this.rig.remove(execution));
+    else if (this.rig.cluster.executions.has(execution.id)) this.#turned(this.rig.terminate(execution));
+  }
+
+  /** All goes well from here on: hosts are there and obey, time passes. */
+  heal(): void {
+    for (const host of this.hosts) this.#connect(host);
+    for (let round = 0; round < 40; round++) {
+      for (const host of this.hosts) {
+        for (let which = 0; which < 60; which++) host.step(which, 'well');
+        this.#report(host);
+      }
+      this.#turned(this.rig.advance(60_000));
+    }
+  }
+
+  terminateAll(): void {
+    for (const execution of this.submitted) this.#end('terminate', execution);
+  }
+
+  #host(at: number): ModelHost {
+    return this.hosts[at % this.hosts.length] as ModelHost;
+  }
+
+  #connect(host: ModelHost): void {
+    host.connected = true;
+    const known = this.rig.hello(host.facts, host.inventory());
+    const decisions = this.rig.turn();
+    const assigned = [...this.rig.cluster.servicesAt(known.id)].filter(isAssigned).map(keyOfService);
+    host.sync(assigned);
+    this.#turned(decisions, host);
+  }
+
+  #disconnect(host: ModelHost): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (!host.connected || !known) return;
+    host.connected = false;
+    this.rig.disconnect(known);
+    this.#turned(this.rig.turn());
+  }
+
+  #report(host: ModelHost): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (!host.connected || !known) return;
+    const { observations, forgotten } = host.takeReport();
+    this.#turned(this.rig.report(known, observations, forgotten));
+  }
+
+  /** Tells the hosts what was decided, as the coordinator does; `greeted` knows from its sync. */
+  #turned(decisions: readonly Decision[], greeted?: ModelHost): void {
+    for (const decision of decisions) {
+      if (decision.kind === 'lose-host') this.#named(decision.host.name).connected = false;
+      if (!('service' in decision) || decision.service.hostId === null) continue;
+      const { service } = decision;
+      const host = this.#named(this.rig.hostOf(service).name);
+      if (!host.connected) continue;
+      if (decision.kind === 'forget') host.forget(service.id);
+      if (decision.kind === 'start' && isAssigned(service) && host !== greeted)
+        host.start(keyOfService(service));
+      if (decision.kind === 'stop') host.stop(keyOfService(service));
+    }
+    this.#check(this);
+  }
+
+  #named(name: string): ModelHost {
+    return this.hosts.find(({ facts }) => facts.name === name) as ModelHost;
+  }
+
+  get deadline(): number | null {
+    return nextDeadline(this.rig.cluster);
+  }
+}

@@ -1,0 +1,24 @@
+/** Owns the coordinator's clock for tests: time stands still until it is moved; turns begin as they do on Node. */
+import type { Clock } from '../../control-plane/coordinator/ports.ts';
+
+export class TestClock implements Clock {
+  /** When the coordinator asked to be woken. */
+  alarmMs: number | null = null;
+  #nowMs = 1_700_000_000_000;
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  wakeAt(timeMs: number | null): void {
+    this.alarmMs = timeMs;
+  }
+
+  defer(turn: () => void): void {
+    setImmediate(turn);
+  }
+
+  pass(ms: number): void {
+    this.#nowMs += ms;
+  }
+}

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { application, service } from '../support/applications.ts';
+import { CoordinatorRig, seen } from '../support/coordinator-rig.ts';
+import { exited, failed, gone, running } from '../support/core-rig.ts';
+import { eventually } from '../support/eventually.ts';
+
+let rig: CoordinatorRig;
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+});
+afterEach(() => rig.memory.close());
+
+describe('logs', () => {
+  const text = async (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
+  const bytes = (value: string) => new TextEncoder().encode(value);
+
+  test('P10: a log is read while the service runs, and ends with it', async () => {
+    const one = await rig.agent().join();
+    const id = await rig.submit();
+    const web = await one.started();
+    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const [open] = one.socket.all('logs.open');
+    expect(open).toMatchObject({ service: web.service, generation: 1, offset: 0, format: 'raw' });
+    await one.tell(seen(web, running));
+    one.chunk(open?.stream ?? 0, 5, bytes('hello'));
+    await one.tell(seen(web, exited(0)));
+    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    expect(await log).toBe('hello');
+    expect(await rig.statusOf(id)).toBe('cleaning up');
+  });
+  test('P10: a log whose end comes before the report of the exit ends all the same', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const web = await one.started();
+    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const stream = one.socket.all('logs.open')[0]?.stream ?? 0;
+    await one.tell(seen(web, running));
+    one.say({ type: 'logs.end', stream, reason: 'exited' });
+    await one.tell(seen(web, exited(0)));
+    expect(await log).toBe('');
+  });
+  test('P10: the log of a start that is tried again goes on with the next attempt', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const web = await one.started();
+    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    await one.tell(seen(web, failed(true)));
+    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
+    await one.tell(seen(web, gone));
+    rig.clock.pass(1_000);
+    rig.coordinator.wake();
+    const again = await one.started(2);
+    expect(again).toMatchObject({ service: web.service, generation: 2 });
+    const open = await eventually(() => one.socket.all('logs.open')[1]);
+    expect(open).toMatchObject({ generation: 2, offset: 0 });
+    one.chunk(open?.stream ?? 0, 2, bytes('ok'));
+    await one.tell(seen(again, exited(0)));
+    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    expect(await log).toBe('ok');
+  });
+  test('P10: after a reconnect a log goes on where it was', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const web = await one.started();
+    await one.tell(seen(web, running));
+    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    one.chunk(one.socket.all('logs.open')[0]?.stream ?? 0, 17, bytes('one '));
+    one.drop();
+    const back = await rig.agent().join([seen(web, running)]);
+    const open = await eventually(() => back.socket.all('logs.open')[0]);
+    expect(open).toMatchObject({ offset: 17 });
+    back.chunk(open?.stream ?? 0, 20, bytes('two'));
+    await back.tell(seen(web, exited(0)));
+    back.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    expect(await log).toBe('one two');
+  });
+  test('C45: of a service that never started a log is empty, and ends with the execution', async () => {
+    const id = await rig.submit();
+    const [row] = await rig.memory.query('SELECT id FROM services');
+    const log = text(await rig.coordinator.openLog(Number(row?.id), 'raw'));
+    await rig.coordinator.terminate(id);
+    expect(await log).toBe('');
+  });
+  test('C45: of what has ended a log is read from the host, while it is connected', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const web = await one.started();
+    await one.tell(seen(web, running));
+    await one.tell(seen(web, exited(0)));
+    await one.tell(seen(web, gone));
+    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const [open] = one.socket.all('logs.open');
+    one.chunk(open?.stream ?? 0, 3, bytes('old'));
+    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    expect(await log).toBe('old');
+    one.drop();
+    await expect(rig.coordinator.openLog(web.service, 'raw')).rejects.toThrow(
+      'host one, which is not connected',
+    );
+  });
+  test('C45: a reader of an ended service is released when its execution is deleted and the log is gone', async () => {
+    const one = await rig.agent().join();
+    const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
+    const [web, side] = [await one.started(1), await one.started(2)];
+    await one.tell(seen(web, running), seen(side, running));
+    await one.tell(seen(web, exited(0)), seen(side, exited(143)));
+    await one.tell(seen(web, gone), seen(side, gone));
+    const log = text(await rig.coordinator.openLog(side.service, 'raw'));
+    await rig.coordinator.remove(id);
+    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
+    expect(await log).toBe('');
+  });
+});

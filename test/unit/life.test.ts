@@ -1,0 +1,187 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/execution.ts';
+import { placeAll } from '../../control-plane/core/place.ts';
+import { operation, Simulation } from '../support/simulation.ts';
+
+/** Random lives of a small cluster. A failing seed becomes a named test of its own. */
+const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
+const RUNS = { numRuns: 150 };
+/** Runs where the rules hold after every turn, and after all has healed. */
+const prove = (property: (simulation: Simulation) => void, check: (simulation: Simulation) => void) =>
+  fc.assert(
+    fc.property(lives, (operations) => {
+      const simulation = new Simulation(check);
+      simulation.run(operations);
+      property(simulation);
+    }),
+    RUNS,
+  );
+
+const RANKS: Record<ExecutionStatus, number> = {
+  submitted: 0,
+  queued: 1,
+  starting: 2,
+  running: 3,
+  'cleaning up': 4,
+  terminated: 5,
+  error: 5,
+};
+
+test('C1: a status only ever grows, but for a start that goes back to the queue; an end is final', () => {
+  const seen = new WeakMap<Execution, ExecutionStatus>();
+  prove(
+    (simulation) => simulation.heal(),
+    ({ submitted }) => {
+      for (const execution of submitted) {
+        const before = seen.get(execution) ?? 'submitted';
+        const { status } = execution;
+        seen.set(execution, status);
+        if (status === before || (before === 'starting' && status === 'queued')) continue;
+        if (RANKS[status] <= RANKS[before]) throw new Error(`${before} became ${status}`);
+      }
+    },
+  );
+});
+
+test('C6: what a host has reserved is the sum of what is placed there, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster } }) => {
+      for (const host of cluster.hosts.values()) {
+        const placed = [...cluster.services.values()].filter((s) => s.placed && s.hostId === host.id);
+        const memory = placed.reduce((sum, { requirement }) => sum + requirement.memoryBytes, 0);
+        const cores = placed.reduce((sum, { requirement }) => sum + requirement.cores, 0);
+        expect(host.reservedMemoryBytes).toBe(memory);
+        expect(host.reservedCores).toBeCloseTo(cores, 6);
+        expect(memory).toBeLessThanOrEqual(host.memoryBytes);
+        expect(cores).toBeLessThanOrEqual(host.cores + 1e-6);
+      }
+    },
+  );
+});
+
+test('C2: either all essential services of an execution are placed or none, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ submitted }) => {
+      for (const { id, status, services } of submitted) {
+        const essential = services.filter((one) => one.essential);
+        const placed = essential.filter((one) => one.placed).length;
+        const wanted =
+          status === 'starting' || status === 'running'
+            ? [essential.length]
+            : status === 'cleaning up'
+              ? [0, essential.length]
+              : [0];
+        if (!wanted.includes(placed)) throw new Error(`execution ${id} is ${status} with ${placed} placed`);
+      }
+    },
+  );
+});
+
+test('P5: no service ever has two containers, nor a key more than one', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ hosts }) => {
+      const containers = hosts.flatMap((host) => host.containers);
+      expect(new Set(containers).size).toBe(containers.length);
+      for (const host of hosts) for (const made of host.made.values()) expect(made).toBe(1);
+    },
+  );
+});
+
+test('C5: the queue holds the queued executions, oldest first, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster } }) => {
+      const queued = [...cluster.executions.values()].filter(({ status }) => status === 'queued');
+      expect(cluster.queue).toEqual(queued.map(({ id }) => id).toSorted((a, b) => a - b));
+    },
+  );
+});
+
+test('C40: after every turn nothing is left to decide, and the next deadline lies ahead', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    (simulation) => {
+      const { cluster, nowMs } = simulation.rig;
+      expect(cluster.dirty.size).toBe(0);
+      expect(cluster.roomGrew).toBe(false);
+      if (simulation.deadline !== null) expect(simulation.deadline).toBeGreaterThan(nowMs);
+    },
+  );
+});
+
+test('C40: the same inputs give the same decisions', () => {
+  fc.assert(
+    fc.property(lives, (operations) => {
+      const journals = [1, 2].map(() => {
+        const simulation = new Simulation();
+        simulation.run(operations);
+        simulation.heal();
+        return simulation.rig.journal;
+      });
+      expect(journals[1]).toEqual(journals[0]);
+    }),
+    RUNS,
+  );
+});
+
+test('C1: once all is well, everything has ended or runs, or waits for room that is not there', () => {
+  prove(
+    (simulation) => {
+      simulation.heal();
+      const { cluster } = simulation.rig;
+      for (const execution of cluster.executions.values()) {
+        const essential = execution.services.filter((one) => one.essential);
+        if (execution.status === 'queued') expect(placeAll(essential, cluster.hosts.values())).toBeNull();
+        else expect(execution.status).toBe('running');
+      }
+      for (const execution of simulation.submitted) {
+        if (!cluster.executions.has(execution.id)) expect(isEnded(execution)).toBe(true);
+      }
+    },
+    () => {},
+  );
+});
+
+test('C14: once all is terminated, no container, reservation, deadline or queue is left', () => {
+  let ends = 0;
+  prove(
+    (simulation) => {
+      simulation.heal();
+      simulation.terminateAll();
+      simulation.heal();
+      const { cluster } = simulation.rig;
+      ends += simulation.submitted.filter(isEnded).length;
+      expect([...cluster.executions.values()]).toEqual([]);
+      expect(cluster.services.size).toBe(0);
+      expect(cluster.queue).toEqual([]);
+      expect(cluster.nextWakeMs()).toBeNull();
+      for (const host of cluster.hosts.values()) {
+        expect([...cluster.servicesAt(host.id)]).toEqual([]);
+        expect(host.reservedMemoryBytes).toBe(0);
+        expect(host.reservedCores).toBeCloseTo(0, 6);
+      }
+      expect(simulation.hosts.flatMap((host) => host.containers)).toEqual([]);
+    },
+    () => {},
+  );
+  expect(ends).toBeGreaterThan(100);
+});
+
+test('the simulated lives do what they are to prove: every decision occurs, and every end', () => {
+  const kinds = new Set<string>();
+  prove(
+    ({ rig, submitted }) => {
+      for (const line of rig.journal) kinds.add(line.split(' ')[0] ?? '');
+      for (const line of rig.journal) if (line.startsWith('finish')) kinds.add(line.split(' ')[2] ?? '');
+      for (const { timeStartMs } of submitted) if (timeStartMs !== null) kinds.add('ran');
+    },
+    () => {},
+  );
+  const wanted = ['place', 'start', 'mark-running', 'stop', 'replace-service', 'begin-cleanup', 'finish'];
+  const ends = ['forget', 'purge', 'lose-host', 'terminated', 'error', 'queued', 'ran'];
+  expect([...kinds]).toEqual(expect.arrayContaining([...wanted, ...ends]));
+});

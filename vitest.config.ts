@@ -1,0 +1,23 @@
+import { defineConfig } from 'vitest/config';
+
+/** One project a kind of test, so that `npx vitest --project e2e` runs one kind alone. */
+const project = (name: string, options: Record<string, unknown> = {}) => ({
+  extends: true as const,
+  test: { name, include: [`test/${name}/**/*.test.ts`], ...options },
+});
+
+/** Finds or starts the Docker engine, and makes the test image, before the first test. */
+const engine = { globalSetup: 'test/support/engine-setup.ts' };
+
+export default defineConfig({
+  test: {
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    projects: [
+      project('unit'),
+      project('contract', engine),
+      project('api', { fileParallelism: false, testTimeout: 30_000 }),
+      project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),
+    ],
+  },
+});
