@@ -2,7 +2,12 @@
  * Owns one reader of one service's output: which start of the service it is at, from which host, and how much may be
  * under way. A reader that stops costs at most one window of memory (P9), and goes on after a reconnect (P10).
  */
-import { LOG_CHUNK_BYTES, LOG_WINDOW_BYTES, type LogChunk } from '../../shared/protocol/codec.ts';
+import {
+  CHUNK_HEADER_BYTES,
+  LOG_CHUNK_BYTES,
+  LOG_WINDOW_BYTES,
+  type LogChunk,
+} from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import type { LogReader, Session } from './session.ts';
@@ -72,8 +77,7 @@ export class LogRelay implements LogReader {
     if (!this.#controller) return;
     this.#offset = next;
     this.#outstanding -= payload.byteLength;
-    // The stream takes the buffer over, and a frame's may be shared: a copy, which a Buffer's own slice would not make.
-    if (payload.byteLength > 0) this.#controller.enqueue(new Uint8Array(payload));
+    if (payload.byteLength > 0) this.#controller.enqueue(ownBuffer(payload));
   }
 
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
@@ -120,3 +124,7 @@ export class LogRelay implements LogReader {
     this.#done();
   }
 }
+
+/** The stream takes the buffer over: a copy where others have a part in it, which a Buffer's own slice would not make. */
+const ownBuffer = (payload: Uint8Array): Uint8Array =>
+  payload.buffer.byteLength === CHUNK_HEADER_BYTES + payload.byteLength ? payload : new Uint8Array(payload);

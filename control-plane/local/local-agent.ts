@@ -8,6 +8,9 @@ import { join } from 'node:path';
 const AGENT = join(import.meta.dirname, '../../agent/local.ts');
 const RESTART_DELAY_MS = 1_000;
 
+/** The control plane has a larger one, for many requests at once; here it would only grow with each log that is read. */
+const SMALL_YOUNG_GENERATION = '--max-semi-space-size=1';
+
 /** Exit codes of agent/local.ts; any other end is an accident. */
 const UNABLE = 1;
 const REFUSED = 2;
@@ -35,7 +38,7 @@ export function startLocalAgent(
   let restart: NodeJS.Timeout | undefined;
   const run = () => {
     // The channel says nothing; that it closes tells the agent that this process is gone, however that ended.
-    child = spawn(process.execPath, [...process.execArgv, AGENT], {
+    child = spawn(process.execPath, [...process.execArgv, SMALL_YOUNG_GENERATION, AGENT], {
       env,
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     });

@@ -12,9 +12,10 @@ const EXECUTION_VIEW = `SELECT e.id, e.name, e.user_id, u.username, e.status, e.
   e.time_submit_ms, e.time_start_ms, e.time_end_ms,
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
   FROM executions e JOIN users u ON u.id = e.user_id`;
+const EXECUTION_BY_ID = `${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`;
 
 export async function findExecution(db: Db, id: number): Promise<ExecutionView | undefined> {
-  const [row] = await db.query(`${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`, [id]);
+  const [row] = await db.query(EXECUTION_BY_ID, [id]);
   return row && executionView(row);
 }
 

@@ -7,11 +7,12 @@ import type { Db, Row } from './db.ts';
 
 /** The same database. A read that waits sees every write that was asked for before it, and perhaps later ones. */
 export function groupReads(db: Db): Db {
-  const waiting = new Map<string, () => void>();
-  const answers = new Map<string, Promise<Row[]>>();
+  let waiting: (() => void)[] = [];
+  /** By text, then by values: a text of ours is hashed once in its life, and these are many. */
+  const answers = new Map<string, Map<string, Promise<Row[]>>>();
   const run = () => {
-    const reads = [...waiting.values()];
-    waiting.clear();
+    const reads = waiting;
+    waiting = [];
     answers.clear();
     for (const read of reads) read();
   };
@@ -19,14 +20,13 @@ export function groupReads(db: Db): Db {
     query(sql, args = []) {
       // Others may write (RETURNING), or give too much to be kept.
       if (!sql.endsWith('LIMIT 1')) return db.query(sql, args);
-      const key = JSON.stringify(args) + sql;
-      const known = answers.get(key);
+      const ofText = answers.get(sql) ?? new Map<string, Promise<Row[]>>();
+      const values = JSON.stringify(args);
+      const known = ofText.get(values);
       if (known) return known;
-      const answer = new Promise<Row[]>((resolve) => {
-        waiting.set(key, () => resolve(db.query(sql, args)));
-      });
-      answers.set(key, answer);
-      if (waiting.size === 1) setImmediate(run);
+      const answer = new Promise<Row[]>((resolve) => waiting.push(() => resolve(db.query(sql, args))));
+      answers.set(sql, ofText.set(values, answer));
+      if (waiting.length === 1) setImmediate(run);
       return answer;
     },
     batch: (statements) => db.batch(statements),

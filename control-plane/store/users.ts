@@ -8,16 +8,20 @@ const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth_source
   u.password_hash, u.credential_version, r.name AS role_name, r.can_change_config, r.can_delete_executions,
   r.can_see_status, r.can_access_full_app_shop, r.can_operate_others, r.can_customize_resources, r.can_access_api`;
 
+const BY_NAME = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
+  WHERE u.username = ? AND u.deleted = 0 LIMIT 1`;
+
+const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u ON u.id = s.user_id
+  JOIN roles r ON r.id = u.role_id
+  WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
+
 /** An account with the hash of its password; null where none was set. */
 export interface StoredAccount extends Account {
   passwordHash: string | null;
 }
 
 export async function findAccountByName(db: Db, username: string): Promise<StoredAccount | undefined> {
-  const [row] = await db.query(
-    `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id WHERE u.username = ? AND u.deleted = 0 LIMIT 1`,
-    [username],
-  );
+  const [row] = await db.query(BY_NAME, [username]);
   return row && accountOf(row);
 }
 
@@ -27,11 +31,7 @@ export async function findAccountBySession(
   tokenHash: string,
   nowMs: number,
 ): Promise<StoredAccount | undefined> {
-  const [row] = await db.query(
-    `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u ON u.id = s.user_id JOIN roles r ON r.id = u.role_id
-      WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`,
-    [tokenHash],
-  );
+  const [row] = await db.query(BY_SESSION, [tokenHash]);
   // Compared here and not there, so that requests at the same time ask the same question.
   return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
 }
