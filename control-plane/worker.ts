@@ -53,6 +53,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       terminate: (id) => coordinationOf(coordinatorOf(env)).terminate(id),
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
       openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
+      changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
     },
     authentication: new Authentication(db, () => Date.now()),
     variant: variants[config.BERTH_API_VARIANT],

@@ -159,7 +159,9 @@ function assigner(cluster: Cluster, deploymentName: string): (service: Service) 
     // Validated when it was submitted.
     const application = applications.get(execution) ?? (JSON.parse(execution.description) as Application);
     applications.set(execution, application);
-    const { id: executionId, name: executionName, userName, userId } = execution;
+    const { id: executionId, name: executionName, userId } = execution;
+    const userName = cluster.users.get(userId)?.username;
+    if (userName === undefined) throw new Error(`execution ${executionId} has no user`);
     const key = { service: service.id, generation: service.generation };
     const context = { executionId, executionName, deploymentName, userName, userId };
     return assignmentOf(key, service.name, definitionOf(application, service.group), context);

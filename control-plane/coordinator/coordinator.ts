@@ -4,14 +4,17 @@
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { noSuchExecution } from '../core/account.ts';
+import type { AccountChange } from '../core/account-input.ts';
 import type { Cluster } from '../core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
 import { isEnded, isOver } from '../core/execution.ts';
 import { newExecution, type Submission } from '../core/submission.ts';
+import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
 import { findLogPlace } from '../store/executions.ts';
+import type { Written } from '../store/settings-rows.ts';
 import { Agents } from './agents.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
 import type { AgentSocket, Clock, Log } from './ports.ts';
@@ -30,6 +33,8 @@ export interface Coordination {
   remove(executionId: number): Promise<void>;
   /** Output of a service from its first byte; ends when no more will come. */
   openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
+  /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
+  changeAccounts(change: AccountChange): Promise<Written>;
 }
 
 export interface CoordinatorDeps {
@@ -70,6 +75,9 @@ export class Coordinator implements Coordination {
 
   submit(submission: Submission): Promise<number> {
     return this.#turn((cluster, nowMs) => {
+      // Whoever was known when the request came may have been deleted or disabled since.
+      if (!cluster.users.get(submission.userId)?.enabled)
+        throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
       const execution = newExecution(cluster.nextIds, submission, nowMs);
       cluster.addExecution(execution);
       cluster.changes.newExecutions.add(execution);
@@ -117,6 +125,20 @@ export class Coordinator implements Coordination {
     this.#relays.set(serviceId, relays.add(relay));
     relay.update();
     return relay.stream;
+  }
+
+  changeAccounts(change: AccountChange): Promise<Written> {
+    return new Promise((resolve, reject) => {
+      let written: Written;
+      this.#turns.take({
+        write: async ({ epoch, cluster }) => {
+          written = await changeAccounts(this.#db, epoch, cluster, change);
+        },
+        run: () => {},
+        done: () => resolve(written),
+        fail: reject,
+      });
+    });
   }
 
   /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */

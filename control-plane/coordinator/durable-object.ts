@@ -6,8 +6,10 @@ import { DurableObject } from 'cloudflare:workers';
 import { closeCodes } from '../../shared/protocol/close.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { assemble, type WorkerEnv } from '../assembly.ts';
+import type { AccountChange } from '../core/account-input.ts';
 import { type ErrorCode, OperationError } from '../core/errors.ts';
 import type { Submission } from '../core/submission.ts';
+import type { Written } from '../store/settings-rows.ts';
 import { type Coordination, Coordinator } from './coordinator.ts';
 import type { Session } from './session.ts';
 
@@ -93,6 +95,10 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.openLog(serviceId, format));
   }
 
+  changeAccounts(change: AccountChange): Promise<Outcome<Written>> {
+    return this.#outcome((coordination) => coordination.changeAccounts(change));
+  }
+
   async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
     try {
       await this.#prepared();
@@ -129,5 +135,6 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     terminate: (id) => unwrap(stub.terminate(id)),
     remove: (id) => unwrap(stub.remove(id)),
     openLog: (id, format) => unwrap(stub.openLog(id, format)),
+    changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
   };
 }

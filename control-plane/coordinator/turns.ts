@@ -12,8 +12,18 @@ import { commit, type Epoch, takeOver } from '../store/cluster-rows.ts';
 import { DatabaseError, type Db } from '../store/db.ts';
 import type { Clock, Log } from './ports.ts';
 
+export interface State {
+  epoch: Epoch;
+  cluster: Cluster;
+}
+
 /** One change asked for. `run` may throw OperationError, then before it changes anything; it must not wait. */
 export interface Input {
+  /**
+   * Writes a transaction of its own and changes the state likewise, before any `run` of the turn. Where it rejects, the
+   * turn has failed.
+   */
+  write?(state: State): Promise<void>;
   run(cluster: Cluster, nowMs: number): void;
   /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
   done?(cluster: Cluster, nowMs: number): void;
@@ -25,11 +35,6 @@ export interface TurnEvents {
   committed(decisions: readonly Decision[], cluster: Cluster): void;
   /** The memory copy was thrown away: whatever was told to anybody may be wrong. */
   lost(): void;
-}
-
-interface State {
-  epoch: Epoch;
-  cluster: Cluster;
 }
 
 /** Inputs of one commit at most, so that a burst makes several transactions of bearable size. */
@@ -93,6 +98,7 @@ export class Turns {
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#ready(nowMs);
+      for (const input of inputs) await input.write?.(state);
       accepted = runAll(inputs, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
       await commit(this.#db, state.epoch, state.cluster.takeChanges());

@@ -9,6 +9,7 @@ type UserFields = Omit<User, 'id' | 'credentialVersion'>;
 /** Without an `fsUid` the next free one is given. There is no password: it is set by an update. */
 export type NewUser = Omit<UserFields, 'fsUid'> & { fsUid?: number | undefined };
 export type UserChanges = Optional<UserFields & { password: string }>;
+export type StoredUserChanges = Omit<UserChanges, 'password'> & { passwordHash?: string | undefined };
 export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
 
 export type NewRole = Omit<Role, 'id'>;
@@ -16,6 +17,15 @@ export type RoleChanges = Optional<NewRole>;
 
 export type NewQuota = Omit<Quota, 'id'>;
 export type QuotaChanges = Optional<NewQuota>;
+
+/** A change of what the coordinator knows of users and quotas. Of a new password it has the hash. */
+export type AccountChange =
+  | { kind: 'create-user'; user: NewUser }
+  | { kind: 'update-user'; id: number; changes: StoredUserChanges }
+  | { kind: 'delete-user'; id: number }
+  | { kind: 'create-quota'; quota: NewQuota }
+  | { kind: 'update-quota'; id: number; changes: QuotaChanges }
+  | { kind: 'delete-quota'; id: number };
 
 export type NameFilter = Optional<{ name: string }>;
 

@@ -1,7 +1,8 @@
 /**
- * Owns the live state: executions that have not ended, their services, the hosts, and what follows from them (queue,
- * reservations, services by host). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
+ * Owns the live state: executions that have not ended, their services, the hosts, users and quotas, and what follows from
+ * them (queue, reservations, services by host). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
  */
+import type { Quota, User } from './account.ts';
 import { type Execution, isEnded } from './execution.ts';
 import type { Host } from './host.ts';
 import type { Service } from './service.ts';
@@ -36,6 +37,9 @@ export class Cluster {
   readonly executions = new Map<number, Execution>();
   readonly services = new Map<number, Service>();
   readonly hosts = new Map<number, Host>();
+  /** Also deleted ones, who are disabled, until the next start. */
+  readonly users = new Map<number, User>();
+  readonly quotas = new Map<number, Quota>();
   readonly nextIds: NextIds;
   /** Ids of queued executions, oldest first. */
   readonly queue: number[] = [];
@@ -78,6 +82,14 @@ export class Cluster {
   addHost(host: Host): void {
     this.hosts.set(host.id, host);
     this.#hostsByName.set(host.name, host);
+  }
+
+  setUser(user: User): void {
+    this.users.set(user.id, user);
+  }
+
+  setQuota(quota: Quota): void {
+    this.quotas.set(quota.id, quota);
   }
 
   hostNamed(name: string): Host | undefined {

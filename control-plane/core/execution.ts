@@ -22,7 +22,6 @@ export interface Execution {
   readonly id: number;
   readonly name: string;
   readonly userId: number;
-  readonly userName: string;
   /** The description as submitted, as JSON text: parsed only where a service starts, so that a long queue stays small. */
   readonly description: string;
   status: ExecutionStatus;

@@ -7,7 +7,6 @@ import type { Requirement, Service } from './service.ts';
 
 export interface Submission {
   userId: number;
-  userName: string;
   name: string;
   application: Application;
   /** The application as JSON text, as it was submitted. */

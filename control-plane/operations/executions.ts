@@ -11,7 +11,6 @@ import {
   listServices,
   listExecutions as readExecutions,
 } from '../store/executions.ts';
-import { findUser } from '../store/user-rows.ts';
 import { checkApplication } from './applications.ts';
 import type { Context } from './context.ts';
 
@@ -36,20 +35,12 @@ export async function submitExecution(context: Context, actor: Actor, body: unkn
     );
   }
   const application = checkApplication(validateApplication(input.data.application));
-  // The user may have been deleted since it was asked who it is: before that, nothing is queued; at that moment, it goes.
-  await checkUser(context, user.id);
-  const id = await context.coordination.submit({
+  return context.coordination.submit({
     userId: user.id,
-    userName: user.username,
     name: input.data.name,
     application,
     description: JSON.stringify(input.data.application),
   });
-  await checkUser(context, user.id).catch(async (error) => {
-    await context.coordination.remove(id).catch(() => undefined);
-    throw error;
-  });
-  return id;
 }
 
 export async function getExecution(context: Context, actor: Actor, id: number): Promise<ExecutionView> {
@@ -99,9 +90,4 @@ export function authoriseOwned(actor: Actor, kind: OwnedAction, ownerId: number 
   const account = authorise(actor, { kind: 'list-executions' });
   authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
   if (ownerId === undefined) throw noSuchExecution();
-}
-
-async function checkUser({ db }: Context, userId: number): Promise<void> {
-  if (!(await findUser(db, userId)))
-    throw new OperationError('unauthenticated', 'The user has been deleted.');
 }

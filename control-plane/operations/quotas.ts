@@ -8,9 +8,10 @@ import { existing, type Input, idOf } from './settings.ts';
 /** Of an update whose quota went at that moment. */
 const GONE = 'The quota has just been deleted.';
 
-export async function createQuota({ db }: Context, actor: Actor, input: Input<NewQuota>): Promise<number> {
+export async function createQuota(context: Context, actor: Actor, input: Input<NewQuota>): Promise<number> {
   authorise(actor, { kind: 'configure' });
-  return idOf(await store.insertQuota(db, await input()), 'quota', '');
+  const quota = await input();
+  return idOf(await context.coordination.changeAccounts({ kind: 'create-quota', quota }), 'quota', '');
 }
 
 export async function getQuota({ db }: Context, actor: Actor, id: number): Promise<Quota> {
@@ -24,7 +25,7 @@ export async function listQuotas({ db }: Context, actor: Actor, filter: Input<Na
 }
 
 export async function updateQuota(
-  { db }: Context,
+  { db, coordination }: Context,
   actor: Actor,
   id: number,
   input: Input<QuotaChanges>,
@@ -32,11 +33,12 @@ export async function updateQuota(
   authorise(actor, { kind: 'configure' });
   const changes = await input();
   existing(await store.findQuota(db, id), 'quota');
-  idOf(await store.updateQuota(db, id, changes), 'quota', GONE);
+  idOf(await coordination.changeAccounts({ kind: 'update-quota', id, changes }), 'quota', GONE);
 }
 
-export async function deleteQuota({ db }: Context, actor: Actor, id: number): Promise<void> {
+export async function deleteQuota({ db, coordination }: Context, actor: Actor, id: number): Promise<void> {
   authorise(actor, { kind: 'configure' });
   existing(await store.findQuota(db, id), 'quota');
-  idOf(await store.deleteQuota(db, id), 'quota', 'The quota is still in use by users.');
+  const deleted = await coordination.changeAccounts({ kind: 'delete-quota', id });
+  idOf(deleted, 'quota', 'The quota is still in use by users.');
 }

@@ -18,7 +18,7 @@ export async function createUser(context: Context, actor: Actor, input: Input<Ne
   authorise(actor, { kind: 'configure' });
   const user = await input();
   await checkReferences(context, user);
-  return idOf(await store.insertUser(context.db, user), 'user', '');
+  return idOf(await context.coordination.changeAccounts({ kind: 'create-user', user }), 'user', '');
 }
 
 export async function getUser({ db }: Context, actor: Actor, id: number): Promise<User> {
@@ -44,7 +44,12 @@ export async function updateUser(
   existing(await store.findUser(context.db, id), 'user');
   await checkReferences(context, changes);
   const passwordHash = password === undefined ? undefined : await hashPassword(password);
-  idOf(await store.updateUser(context.db, id, { ...changes, passwordHash }), 'user', LAST_ADMINISTRATOR);
+  const updated = await context.coordination.changeAccounts({
+    kind: 'update-user',
+    id,
+    changes: { ...changes, passwordHash },
+  });
+  idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
 
 /**
@@ -63,8 +68,8 @@ export async function deleteUser(context: Context, actor: Actor, id: number): Pr
   await context.db.batch([store.purgeUsers]);
 }
 
-async function hide({ db }: Context, id: number): Promise<number[]> {
-  idOf(await store.hideUser(db, id), 'user', LAST_ADMINISTRATOR);
+async function hide({ db, coordination }: Context, id: number): Promise<number[]> {
+  idOf(await coordination.changeAccounts({ kind: 'delete-user', id }), 'user', LAST_ADMINISTRATOR);
   return store.listExecutionIds(db, id);
 }
 

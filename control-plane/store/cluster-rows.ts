@@ -6,8 +6,9 @@ import type { Db, Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hostOf, insertHost, updateHost } from './host-rows.ts';
 import { pagedIds } from './pages.ts';
+import { listQuotas } from './quotas.ts';
 import { insertService, updateService } from './service-rows.ts';
-import { purgeUsers } from './user-rows.ts';
+import { loadUsers, purgeUsers } from './user-rows.ts';
 
 /** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
 export type Epoch = number;
@@ -33,8 +34,14 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     ...(changes.purged.size > 0 ? [purgeUsers] : []),
   ];
   if (statements.length === 0) return;
-  await db.batch([{ sql: 'UPDATE coordinator SET writer = ?', args: [epoch] }, ...statements]);
+  await db.batch([fence(epoch), ...statements]);
 }
+
+/** Refuses the transaction that it begins, if a later coordinator has taken over. */
+export const fence = (epoch: Epoch): Statement => ({
+  sql: 'UPDATE coordinator SET writer = ?',
+  args: [epoch],
+});
 
 const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
   [...all].filter((one) => !fresh.has(one));
@@ -52,6 +59,8 @@ async function loadCluster(db: Db): Promise<Cluster> {
     service: next('services'),
     host: next('hosts'),
   });
+  for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
+  for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts')) cluster.addHost(hostOf(row));
   const live = await pagedIds(db, "(status NOT IN ('terminated', 'error') OR deleted = 1)", []);
   for (const ids of live) {
@@ -69,8 +78,7 @@ export async function loadExecution(db: Db, id: number): Promise<Execution | und
 async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
   const args = [JSON.stringify(ids)];
   const executions = await db.query(
-    `SELECT e.*, u.username FROM executions e JOIN users u ON u.id = e.user_id
-      WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY e.id`,
+    'SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
     args,
   );
   const services = await db.query(

@@ -5,7 +5,7 @@ import { instancesOf } from '../core/submission.ts';
 import type { Row, Statement } from './db.ts';
 import { serviceOf } from './service-rows.ts';
 
-/** `row` also has the owner's `username`; `serviceRows` are in the order of their ids, which is the description's. */
+/** `serviceRows` are in the order of their ids, which is the description's. */
 export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
   const description = String(row.description);
   // Validated when it was submitted.
@@ -16,7 +16,6 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
     id: Number(row.id),
     name: String(row.name),
     userId: Number(row.user_id),
-    userName: String(row.username),
     description,
     status: String(row.status) as ExecutionStatus,
     ending: row.ending === null ? null : JSON.parse(String(row.ending)),

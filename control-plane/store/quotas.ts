@@ -1,8 +1,8 @@
 /** Owns the rows of quotas. */
 import type { Quota } from '../core/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
-import type { Db, Row } from './db.ts';
-import { allRows, given, type Written, write } from './settings-rows.ts';
+import type { Db, Row, Statement } from './db.ts';
+import { allRows, given } from './settings-rows.ts';
 
 export async function findQuota(db: Db, id: number): Promise<Quota | undefined> {
   const [row] = await db.query('SELECT * FROM quotas WHERE id = ? LIMIT 1', [id]);
@@ -14,27 +14,23 @@ export async function listQuotas(db: Db, { name }: NameFilter): Promise<Quota[]>
   return (await allRows(db, sql, [given(name)])).map(quotaOf);
 }
 
-export const insertQuota = (db: Db, quota: NewQuota): Promise<Written> =>
-  write(db, {
-    sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores) VALUES (?, ?, ?, ?) RETURNING id',
-    args: values(quota),
-  });
+export const insertQuota = (quota: NewQuota): Statement => ({
+  sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores) VALUES (?, ?, ?, ?)',
+  args: values(quota),
+});
 
 /** Changes what is given; refused where the quota is not there. */
-export const updateQuota = (db: Db, id: number, changes: QuotaChanges): Promise<Written> =>
-  write(db, {
-    sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
-      memory = COALESCE(?, memory), cores = COALESCE(?, cores) WHERE id = ? RETURNING id`,
-    args: [...values(changes), id],
-  });
+export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
+  sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
+    memory = COALESCE(?, memory), cores = COALESCE(?, cores) WHERE id = ?`,
+  args: [...values(changes), id],
+});
 
 /** Refused where the quota is not there or is in use. */
-export const deleteQuota = (db: Db, id: number): Promise<Written> =>
-  write(db, {
-    sql: `DELETE FROM quotas WHERE id = ? AND NOT EXISTS (SELECT 1 FROM users WHERE quota_id = quotas.id)
-      RETURNING id`,
-    args: [id],
-  });
+export const deleteQuota = (id: number): Statement => ({
+  sql: 'DELETE FROM quotas WHERE id = ? AND NOT EXISTS (SELECT 1 FROM users WHERE quota_id = quotas.id)',
+  args: [id],
+});
 
 const values = (quota: QuotaChanges) => [
   given(quota.name),

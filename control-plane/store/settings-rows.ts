@@ -22,10 +22,14 @@ export async function allRows(db: Db, sql: string, args: readonly Value[]): Prom
 }
 
 /** Runs one write that ends in `RETURNING id`. No row means that its own conditions refused it. */
-export async function write(db: Db, { sql, args }: Statement): Promise<Written> {
+export const write = (db: Db, { sql, args }: Statement): Promise<Written> =>
+  writing(async () => (await db.query(sql, args)).map(({ id }) => Number(id))[0]);
+
+/** How a write ended that resolves to the id of what it wrote, or to undefined where its own conditions refused it. */
+export async function writing(run: () => Promise<number | undefined>): Promise<Written> {
   try {
-    const [row] = await db.query(sql, args);
-    return row ? { done: true, id: Number(row.id) } : { done: false, why: 'refused' };
+    const id = await run();
+    return id === undefined ? { done: false, why: 'refused' } : { done: true, id };
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.kind !== 'constraint') throw error;
     if (error.message.includes('UNIQUE')) return { done: false, why: 'taken' };

@@ -1,8 +1,8 @@
 /** Owns the rows of users as administrators and users themselves read and change them. Deleted users are not there. */
 import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../core/account.ts';
-import type { NewUser, UserChanges, UserFilter } from '../core/account-input.ts';
+import type { NewUser, StoredUserChanges, UserFilter } from '../core/account-input.ts';
 import type { Db, Row, Statement } from './db.ts';
-import { allRows, given, type Written, write } from './settings-rows.ts';
+import { allRows, given } from './settings-rows.ts';
 
 /** A user who is an administrator and can log in. `table` is a name of ours. */
 const isAdministrator = (table: string) => `(${table}.deleted = 0 AND ${table}.enabled = 1
@@ -38,32 +38,32 @@ export async function listUsers(db: Db, filter: UserFilter): Promise<User[]> {
   return rows.map(userOf);
 }
 
-export const insertUser = (db: Db, user: NewUser): Promise<Written> =>
-  write(db, {
-    sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-      VALUES (?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, max(fs_uid) + 1) FROM users)), ?, ?) RETURNING id`,
-    args: [
-      user.username,
-      user.email,
-      user.roleId,
-      user.quotaId,
-      user.authSource,
-      given(user.fsUid),
-      user.priority,
-      given(user.enabled),
-    ],
-  });
+/** Every row, also of those who are deleted but not gone: they are disabled. */
+export async function loadUsers(db: Db): Promise<User[]> {
+  return (await allRows(db, 'SELECT * FROM users WHERE id > ? ORDER BY id LIMIT ?', [])).map(userOf);
+}
+
+export const insertUser = (user: NewUser): Statement => ({
+  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+    VALUES (?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, max(fs_uid) + 1) FROM users)), ?, ?)`,
+  args: [
+    user.username,
+    user.email,
+    user.roleId,
+    user.quotaId,
+    user.authSource,
+    given(user.fsUid),
+    user.priority,
+    given(user.enabled),
+  ],
+});
 
 /** Changes what is given; refused where the user is not there, or is the last administrator and would no longer be one. */
-export function updateUser(
-  db: Db,
-  id: number,
-  changes: Omit<UserChanges, 'password'> & { passwordHash?: string | undefined },
-): Promise<Written> {
+export function updateUser(id: number, changes: StoredUserChanges): Statement {
   const { username, email, roleId, quotaId, authSource, fsUid, priority, enabled, passwordHash } = changes;
   // A change of what lets the user in, or of what it is let do, ends sessions and remembered credentials.
   const access = [given(roleId), given(enabled), given(authSource)];
-  return write(db, {
+  return {
     sql: `UPDATE users SET username = COALESCE(?, username), email = COALESCE(?, email),
       role_id = COALESCE(?, role_id), quota_id = COALESCE(?, quota_id), auth_source = COALESCE(?, auth_source),
       fs_uid = COALESCE(?, fs_uid), priority = COALESCE(?, priority), enabled = COALESCE(?, enabled),
@@ -71,27 +71,25 @@ export function updateUser(
       credential_version = credential_version + (? IS NOT NULL OR role_id <> COALESCE(?, role_id)
         OR enabled <> COALESCE(?, enabled) OR auth_source <> COALESCE(?, auth_source))
       WHERE id = ? AND deleted = 0 AND (${IS_SPARE}
-        OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))
-      RETURNING id`,
+        OR (COALESCE(?, role_id) = role_id AND COALESCE(?, enabled) = 1 AND COALESCE(?, auth_source) = auth_source))`,
     args: [
       ...[given(username), given(email), given(roleId), given(quotaId), given(authSource)],
       ...[given(fsUid), given(priority), given(enabled), given(passwordHash)],
       ...[given(passwordHash), ...access],
       ...[id, ...access],
     ],
-  });
+  };
 }
 
 /**
  * Makes the user unusable at once and frees its name; no user name has a colon. Refused where it is not there, or is the
  * last administrator. Its row goes by `purgeUsers`.
  */
-export const hideUser = (db: Db, id: number): Promise<Written> =>
-  write(db, {
-    sql: `UPDATE users SET deleted = 1, enabled = 0, username = 'deleted:' || id, email = '', password_hash = NULL,
-      credential_version = credential_version + 1 WHERE id = ? AND deleted = 0 AND ${IS_SPARE} RETURNING id`,
-    args: [id],
-  });
+export const hideUser = (id: number): Statement => ({
+  sql: `UPDATE users SET deleted = 1, enabled = 0, username = 'deleted:' || id, email = '', password_hash = NULL,
+    credential_version = credential_version + 1 WHERE id = ? AND deleted = 0 AND ${IS_SPARE}`,
+  args: [id],
+});
 
 /** Ids of the executions of a user that can be seen, whether or not the user is deleted. */
 export async function listExecutionIds(db: Db, userId: number): Promise<number[]> {

@@ -26,7 +26,7 @@ beforeEach(async () => {
   const coordinator = new Coordinator({ db, clock, log: () => {}, deploymentName: 'test' });
   const described = application(service());
   const submission = { name: 'x', application: described, description: JSON.stringify(described) };
-  await coordinator.submit({ userId: account.user.id, userName: 'admin', ...submission });
+  await coordinator.submit({ userId: account.user.id, ...submission });
   const watched: Db = {
     query: async (sql, args) => {
       const rows = await db.query(sql, args);

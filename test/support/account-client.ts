@@ -45,10 +45,10 @@ export class AccountClient {
     expect(await this.admin.delete(`${kind}/${id}`)).toMatchObject({ status: 200, text: '' });
   }
 
-  /** A user who can log in, with the password `secret`. */
-  async addUser(username: string, fields: Fields = {}): Promise<number> {
+  /** A user who can log in. */
+  async addUser(username: string, fields: Fields = {}, password = 'secret'): Promise<number> {
     const id = await this.create('user', { username, ...plain, ...fields });
-    await this.update('user', id, { password: 'secret' });
+    await this.update('user', id, { password });
     return id;
   }
 

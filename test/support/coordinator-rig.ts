@@ -34,10 +34,9 @@ export class CoordinatorRig {
     this.coordinator.wake();
   }
 
-  submit(description: Application = application(), name = 'run'): Promise<number> {
+  submit(description: Application = application(), name = 'run', userId = 1): Promise<number> {
     return this.coordinator.submit({
-      userId: 1,
-      userName: 'alice',
+      userId,
       name,
       application: description,
       description: JSON.stringify(description),

@@ -64,7 +64,6 @@ export class CoreRig {
   submit(description: Application = application()): Execution {
     const submission = {
       userId: 1,
-      userName: 'alice',
       name: 'run',
       application: description,
       description: JSON.stringify(description),

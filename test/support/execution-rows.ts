@@ -34,7 +34,6 @@ const statementOf = (
     id,
     name,
     userId,
-    userName: '',
     description,
     status,
     ending: null,

@@ -1,12 +1,20 @@
-/** Owns users that tests put into the database: a control plane has no endpoint for that yet. */
+/** Owns users for tests of either group of the API, and what becomes of them behind the control plane's back. */
 import { hashPassword } from '../../control-plane/operations/passwords.ts';
 import type { Value } from '../../control-plane/store/db.ts';
+import { AccountClient, ROLE } from './account-client.ts';
 import type { Host } from './hosts.ts';
 
 export type RoleName = 'admin' | 'superuser' | 'user';
 
-/** Makes an enabled user. */
+/**
+ * Makes an enabled user: by the API, or, in group A, which has no users there, as a row, for which the host is restarted:
+ * connections of agents end.
+ */
 export async function addUser(host: Host, username: string, password: string, role: RoleName): Promise<void> {
+  if (host.variant === 'B') {
+    await new AccountClient(() => host).addUser(username, { role_id: ROLE[role] }, password);
+    return;
+  }
   const hash = await hashPassword(password);
   await write(
     host,
@@ -14,6 +22,9 @@ export async function addUser(host: Host, username: string, password: string, ro
       SELECT ?, '', r.id, q.id, 'internal', 1001, 0, 1, ? FROM roles r, quotas q WHERE r.name = ? AND q.name = 'default'`,
     [username, hash, role],
   );
+  // The coordinator is to know all users.
+  await host.crash();
+  await host.start();
 }
 
 /** Switches a user off or on, which ends what was proved of the user before, as any change of a user does. */

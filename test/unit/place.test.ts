@@ -14,7 +14,6 @@ function services(...requirements: Partial<Requirement>[]): Service[] {
   const ids = { execution: 1, service: 1, host: 1 };
   const submission = {
     userId: 1,
-    userName: 'alice',
     name: 'run',
     application: description,
     description: '',

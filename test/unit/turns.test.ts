@@ -48,7 +48,6 @@ function submission(name: string): Input {
         cluster.nextIds,
         {
           userId: 1,
-          userName: 'alice',
           name,
           application: description,
           description: JSON.stringify(description),
