@@ -20,6 +20,7 @@ import { engineError, isInitMissing, isNetworkMissing, statusOf } from './docker
 import { jsonLines } from './json-lines.ts';
 import { type MountRules, resolveMounts } from './mounts.ts';
 import { DeploymentNetwork } from './network.ts';
+import { OomEvents } from './oom-events.ts';
 import { outputRecords } from './output-stream.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
 
@@ -48,6 +49,8 @@ interface EngineInfo {
 /** Exit codes by which the shell's convention tells that a command could not be run. */
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
+/** The process, or the one child the init process had, was ended by SIGKILL. */
+const KILLED = 137;
 
 export class DockerEngine implements Engine {
   /** For calls that end. */
@@ -57,6 +60,7 @@ export class DockerEngine implements Engine {
   readonly #options: DockerEngineOptions;
   readonly #network: DeploymentNetwork;
   readonly #pulls: Pulls;
+  readonly #oomEvents = new OomEvents();
   #info: Promise<EngineInfo> | undefined;
   /** The engine's data folder, once it has told. */
   #root: string | undefined;
@@ -90,9 +94,10 @@ export class DockerEngine implements Engine {
     try {
       const info = await this.#docker.getContainer(id).inspect();
       const container = this.#isOurs(info) ? readContainer(info) : undefined;
-      if (container?.state !== 'exited' || !info.HostConfig.Init) return container;
-      const startError = await this.#startError(id, container.exitCode);
-      return startError === undefined ? container : { ...container, startError };
+      if (container?.state !== 'exited') return container;
+      const outOfMemory = await this.#ranOutOfMemory(container);
+      const startError = info.HostConfig.Init ? await this.#startError(id, container.exitCode) : undefined;
+      return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
       throw engineError(error);
@@ -160,12 +165,16 @@ export class DockerEngine implements Engine {
     const abort = new AbortController();
     const stream = await speak(
       this.#streams.getEvents({
-        filters: { type: ['container'], event: ['die', 'destroy'], label: this.#labels() },
+        filters: { type: ['container'], event: ['die', 'oom', 'destroy'], label: this.#labels() },
         abortSignal: abort.signal,
       }),
     );
     const read = async () => {
-      for await (const { Actor } of jsonLines<{ Actor: { ID: string } }>(stream)) changed(Actor.ID);
+      for await (const { Action, Actor } of jsonLines<{ Action: string; Actor: { ID: string } }>(stream)) {
+        if (Action === 'oom') this.#oomEvents.saw(Actor.ID);
+        else changed(Actor.ID);
+        if (Action === 'destroy') this.#oomEvents.forget(Actor.ID);
+      }
     };
     const ended = read().catch((error: unknown) => {
       if (!abort.signal.aborted) throw engineError(error);
@@ -224,6 +233,13 @@ export class DockerEngine implements Engine {
   #isOurs({ Config }: ContainerInspectInfo): boolean {
     const { deployment, host } = this.#options;
     return Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
+  }
+
+  /** Asks no longer than the event can take; where it was lost, nothing more is known than the signal. */
+  async #ranOutOfMemory(container: Extract<Container, { state: 'exited' }>): Promise<boolean> {
+    const { id, outOfMemory, exitCode, finishedAtMs } = container;
+    if (outOfMemory || exitCode !== KILLED) return outOfMemory;
+    return await this.#oomEvents.told(id, Date.now() - finishedAtMs);
   }
 
   /** A command that can't be run is found out by the init process, which says so where the command's output goes. */

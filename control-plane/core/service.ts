@@ -82,11 +82,17 @@ const SIGNALS: Record<number, string> = {
   31: 'SIGSYS',
 };
 
-/** A sentence for people, e.g. `service worker0 ended with exit code 137 (out of memory)`. */
+const KILLED = 137;
+
+/**
+ * A sentence for people, e.g. `service worker0 ended with exit code 137 (out of memory)`. Engines do not always tell
+ * that memory was the reason of a SIGKILL.
+ */
 export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string {
   if (exit.code === null) return `the container of service ${service.name} was removed from outside Berth`;
   const signal = SIGNALS[exit.code - 128];
-  const reason = exit.outOfMemory ? 'out of memory' : signal ? `killed by ${signal}` : undefined;
+  const doubt = exit.code === KILLED ? ', perhaps out of memory' : '';
+  const reason = exit.outOfMemory ? 'out of memory' : signal ? `killed by ${signal}${doubt}` : undefined;
   return `service ${service.name} ended with exit code ${exit.code}${reason ? ` (${reason})` : ''}`;
 }
 

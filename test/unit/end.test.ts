@@ -52,7 +52,7 @@ describe('the end by a monitor service', () => {
   });
   test.each([
     [exited(3), 'service web0 ended with exit code 3'],
-    [exited(137), 'service web0 ended with exit code 137 (killed by SIGKILL)'],
+    [exited(137), 'service web0 ended with exit code 137 (killed by SIGKILL, perhaps out of memory)'],
     [exited(137, true), 'service web0 ended with exit code 137 (out of memory)'],
     [exited(143), 'service web0 ended with exit code 143 (killed by SIGTERM)'],
     [gone, 'the container of service web0 was removed from outside Berth'],
