@@ -1,4 +1,4 @@
-/** Owns users for tests of either group of the API, and what becomes of them behind the control plane's back. */
+/** Owns users and roles for tests of either group of the API, and what becomes of them behind the control plane's back. */
 import { hashPassword } from '../../control-plane/operations/passwords.ts';
 import type { Value } from '../../control-plane/store/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
@@ -15,14 +15,24 @@ export async function addUser(host: Host, username: string, password: string, ro
     await new AccountClient(() => host).addUser(username, { role_id: ROLE[role] }, password);
     return;
   }
+  await insertUsers(host, password, [{ name: username, role }]);
+}
+
+/** Makes enabled users of one password as rows, for which the host is restarted: the coordinator is to know all users. */
+export async function insertUsers(
+  host: Host,
+  password: string,
+  users: readonly { name: string; role: string }[],
+): Promise<void> {
   const hash = await hashPassword(password);
-  await write(
-    host,
-    `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
-      SELECT ?, '', r.id, q.id, 'internal', 1001, 0, 1, ? FROM roles r, quotas q WHERE r.name = ? AND q.name = 'default'`,
-    [username, hash, role],
-  );
-  // The coordinator is to know all users.
+  for (const { name, role } of users) {
+    await write(
+      host,
+      `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
+        SELECT ?, '', r.id, q.id, 'internal', 1001, 0, 1, ? FROM roles r, quotas q WHERE r.name = ? AND q.name = 'default'`,
+      [name, hash, role],
+    );
+  }
   await host.crash();
   await host.start();
 }
@@ -45,6 +55,27 @@ export const expireSessions = (host: Host, username: string): Promise<void> =>
     host,
     'UPDATE sessions SET expires_ms = 1 WHERE user_id = (SELECT id FROM users WHERE username = ?)',
     [username],
+  );
+
+export const FLAGS = [
+  'can_change_config',
+  'can_delete_executions',
+  'can_see_status',
+  'can_access_full_app_shop',
+  'can_operate_others',
+  'can_customize_resources',
+  'can_access_api',
+] as const;
+
+export type Flag = (typeof FLAGS)[number];
+
+/** Sets the flags of a role, which is made where there is none of the name. */
+export const setRole = (host: Host, name: string, flags: readonly Flag[]): Promise<void> =>
+  write(
+    host,
+    `INSERT INTO roles (name, ${FLAGS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (name) DO UPDATE SET ${FLAGS.map((flag) => `${flag} = excluded.${flag}`).join(', ')}`,
+    [name, ...FLAGS.map((flag) => Number(flags.includes(flag)))],
   );
 
 async function write(host: Host, sql: string, args: readonly Value[]): Promise<void> {

@@ -1,0 +1,83 @@
+/** Who may do what, asked of every endpoint: each row of the table x each actor. */
+import { beforeAll, expect, test } from 'vitest';
+import { type AppDeps, createApp } from '../../control-plane/app.ts';
+import { variants } from '../../control-plane/http/variant.ts';
+import { type Actor, logInNew, makeActors, restrictActors } from '../support/actors.ts';
+import { ApiClient } from '../support/api-client.ts';
+import {
+  type Ended,
+  endedOf,
+  expectedOf,
+  type Row,
+  submit,
+  TABLE,
+  type World,
+} from '../support/authorisation-table.ts';
+import { everySetup, type Group, onHosts } from '../support/hosts.ts';
+
+/** What the app has, as rows name it. Middleware takes every method, and is no endpoint. */
+function endpointsOf(group: Group): string[] {
+  const { routes } = createApp({ deploymentName: 'test', variant: variants[group] } as AppDeps);
+  const named = routes.map(({ method, path }) => `${method} ${path.replace('/api/0.7/', '')}`);
+  return [...new Set(named)].filter((name) => !name.startsWith('ALL ')).sort();
+}
+
+onHosts(everySetup, (host, { variant }) => {
+  const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
+  const objects = new Map<Row, number[]>();
+  let actors: Actor[];
+  let world: World;
+
+  beforeAll(async () => {
+    const admin = new ApiClient(host);
+    const stranger = await logInNew(host(), 'stranger', 'user', ['can_access_api']);
+    actors = await makeActors(host());
+    const ended = new Map<string, Ended>();
+    for (const { name, http } of [stranger, ...actors]) {
+      if (name === 'anonymous') continue;
+      const id = await submit(http);
+      await admin.terminate(id);
+      ended.set(name, await admin.execution(id));
+    }
+    world = { admin, stranger, ended };
+    for (const row of rows) {
+      const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;
+      objects.set(row, await Promise.all(actors.map(prepare)));
+    }
+    await restrictActors(host());
+  });
+
+  test('H200: every endpoint is in the table of who may use it', () => {
+    expect(endpointsOf(variant)).toEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort());
+  });
+
+  test('H33: the list shows the executions of others to who operates them, and to nobody else', async () => {
+    const id = endedOf(world.stranger, world).id;
+    const able = actors.filter(({ flags }) => flags?.includes('can_access_api'));
+    const lists = await Promise.all(able.map(({ http }) => http.get('execution')));
+    expect(lists.map((reply) => String(id) in reply.json())).toEqual(
+      able.map(({ flags }) => flags?.includes('can_operate_others')),
+    );
+  });
+
+  // In the order of the table: the users of its last row are gone afterwards.
+  test.each(rows)(
+    'H200: $endpoint ($what) answers each actor by its role, and a refusal leaves no trace',
+    async (row) => {
+      const method = row.endpoint.split(' ')[0] ?? '';
+      const answers = await Promise.all(
+        actors.map(async (actor, nth) => {
+          const id = objects.get(row)?.[nth] ?? 0;
+          const { path, body } = row.ask(id, actor, world);
+          const { status } = await actor.http.send(method, path, body && JSON.stringify(body));
+          return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
+        }),
+      );
+      const expected = actors.map((actor) => {
+        const status = expectedOf(row, actor);
+        return { actor: actor.name, status, happened: row.happened && status === 200 };
+      });
+      expect(answers).toEqual(expected);
+    },
+  );
+});
