@@ -1,18 +1,20 @@
 /**
- * Entry of `npm test`: types, lint, engine, every vitest project, the worker bundle, one after the other.
+ * Entry of `npm test`: types, lint, engine, every vitest project, a test for every rule, the worker bundle, one after the other.
  * Ends with the line `N passed, N failed`, counting each test of vitest's and each other step as one.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { connectEngine } from '../agent/engine-address.ts';
 import { ensureEngine, type LocalEngine } from '../agent/local-engine.ts';
 import { terminal } from '../agent/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { type Counts, countTests } from './support/count.ts';
+import { checkRules, titlesOf } from './support/rules.ts';
 import { readTool, runTool, stopTools } from './support/tool.ts';
 
 const BUNDLE_LIMIT_KIB = 1024;
+const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md'];
 const ONE: Counts = { passed: 1, failed: 0 };
 
 const total: Counts = { passed: 0, failed: 0 };
@@ -27,10 +29,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
+const report = join(folder, 'vitest.json');
 await step('types', () => npmScript('types'));
 await step('lint', () => npmScript('lint'));
 await step('engine and image', startEngine);
 await step('tests', runTests);
+// Without an engine most tests have not run, and their titles say nothing of the rules.
+if (engine) await step('a test for every rule', proveRules);
 await step('worker bundle', buildWorker);
 await rm(folder, { recursive: true, force: true });
 if (engine?.started && !(await stopEngine(engine))) total.failed += 1;
@@ -69,7 +74,6 @@ async function startEngine(): Promise<Counts> {
 
 /** Without an engine only the tests that need none run; the missing engine has already been counted. */
 async function runTests(): Promise<Counts> {
-  const report = join(folder, 'vitest.json');
   const projects = engine ? [] : ['--project', 'unit'];
   const reporters = ['--reporter', 'default', '--reporter', 'json', '--outputFile.json', report];
   const failure = await runTool('vitest', ['run', ...projects, ...reporters]).then(
@@ -81,6 +85,15 @@ async function runTests(): Promise<Counts> {
   // vitest also fails for what belongs to no test, such as an unhandled rejection.
   if (failure && counts.failed === 0) counts.failed = 1;
   return counts;
+}
+
+async function proveRules(): Promise<Counts> {
+  const documents = await Promise.all(
+    RULES.map((path) => readFile(resolve(import.meta.dirname, '..', path), 'utf8')),
+  );
+  const problems = checkRules(documents, titlesOf(await readFile(report, 'utf8')));
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return ONE;
 }
 
 async function buildWorker(): Promise<Counts> {

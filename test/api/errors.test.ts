@@ -1,26 +1,40 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { everySetup, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
+import { addUser } from '../support/users.ts';
 
 const MIB = 1024 * 1024;
 
 onHosts(everySetup, (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
-  const admin = new HttpClient(() => host().url(), basic('admin', 'correct: horse'));
+  const api = new ApiClient(host);
+  const admin = api.http;
+  const alice = anonymous.with(basic('alice', 'secret'));
+  let ended = 0;
+
+  beforeAll(async () => {
+    await addUser(host(), 'alice', 'secret', 'user');
+    ended = await api.submit();
+    await api.terminate(ended);
+  });
 
   const errors: [name: string, status: number, ask: () => Promise<Reply>][] = [
     ['malformed', 400, () => admin.post('execution', {})],
     ['a bad description', 400, () => admin.post('app_validate', { ...application(service()), name: 'ä\n' })],
     ['no credentials', 401, () => anonymous.get('execution')],
     ['wrong credentials', 401, () => anonymous.with(basic('admin', 'wrong')).get('login')],
+    ['what the role does not allow', 403, () => alice.delete(`execution/delete/${ended}`)],
+    ["another user's object", 404, () => alice.get(`execution/${ended}`)],
     ['an unknown object', 404, () => admin.get('execution/999')],
     ['an unknown path', 404, () => anonymous.get('nothing/here')],
     ['another API version', 404, () => anonymous.get('/api/0.6/info')],
     ['a path outside of the API', 404, () => anonymous.get('/nothing')],
     ['another method', 405, () => anonymous.send('PUT', 'info')],
+    ['a conflict with the state', 409, () => admin.delete(`execution/${ended}`)],
     ['too large a body', 413, () => anonymous.send('POST', 'app_validate', ' '.repeat(MIB + 1))],
     [
       'too large a body of untold length',
@@ -29,7 +43,7 @@ onHosts(everySetup, (host, { variant }) => {
     ],
   ];
 
-  test.each(errors)('H3: %s is %i with a message in JSON', async (_, status, ask) => {
+  test.each(errors)('H3, H5: %s is %i with a message in JSON', async (_, status, ask) => {
     const reply = await ask();
     expect(reply.status).toBe(status);
     expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');

@@ -129,7 +129,7 @@ onHosts(hosts, (host) => {
     await expect(buffer(stream)).rejects.toThrow();
   });
 
-  test('H44 P9: a reader that stops is sent its window at most, and delays nobody', {
+  test('H44, P9: a reader that stops is sent its window at most, and delays nobody', {
     timeout: 60_000,
   }, async () => {
     const one = await running();
@@ -159,7 +159,7 @@ onHosts(hosts, (host) => {
     expect(log.mostCredit).toBeLessThanOrEqual(LOG_WINDOW_BYTES);
   });
 
-  test('H45 P10: a reader goes on over a reconnect of the agent, without a gap or a repetition', async () => {
+  test('H45, P10: a reader goes on over a reconnect of the agent, without a gap or a repetition', async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
     await log.write('before ');

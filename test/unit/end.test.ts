@@ -169,7 +169,7 @@ describe('C14: terminate', () => {
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null });
     expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
   });
-  test('C14: while running stops all, which is neither a death nor an error', () => {
+  test('C14, C19: while running stops all, which is neither a death nor an error', () => {
     const { rig, execution } = runningRig();
     expect(told(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
     for (const one of execution.services) {
