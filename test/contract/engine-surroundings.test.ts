@@ -1,0 +1,110 @@
+/** What DockerEngine puts around containers on a real Docker engine: mounts, networks and ports. */
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { dockerRig, errorOf } from '../support/docker-rig.ts';
+import { eventually } from '../support/eventually.ts';
+
+const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
+
+describe('mounts', () => {
+  test('a volume beneath an allowed root is mounted, read-only where asked', async () => {
+    await writeFile(`${scratch()}/file`, 'data');
+    const on = makeEngine({ volumeRoots: [scratch()] });
+    const volumes = [{ name: 'in', path: scratch(), readOnly: true }];
+    const command = ['sh', '-c', 'test "$(cat /mnt/in/file)" = data && ! touch /mnt/in/new'];
+    const { id } = await run({ volumes, command }, on);
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('a volume that leaves its root by a symbolic link is refused for good', async () => {
+    await mkdir(`${scratch()}/root`);
+    await symlink('/etc', `${scratch()}/root/link`);
+    const on = makeEngine({ volumeRoots: [`${scratch()}/root`] });
+    const volumes = [{ name: 'in', path: `${scratch()}/root/link`, readOnly: true }];
+    expect(await errorOf(on.create(assignment({ volumes })))).toMatchObject({
+      kind: 'permanent',
+      message: expect.stringContaining('path not allowed'),
+    });
+  });
+  test('the workspace of the owner is mounted where it exists', async () => {
+    await mkdir(`${scratch()}/alice`);
+    const { id } = await run(
+      { command: ['touch', '/workspace/new'] },
+      makeEngine({ workspaceRoot: scratch() }),
+    );
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('an owner whose name is a path has no workspace', async () => {
+    const on = makeEngine({ workspaceRoot: scratch() });
+    const { id } = await on.create(assignment({ owner: '../etc' }));
+    expect((await docker.getContainer(id).inspect()).Mounts).toEqual([]);
+  });
+});
+
+describe('networks', () => {
+  test('a published port is reached on the host', async () => {
+    const command = ['sh', '-c', 'echo hello > /tmp/index.html; httpd -f -p 80 -h /tmp'];
+    const container = await run({ command, ports: [{ port: 80, protocol: 'tcp' }] });
+    if (container.state !== 'running') throw new Error(`it is ${container.state}`);
+    expect(container.ports).toEqual([{ port: 80, protocol: 'tcp', hostPort: expect.any(Number) }]);
+    const url = `http://127.0.0.1:${container.ports[0]?.hostPort}/`;
+    expect(await eventually(async () => (await fetch(url)).text())).toBe('hello\n');
+  });
+  test('containers of the deployment reach each other by name', async () => {
+    await run({ service: 2 });
+    const { id } = await run({ command: ['ping', '-c', '1', assignment({ service: 2 }).name] });
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('a network the settings do not name is refused for good, the host network too', async () => {
+    for (const network of ['host', 'bridge']) {
+      const refused = errorOf(makeEngine({ networks: ['overlay1'] }).create(assignment({ network })));
+      expect(await refused).toMatchObject({
+        kind: 'permanent',
+        message: `network not allowed on this host: ${network}`,
+      });
+    }
+  });
+  test('a network the settings name is joined', async () => {
+    const network = `other-${deployment}`;
+    const made = await docker.createNetwork({ Name: network });
+    onTestFinished(() => made.remove());
+    const { id } = await run({ network, command: ['true'] }, makeEngine({ networks: [network] }));
+    expect((await docker.getContainer(id).inspect()).HostConfig.NetworkMode).toBe(network);
+    await engine().remove(id);
+  });
+  test('an allowed network that is not there fails for good', async () => {
+    const on = makeEngine({ networks: ['nosuch'] });
+    expect(await errorOf(run({ network: 'nosuch' }, on))).toMatchObject({
+      kind: 'permanent',
+      message: 'network nosuch not found',
+    });
+  });
+});
+
+describe("the deployment's network", () => {
+  const network = `berth-${deployment}`;
+  const networks = () => docker.listNetworks({ filters: { name: [network] } });
+
+  test('is made once, by however many who race for it', async () => {
+    const racers = [makeEngine(), makeEngine(), makeEngine()];
+    await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }))));
+    expect(await networks()).toHaveLength(1);
+  });
+  test('P6: carries the label of the deployment', async () => {
+    await engine().create(assignment());
+    expect((await networks())[0]?.Labels).toEqual({ 'berth.deployment': deployment });
+  });
+  test('that vanished is made again', async () => {
+    await engine().create(assignment());
+    await engine().remove(assignment().name);
+    await docker.getNetwork(network).remove();
+    expect(await run()).toMatchObject({ state: 'running' });
+  });
+  test('is removed when nothing uses it', async () => {
+    const { id } = await run();
+    await engine().tidy();
+    expect(await networks()).toHaveLength(1);
+    await engine().remove(id);
+    await engine().tidy();
+    expect(await networks()).toHaveLength(0);
+  });
+});
