@@ -1,0 +1,18 @@
+/** Owns the list of what the HTTP API has, as the app itself tells it: tests over all routes need no list of their own. */
+import { type AppDeps, createApp } from '../../control-plane/app.ts';
+import { variants } from '../../control-plane/http/variant.ts';
+import type { Group } from './hosts.ts';
+
+export interface Route {
+  method: string;
+  /** As the app has it: `/api/0.7/execution/:id`. */
+  path: string;
+}
+
+/** Each route once. Middleware, which takes every method, is none. */
+export function routesOf(group: Group): Route[] {
+  // Only what the app looks at while it is put together; nothing is asked of it.
+  const app = createApp({ variant: variants[group], deploymentName: 'test' } as AppDeps);
+  const routes = new Map(app.routes.map(({ method, path }) => [`${method} ${path}`, { method, path }]));
+  return [...routes.values()].filter(({ method }) => method !== 'ALL');
+}
