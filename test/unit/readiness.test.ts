@@ -20,7 +20,7 @@ test.each([
   ['the database', never, soon, 'Not ready: the database does not answer.'],
   ['the coordinator', soon, never, 'Not ready: the coordinator does not have its state.'],
   [
-    'each of both',
+    'either of the two',
     never,
     never,
     'Not ready: the database does not answer; the coordinator does not have its state.',
