@@ -1,5 +1,5 @@
 /** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
-import { Hono, type Context as HonoContext } from 'hono';
+import { Hono } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
 import type { Log } from './coordinator/ports.ts';
 import { authorise } from './core/account.ts';
@@ -29,22 +29,18 @@ export interface AppDeps extends Context {
 
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
-  const fail = (c: HonoContext, error: OperationError | undefined) => {
-    const response = errorResponse(error, deps.variant);
-    setReason(c, response.headers.get('status'));
-    return response;
-  };
+  const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps));
   app.route('/', healthRoutes(deps));
   app.notFound((c) => {
     const { method, path } = c.req;
     const allow = allowedMethods(app, path);
-    if (allow === '') return fail(c, new OperationError('not-found', `There is no ${path} here.`));
+    if (allow === '') return fail(new OperationError('not-found', `There is no ${path} here.`));
     const response =
       method === 'OPTIONS'
         ? empty()
-        : fail(c, new OperationError('wrong-method', `${path} takes ${allow}, not ${method}.`));
+        : fail(new OperationError('wrong-method', `${path} takes ${allow}, not ${method}.`));
     response.headers.set('allow', allow);
     return response;
   });
@@ -52,7 +48,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const known = toOperationError(error);
     if (!known || known.cause)
       deps.log('request.failed', { path: c.req.path, error: String(known?.cause ?? error) });
-    return fail(c, known);
+    return fail(known);
   });
   return app;
 }
@@ -99,10 +95,4 @@ function accountRoutes(deps: AppDeps): Hono<Env> {
   routes.route('/role', resourceRoutes(deps, roles));
   routes.route('/quota', resourceRoutes(deps, quotas));
   return routes;
-}
-
-/** The reason phrase of HTTP/1.1 on Node, whose server takes none from a Response. */
-function setReason(c: HonoContext, reason: string | null): void {
-  const { outgoing } = (c.env ?? {}) as { outgoing?: { statusMessage: string } };
-  if (outgoing && reason) outgoing.statusMessage = reason;
 }

@@ -4,13 +4,14 @@
  */
 import { mkdirSync } from 'node:fs';
 import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { serve } from '@hono/node-server';
 import { createApp } from './app.ts';
 import { ConfigError, type NodeConfig, readNodeConfig } from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/node-clock.ts';
-import { serveAgents } from './coordinator/node-sockets.ts';
+import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
+import { httpServer } from './http/node-server.ts';
 import { variants } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
 import { startLocalAgent } from './local/local-agent.ts';
@@ -47,7 +48,8 @@ async function start(config: NodeConfig): Promise<void> {
   const variant = variants[config.BERTH_API_VARIANT];
   const app = createApp({ db, coordination: coordinator, deploymentName, authentication, variant, log });
 
-  const { server, port } = await listen(app.fetch, config);
+  const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
+  const port = await listen(server, config);
   const joinToken = config.BERTH_JOIN_TOKEN ?? ownJoinToken(dataDir);
   const endAgents = serveAgents(server, coordinator, joinToken);
   coordinator.wake();
@@ -77,17 +79,14 @@ async function openDatabase(config: NodeConfig, dataDir: string): Promise<Db> {
   return openRemote(url, config.BERTH_DATABASE_TOKEN);
 }
 
-function listen(
-  fetch: Parameters<typeof serve>[0]['fetch'],
-  config: NodeConfig,
-): Promise<{ server: Server; port: number }> {
+/** Resolves to the port. */
+function listen(server: Server, { BERTH_HOST, BERTH_PORT }: NodeConfig): Promise<number> {
   return new Promise((done, fail) => {
-    const options = { fetch, hostname: config.BERTH_HOST, port: config.BERTH_PORT };
-    const server = serve(options, ({ port }) => done({ server, port })) as Server;
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const inUse = `port ${config.BERTH_PORT} is in use: stop what listens there, or set BERTH_PORT`;
+      const inUse = `port ${BERTH_PORT} is in use: stop what listens there, or set BERTH_PORT`;
       fail(error.code === 'EADDRINUSE' ? new ConfigError(inUse) : error);
     });
+    server.listen(BERTH_PORT, BERTH_HOST, () => done((server.address() as AddressInfo).port));
   });
 }
 

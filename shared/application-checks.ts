@@ -117,9 +117,11 @@ const isNumber = (value: unknown): value is number => typeof value === 'number';
 const countOf = ({ total_count: count }: Loose): number =>
   isNumber(count) && Number.isInteger(count) && count > 0 ? count : 0;
 
-/** No more than an application may have, whatever the description says. */
+/** No more than an application may have, whatever the description says; none where the name is no text. */
 const instanceNames = (service: Loose): string[] =>
-  Array.from({ length: Math.min(countOf(service), MAX_INSTANCES) }, (_, n) => `${service.name}${n}`);
+  typeof service.name === 'string'
+    ? Array.from({ length: Math.min(countOf(service), MAX_INSTANCES) }, (_, n) => `${service.name}${n}`)
+    : [];
 
 function listAt(value: unknown, key: string): unknown[] {
   const list = isRecord(value) ? value[key] : undefined;

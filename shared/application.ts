@@ -11,7 +11,10 @@ const MAX_SERVICES = 100;
 const MAX_ENTRIES = 256;
 const MAX_VARIABLES = 1000;
 
-const text = z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL character');
+const text = z
+  .string()
+  .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
+  .refine((value) => value.isWellFormed(), 'must not contain half a surrogate pair');
 const bytes = z.int().nonnegative();
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
 
@@ -31,7 +34,7 @@ const volumeSchema = z.strictObject({
 
 const serviceSchema = z.strictObject({
   name: z.string().min(3).max(16).regex(DNS_LABEL, 'must be letters, digits and inner "-" (a DNS label)'),
-  image: z.string().regex(/^\S+$/, 'must be an image name without spaces'),
+  image: text.regex(/^\S+$/, 'must be an image name without spaces'),
   monitor: z.boolean(),
   total_count: z.int().min(1).max(MAX_INSTANCES),
   essential_count: z.int().nonnegative(),

@@ -8,6 +8,10 @@ import type { Coordinator } from './coordinator.ts';
 /** An agent's hello lists every container of its host; nothing it sends is longer. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
+/** Whether an upgrade is an agent's. A path such as `//` is no URL; what is thrown here would end the process. */
+export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
+  URL.parse(url, 'http://berth')?.pathname === CONNECT_PATH;
+
 /** Serves agents on `server`; the returned function ends all their connections. */
 export function serveAgents(server: Server, coordinator: Coordinator, joinToken: string): () => void {
   const sockets = new WebSocketServer({
@@ -17,9 +21,7 @@ export function serveAgents(server: Server, coordinator: Coordinator, joinToken:
   });
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
-    // A path such as `//` is no URL; what is thrown here would end the process.
-    if (URL.parse(request.url ?? '', 'http://berth')?.pathname !== CONNECT_PATH)
-      return refuse(stream, '404 Not Found');
+    if (!isConnect(request)) return refuse(stream, '404 Not Found');
     if (!isAgent(request.headers.authorization, joinToken)) return refuse(stream, '401 Unauthorized');
     sockets.handleUpgrade(request, stream, head, (socket) => feed(socket, coordinator));
   });

@@ -19,7 +19,7 @@ const submissionSchema = z.object({
     .string()
     .min(1)
     .max(128)
-    .regex(/^\P{Cc}+$/u, 'must not contain control characters'),
+    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair'),
   application: z.unknown(),
 });
 

@@ -74,6 +74,22 @@ onHosts(hosts, (host) => {
     expect((await received).equals(bytes)).toBe(true);
   });
 
+  test('H42: chunks of every size arrive as they were written, many in one read of a socket and one in many', async () => {
+    const one = await running();
+    const [first, second] = [await opened(one.service), await opened(one.service, 1)];
+    const sizes = [...[1, 2, 100, 4_083, 4_084, 4_085, 8_192], ...[65_523, 65_524, 65_525, 65_535, 65_536]];
+    const chunks = [...sizes, ...sizes.toReversed(), ...sizes].map((size) => randomBytes(size));
+    const received = Promise.all([first, second].map(({ response }) => response.then(buffer)));
+    await Promise.all(
+      [first, second].map(async ({ log }) => {
+        for (const chunk of chunks) await log.write(chunk);
+      }),
+    );
+    await agent.report(seen.exited(one, 0));
+    for (const { log } of [first, second]) log.end();
+    for (const all of await received) expect(all.equals(Buffer.concat(chunks))).toBe(true);
+  });
+
   test('H42: readers do not share what they read', async () => {
     const one = await running();
     const first = await opened(one.service);

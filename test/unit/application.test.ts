@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type Problem, validateApplication } from '../../shared/application.ts';
+import { expandApplication } from '../../shared/expand.ts';
 import { application, service } from '../support/applications.ts';
+import { brokenDescriptions } from '../support/bad-requests.ts';
 
 function problemsOf(input: unknown): Problem[] {
   const validation = validateApplication(input);
@@ -257,6 +259,22 @@ describe('C25: a bad description', () => {
     const began = performance.now();
     expect(problemsOf(input).length).toBeGreaterThan(0);
     expect(performance.now() - began).toBeLessThan(2_000);
+  });
+  test('C25, H190: whatever stands in the place of a value is refused in words, or expands', () => {
+    const texts = brokenDescriptions();
+    expect(texts.length).toBeGreaterThan(500);
+    let valid = 0;
+    for (const text of texts) {
+      const validation = validateApplication(JSON.parse(text));
+      if (validation.valid) {
+        valid += 1;
+        expect(expandApplication(validation.application).length, text).toBeGreaterThan(0);
+      } else {
+        for (const { message } of validation.problems) expect(message, text).toMatch(/\S/);
+      }
+    }
+    expect(valid).toBeGreaterThan(0);
+    expect(valid).toBeLessThan(texts.length / 4);
   });
 });
 

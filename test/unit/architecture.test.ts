@@ -168,7 +168,7 @@ describe('packages', () => {
       'agent/config.ts',
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/'],
-    '@hono/node-server': ['control-plane/node.ts'],
+    '@hono/node-server': ['control-plane/http/node-server.ts'],
     libsql: ['control-plane/store/embedded.ts', 'control-plane/store/statement-cache.ts'],
     '@libsql/client': ['control-plane/store/remote.ts'],
     'cloudflare:workers': ['control-plane/coordinator/durable-object.ts'],
