@@ -1,10 +1,12 @@
 /**
  * Owns the live state: executions that have not ended, their services, the hosts, users and quotas, and what follows from
- * them (queue, reservations, services by host). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
+ * them (queue, reservations, services by host, what runs of a user). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
  */
 import type { Quota, User } from './account.ts';
 import { type Execution, isEnded } from './execution.ts';
 import type { Host } from './host.ts';
+import { Queue } from './queue.ts';
+import { addUsage, type Excess, excesses, noUsage, type Usage } from './quota.ts';
 import type { Service } from './service.ts';
 
 /** Rows to write in the next commit. */
@@ -41,15 +43,19 @@ export class Cluster {
   readonly users = new Map<number, User>();
   readonly quotas = new Map<number, Quota>();
   readonly nextIds: NextIds;
-  /** Ids of queued executions, oldest first. */
-  readonly queue: number[] = [];
+  /** Queued executions. */
+  readonly queue = new Queue();
+  /** Executions that count under the quota of their user: from their placing to their end or return to the queue. */
+  readonly admitted = new Set<Execution>();
   /** Executions to look at in the next turn. */
   readonly dirty = new Set<number>();
-  /** Room was freed or added since the last turn: the whole queue is worth a try. */
+  /** Room was freed or added since the last turn, on a host or under a quota: the whole queue is worth a try. */
   roomGrew = false;
   changes: Changes = noChanges();
   readonly #hostsByName = new Map<string, Host>();
   readonly #servicesByHost = new Map<number, Set<Service>>();
+  /** By user; none is kept of those of whom nothing was ever admitted. */
+  readonly #usages = new Map<number, Usage>();
   /** When to look at an execution again although nothing happened. */
   readonly #deadlinesMs = new Map<number, number>();
 
@@ -65,7 +71,8 @@ export class Cluster {
       if (service.hostId !== null) this.#at(service.hostId).add(service);
       if (service.placed) this.#reserve(service, 1);
     }
-    if (execution.status === 'queued') this.enqueue(execution);
+    if (execution.status === 'queued') this.queue.add(execution);
+    else if (!isEnded(execution)) this.#count(execution);
     this.dirty.add(execution.id);
   }
 
@@ -85,11 +92,26 @@ export class Cluster {
   }
 
   setUser(user: User): void {
+    const before = this.users.get(user.id);
+    if (before && before.quotaId !== user.quotaId) this.roomGrew = true;
     this.users.set(user.id, user);
   }
 
   setQuota(quota: Quota): void {
+    if (this.quotas.has(quota.id)) this.roomGrew = true;
     this.quotas.set(quota.id, quota);
+  }
+
+  /** Caps of the user's quota that `wanted` would exceed now. */
+  excesses(userId: number, wanted: Usage): Excess[] {
+    const quota = this.quotas.get(this.users.get(userId)?.quotaId ?? 0);
+    if (!quota) throw new Error(`user ${userId} has no quota`);
+    return excesses(quota, this.usage(userId), wanted);
+  }
+
+  /** What of the user is admitted, and reserved. */
+  usage(userId: number): Readonly<Usage> {
+    return this.#usages.get(userId) ?? noUsage();
   }
 
   hostNamed(name: string): Host | undefined {
@@ -100,14 +122,17 @@ export class Cluster {
     return this.#at(hostId);
   }
 
-  enqueue({ id }: Execution): void {
-    const after = this.queue.findLastIndex((other) => other < id);
-    this.queue.splice(after + 1, 0, id);
+  /** Takes an execution from the queue: it counts under its user's quota from here on. */
+  admit(execution: Execution): void {
+    this.queue.remove(execution);
+    this.#count(execution);
   }
 
-  dequeue({ id }: Execution): void {
-    const at = this.queue.indexOf(id);
-    if (at >= 0) this.queue.splice(at, 1);
+  /** The execution counts no longer, if it did. */
+  dismiss(execution: Execution): void {
+    if (!this.admitted.delete(execution)) return;
+    this.#usageOf(execution.userId).executions -= 1;
+    this.roomGrew = true;
   }
 
   /** Reserves the service's needs on a host. */
@@ -176,7 +201,20 @@ export class Cluster {
     return services;
   }
 
+  #count(execution: Execution): void {
+    this.admitted.add(execution);
+    this.#usageOf(execution.userId).executions += 1;
+  }
+
+  #usageOf(userId: number): Usage {
+    const usage = this.#usages.get(userId) ?? noUsage();
+    this.#usages.set(userId, usage);
+    return usage;
+  }
+
   #reserve(service: Service, sign: 1 | -1): void {
+    const execution = this.executions.get(service.executionId);
+    if (execution) addUsage(this.#usageOf(execution.userId), service.requirement, sign);
     const host = service.hostId === null ? undefined : this.hosts.get(service.hostId);
     if (!host) return;
     host.reservedMemoryBytes += sign * service.requirement.memoryBytes;

@@ -31,7 +31,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       const { execution, placements } = decision;
       for (const { service, host } of placements) cluster.place(service, host);
       if (execution.status === 'queued') {
-        cluster.dequeue(execution);
+        cluster.admit(execution);
         execution.status = 'starting';
         execution.retryAtMs = null;
         cluster.touch(execution);
@@ -63,7 +63,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
     case 'begin-cleanup': {
       const { execution, ending } = decision;
       execution.ending = ending;
-      if (execution.status === 'queued') cluster.dequeue(execution);
+      if (execution.status === 'queued') cluster.queue.remove(execution);
       if (ending.status !== 'queued') execution.status = 'cleaning up';
       cluster.touch(execution);
       return;
@@ -125,6 +125,7 @@ function startGeneration(cluster: Cluster, service: Service): void {
 
 function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
   for (const service of execution.services) cluster.release(service);
+  cluster.dismiss(execution);
   execution.ending = null;
   cluster.touch(execution);
   if (ending.status === 'queued') {
@@ -138,7 +139,7 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
       service.deathsMs = [];
       cluster.touch(service);
     }
-    cluster.enqueue(execution);
+    cluster.queue.add(execution);
     return;
   }
   execution.status = ending.status;

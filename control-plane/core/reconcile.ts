@@ -8,6 +8,7 @@ import { apply, type Decision } from './decision.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
 import { type Host, LOSS_MS } from './host.ts';
 import { placeAll } from './place.ts';
+import { noUsage, type Usage, usageOf } from './quota.ts';
 import {
   DEATH_WINDOW_MS,
   describeExit,
@@ -152,31 +153,51 @@ const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =
 const hasRun = (service: Service): boolean =>
   service.status === 'active' || service.exit !== null || service.deathsMs.length > 0;
 
-/** Places queued executions, oldest first, then elastic services. Where no room was freed only those in `looked` can fit now. */
+/**
+ * Places queued executions, oldest first, then elastic services, as hosts and quotas have room. Where no room was freed
+ * only those in `looked` can fit now.
+ */
 function fillRoom(
   cluster: Cluster,
   looked: readonly number[],
   nowMs: number,
   carryOut: (decision: Decision) => void,
 ): void {
-  const candidates = cluster.roomGrew ? [...cluster.queue] : looked.toSorted((a, b) => a - b);
-  const running = cluster.roomGrew
-    ? cluster.executions.values()
-    : looked.map((id) => cluster.executions.get(id));
+  const isOpen = (userId: number) => cluster.excesses(userId, ONE_EXECUTION).length === 0;
+  const [candidates, admitted] = cluster.roomGrew
+    ? [cluster.queue.candidates(isOpen), [...cluster.admitted].sort((a, b) => a.id - b.id)]
+    : [looked.toSorted((a, b) => a - b), looked.map((id) => cluster.executions.get(id))];
   cluster.roomGrew = false;
   for (const id of candidates) {
     const execution = cluster.executions.get(id);
     if (execution?.status !== 'queued' || (execution.retryAtMs ?? 0) > nowMs) continue;
     const essential = execution.services.filter((service) => service.essential);
-    const placements = placeAll(essential, cluster.hosts.values());
-    if (placements) carryOut({ kind: 'place', execution, placements });
+    place(cluster, execution, essential, carryOut);
   }
-  for (const execution of running) {
+  for (const execution of admitted) {
     if (execution?.status !== 'running' || execution.ending) continue;
     for (const service of execution.services) {
       if (service.essential || service.placed || service.status !== 'inactive') continue;
-      const placements = placeAll([service], cluster.hosts.values());
-      if (placements) carryOut({ kind: 'place', execution, placements });
+      place(cluster, execution, [service], carryOut);
     }
   }
 }
+
+/** The least that a start adds to what runs of a user. */
+const ONE_EXECUTION: Usage = { ...noUsage(), executions: 1 };
+
+/** Places `services` of an execution where its user's quota and the hosts have room for all of them. */
+function place(
+  cluster: Cluster,
+  execution: Execution,
+  services: readonly Service[],
+  carryOut: (decision: Decision) => void,
+): void {
+  if (cluster.excesses(execution.userId, needsOf(execution, services)).length > 0) return;
+  const placements = placeAll(services, cluster.hosts.values());
+  if (placements) carryOut({ kind: 'place', execution, placements });
+}
+
+/** What the user of an execution would have running more, were these of its services placed. */
+const needsOf = ({ status }: Execution, services: readonly Service[]): Usage =>
+  usageOf(services, status === 'queued' ? 1 : 0);

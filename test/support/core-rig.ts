@@ -2,6 +2,7 @@
  * Owns the pure core on a table for tests: a cluster, a clock that only moves when told, and the inputs the coordinator
  * would pass on. Sends nothing and commits nothing.
  */
+import type { Quota, User } from '../../control-plane/core/account.ts';
 import { Cluster } from '../../control-plane/core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../../control-plane/core/decision.ts';
 import type { Execution } from '../../control-plane/core/execution.ts';
@@ -55,15 +56,46 @@ export const hostFacts = (name: string, changes: Partial<HostFacts> = {}): HostF
   ...changes,
 });
 
+/** No caps but those that are given. */
+export const quota = (id: number, caps: Partial<Quota> = {}): Quota => ({
+  id,
+  name: `quota-${id}`,
+  concurrentExecutions: 0,
+  memoryBytes: 0,
+  cores: 0,
+  ...caps,
+});
+
+export const user = (id: number, quotaId: number): User => ({
+  id,
+  username: `user-${id}`,
+  email: '',
+  roleId: 3,
+  quotaId,
+  authSource: 'internal',
+  fsUid: 1000,
+  priority: 0,
+  enabled: true,
+  credentialVersion: 1,
+});
+
+/** User 1 has quota 1, user 2 quota 2, both without caps. */
 export class CoreRig {
   cluster = new Cluster({ execution: 1, service: 1, host: 1 });
   nowMs = 1_000_000_000;
   /** Every decision so far, as text: what happened, in order. */
   readonly journal: string[] = [];
 
-  submit(description: Application = application()): Execution {
+  constructor() {
+    for (const id of [1, 2]) {
+      this.cluster.setQuota(quota(id));
+      this.cluster.setUser(user(id, id));
+    }
+  }
+
+  submit(description: Application = application(), userId = 1): Execution {
     const submission = {
-      userId: 1,
+      userId,
       name: 'run',
       application: description,
       description: JSON.stringify(description),

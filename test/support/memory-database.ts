@@ -10,10 +10,11 @@ import { openEmbedded } from '../../control-plane/store/embedded.ts';
 import { migrate } from '../../control-plane/store/migrate.ts';
 import { migrations } from '../../control-plane/store/migrations.ts';
 
-/** User 1 is alice. */
+/** User 1 is alice; her quota, 1, has no caps. */
 export async function memoryDatabase(): Promise<Db> {
   const db = await openEmbedded(':memory:');
   await migrate(db, migrations);
+  await db.query('UPDATE quotas SET concurrent_executions = 0, memory = 0, cores = 0');
   await db.query(
     `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
       VALUES (1, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,

@@ -9,16 +9,31 @@ import { nextDeadline } from '../../control-plane/core/reconcile.ts';
 import { isAssigned } from '../../control-plane/core/service.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from './applications.ts';
-import { CoreRig, keyOfService } from './core-rig.ts';
+import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
 import { type Fate, ModelHost } from './model-host.ts';
 
 const fates: readonly Fate[] = ['well', 'well', 'well', 'exit', 'crash', 'fail', 'fail-for-now', 'vanish'];
 const index = fc.nat({ max: 30 });
+/** Of users and of quotas there are two. */
+const oneOfTwo = (at: number) => 1 + (at % 2);
 
 export const operation = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('submit'), which: index }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('submit'), which: index, user: index }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('terminate'), which: index }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('remove'), which: index }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('cap'),
+      quota: index,
+      caps: fc.record({
+        concurrentExecutions: fc.constantFrom(0, 0, 1, 2),
+        memoryBytes: fc.constantFrom(0, 0, 30, 65),
+        cores: fc.constantFrom(0, 0, 1, 2),
+      }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('assign'), user: index, quota: index }) },
   {
     weight: 12,
     arbitrary: fc.record({
@@ -59,6 +74,8 @@ const applications: readonly Application[] = [
   application(service({ resources: needs(1_000, 1) })),
 ];
 
+export type Check = (simulation: Simulation, decisions: readonly Decision[]) => void;
+
 export class Simulation {
   readonly rig = new CoreRig();
   readonly hosts = [
@@ -67,10 +84,10 @@ export class Simulation {
   ];
   /** All that were submitted, also those that have ended. */
   readonly submitted: Execution[] = [];
-  readonly #check: (simulation: Simulation) => void;
+  readonly #check: Check;
 
   /** `check` is called after every turn. */
-  constructor(check: (simulation: Simulation) => void = () => {}) {
+  constructor(check: Check = () => {}) {
     this.#check = check;
   }
 
@@ -82,12 +99,22 @@ export class Simulation {
     const { rig } = this;
     switch (operation.do) {
       case 'submit':
-        this.submitted.push(rig.submit(applications[operation.which % applications.length]));
+        this.submitted.push(
+          rig.submit(applications[operation.which % applications.length], oneOfTwo(operation.user)),
+        );
         this.#turned(rig.turn());
         break;
       case 'terminate':
       case 'remove':
         this.#end(operation.do, this.submitted[operation.which % this.submitted.length]);
+        break;
+      case 'cap':
+        rig.cluster.setQuota(quota(oneOfTwo(operation.quota), operation.caps));
+        this.#turned(rig.turn());
+        break;
+      case 'assign':
+        rig.cluster.setUser(user(oneOfTwo(operation.user), oneOfTwo(operation.quota)));
+        this.#turned(rig.turn());
         break;
       case 'step':
         this.#host(operation.host).step(operation.which, operation.fate);
@@ -169,7 +196,7 @@ export class Simulation {
         host.start(keyOfService(service));
       if (decision.kind === 'stop') host.stop(keyOfService(service));
     }
-    this.#check(this);
+    this.#check(this, decisions);
   }
 
   #named(name: string): ModelHost {

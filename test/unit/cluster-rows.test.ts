@@ -9,6 +9,11 @@ import { operation, Simulation } from '../support/simulation.ts';
 let db: Db;
 beforeAll(async () => {
   db = await memoryDatabase();
+  // The second user of the simulation.
+  await db.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      SELECT 2, 'bob', email, role_id, quota_id, auth_source, fs_uid, priority, enabled FROM users WHERE id = 1`,
+  );
 });
 afterAll(() => db.close());
 
@@ -18,7 +23,9 @@ function lasting(cluster: Cluster) {
   const round = (cores: number) => Math.round(cores * 1e6) / 1e6 + 0;
   return {
     nextIds: cluster.nextIds,
-    queue: cluster.queue,
+    queue: cluster.queue.ids,
+    usages: [1, 2].map((userId) => cluster.usage(userId)),
+    admitted: [...cluster.admitted].map(({ id }) => id).toSorted((a, b) => a - b),
     hosts: [...cluster.hosts.values()]
       .map(({ connected: _, lastContactMs: __, ...host }) => ({
         ...host,
@@ -87,7 +94,7 @@ test('C42: a coordinator that was taken over from can commit no more', async () 
   await clear();
   const simulation = new Simulation();
   const { epoch } = await takeOver(db);
-  simulation.run([{ do: 'submit', which: 0 } as never]);
+  simulation.run([{ do: 'submit', which: 0, user: 0 }]);
   await takeOver(db);
   const late = commit(db, epoch, simulation.rig.cluster.takeChanges());
   await expect(late).rejects.toThrow(DatabaseError);
@@ -99,7 +106,10 @@ test('C41: ids are never given twice, also after a deletion', async () => {
   await clear();
   const simulation = new Simulation();
   const { epoch } = await takeOver(db);
-  simulation.run([{ do: 'submit', which: 0 } as never, { do: 'remove', which: 0 } as never]);
+  simulation.run([
+    { do: 'submit', which: 0, user: 0 },
+    { do: 'remove', which: 0 },
+  ]);
   await commit(db, epoch, simulation.rig.cluster.takeChanges());
   const { cluster } = await takeOver(db);
   expect(cluster.executions.size).toBe(0);

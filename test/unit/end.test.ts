@@ -141,7 +141,7 @@ describe('C14: terminate', () => {
     rig.turn();
     expect(told(rig.terminate(execution))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
-    expect(rig.cluster.queue).toEqual([]);
+    expect(rig.cluster.queue.ids).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C14: of an execution that waits for its next attempt leaves no deadline behind', () => {

@@ -1,14 +1,16 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Quota } from '../../control-plane/core/account.ts';
 import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/execution.ts';
 import { placeAll } from '../../control-plane/core/place.ts';
-import { operation, Simulation } from '../support/simulation.ts';
+import { isBeyond, loadOf, plus, present } from '../support/caps.ts';
+import { type Check, operation, Simulation } from '../support/simulation.ts';
 
 /** Random lives of a small cluster. A failing seed becomes a named test of its own. */
 const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
 const RUNS = { numRuns: 150 };
 /** Runs where the rules hold after every turn, and after all has healed. */
-const prove = (property: (simulation: Simulation) => void, check: (simulation: Simulation) => void) =>
+const prove = (property: (simulation: Simulation) => void, check: Check) =>
   fc.assert(
     fc.property(lives, (operations) => {
       const simulation = new Simulation(check);
@@ -17,6 +19,17 @@ const prove = (property: (simulation: Simulation) => void, check: (simulation: S
     }),
     RUNS,
   );
+
+const capsOf = ({ rig: { cluster } }: Simulation, { userId }: Execution): Quota =>
+  cluster.quotas.get(cluster.users.get(userId)?.quotaId ?? 0) as Quota;
+
+/** Whether the quota of its user is why it waits. */
+function isHeld(simulation: Simulation, execution: Execution): boolean {
+  const essential = execution.services.filter((one) => one.essential);
+  const wanted = loadOf(1, essential);
+  const load = plus(present(simulation.submitted, execution.userId), wanted);
+  return isBeyond(capsOf(simulation, execution), load, wanted);
+}
 
 const RANKS: Record<ExecutionStatus, number> = {
   submitted: 0,
@@ -61,6 +74,41 @@ test('C6: what a host has reserved is the sum of what is placed there, after eve
   );
 });
 
+test('C52: nothing is placed beyond a cap of its user, and nothing ends for one, after every turn', () => {
+  let held = 0;
+  prove(
+    (simulation) => simulation.heal(),
+    (simulation, decisions) => {
+      const { submitted } = simulation;
+      for (const decision of decisions) {
+        if (decision.kind === 'begin-cleanup')
+          expect(decision.execution.services.some(({ deathsMs }) => deathsMs.length > 0)).toBe(true);
+        if (decision.kind !== 'place') continue;
+        // What else was placed in the turn came to it, and was to be within the caps, too.
+        const { execution, placements } = decision;
+        const placed = placements.map(({ service }) => service);
+        const added = loadOf(placed.some(({ essential }) => essential) ? 1 : 0, placed);
+        const after = present(submitted, execution.userId);
+        expect(isBeyond(capsOf(simulation, execution), after, added)).toBe(false);
+      }
+      held += submitted.filter((one) => one.status === 'queued' && isHeld(simulation, one)).length;
+    },
+  );
+  expect(held).toBeGreaterThan(100);
+});
+
+test('C56: what counts under the quota of a user is the sum of what is there, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster }, submitted }) => {
+      for (const userId of [1, 2]) {
+        const { executions, memoryBytes, microCores } = cluster.usage(userId);
+        expect([executions, memoryBytes, microCores]).toEqual(present(submitted, userId));
+      }
+    },
+  );
+});
+
 test('C2: either all essential services of an execution are placed or none, after every turn', () => {
   prove(
     (simulation) => simulation.heal(),
@@ -96,7 +144,7 @@ test('C5: the queue holds the queued executions, oldest first, after every turn'
     (simulation) => simulation.heal(),
     ({ rig: { cluster } }) => {
       const queued = [...cluster.executions.values()].filter(({ status }) => status === 'queued');
-      expect(cluster.queue).toEqual(queued.map(({ id }) => id).toSorted((a, b) => a - b));
+      expect(cluster.queue.ids).toEqual(queued.map(({ id }) => id).toSorted((a, b) => a - b));
     },
   );
 });
@@ -135,8 +183,10 @@ test('C1: once all is well, everything has ended or runs, or waits for room that
       const { cluster } = simulation.rig;
       for (const execution of cluster.executions.values()) {
         const essential = execution.services.filter((one) => one.essential);
-        if (execution.status === 'queued') expect(placeAll(essential, cluster.hosts.values())).toBeNull();
-        else expect(execution.status).toBe('running');
+        if (execution.status === 'queued') {
+          const fits = placeAll(essential, cluster.hosts.values()) !== null;
+          expect(fits && !isHeld(simulation, execution)).toBe(false);
+        } else expect(execution.status).toBe('running');
       }
       for (const execution of simulation.submitted) {
         if (!cluster.executions.has(execution.id)) expect(isEnded(execution)).toBe(true);
@@ -157,8 +207,11 @@ test('C14: once all is terminated, no container, reservation, deadline or queue 
       ends += simulation.submitted.filter(isEnded).length;
       expect([...cluster.executions.values()]).toEqual([]);
       expect(cluster.services.size).toBe(0);
-      expect(cluster.queue).toEqual([]);
+      expect(cluster.queue.ids).toEqual([]);
       expect(cluster.nextWakeMs()).toBeNull();
+      expect(cluster.admitted.size).toBe(0);
+      for (const userId of [1, 2])
+        expect(cluster.usage(userId)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
       for (const host of cluster.hosts.values()) {
         expect([...cluster.servicesAt(host.id)]).toEqual([]);
         expect(host.reservedMemoryBytes).toBe(0);

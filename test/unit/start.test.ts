@@ -21,10 +21,10 @@ describe('the queue', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     expect(rig.turn()).toEqual([]);
-    expect(rig.cluster.queue).toEqual([execution.id]);
+    expect(rig.cluster.queue.ids).toEqual([execution.id]);
     rig.hello(hostFacts('one'));
     expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
-    expect(rig.cluster.queue).toEqual([]);
+    expect(rig.cluster.queue.ids).toEqual([]);
   });
   test('C5: the oldest is first, and one that does not fit is passed by those that do', () => {
     const rig = new CoreRig();
