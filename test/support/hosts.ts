@@ -1,8 +1,9 @@
 /** Owns where the API suite runs: the control plane on Node and on workerd, in both groups of the API. */
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { Db } from '../../control-plane/store/db.ts';
+import type { Db, Value } from '../../control-plane/store/db.ts';
 import { startNodeHost } from './host-node.ts';
 import { startWorkerdHost } from './host-workerd.ts';
+import { basic, HttpClient } from './http-client.ts';
 
 export type HostKind = 'node' | 'workerd';
 export type Group = 'A' | 'B';
@@ -51,9 +52,36 @@ export const everySetup: readonly Setup[] = [...hostsAndGroups, { kind: 'workerd
 
 export const ADMIN_PASSWORD = 'correct: horse';
 
-export function startHost({ kind, variant }: Setup, env: Record<string, string> = {}): Promise<Host> {
+export async function startHost({ kind, variant }: Setup, env: Record<string, string> = {}): Promise<Host> {
   const options = { variant, deployment: 'test', adminPassword: ADMIN_PASSWORD, env };
-  return kind === 'node' ? startNodeHost(options) : startWorkerdHost(options);
+  const host = await (kind === 'node' ? startNodeHost(options) : startWorkerdHost(options));
+  await liftCaps(host);
+  return host;
+}
+
+/** The seeded quota has no caps for tests: what one test leaves running would hold up the next. */
+async function liftCaps(host: Host): Promise<void> {
+  if (host.variant === 'A') {
+    await writeRow(host, 'UPDATE quotas SET concurrent_executions = 0, memory = 0, cores = 0', []);
+    // The coordinator reads quotas when it starts.
+    await host.crash();
+    await host.start();
+    return;
+  }
+  const admin = new HttpClient(() => host.url(), basic('admin', host.adminPassword));
+  const reply = await admin.post('quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
+  if (reply.status !== 200) throw new Error(`the caps were not lifted: ${reply.status} ${reply.text}`);
+}
+
+/** Changes one row behind the back of the control plane. */
+export async function writeRow(host: Host, sql: string, args: readonly Value[]): Promise<void> {
+  const db = await host.openDb();
+  try {
+    const [affected] = await db.batch([{ sql, args }]);
+    if (affected !== 1) throw new Error(`${affected} rows changed by ${sql}`);
+  } finally {
+    await db.close();
+  }
 }
 
 /** Registers `suite` once for each setup, with one control plane for all its tests; `host` is for use within them. */
