@@ -5,9 +5,7 @@ import { type Host, writeRow } from './hosts.ts';
 
 export type RoleName = 'admin' | 'superuser' | 'user';
 
-/**
- * Makes an enabled user: by the API, or, in group A, as a row and with a restart.
- */
+/** Makes an enabled user: by the API, or, in group A, as a row and with a restart. */
 export async function addUser(host: Host, username: string, password: string, role: RoleName): Promise<void> {
   if (host.variant === 'B') {
     await new AccountClient(() => host).addUser(username, { role_id: ROLE[role] }, password);
