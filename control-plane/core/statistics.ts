@@ -5,7 +5,7 @@ import type { Host } from './host.ts';
 import { isAssigned } from './service.ts';
 
 export interface SchedulerState {
-  /** Ids of executions; those that wait in the order of the queue. */
+  /** Ids of executions, oldest first. */
   queued: number[];
   /** Starting or running. */
   running: number[];
@@ -21,7 +21,7 @@ export interface HostState extends Pick<Host, 'name' | 'connected' | 'labels' | 
 }
 
 export const schedulerStateOf = (cluster: Cluster): SchedulerState => ({
-  queued: [...cluster.queue],
+  queued: idsOf(cluster, ['queued']),
   running: idsOf(cluster, ['starting', 'running']),
   cleaningUp: idsOf(cluster, ['cleaning up']),
   hosts: [...cluster.hosts.values()].map((host) => hostState(cluster, host)),
