@@ -7,18 +7,14 @@ import { OperationError } from './core/errors.ts';
 import { executionRoutes } from './http/executions.ts';
 import { healthRoutes } from './http/health.ts';
 import { allowedMethods } from './http/methods.ts';
-import { quotas } from './http/quotas.ts';
 import { empty, errorResponse, json, toOperationError } from './http/render.ts';
 import { authenticated, type Env, jsonBody } from './http/request.ts';
 import { resourceRoutes } from './http/resource.ts';
-import { roles } from './http/roles.ts';
 import { discoveryRoutes, serviceRoutes } from './http/services.ts';
-import { users } from './http/users.ts';
-import type { Variant } from './http/variant.ts';
+import type { Accounts, Variant } from './http/variant.ts';
 import { validateDescription } from './operations/applications.ts';
 import type { Authentication } from './operations/authentication.ts';
 import type { Context } from './operations/context.ts';
-import { schedulerStatistics } from './operations/statistics.ts';
 import { API_VERSION, VERSION } from './version.ts';
 
 export interface AppDeps extends Context {
@@ -63,14 +59,11 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
     api_version: API_VERSION,
   };
   routes.get('/info', () => json(info));
-  routes.post('/app_validate', async (c) => {
+  routes.post(deps.variant.validatePath, async (c) => {
     validateDescription(await jsonBody(c));
-    return json({});
+    return json(deps.variant.validated);
   });
-  routes.get('/statistics/scheduler', async () => {
-    const { queued, cleaningUp } = await schedulerStatistics(deps);
-    return json({ termination_threads_count: cleaningUp, queue_length: queued });
-  });
+  routes.get('/statistics/scheduler', async () => json(await deps.variant.statistics(deps)));
   routes.route('/discovery', discoveryRoutes(deps));
   return routes;
 }
@@ -83,16 +76,16 @@ function userRoutes(deps: AppDeps): Hono<Env> {
   }
   routes.get('/login', (c) => json(deps.variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   routes.route('/execution', executionRoutes(deps, deps.variant));
-  routes.route('/service', serviceRoutes(deps));
-  if (deps.variant.accounts) routes.route('/', accountRoutes(deps));
+  routes.route('/service', serviceRoutes(deps, deps.variant));
+  if (deps.variant.accounts) routes.route('/', accountRoutes(deps, deps.variant.accounts));
   return routes;
 }
 
-function accountRoutes(deps: AppDeps): Hono<Env> {
+function accountRoutes(deps: AppDeps, { users, roles, quotas }: Accounts): Hono<Env> {
   const routes = new Hono<Env>();
   for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticated(deps.authentication));
-  routes.route('/user', resourceRoutes(deps, users));
-  routes.route('/role', resourceRoutes(deps, roles));
-  routes.route('/quota', resourceRoutes(deps, quotas));
+  routes.route('/user', resourceRoutes(deps, users, deps.variant));
+  routes.route('/role', resourceRoutes(deps, roles, deps.variant));
+  routes.route('/quota', resourceRoutes(deps, quotas, deps.variant));
   return routes;
 }

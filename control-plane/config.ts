@@ -10,7 +10,7 @@ const settings = z.object({
       'must be lower-case letters, digits and inner "-", as it becomes part of DNS names',
     )
     .default('local'),
-  BERTH_API_VARIANT: z.enum(['A', 'B']).default('B'),
+  BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
   BERTH_JOIN_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   BERTH_DATABASE_URL: z.string().min(1).optional(),

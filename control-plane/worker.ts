@@ -54,6 +54,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
       openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
+      state: () => coordinationOf(coordinatorOf(env)).state(),
     },
     authentication: new Authentication(db, () => Date.now()),
     variant: variants[config.BERTH_API_VARIANT],

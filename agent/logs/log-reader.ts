@@ -8,7 +8,7 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { wordsOf } from '../journal.ts';
 import { pause } from '../pause.ts';
-import { type Fields, RecordDecoder, readFields, recordSize } from './record.ts';
+import { NO_SOURCE, noFields, RecordDecoder, readFields, recordSize } from './record.ts';
 
 export type LogEnd = Omit<Extract<Up, { type: 'logs.end' }>, 'type' | 'stream'>;
 
@@ -88,7 +88,7 @@ export class LogReader {
 
   async #sendAll(file: FileHandle): Promise<LogEnd | undefined> {
     const { offset, format, isLive } = this.#options;
-    const decoder = new RecordDecoder(format, await endsInLine(file, offset));
+    const decoder = new RecordDecoder(format, await openLineBefore(file, offset));
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;
     /** Bytes of a record at the start of `input` whose end was not there yet. */
@@ -151,16 +151,16 @@ export class LogReader {
   }
 }
 
-/** Whether the record before `offset` leaves its line open, so that no time belongs before the next piece. */
-async function endsInLine(file: FileHandle, offset: number): Promise<boolean> {
-  if (offset === 0) return false;
+/** The stream whose line the record before `offset` leaves open, so that no time belongs before its next piece. */
+async function openLineBefore(file: FileHandle, offset: number): Promise<number> {
+  if (offset === 0) return NO_SOURCE;
   const tail = Buffer.alloc(4);
   await file.read(tail, 0, 4, offset - 4);
   const size = tail.readUInt32BE(0) + 8;
   const record = Buffer.alloc(Math.min(size, offset));
   await file.read(record, 0, record.length, offset - record.length);
   if (recordSize(record, 0) !== record.length) throw new Error(`${offset} is not an offset a chunk gave`);
-  const fields: Fields = { timeSeconds: 0, lineStart: 0, lineEnd: 0, ended: true };
+  const fields = noFields();
   readFields(record, 4, record.length - 4, fields);
-  return !fields.ended;
+  return fields.ended ? NO_SOURCE : fields.source;
 }

@@ -16,6 +16,13 @@ export const FRAME_BYTES = 8;
 export const LONGEST_RECORD_BYTES = 60 * 1024;
 
 const NEWLINE = 10;
+/** Of `stdout` and `stderr` the first letter that differs stands for the stream. */
+const SOURCE_LETTER = 3;
+/** Of records that name no stream. */
+const UNTOLD_SOURCE = 1;
+
+/** No stream: of a decoder that is not in the middle of a line, the stream of that line. */
+export const NO_SOURCE = 0;
 
 export class RecordError extends Error {
   override name = 'RecordError';
@@ -23,6 +30,8 @@ export class RecordError extends Error {
 
 /** One record's fields: the line is `input[lineStart, lineEnd)`. */
 export interface Fields {
+  /** Which stream it was written to; the letter that tells them apart. */
+  source: number;
   timeSeconds: number;
   lineStart: number;
   lineEnd: number;
@@ -38,15 +47,16 @@ export interface Decoded {
   full: boolean;
 }
 
-/** Turns stored records into the bytes to send; remembers only whether it is in the middle of a line. */
+/** Turns stored records into the bytes to send; remembers only of which stream's line it is in the middle. */
 export class RecordDecoder {
   readonly #stamp: Stamp | undefined;
-  readonly #fields: Fields = { timeSeconds: 0, lineStart: 0, lineEnd: 0, ended: true };
-  #inLine: boolean;
+  readonly #fields = noFields();
+  #open: number;
 
-  constructor(format: LogFormat, inLine: boolean) {
+  /** `open`: the stream whose line is to go on, or NO_SOURCE. */
+  constructor(format: LogFormat, open: number) {
     this.#stamp = format === 'timestamps' ? new Stamp() : undefined;
-    this.#inLine = inLine;
+    this.#open = open;
   }
 
   /** Decodes as many whole records of `input` as there are and as fit into `output`; throws RecordError. */
@@ -58,14 +68,17 @@ export class RecordDecoder {
       const size = recordSize(input, read);
       if (size === 0) return { read, written, full: false };
       readFields(input, read + 4, read + size - 4, fields);
-      const { lineStart, lineEnd, ended } = fields;
-      const stamp = this.#inLine ? undefined : this.#stamp;
-      const needed = (stamp ? STAMP_BYTES : 0) + lineEnd - lineStart + (ended ? 1 : 0);
+      const { source, lineStart, lineEnd, ended } = fields;
+      const stamp = this.#open === source ? undefined : this.#stamp;
+      // Another stream's line was left open: every line of this format begins with its time.
+      const cut = stamp !== undefined && this.#open !== NO_SOURCE;
+      const needed = (stamp ? STAMP_BYTES : 0) + (cut ? 1 : 0) + lineEnd - lineStart + (ended ? 1 : 0);
       if (written + needed > output.length) return { read, written, full: true };
+      if (cut) output[written++] = NEWLINE;
       if (stamp) written = stamp.write(fields.timeSeconds, output, written);
       written += input.copy(output, written, lineStart, lineEnd);
       if (ended) output[written++] = NEWLINE;
-      this.#inLine = !ended;
+      this.#open = ended ? NO_SOURCE : source;
       read += size;
     }
   }
@@ -84,11 +97,20 @@ export function recordSize(input: Buffer, at: number): number {
   return size;
 }
 
+export const noFields = (): Fields => ({
+  source: UNTOLD_SOURCE,
+  timeSeconds: 0,
+  lineStart: 0,
+  lineEnd: 0,
+  ended: true,
+});
+
 /** Reads the protobuf message in `input[at, end)` into `fields`. Written by hand: it runs for every line. */
 export function readFields(input: Buffer, start: number, end: number, fields: Fields): void {
   let at = start;
   let partial = false;
   let last = false;
+  fields.source = UNTOLD_SOURCE;
   fields.timeSeconds = 0;
   fields.lineStart = fields.lineEnd = start;
   while (at < end) {
@@ -107,7 +129,8 @@ export function readFields(input: Buffer, start: number, end: number, fields: Fi
       if (tag === 0x1a) {
         fields.lineStart = at;
         fields.lineEnd = at + value;
-      } else if (tag === 0x2a) last = input[at] === 0x08 && input[at + 1] === 1;
+      } else if (tag === 0x0a) fields.source = input[at + SOURCE_LETTER] ?? UNTOLD_SOURCE;
+      else if (tag === 0x2a) last = input[at] === 0x08 && input[at + 1] === 1;
       at += value;
     } else if ((tag & 7) !== 0)
       throw new RecordError('the stored log is damaged: a field is of no known type');

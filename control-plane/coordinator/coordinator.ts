@@ -9,6 +9,7 @@ import type { Cluster } from '../core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
 import { isEnded, isOver } from '../core/execution.ts';
+import { type SchedulerState, schedulerStateOf } from '../core/statistics.ts';
 import { newExecution, type Submission } from '../core/submission.ts';
 import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
@@ -35,6 +36,8 @@ export interface Coordination {
   openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
   /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
   changeAccounts(change: AccountChange): Promise<Written>;
+  /** What waits, runs and ends, and how full the hosts are. */
+  state(): Promise<SchedulerState>;
 }
 
 export interface CoordinatorDeps {
@@ -139,6 +142,10 @@ export class Coordinator implements Coordination {
         fail: reject,
       });
     });
+  }
+
+  state(): Promise<SchedulerState> {
+    return this.#turn(schedulerStateOf);
   }
 
   /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */

@@ -8,6 +8,7 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import { assemble, type WorkerEnv } from '../assembly.ts';
 import type { AccountChange } from '../core/account-input.ts';
 import { type ErrorCode, OperationError } from '../core/errors.ts';
+import type { SchedulerState } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { type Coordination, Coordinator } from './coordinator.ts';
@@ -99,6 +100,10 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.changeAccounts(change));
   }
 
+  state(): Promise<Outcome<SchedulerState>> {
+    return this.#outcome((coordination) => coordination.state());
+  }
+
   async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
     try {
       await this.#prepared();
@@ -136,5 +141,6 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     remove: (id) => unwrap(stub.remove(id)),
     openLog: (id, format) => unwrap(stub.openLog(id, format)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
+    state: () => unwrap(stub.state()),
   };
 }

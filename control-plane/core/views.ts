@@ -31,7 +31,10 @@ export interface ServiceView {
   containerId: string | null;
   errorMessage: string | null;
   ports: Service['ports'];
+  hostName: string | null;
   hostAddress: string | null;
+  /** Starts so far, over all hosts. */
+  starts: number;
   description: ServiceDescription;
 }
 
@@ -53,6 +56,14 @@ export function endpointsOf(services: readonly ServiceView[]): [name: string, ur
     });
   });
 }
+
+/** Whether the execution can't run without the service: the first `essential_count` instances of a group are essential. */
+export const isEssential = ({
+  name,
+  group,
+  description,
+}: Pick<ServiceView, 'name' | 'group' | 'description'>): boolean =>
+  Number(name.slice(group.length)) < description.essential_count;
 
 /** The description of a group within an application; the store keeps it once, with the execution. */
 export function definitionOf(application: Application, group: string): ServiceDescription {

@@ -11,7 +11,7 @@ import {
   terminateExecution,
 } from '../operations/executions.ts';
 import { executionFilter } from './filters.ts';
-import { empty, executionText, json, jsonText } from './render.ts';
+import { empty, json, jsonText } from './render.ts';
 import { type Env, jsonBody, pathId } from './request.ts';
 import type { Variant } from './variant.ts';
 
@@ -21,7 +21,8 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
     // An unknown caller is refused before its body is read.
     const actor = c.get('actor');
     const body = actor.kind === 'anonymous' ? undefined : await jsonBody(c);
-    return json({ execution_id: await submitExecution(context, actor, body) });
+    const execution_id = await submitExecution(context, actor, body, variant.overQuota);
+    return json({ execution_id }, variant.created);
   });
   routes.get('/', async (c) => {
     // An unknown caller is refused before the filters are read.
@@ -32,18 +33,19 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
     return new Response(await objectOf(pages, variant), { headers: jsonText('').headers });
   });
   routes.get('/endpoints/:id', async (c) => {
-    return json(await listEndpoints(context, c.get('actor'), pathId(c, 'id')));
+    const endpoints = await listEndpoints(context, c.get('actor'), pathId(c, 'id'));
+    return json(variant.endpointsJson(endpoints));
   });
   routes.delete('/delete/:id', async (c) => {
     await deleteExecution(context, c.get('actor'), pathId(c, 'id'));
-    return empty();
+    return empty(variant.removed);
   });
   routes.get('/:id', async (c) => {
-    return jsonText(executionText(await getExecution(context, c.get('actor'), pathId(c, 'id')), variant));
+    return jsonText(variant.executionText(await getExecution(context, c.get('actor'), pathId(c, 'id'))));
   });
   routes.delete('/:id', async (c) => {
     await terminateExecution(context, c.get('actor'), pathId(c, 'id'));
-    return empty();
+    return empty(variant.removed);
   });
   return routes;
 }
@@ -74,7 +76,7 @@ async function* objectTexts(
   let before = '{';
   for (let page = first; !page.done; page = await pages.next()) {
     if (page.value.length === 0) continue;
-    yield before + page.value.map((one) => `"${one.id}":${executionText(one, variant)}`).join(',');
+    yield before + page.value.map((one) => `"${one.id}":${variant.executionText(one)}`).join(',');
     before = ',';
   }
   yield before === '{' ? '{}' : '}';

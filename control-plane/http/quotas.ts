@@ -7,17 +7,22 @@ import { count, name, nameFilter } from './account-fields.ts';
 import { quotaJson } from './account-json.ts';
 import type { Resource } from './resource.ts';
 
-const fields = z.strictObject({ name, concurrent_executions: count, memory: count, cores: count });
+export const quotaFields = z.strictObject({
+  name,
+  concurrent_executions: count,
+  memory: count,
+  cores: count,
+});
 
 export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
   kind: 'quota',
   // All of them: what is left out could only mean "no cap", which nobody should get by mistake.
-  body: fields.transform(({ concurrent_executions, memory, ...rest }) => ({
+  body: quotaFields.transform(({ concurrent_executions, memory, ...rest }) => ({
     ...rest,
     concurrentExecutions: concurrent_executions,
     memoryBytes: memory,
   })),
-  changes: fields.partial().transform(({ concurrent_executions, memory, ...rest }) => ({
+  changes: quotaFields.partial().transform(({ concurrent_executions, memory, ...rest }) => ({
     ...rest,
     concurrentExecutions: concurrent_executions,
     memoryBytes: memory,

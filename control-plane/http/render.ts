@@ -1,23 +1,25 @@
 /** Owns the JSON of the API: the only place where fields get their snake_case names, and where errors become responses. */
 import { type ErrorCode, OperationError } from '../core/errors.ts';
 import type { ExecutionView, ServiceView } from '../core/views.ts';
+import type { SchedulerCounts } from '../operations/statistics.ts';
 import { DatabaseError } from '../store/db.ts';
-import type { Variant } from './variant.ts';
+import type { Statuses, Words } from './variant.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 
-/** A 200 with JSON text that is already made. */
-export const jsonText = (text: string): Response => new Response(text, { headers: JSON_HEADERS });
-export const json = (value: unknown): Response => jsonText(JSON.stringify(value));
-export const empty = (): Response => new Response(null);
+/** A success with JSON text that is already made. */
+export const jsonText = (text: string, status = 200): Response =>
+  new Response(text, { status, headers: JSON_HEADERS });
+export const json = (value: unknown, status = 200): Response => jsonText(JSON.stringify(value), status);
+export const empty = (status = 200): Response => new Response(null, { status });
 
 /** JSON text of an execution. The description is put in as it was stored: it may be long, and is never looked into here. */
-export function executionText(execution: ExecutionView, variant: Variant): string {
+export function executionText(execution: ExecutionView, words: Words): string {
   const head = JSON.stringify({
     id: execution.id,
     name: execution.name,
-    user_id: variant.userIdOf(execution),
-    status: variant.statusOf(execution.status),
+    user_id: words.userIdOf(execution),
+    status: words.statusOf(execution.status),
     error_message: execution.status === 'error' ? execution.errorMessage : null,
     time_submit: seconds(execution.timeSubmitMs),
     time_start: seconds(execution.timeStartMs),
@@ -40,12 +42,16 @@ export const serviceJson = (service: ServiceView) => ({
   description: service.description,
 });
 
+export const schedulerJson = ({ queued, cleaningUp }: SchedulerCounts) => ({
+  termination_threads_count: cleaningUp,
+  queue_length: queued,
+});
+
 const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
 
-const STATUS: Record<ErrorCode, number> = {
+const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   invalid: 400,
   unauthenticated: 401,
-  forbidden: 403,
   'not-found': 404,
   'wrong-method': 405,
   conflict: 409,
@@ -65,16 +71,23 @@ export function toOperationError(error: unknown): OperationError | undefined {
 }
 
 /** The response to `error`; an unforeseen one is a 500 without its text. */
-export function errorResponse(error: OperationError | undefined, variant: Variant): Response {
-  const status = error ? STATUS[error.code] : 500;
+export function errorResponse(error: OperationError | undefined, variant: Statuses): Response {
+  const status = statusOf(error, variant);
   const message = error?.message ?? 'Berth failed at this; its log says why.';
   const body = error?.details ? { message, problems: error.details } : { message };
-  const headers: Record<string, string> = { ...JSON_HEADERS };
+  const text = variant.errorBody ? JSON.stringify(body) : null;
+  const headers: Record<string, string> =
+    text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };
   if (status === 401) headers['www-authenticate'] = 'Basic realm="berth", charset="UTF-8"';
   if (status === 503) headers['retry-after'] = '1';
-  if (!variant.statusHeader) return new Response(JSON.stringify(body), { status, headers });
+  if (!variant.statusHeader) return new Response(text, { status, headers });
   headers.status = headerText(message);
-  return new Response(JSON.stringify(body), { status, statusText: headers.status, headers });
+  return new Response(text, { status, statusText: headers.status, headers });
+}
+
+function statusOf(error: OperationError | undefined, { forbidden }: Statuses): number {
+  if (!error) return 500;
+  return error.code === 'forbidden' ? forbidden : STATUS[error.code];
 }
 
 /** Printable ASCII on one line, at most 256 characters. */

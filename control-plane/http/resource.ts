@@ -7,6 +7,7 @@ import type { Context } from '../operations/context.ts';
 import type { Input, Kind } from '../operations/settings.ts';
 import { empty, json } from './render.ts';
 import { type Env, jsonBody, pathId } from './request.ts';
+import type { Statuses } from './variant.ts';
 
 export interface Resource<T extends { id: number }, New, Changes, Filter> {
   kind: Kind;
@@ -24,13 +25,14 @@ export interface Resource<T extends { id: number }, New, Changes, Filter> {
 export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
   context: Context,
   resource: Resource<T, New, Changes, Filter>,
+  { created, removed }: Statuses,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/', async (c) => {
     const id = await resource.create(context, c.get('actor'), async () =>
       checked(resource.body, await jsonBody(c), 'body'),
     );
-    return json({ [`${resource.kind}_id`]: id });
+    return json({ [`${resource.kind}_id`]: id }, created);
   });
   routes.get('/', async (c) => {
     const all = await resource.list(context, c.get('actor'), async () =>
@@ -46,11 +48,11 @@ export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
     await resource.update(context, c.get('actor'), pathId(c, 'id'), async () =>
       checked(resource.changes, await jsonBody(c), 'body'),
     );
-    return empty();
+    return empty(created);
   });
   routes.delete('/:id', async (c) => {
     await resource.remove(context, c.get('actor'), pathId(c, 'id'));
-    return empty();
+    return empty(removed);
   });
   return routes;
 }

@@ -1,11 +1,12 @@
 /** Owns the routes of services, their output, and discovery. */
 import { Hono } from 'hono';
 import type { Context } from '../operations/context.ts';
-import { discover, getService, openServiceLog } from '../operations/services.ts';
-import { json, serviceJson } from './render.ts';
+import { discover, getService } from '../operations/services.ts';
+import { json } from './render.ts';
 import { type Env, pathId } from './request.ts';
+import type { Answers } from './variant.ts';
 
-export function serviceRoutes(context: Context): Hono<Env> {
+export function serviceRoutes(context: Context, variant: Answers): Hono<Env> {
   const routes = new Hono<Env>();
   routes.get('/logs/:id', async (c) => {
     const [actor, id] = [c.get('actor'), pathId(c, 'id')];
@@ -13,7 +14,7 @@ export function serviceRoutes(context: Context): Hono<Env> {
     // Nobody would read it, and workerd would keep it open at the agent until the next output.
     const log = head
       ? await getService(context, actor, id).then(() => null)
-      : await openServiceLog(context, actor, id);
+      : await variant.openLog(context, actor, id);
     return new Response(log, {
       headers: {
         'content-type': 'text/plain; charset=utf-8',
@@ -27,7 +28,7 @@ export function serviceRoutes(context: Context): Hono<Env> {
     });
   });
   routes.get('/:id', async (c) =>
-    json(serviceJson(await getService(context, c.get('actor'), pathId(c, 'id')))),
+    json(variant.serviceJson(await getService(context, c.get('actor'), pathId(c, 'id')))),
   );
   return routes;
 }

@@ -1,39 +1,71 @@
-/** Owns the differences between the release groups of the API (api-spec: Group A, Group B). No other file asks for the group. */
-import type { Account } from '../core/account.ts';
+/** Owns what may differ between the releases of the API, and which releases there are. No other file asks for the release. */
+import type { Account, Actor } from '../core/account.ts';
 import type { ExecutionStatus } from '../core/execution.ts';
 import type { Owner } from '../core/execution-filter.ts';
-import type { ExecutionView } from '../core/views.ts';
-import { userJson } from './account-json.ts';
+import type { ExecutionView, ServiceView } from '../core/views.ts';
+import type { Context } from '../operations/context.ts';
+import type { OverQuota } from '../operations/executions.ts';
+import type { quotas } from './quotas.ts';
+import type { roles } from './roles.ts';
+import type { users } from './users.ts';
+import { groupA } from './variants/group-a.ts';
+import { groupB } from './variants/group-b.ts';
+import { zoe2017, zoe2018 } from './variants/zoe.ts';
 
-export interface Variant {
+export type Variant = Words & Statuses & Answers & Routes;
+
+/** What the variant calls things. */
+export interface Words {
   /** Word for an execution that waits in the queue. */
   statusOf(status: ExecutionStatus): string;
-  userIdOf(execution: ExecutionView): number | string;
-  /** The user that a user_id of this group means; undefined where it can't be one. */
+  userIdOf(execution: Pick<ExecutionView, 'userId' | 'userName'>): number | string;
+  /** The user that a user_id of this variant means; undefined where it can't be one. */
   ownerOf(userId: string): Owner | undefined;
-  loginResult(account: Account): unknown;
-  /** Whether an error's text also goes into the Status header and the reason phrase. */
-  statusHeader: boolean;
-  /** Whether users, roles and quotas have endpoints. */
-  accounts: boolean;
 }
 
-const groupA: Variant = {
-  statusOf: (status) => (status === 'queued' ? 'scheduled' : status),
-  userIdOf: ({ userName }) => userName,
-  ownerOf: (userId) => (userId === '' ? undefined : { username: userId }),
-  loginResult: ({ user, role }) => ({ role: role.name, uid: user.username }),
-  statusHeader: false,
-  accounts: false,
-};
+/** How the variant tells success and failure. */
+export interface Statuses {
+  /** Of a POST that made or changed something. */
+  created: 200 | 201;
+  /** Of a DELETE. */
+  removed: 200 | 204;
+  /** Where the caller is known and may not do it. */
+  forbidden: 401 | 403;
+  /** Whether an error's text also goes into the Status header and the reason phrase. */
+  statusHeader: boolean;
+  /** Whether an error has a body. */
+  errorBody: boolean;
+}
 
-const groupB: Variant = {
-  statusOf: (status) => status,
-  userIdOf: ({ userId }) => userId,
-  ownerOf: (userId) => (/^\d{1,15}$/.test(userId) ? { id: Number(userId) } : undefined),
-  loginResult: ({ user }) => ({ user: userJson(user) }),
-  statusHeader: true,
-  accounts: true,
-};
+/** JSON text and values of what the variant answers. */
+export interface Answers {
+  loginResult(account: Account): unknown;
+  executionText(execution: ExecutionView): string;
+  serviceJson(service: ServiceView): unknown;
+  endpointsJson(endpoints: readonly Endpoint[]): unknown;
+  /** Of a valid description. */
+  validated: unknown;
+  statistics(context: Context): Promise<unknown>;
+  /** Output of a service, live, from its first byte; ends when no more will come. */
+  openLog(context: Context, actor: Actor, serviceId: number): Promise<ReadableStream<Uint8Array>>;
+}
 
-export const variants = { A: groupA, B: groupB } as const;
+/** What the variant has endpoints for, and what goes into them. */
+export interface Routes {
+  validatePath: string;
+  /** Users, roles and quotas, in the variant's forms; undefined where they have no endpoints. */
+  accounts: Accounts | undefined;
+  /** What becomes of a submission that the user's quota has no room for. */
+  overQuota: OverQuota;
+}
+
+export interface Accounts {
+  users: typeof users;
+  roles: typeof roles;
+  quotas: typeof quotas;
+}
+
+type Endpoint = [name: string, url: string];
+
+/** By the value of the setting BERTH_API_VARIANT. */
+export const variants = { A: groupA, B: groupB, 'zoe-2018.12': zoe2018, 'zoe-2017.12': zoe2017 } as const;

@@ -1,16 +1,18 @@
 /** Owns the use cases on executions. Each authorises on its first line. */
 import * as z from 'zod';
 import { validateApplication } from '../../shared/application.ts';
-import { type Action, type Actor, authorise, noSuchExecution } from '../core/account.ts';
+import { type Action, type Actor, authorise, noSuchExecution, type User } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import { type ExecutionFilter, isOwner } from '../core/execution-filter.ts';
 import { type ExecutionView, endpointsOf } from '../core/views.ts';
 import {
+  countUnended,
   findExecution,
   findOwner,
   listServices,
   listExecutions as readExecutions,
 } from '../store/executions.ts';
+import { findQuota } from '../store/quotas.ts';
 import { checkApplication } from './applications.ts';
 import type { Context } from './context.ts';
 
@@ -23,8 +25,16 @@ const submissionSchema = z.object({
   application: z.unknown(),
 });
 
+/** What becomes of a submission beyond the user's quota: it waits until there is room in the quota, or is a `conflict`. */
+export type OverQuota = 'queue' | 'refuse';
+
 /** Queues an application; resolves to the id of its execution once it can't be lost any more. */
-export async function submitExecution(context: Context, actor: Actor, body: unknown): Promise<number> {
+export async function submitExecution(
+  context: Context,
+  actor: Actor,
+  body: unknown,
+  overQuota: OverQuota,
+): Promise<number> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
   const input = submissionSchema.safeParse(body);
   if (!input.success) {
@@ -35,6 +45,7 @@ export async function submitExecution(context: Context, actor: Actor, body: unkn
     );
   }
   const application = checkApplication(validateApplication(input.data.application));
+  if (overQuota === 'refuse') await checkConcurrency(context, user);
   return context.coordination.submit({
     userId: user.id,
     name: input.data.name,
@@ -90,4 +101,14 @@ export function authoriseOwned(actor: Actor, kind: OwnedAction, ownerId: number 
   const account = authorise(actor, { kind: 'list-executions' });
   authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
   if (ownerId === undefined) throw noSuchExecution();
+}
+
+/** Submissions of the same moment may all pass: what runs is the queue's to limit. */
+async function checkConcurrency({ db }: Context, { id, quotaId }: User): Promise<void> {
+  const most = (await findQuota(db, quotaId))?.concurrentExecutions ?? 0;
+  if (most === 0 || (await countUnended(db, id)) < most) return;
+  throw new OperationError(
+    'conflict',
+    `You cannot run more than ${most} executions at a time, quota exceeded.`,
+  );
 }

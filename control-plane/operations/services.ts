@@ -1,5 +1,6 @@
 /** Owns the use cases on services. Each authorises on its first line, but for those the contract makes public. */
 import { dnsNameOf } from '../../shared/expand.ts';
+import type { LogFormat } from '../../shared/protocol/down.ts';
 import { type Actor, authorise, noSuchExecution, noSuchService } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { ServiceView } from '../core/views.ts';
@@ -23,9 +24,10 @@ export async function openServiceLog(
   context: Context,
   actor: Actor,
   id: number,
+  format: LogFormat,
 ): Promise<ReadableStream<Uint8Array>> {
   await getService(context, actor, id);
-  return context.coordination.openLog(id, 'raw');
+  return context.coordination.openLog(id, format);
 }
 
 /** DNS names of the active instances of a group. Public (api: discovery). */

@@ -40,7 +40,7 @@ export async function findOwner(db: Db, executionId: number): Promise<number | u
 }
 
 const SERVICE_VIEW = `SELECT s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status,
-  s.ip_address, s.backend_id, s.error_message, s.ports, h.address, e.description
+  s.ip_address, s.backend_id, s.error_message, s.ports, s.generation, h.name AS host, h.address, e.description
   FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
@@ -100,6 +100,16 @@ export async function countWaiting(db: Db): Promise<{ queued: number; cleaningUp
   return { queued: Number(row?.queued), cleaningUp: Number(row?.cleaning_up) };
 }
 
+/** Executions of a user that wait, start or run. */
+export async function countUnended(db: Db, userId: number): Promise<number> {
+  const [row] = await db.query(
+    `SELECT count(*) AS unended FROM executions
+      WHERE user_id = ? AND deleted = 0 AND status IN ('submitted', 'queued', 'starting', 'running')`,
+    [userId],
+  );
+  return Number(row?.unended);
+}
+
 const executionView = (row: Row): ExecutionView => ({
   id: Number(row.id),
   name: String(row.name),
@@ -126,6 +136,8 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   containerId: row.backend_id === null ? null : String(row.backend_id),
   errorMessage: row.error_message === null ? null : String(row.error_message),
   ports: JSON.parse(String(row.ports)),
+  hostName: row.host === null ? null : String(row.host),
   hostAddress: row.address === null ? null : String(row.address),
+  starts: Number(row.generation),
   description: definitionOf(application, String(row.service_group)),
 });

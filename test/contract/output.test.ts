@@ -5,7 +5,7 @@ import { DockerEngine } from '../../agent/docker/docker-engine.ts';
 import type { Container } from '../../agent/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
-import { RecordDecoder } from '../../agent/logs/record.ts';
+import { NO_SOURCE, RecordDecoder } from '../../agent/logs/record.ts';
 import { scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import { testEngine } from '../support/engine.ts';
@@ -91,7 +91,7 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
     const input = await file.readFile();
     await file.close();
     const output = Buffer.alloc(input.length);
-    const { written } = new RecordDecoder('raw', false).decode(input, output);
+    const { written } = new RecordDecoder('raw', NO_SOURCE).decode(input, output);
     return output.toString('utf8', 0, written);
   }
 

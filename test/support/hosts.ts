@@ -1,4 +1,4 @@
-/** Owns where the API suite runs: the control plane on Node and on workerd, in both groups of the API. */
+/** Owns where the API suite runs: the control plane on Node and on workerd, in the variants of the API. */
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Db, Value } from '../../control-plane/store/db.ts';
 import { startNodeHost } from './host-node.ts';
@@ -6,7 +6,7 @@ import { startWorkerdHost } from './host-workerd.ts';
 import { basic, HttpClient } from './http-client.ts';
 
 export type HostKind = 'node' | 'workerd';
-export type Group = 'A' | 'B';
+export type Group = 'A' | 'B' | 'zoe-2018.12' | 'zoe-2017.12';
 
 export interface HostOptions {
   variant: Group;
@@ -38,16 +38,19 @@ export interface Setup {
   variant: Group;
 }
 
-/** Both hosts in the newer group. */
-export const hosts: readonly Setup[] = [
-  { kind: 'node', variant: 'B' },
-  { kind: 'workerd', variant: 'B' },
+/** Both hosts in one variant. */
+export const hostsOf = (variant: Group): readonly Setup[] => [
+  { kind: 'node', variant },
+  { kind: 'workerd', variant },
 ];
+
+/** Both hosts in the newer group. */
+export const hosts: readonly Setup[] = hostsOf('B');
 
 /** The same, and the older group where it costs little. */
 export const hostsAndGroups: readonly Setup[] = [...hosts, { kind: 'node', variant: 'A' }];
 
-/** For what differs between the groups. */
+/** For what differs between the groups; the other variants have suites of their own. */
 export const everySetup: readonly Setup[] = [...hostsAndGroups, { kind: 'workerd', variant: 'A' }];
 
 export const ADMIN_PASSWORD = 'correct: horse';
@@ -61,7 +64,7 @@ export async function startHost({ kind, variant }: Setup, env: Record<string, st
 
 /** The seeded quota has no caps for tests: what one test leaves running would hold up the next. */
 async function liftCaps(host: Host): Promise<void> {
-  if (host.variant === 'A') {
+  if (host.variant !== 'B') {
     await writeRow(host, 'UPDATE quotas SET concurrent_executions = 0, memory = 0, cores = 0', []);
     // The coordinator reads quotas when it starts.
     await host.crash();

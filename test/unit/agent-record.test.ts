@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { OutputRecord } from '../../agent/engine.ts';
-import { encodeRecord, RecordDecoder, RecordError } from '../../agent/logs/record.ts';
+import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../agent/logs/record.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 
 const T0 = 1_795_228_301_123_456_789n; // 2026-11-21 02:31:41 UTC
@@ -21,7 +21,7 @@ function decodeGrowing(
   room: number,
   format: LogFormat = 'raw',
 ): Buffer {
-  const decoder = new RecordDecoder(format, false);
+  const decoder = new RecordDecoder(format, NO_SOURCE);
   const output = Buffer.alloc(room);
   const parts: Buffer[] = [];
   let position = 0;
@@ -82,6 +82,14 @@ describe('the timestamps format', () => {
     const file = stored(record('lo', { partial: true }), record('ng', { timeNs: T0 + 5_000_000_000n }));
     expect(decode(file, 'timestamps')).toBe('2026-11-21 02:31:41 long\n');
   });
+  test('where the other stream comes in between, the line ends and its rest gets a time of its own', () => {
+    const rest = record('ng', { timeNs: T0 + 60_000_000_000n });
+    const file = stored(record('lo', { partial: true }), record('error', { source: 'stderr' }), rest);
+    expect(decode(file, 'timestamps')).toBe(
+      '2026-11-21 02:31:41 lo\n2026-11-21 02:31:41 error\n2026-11-21 02:32:41 ng\n',
+    );
+    expect(decode(file)).toBe('loerror\nng\n');
+  });
 });
 
 describe('a file that grows', () => {
@@ -110,8 +118,33 @@ describe('a file that grows', () => {
       ),
     );
   });
+  test('whatever the pieces and the streams, each line of the timestamps format begins with a time', () => {
+    const pieces = fc.array(
+      fc.record({
+        source: fc.constantFrom('stdout' as const, 'stderr' as const),
+        timeNs: fc.constant(T0),
+        line: fc.stringMatching(/^[a-z ]{0,40}$/).map((text) => Buffer.from(text)),
+        partial: fc.boolean(),
+      }),
+      { maxLength: 20 },
+    );
+    fc.assert(
+      fc.property(
+        pieces,
+        fc.array(fc.nat(200)),
+        fc.integer({ min: 100, max: 500 }),
+        (written, steps, room) => {
+          const text = decodeGrowing(stored(...written), steps, room, 'timestamps').toString();
+          for (const line of text.replace(/\n$/, '').split('\n'))
+            if (written.length > 0) expect(line).toMatch(/^2026-11-21 02:31:41 [a-z ]*$/);
+          const letters = (all: string) => all.replaceAll(/[^a-z]/g, '');
+          expect(letters(text)).toBe(letters(written.map(({ line }) => line.toString()).join('')));
+        },
+      ),
+    );
+  });
   test('an output without room for the next record says so and takes nothing', () => {
-    const decoded = new RecordDecoder('raw', false).decode(stored(record('0123456789')), Buffer.alloc(5));
+    const decoded = new RecordDecoder('raw', NO_SOURCE).decode(stored(record('0123456789')), Buffer.alloc(5));
     expect(decoded).toEqual({ read: 0, written: 0, full: true });
   });
 });

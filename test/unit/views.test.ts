@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { definitionOf, endpointsOf, type ServiceView } from '../../control-plane/core/views.ts';
+import { definitionOf, endpointsOf, isEssential, type ServiceView } from '../../control-plane/core/views.ts';
 import { application, service } from '../support/applications.ts';
 
 const http = {
@@ -22,7 +22,9 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
     containerId: 'c',
     errorMessage: null,
     ports: [{ port: 80, protocol: 'tcp', hostPort: 32768 }],
+    hostName: 'host1',
     hostAddress: '192.0.2.1',
+    starts: 1,
     description: service({ ports: [http] }),
     ...changes,
   };
@@ -57,6 +59,13 @@ test.each<[string, Partial<ServiceView>]>([
   ['whose port is not published', { ports: [{ port: 81, protocol: 'tcp', hostPort: 1 }] }],
 ])('C20: a service %s has none', (_, changes) => {
   expect(endpointsOf([view(changes)])).toEqual([]);
+});
+test('C27: the first instances of a group are essential', () => {
+  const description = service({ name: 'web', total_count: 12, essential_count: 2 });
+  const essential = ['web0', 'web1', 'web2', 'web11'].filter((name) =>
+    isEssential(view({ name, description })),
+  );
+  expect(essential).toEqual(['web0', 'web1']);
 });
 test('the definition of a group is found by name, and a missing one is loud', () => {
   const one = application(service({ name: 'web' }), service({ name: 'dbs' }));

@@ -1,0 +1,31 @@
+/** Owns group A of the contract (api-spec): users are called by name, and nobody manages them here. */
+
+import { openServiceLog } from '../../operations/services.ts';
+import { schedulerCounts } from '../../operations/statistics.ts';
+import { executionText, schedulerJson, serviceJson } from '../render.ts';
+import type { Variant, Words } from '../variant.ts';
+
+const words: Words = {
+  statusOf: (status) => (status === 'queued' ? 'scheduled' : status),
+  userIdOf: ({ userName }) => userName,
+  ownerOf: (userId) => (userId === '' ? undefined : { username: userId }),
+};
+
+export const groupA: Variant = {
+  ...words,
+  created: 200,
+  removed: 200,
+  forbidden: 403,
+  statusHeader: false,
+  errorBody: true,
+  loginResult: ({ user, role }) => ({ role: role.name, uid: user.username }),
+  executionText: (execution) => executionText(execution, words),
+  serviceJson,
+  endpointsJson: (endpoints) => endpoints,
+  validated: {},
+  statistics: async (context) => schedulerJson(await schedulerCounts(context)),
+  openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),
+  validatePath: '/app_validate',
+  accounts: undefined,
+  overQuota: 'queue',
+};

@@ -1,0 +1,62 @@
+/** Owns the forms of users, roles and quotas in release 2018.12: its names, and what its command line really sends. */
+import * as z from 'zod';
+import { quotaJson, roleJson } from '../account-json.ts';
+import { quotaFields, quotas } from '../quotas.ts';
+import { roles } from '../roles.ts';
+import { users } from '../users.ts';
+import type { Accounts } from '../variant.ts';
+
+/** The fields of a body that are an object, each as `read` makes it; any other body as it is. */
+const reading =
+  (read: (name: string, value: unknown) => [name: string, value: unknown]) =>
+  (body: unknown): unknown =>
+    typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? Object.fromEntries(Object.entries(body).map(([name, value]) => read(name, value)))
+      : body;
+
+/** Ids come as text, and `enabled` as 0 or 1. */
+function readUserField(name: string, value: unknown): [string, unknown] {
+  const isId = name === 'role_id' || name === 'quota_id';
+  if (isId && typeof value === 'string' && /^\d{1,15}$/.test(value)) return [name, Number(value)];
+  if (name === 'enabled' && (value === 0 || value === 1)) return [name, value === 1];
+  return [name, value];
+}
+
+/** A new user with the fs_uid -1 gets the next free one, as one without does. */
+const readNewUserField = (name: string, value: unknown): [string, unknown] =>
+  name === 'fs_uid' && value === -1 ? [name, undefined] : readUserField(name, value);
+
+const readRoleField = (name: string, value: unknown): [string, unknown] => [
+  name === 'can_access_full_zapp_shop' ? 'can_access_full_app_shop' : name,
+  value,
+];
+
+/** Hours, 0 for none. Another limit is refused: it would be kept, and nobody would keep to it. */
+const limited = quotaFields.extend({
+  runtime_limit: z.literal(0, 'must be 0: running times are not limited here').optional(),
+});
+
+const withoutLimit = ({ runtime_limit: _, ...fields }: { runtime_limit?: unknown }): unknown => fields;
+
+export const zoeAccounts: Accounts = {
+  users: {
+    ...users,
+    body: z.preprocess(reading(readNewUserField), users.body),
+    changes: z.preprocess(reading(readUserField), users.changes),
+  },
+  roles: {
+    ...roles,
+    body: z.preprocess(reading(readRoleField), roles.body),
+    changes: z.preprocess(reading(readRoleField), roles.changes),
+    render(role) {
+      const { can_access_full_app_shop, ...rest } = roleJson(role);
+      return { ...rest, can_access_full_zapp_shop: can_access_full_app_shop };
+    },
+  },
+  quotas: {
+    ...quotas,
+    body: limited.transform(withoutLimit).pipe(quotas.body),
+    changes: limited.partial().transform(withoutLimit).pipe(quotas.changes),
+    render: (quota) => ({ ...quotaJson(quota), runtime_limit: 0 }),
+  },
+};

@@ -1,0 +1,75 @@
+/**
+ * Owns the API of the platform that was there before, as its servers of 2018.12 and 2017.12 answer, so that their
+ * released clients work unchanged (SPEC.md H150 to H169).
+ */
+import { isEssential, type ServiceView } from '../../core/views.ts';
+import { schedulerState } from '../../operations/statistics.ts';
+import { executionText, serviceJson } from '../render.ts';
+import type { Variant } from '../variant.ts';
+import { groupA } from './group-a.ts';
+import { groupB } from './group-b.ts';
+import { zoeAccounts } from './zoe-accounts.ts';
+import { openLines } from './zoe-log.ts';
+import { platformJson } from './zoe-platform.ts';
+
+/** What both releases have in common. */
+const zoe = {
+  created: 201,
+  removed: 204,
+  forbidden: 401,
+  validated: { validation: 'ok' },
+  openLog: openLines,
+  validatePath: '/zapp_validate',
+} as const;
+
+const zoeServiceJson = (service: ServiceView) => ({
+  ...serviceJson(service),
+  essential: isEssential(service),
+  backend_host: service.hostName,
+  // Nothing is restarted before it has started.
+  restart_count: Math.max(0, service.starts - 1),
+});
+
+export const zoe2018: Variant = {
+  ...groupB,
+  ...zoe,
+  errorBody: false,
+  executionText(execution) {
+    const { size } = JSON.parse(execution.description) as { size: number };
+    return `${executionText(execution, groupB).slice(0, -1)},"size":${size}}`;
+  },
+  serviceJson: (service) => ({ ...zoeServiceJson(service), proxy_address: null }),
+  endpointsJson: (endpoints) => ({ endpoints: endpoints.map(([name, url]) => [name, url, null]) }),
+  async statistics(context) {
+    const { queued, running, cleaningUp, hosts } = await schedulerState(context);
+    return {
+      queue_length: queued.length,
+      running_length: running.length,
+      termination_queue_length: cleaningUp.length,
+      queue: queued,
+      running_queue: running,
+      termination_queue: cleaningUp,
+      platform_stats: platformJson(hosts),
+    };
+  },
+  accounts: zoeAccounts,
+  overQuota: 'refuse',
+};
+
+export const zoe2017: Variant = {
+  ...groupA,
+  ...zoe,
+  serviceJson: zoeServiceJson,
+  endpointsJson: (endpoints) => ({ endpoints }),
+  async statistics(context) {
+    const { queued, running, cleaningUp, hosts } = await schedulerState(context);
+    return {
+      queue_length: queued.length,
+      termination_threads_count: cleaningUp.length,
+      running_length: running.length,
+      queue: queued,
+      running_queue: running,
+      platform_stats: platformJson(hosts),
+    };
+  },
+};
