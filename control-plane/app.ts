@@ -13,17 +13,18 @@ import { authenticated, type Env, jsonBody } from './http/request.ts';
 import { resourceRoutes } from './http/resource.ts';
 import { roles } from './http/roles.ts';
 import { discoveryRoutes, serviceRoutes } from './http/services.ts';
+import { tokenRoutes } from './http/tokens.ts';
 import { users } from './http/users.ts';
 import type { Variant } from './http/variant.ts';
 import { validateDescription } from './operations/applications.ts';
-import type { Authentication } from './operations/authentication.ts';
+import { Authentication } from './operations/authentication.ts';
 import type { Context } from './operations/context.ts';
 import { schedulerStatistics } from './operations/statistics.ts';
 import { API_VERSION, VERSION } from './version.ts';
 
 export interface AppDeps extends Context {
-  authentication: Authentication;
   variant: Variant;
+  nowMs: () => number;
   log: Log;
 }
 
@@ -77,20 +78,28 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
 
 function userRoutes(deps: AppDeps): Hono<Env> {
   const routes = new Hono<Env>();
+  const { variant } = deps;
+  const authentication = new Authentication({ ...deps, tokenRules: variant.tokens });
   // Hono's '/x/*' takes in '/x'.
   for (const path of ['/login', '/execution/*', '/service/*']) {
-    routes.use(path, authenticated(deps.authentication));
+    routes.use(path, authenticated(authentication));
   }
-  routes.get('/login', (c) => json(deps.variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
-  routes.route('/execution', executionRoutes(deps, deps.variant));
+  routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
+  routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps));
-  if (deps.variant.accounts) routes.route('/', accountRoutes(deps));
+  if (variant.accounts) routes.route('/', accountRoutes(deps, authentication));
+  if (variant.tokens && authentication.tokens) {
+    // What asks for an access token can't have one; it shows the refresh token.
+    routes.use('/oauth/token', authenticated(authentication, 'refresh'));
+    routes.use('/oauth/revoke/*', authenticated(authentication));
+    routes.route('/oauth', tokenRoutes(authentication.tokens, variant.tokens));
+  }
   return routes;
 }
 
-function accountRoutes(deps: AppDeps): Hono<Env> {
+function accountRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   const routes = new Hono<Env>();
-  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticated(deps.authentication));
+  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticated(authentication));
   routes.route('/user', resourceRoutes(deps, users));
   routes.route('/role', resourceRoutes(deps, roles));
   routes.route('/quota', resourceRoutes(deps, quotas));

@@ -16,7 +16,6 @@ import { variants } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { logTo } from './log.ts';
-import { Authentication } from './operations/authentication.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';
 import { openEmbedded } from './store/embedded.ts';
@@ -44,9 +43,15 @@ async function start(config: NodeConfig): Promise<void> {
   const clock = nodeClock(() => coordinator.wake());
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
   const coordinator = new Coordinator({ db, clock, log, deploymentName });
-  const authentication = new Authentication(db, () => Date.now());
   const variant = variants[config.BERTH_API_VARIANT];
-  const app = createApp({ db, coordination: coordinator, deploymentName, authentication, variant, log });
+  const app = createApp({
+    db,
+    coordination: coordinator,
+    deploymentName,
+    nowMs: () => Date.now(),
+    variant,
+    log,
+  });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
   const port = await listen(server, config);

@@ -6,7 +6,6 @@ import { coordinationOf } from './coordinator/durable-object.ts';
 import { HEALTH_PATHS } from './http/health.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
 import { variants } from './http/variant.ts';
-import { Authentication } from './operations/authentication.ts';
 
 export { CoordinatorObject } from './coordinator/durable-object.ts';
 
@@ -55,7 +54,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
     },
-    authentication: new Authentication(db, () => Date.now()),
+    nowMs: () => Date.now(),
     variant: variants[config.BERTH_API_VARIANT],
   });
   return { ...assembly, app };

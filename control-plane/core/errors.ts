@@ -3,6 +3,7 @@
 export type ErrorCode =
   | 'invalid' // malformed input
   | 'unauthenticated'
+  | 'bad-token' // unauthenticated, too: the Bearer token is not valid, or not any more
   | 'forbidden'
   | 'not-found'
   | 'wrong-method' // the path is there, but not for this method

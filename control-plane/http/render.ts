@@ -45,6 +45,7 @@ const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
 const STATUS: Record<ErrorCode, number> = {
   invalid: 400,
   unauthenticated: 401,
+  'bad-token': 401,
   forbidden: 403,
   'not-found': 404,
   'wrong-method': 405,
@@ -70,12 +71,18 @@ export function errorResponse(error: OperationError | undefined, variant: Varian
   const message = error?.message ?? 'Berth failed at this; its log says why.';
   const body = error?.details ? { message, problems: error.details } : { message };
   const headers: Record<string, string> = { ...JSON_HEADERS };
-  if (status === 401) headers['www-authenticate'] = 'Basic realm="berth", charset="UTF-8"';
+  if (error && status === 401) headers['www-authenticate'] = challenge(error.code);
   if (status === 503) headers['retry-after'] = '1';
   if (!variant.statusHeader) return new Response(JSON.stringify(body), { status, headers });
   headers.status = headerText(message);
   return new Response(JSON.stringify(body), { status, statusText: headers.status, headers });
 }
+
+/** How to prove who one is (RFC 7617), or what was wrong with the proof (RFC 6750). */
+const challenge = (code: ErrorCode): string =>
+  code === 'bad-token'
+    ? 'Bearer realm="berth", error="invalid_token"'
+    : 'Basic realm="berth", charset="UTF-8"';
 
 /** Printable ASCII on one line, at most 256 characters. */
 const headerText = (message: string) =>

@@ -1,24 +1,31 @@
 /** Owns the reading of requests: who asks, ids in paths, JSON bodies in every dress clients send them in. */
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
-import type { Actor } from '../core/account.ts';
+import type * as z from 'zod';
+import type { Actor, TokenKind } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
-import { type Authentication, type Credentials, SESSION_MS } from '../operations/authentication.ts';
+import {
+  type Authenticated,
+  type Authentication,
+  type Credentials,
+  SESSION_MS,
+} from '../operations/authentication.ts';
 
-export type Env = { Variables: { actor: Actor } };
+export type Env = { Variables: { actor: Actor; proof: Authenticated } };
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const COOKIE = 'berth_session';
 
 /** Finds out who asks, before the routes that need to know. Anonymous goes on: operations refuse. */
-export function authenticated(authentication: Authentication): MiddlewareHandler<Env> {
+export function authenticated(authentication: Authentication, kind?: TokenKind): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const { actor, by, sessionToken } = await authentication.authenticate(credentialsOf(c));
-    if (by === 'cookie') checkOrigin(c);
-    c.set('actor', actor);
+    const proof = await authentication.authenticate(credentialsOf(c), kind);
+    if (proof.by === 'cookie') checkOrigin(c);
+    c.set('actor', proof.actor);
+    c.set('proof', proof);
     await next();
-    if (sessionToken !== undefined) {
-      setCookie(c, COOKIE, sessionToken, {
+    if (proof.by === 'basic') {
+      setCookie(c, COOKIE, proof.sessionToken, {
         httpOnly: true,
         sameSite: 'Lax',
         path: '/',
@@ -35,6 +42,14 @@ export function pathId(c: HonoContext, name: string): number {
   if (!/^\d{1,15}$/.test(text))
     throw new OperationError('not-found', `There is nothing with the id ${text.slice(0, 20)}.`);
   return Number(text);
+}
+
+/** `value` as the schema has it; throws `invalid` with every problem. `what` it is, for the message. */
+export function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map(({ path, message }) => `${path.join('/') || what}: ${message}`);
+  throw new OperationError('invalid', `The ${what} is not valid. ${problems.join('; ')}`);
 }
 
 /** The JSON of the body, whatever its content type, plain or URL-encoded (the reference clients send it so). */
@@ -106,8 +121,12 @@ function credentialsOf(c: HonoContext): Credentials {
   const header = c.req.header('authorization');
   if (header === undefined) return { sessionTokens };
   const [scheme = '', encoded = ''] = header.trim().split(/ +/, 2);
+  if (scheme.toLowerCase() === 'bearer') return { bearer: encoded, sessionTokens };
   if (scheme.toLowerCase() !== 'basic') {
-    throw new OperationError('unauthenticated', 'The only Authorization scheme here is Basic.');
+    throw new OperationError(
+      'unauthenticated',
+      `Authorization is Basic or Bearer, not ${scheme.slice(0, 20)}.`,
+    );
   }
   const decoded = decodeBase64(encoded);
   const colon = decoded.indexOf(':');

@@ -3,6 +3,7 @@ import type { Account } from '../core/account.ts';
 import type { ExecutionStatus } from '../core/execution.ts';
 import type { Owner } from '../core/execution-filter.ts';
 import type { ExecutionView } from '../core/views.ts';
+import type { TokenRules } from '../operations/tokens.ts';
 import { userJson } from './account-json.ts';
 
 export interface Variant {
@@ -16,7 +17,16 @@ export interface Variant {
   statusHeader: boolean;
   /** Whether users, roles and quotas have endpoints. */
   accounts: boolean;
+  /** Null where the group has no tokens. */
+  tokens: TokenVariant | null;
 }
+
+export interface TokenVariant extends TokenRules {
+  /** The answer that confirms a revocation. */
+  revokedResult(text: string): unknown;
+}
+
+const HOUR_MS = 60 * 60_000;
 
 const groupA: Variant = {
   statusOf: (status) => (status === 'queued' ? 'scheduled' : status),
@@ -25,6 +35,12 @@ const groupA: Variant = {
   loginResult: ({ user, role }) => ({ role: role.name, uid: user.username }),
   statusHeader: false,
   accounts: false,
+  tokens: {
+    accessMs: HOUR_MS,
+    refreshMs: 30 * 24 * HOUR_MS,
+    most: 100,
+    revokedResult: (text) => ({ ret: text }),
+  },
 };
 
 const groupB: Variant = {
@@ -34,6 +50,7 @@ const groupB: Variant = {
   loginResult: ({ user }) => ({ user: userJson(user) }),
   statusHeader: true,
   accounts: true,
+  tokens: null,
 };
 
 export const variants = { A: groupA, B: groupB } as const;

@@ -78,6 +78,24 @@ export const setRole = (host: Host, name: string, flags: readonly Flag[]): Promi
     [name, ...FLAGS.map((flag) => Number(flags.includes(flag)))],
   );
 
+/** Changes what lets the user in, as an administrator would: each ends what was proved of the user before. */
+export const changeUser = async (
+  host: Host,
+  username: string,
+  change: 'password' | 'role' | 'enabled',
+): Promise<void> => {
+  const [column, value] = {
+    password: ['password_hash', await hashPassword('changed')],
+    role: ['role_id', 2],
+    enabled: ['enabled', 0],
+  }[change] as [string, Value];
+  await write(
+    host,
+    `UPDATE users SET ${column} = ?, credential_version = credential_version + 1 WHERE username = ?`,
+    [value, username],
+  );
+};
+
 async function write(host: Host, sql: string, args: readonly Value[]): Promise<void> {
   const db = await host.openDb();
   try {
