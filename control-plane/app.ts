@@ -1,9 +1,10 @@
 /** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
 import type { Log } from './coordinator/ports.ts';
 import { authorise } from './core/account.ts';
 import { OperationError } from './core/errors.ts';
+import type { AddressOf } from './http/address.ts';
 import { executionRoutes } from './http/executions.ts';
 import { healthRoutes } from './http/health.ts';
 import { allowedMethods } from './http/methods.ts';
@@ -25,6 +26,7 @@ import { API_VERSION, VERSION } from './version.ts';
 export interface AppDeps extends Context {
   variant: Variant;
   nowMs: () => number;
+  addressOf: AddressOf;
   log: Log;
 }
 
@@ -81,25 +83,24 @@ function userRoutes(deps: AppDeps): Hono<Env> {
   const { variant } = deps;
   const authentication = new Authentication({ ...deps, tokenRules: variant.tokens });
   // Hono's '/x/*' takes in '/x'.
-  for (const path of ['/login', '/execution/*', '/service/*']) {
-    routes.use(path, authenticated(authentication));
-  }
+  const known = authenticated(authentication, deps.addressOf);
+  for (const path of ['/login', '/execution/*', '/service/*']) routes.use(path, known);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps));
-  if (variant.accounts) routes.route('/', accountRoutes(deps, authentication));
+  if (variant.accounts) routes.route('/', accountRoutes(deps, known));
   if (variant.tokens && authentication.tokens) {
     // What asks for an access token can't have one; it shows the refresh token.
-    routes.use('/oauth/token', authenticated(authentication, 'refresh'));
-    routes.use('/oauth/revoke/*', authenticated(authentication));
+    routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
+    routes.use('/oauth/revoke/*', known);
     routes.route('/oauth', tokenRoutes(authentication.tokens, variant.tokens));
   }
   return routes;
 }
 
-function accountRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
+function accountRoutes(deps: AppDeps, known: MiddlewareHandler<Env>): Hono<Env> {
   const routes = new Hono<Env>();
-  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticated(authentication));
+  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, known);
   routes.route('/user', resourceRoutes(deps, users));
   routes.route('/role', resourceRoutes(deps, roles));
   routes.route('/quota', resourceRoutes(deps, quotas));

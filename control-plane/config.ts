@@ -25,6 +25,7 @@ const nodeSettings = settings.extend({
   BERTH_HOST: z.string().min(1).default('127.0.0.1'),
   BERTH_PORT: z.coerce.number().int().min(0).max(65535).default(5001),
   BERTH_DATA_DIR: z.string().min(1).default('.berth'),
+  BERTH_TRUST_PROXY: z.enum(['on', 'off']).default('off'),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
 });
 

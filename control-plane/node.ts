@@ -11,6 +11,7 @@ import { ConfigError, type NodeConfig, readNodeConfig } from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
+import { forwardedAddress, peerAddress } from './http/address.ts';
 import { httpServer } from './http/node-server.ts';
 import { variants } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
@@ -43,15 +44,10 @@ async function start(config: NodeConfig): Promise<void> {
   const clock = nodeClock(() => coordinator.wake());
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
   const coordinator = new Coordinator({ db, clock, log, deploymentName });
+  const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
   const variant = variants[config.BERTH_API_VARIANT];
-  const app = createApp({
-    db,
-    coordination: coordinator,
-    deploymentName,
-    nowMs: () => Date.now(),
-    variant,
-    log,
-  });
+  const nowMs = () => Date.now();
+  const app = createApp({ db, coordination: coordinator, deploymentName, nowMs, addressOf, variant, log });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
   const port = await listen(server, config);

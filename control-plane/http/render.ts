@@ -51,6 +51,7 @@ const STATUS: Record<ErrorCode, number> = {
   'wrong-method': 405,
   conflict: 409,
   'too-large': 413,
+  'too-many': 429,
   unavailable: 503,
 };
 
@@ -72,7 +73,8 @@ export function errorResponse(error: OperationError | undefined, variant: Varian
   const body = error?.details ? { message, problems: error.details } : { message };
   const headers: Record<string, string> = { ...JSON_HEADERS };
   if (error && status === 401) headers['www-authenticate'] = challenge(error.code);
-  if (status === 503) headers['retry-after'] = '1';
+  const retryAfterS = error?.retryAfterS ?? (status === 503 ? 1 : undefined);
+  if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
   if (!variant.statusHeader) return new Response(JSON.stringify(body), { status, headers });
   headers.status = headerText(message);
   return new Response(JSON.stringify(body), { status, statusText: headers.status, headers });

@@ -10,6 +10,7 @@ import {
   type Credentials,
   SESSION_MS,
 } from '../operations/authentication.ts';
+import type { AddressOf } from './address.ts';
 
 export type Env = { Variables: { actor: Actor; proof: Authenticated } };
 
@@ -17,9 +18,13 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const COOKIE = 'berth_session';
 
 /** Finds out who asks, before the routes that need to know. Anonymous goes on: operations refuse. */
-export function authenticated(authentication: Authentication, kind?: TokenKind): MiddlewareHandler<Env> {
+export function authenticated(
+  authentication: Authentication,
+  addressOf: AddressOf,
+  kind?: TokenKind,
+): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const proof = await authentication.authenticate(credentialsOf(c), kind);
+    const proof = await authentication.authenticate(credentialsOf(c, addressOf), kind);
     if (proof.by === 'cookie') checkOrigin(c);
     c.set('actor', proof.actor);
     c.set('proof', proof);
@@ -115,13 +120,16 @@ function parse(text: string): unknown {
   }
 }
 
-function credentialsOf(c: HonoContext): Credentials {
+function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
   const sessionToken = getCookie(c, COOKIE);
-  const sessionTokens = sessionToken === undefined ? [] : [sessionToken];
+  const proofs = {
+    sessionTokens: sessionToken === undefined ? [] : [sessionToken],
+    addressOf: () => addressOf(c),
+  };
   const header = c.req.header('authorization');
-  if (header === undefined) return { sessionTokens };
+  if (header === undefined) return proofs;
   const [scheme = '', encoded = ''] = header.trim().split(/ +/, 2);
-  if (scheme.toLowerCase() === 'bearer') return { bearer: encoded, sessionTokens };
+  if (scheme.toLowerCase() === 'bearer') return { ...proofs, bearer: encoded };
   if (scheme.toLowerCase() !== 'basic') {
     throw new OperationError(
       'unauthenticated',
@@ -132,7 +140,7 @@ function credentialsOf(c: HonoContext): Credentials {
   const colon = decoded.indexOf(':');
   if (colon < 0)
     throw new OperationError('unauthenticated', 'The Basic credentials are not "user name:password".');
-  return { basic: { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) }, sessionTokens };
+  return { ...proofs, basic: { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) } };
 }
 
 /** Text behind base64: UTF-8, or Latin-1 where it is not that. Empty where it is not base64. */

@@ -1,6 +1,7 @@
 /**
  * Owns how a request proves who it is: HTTP Basic, a session cookie or a Bearer token. Verified Basic credentials are remembered for a
- * minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once a minute.
+ * minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once a minute; only
+ * those that are not remembered are throttled.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { type Account, type Actor, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
@@ -8,7 +9,9 @@ import { OperationError } from '../core/errors.ts';
 import type { Db } from '../store/db.ts';
 import { findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';
 import { digest } from './digest.ts';
+import { Gate } from './gate.ts';
 import { verifyPassword } from './passwords.ts';
+import { beginAttempt } from './throttle.ts';
 import { type TokenRules, Tokens } from './tokens.ts';
 
 export const SESSION_MS = 12 * 60 * 60_000;
@@ -16,18 +19,30 @@ const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 export const MAX_CREDENTIAL_LENGTH = 1_024;
 
+/** Passwords calculated at once: each takes a thread and 32 MiB. */
+const SCRYPTS_AT_ONCE = 2;
+
+export interface BasicCredentials {
+  username: string;
+  password: string;
+}
+
 export interface Credentials {
-  basic?: { username: string; password: string };
+  basic?: BasicCredentials;
   bearer?: string;
   /** Session tokens of the request's cookies; the first that is valid counts. */
   sessionTokens: readonly string[];
+  /** Where the request comes from; asked for only where it counts. */
+  addressOf: () => string | undefined;
 }
+
+/** With the session that the client may go on with. */
+type ProvedByBasic = { by: 'basic'; actor: Actor; sessionToken: string };
 
 /** Who asks, and by which credential that was proved. */
 export type Authenticated =
   | { by: 'none'; actor: Actor & { kind: 'anonymous' } }
-  /** With the session that the client may go on with. */
-  | { by: 'basic'; actor: Actor; sessionToken: string }
+  | ProvedByBasic
   | { by: 'cookie'; actor: Actor }
   | { by: 'token'; actor: Actor; tokenHash: string };
 
@@ -50,6 +65,7 @@ export class Authentication {
   readonly #db: Db;
   readonly #nowMs: () => number;
   readonly #key = randomBytes(32);
+  readonly #gate: Gate;
   /** By keyed hash of name and password; oldest first. */
   readonly #remembered = new Map<string, Remembered>();
 
@@ -57,6 +73,7 @@ export class Authentication {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
+    this.#gate = new Gate(SCRYPTS_AT_ONCE, deps.nowMs);
   }
 
   /**
@@ -64,10 +81,10 @@ export class Authentication {
    * is only nobody.
    */
   async authenticate(
-    { basic, bearer, sessionTokens }: Credentials,
+    { basic, bearer, sessionTokens, addressOf }: Credentials,
     kind: TokenKind = 'access',
   ): Promise<Authenticated> {
-    if (basic) return this.#basic(basic.username, basic.password);
+    if (basic) return this.#basic(basic, addressOf);
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     for (const token of sessionTokens.slice(0, 4)) {
       const account = await findAccountBySession(this.#db, digest(token), this.#nowMs());
@@ -76,18 +93,35 @@ export class Authentication {
     return { by: 'none', actor: { kind: 'anonymous' } };
   }
 
-  async #basic(username: string, password: string): Promise<Authenticated> {
+  async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH) throw wrong();
-    const account = await findAccountByName(this.#db, username);
     const memory = createHmac('sha256', this.#key)
       .update(JSON.stringify([username, password]))
       .digest('base64');
-    const known = this.#recall(memory, account?.user.credentialVersion);
-    if (!known && !(await verifyPassword(password, account?.passwordHash ?? null))) throw wrong();
-    if (!account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) throw wrong();
-    const { user } = account;
-    const sessionToken = known ?? (await this.#openSession(user.id, user.credentialVersion));
-    if (!known) this.#remember(memory, { sessionToken, credentialVersion: user.credentialVersion });
+    const known = this.#recall(memory, await findAccountByName(this.#db, username));
+    return known ?? this.#gate.run(() => this.#logIn(username, password, memory, addressOf()));
+  }
+
+  /** Asks for everything again: it may have waited, and the same client may have logged in meanwhile. */
+  async #logIn(
+    username: string,
+    password: string,
+    memory: string,
+    address: string | undefined,
+  ): Promise<ProvedByBasic> {
+    const account = await findAccountByName(this.#db, username);
+    const known = this.#recall(memory, account);
+    if (known) return known;
+    const attempt = await beginAttempt(this.#db, this.#nowMs, username, address);
+    const right = await verifyPassword(password, account?.passwordHash ?? null);
+    if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
+      await attempt.failed();
+      throw wrong();
+    }
+    await attempt.succeeded();
+    const { id, credentialVersion } = account.user;
+    const sessionToken = await this.#openSession(id, credentialVersion);
+    this.#remember(memory, { sessionToken, credentialVersion });
     return { by: 'basic', actor: actorOf(account), sessionToken };
   }
 
@@ -110,11 +144,15 @@ export class Authentication {
     return token;
   }
 
-  #recall(memory: string, credentialVersion: number | undefined): string | undefined {
+  #recall(memory: string, account: Account | undefined): ProvedByBasic | undefined {
     const found = this.#remembered.get(memory);
     if (!found) return undefined;
-    if (found.untilMs > this.#nowMs() && found.credentialVersion === credentialVersion)
-      return found.sessionToken;
+    if (
+      account &&
+      found.untilMs > this.#nowMs() &&
+      found.credentialVersion === account.user.credentialVersion
+    )
+      return { by: 'basic', actor: actorOf(account), sessionToken: found.sessionToken };
     this.#remembered.delete(memory);
     return undefined;
   }

@@ -142,7 +142,7 @@ export const migrations: readonly Migration[] = [
   },
   {
     version: 4,
-    name: 'tokens',
+    name: 'tokens, failed logins',
     statements: [
       // What Berth made up for itself and must find again, such as the key of the tokens.
       'CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID',
@@ -159,6 +159,12 @@ export const migrations: readonly Migration[] = [
       'CREATE INDEX tokens_by_expiry ON tokens (expires_ms)',
       'CREATE INDEX tokens_by_user ON tokens (user_id, kind, expires_ms)',
       'CREATE INDEX tokens_by_grant ON tokens (grant_hash)',
+      `CREATE TABLE login_failures (
+        bucket TEXT PRIMARY KEY,
+        failures INTEGER NOT NULL,
+        last_ms INTEGER NOT NULL
+      ) WITHOUT ROWID`,
+      'CREATE INDEX login_failures_by_time ON login_failures (last_ms)',
     ],
   },
 ];

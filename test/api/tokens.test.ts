@@ -3,7 +3,7 @@ import { decodeJwt, SignJWT } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type Host, hosts, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
-import { addUser, allowApi, changeUser } from '../support/users.ts';
+import { addUser, allowApi, changeUser, failLogins } from '../support/users.ts';
 
 interface Pair {
   access_token: string;
@@ -238,6 +238,16 @@ onHosts(
       ];
       await allowApi(host(), 'superuser', true);
       expect(replies.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    });
+
+    test('H130: the password grant is throttled like any login; the tokens a user has go on', async () => {
+      const name = await newUser();
+      const { access_token, refresh_token } = await pairOf(as(name));
+      await failLogins(host(), '127.0.0.1', name, 10);
+      const reply = await ask(as(name, 'wrong'), 'password');
+      expect([reply.status, Number(reply.headers['retry-after']) > 0]).toEqual([429, true]);
+      expect(await works(access_token)).toBe(true);
+      expect((await ask(bearing(refresh_token), 'refresh_token')).status).toBe(200);
     });
 
     test('H17: the password grant opens a session, too', async () => {

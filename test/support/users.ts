@@ -1,5 +1,6 @@
 /** Owns users and roles for tests of either group of the API, and what becomes of them behind the control plane's back. */
 import { hashPassword } from '../../control-plane/operations/passwords.ts';
+import { beginAttempt } from '../../control-plane/operations/throttle.ts';
 import type { Value } from '../../control-plane/store/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
 import type { Host } from './hosts.ts';
@@ -48,6 +49,26 @@ export const enableUser = (host: Host, username: string, enabled: boolean): Prom
 /** Takes the right to use the API from a role, or gives it back. */
 export const allowApi = (host: Host, role: RoleName, allowed: boolean): Promise<void> =>
   write(host, 'UPDATE roles SET can_access_api = ? WHERE name = ?', [Number(allowed), role]);
+
+/** Lets logins of that name from that address have failed, without the time that takes. */
+export async function failLogins(
+  host: Host,
+  address: string,
+  username: string,
+  times: number,
+): Promise<void> {
+  const db = await host.openDb();
+  for (let n = 0; n < times; n++)
+    await (await beginAttempt(db, () => Date.now(), username, address)).failed();
+  await db.close();
+}
+
+/** Lets the time pass that failed logins have to wait. */
+export async function passLoginDelays(host: Host): Promise<void> {
+  const db = await host.openDb();
+  await db.batch([{ sql: 'UPDATE login_failures SET last_ms = last_ms - 900000', args: [] }]);
+  await db.close();
+}
 
 /** Lets the sessions of a user be over. */
 export const expireSessions = (host: Host, username: string): Promise<void> =>
