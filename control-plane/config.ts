@@ -11,6 +11,7 @@ const settings = z.object({
     )
     .default('local'),
   BERTH_API_VARIANT: z.enum(['A', 'B']).default('B'),
+  BERTH_EXECUTION_ENDPOINTS: z.enum(['on', 'off']).default('on'),
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
   BERTH_JOIN_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   BERTH_DATABASE_URL: z.string().min(1).optional(),

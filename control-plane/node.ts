@@ -13,7 +13,7 @@ import { nodeClock } from './coordinator/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { httpServer } from './http/node-server.ts';
-import { variants } from './http/variant.ts';
+import { chooseVariant } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { logTo } from './log.ts';
@@ -45,9 +45,16 @@ async function start(config: NodeConfig): Promise<void> {
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
   const coordinator = new Coordinator({ db, clock, log, deploymentName });
   const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
-  const variant = variants[config.BERTH_API_VARIANT];
-  const nowMs = () => Date.now();
-  const app = createApp({ db, coordination: coordinator, deploymentName, nowMs, addressOf, variant, log });
+  const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
+  const app = createApp({
+    db,
+    log,
+    coordination: coordinator,
+    deploymentName,
+    nowMs: () => Date.now(),
+    addressOf,
+    variant,
+  });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
   const port = await listen(server, config);

@@ -6,7 +6,7 @@ import { coordinationOf } from './coordinator/durable-object.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { HEALTH_PATHS } from './http/health.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
-import { variants } from './http/variant.ts';
+import { chooseVariant, variants } from './http/variant.ts';
 
 export { CoordinatorObject } from './coordinator/durable-object.ts';
 
@@ -60,7 +60,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     },
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
-    variant: variants[config.BERTH_API_VARIANT],
+    variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
   });
   return { ...assembly, app };
 }

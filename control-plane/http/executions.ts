@@ -31,9 +31,11 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
     const pages = listExecutions(context, actor, filter);
     return new Response(await objectOf(pages, variant), { headers: jsonText('').headers });
   });
-  routes.get('/endpoints/:id', async (c) => {
-    return json(await listEndpoints(context, c.get('actor'), pathId(c, 'id')));
-  });
+  if (variant.endpoints !== 'off') {
+    routes.get('/endpoints/:id', async (c) => {
+      return json(await listEndpoints(context, c.get('actor'), pathId(c, 'id')));
+    });
+  }
   routes.delete('/delete/:id', async (c) => {
     await deleteExecution(context, c.get('actor'), pathId(c, 'id'));
     return empty();

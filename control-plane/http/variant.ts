@@ -17,6 +17,8 @@ export interface Variant {
   statusHeader: boolean;
   /** Whether users, roles and quotas have endpoints. */
   accounts: boolean;
+  /** Whether executions have endpoints: `on` can be switched off. */
+  endpoints: 'always' | 'on' | 'off';
   /** Null where the group has no tokens. */
   tokens: TokenVariant | null;
 }
@@ -35,6 +37,7 @@ const groupA: Variant = {
   loginResult: ({ user, role }) => ({ role: role.name, uid: user.username }),
   statusHeader: false,
   accounts: false,
+  endpoints: 'on',
   tokens: {
     accessMs: HOUR_MS,
     refreshMs: 30 * 24 * HOUR_MS,
@@ -50,7 +53,14 @@ const groupB: Variant = {
   loginResult: ({ user }) => ({ user: userJson(user) }),
   statusHeader: true,
   accounts: true,
+  endpoints: 'always',
   tokens: null,
 };
 
 export const variants = { A: groupA, B: groupB } as const;
+
+/** The variant of that name, without endpoints of executions where they are not wanted and need not be there. */
+export function chooseVariant(name: keyof typeof variants, endpoints: 'on' | 'off'): Variant {
+  const variant: Variant = variants[name];
+  return variant.endpoints === 'on' ? { ...variant, endpoints } : variant;
+}

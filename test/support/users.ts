@@ -117,6 +117,18 @@ export const changeUser = async (
   );
 };
 
+/** As of a user that an administrator has just made. */
+export const unsetPassword = (host: Host, username: string): Promise<void> =>
+  write(host, 'UPDATE users SET password_hash = NULL WHERE username = ?', [username]);
+
+/** What is kept of a user's password. */
+export async function passwordHash(host: Host, username: string): Promise<string> {
+  const db = await host.openDb();
+  const [row] = await db.query('SELECT password_hash FROM users WHERE username = ?', [username]);
+  await db.close();
+  return String(row?.password_hash);
+}
+
 async function write(host: Host, sql: string, args: readonly Value[]): Promise<void> {
   const db = await host.openDb();
   try {
