@@ -1,7 +1,7 @@
 /**
  * Owns how a request proves who it is: HTTP Basic, a session cookie or a Bearer token. Verified Basic credentials are remembered for a
  * minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once a minute; only
- * those that are not remembered are throttled.
+ * those that were not right before are throttled.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { type Account, type Actor, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
@@ -57,7 +57,7 @@ export interface AuthenticationDeps {
 interface Remembered {
   sessionToken: string;
   credentialVersion: number;
-  untilMs: number;
+  sinceMs: number;
 }
 
 export class Authentication {
@@ -98,8 +98,9 @@ export class Authentication {
     const memory = createHmac('sha256', this.#key)
       .update(JSON.stringify([username, password]))
       .digest('base64');
-    const known = this.#recall(memory, await findAccountByName(this.#db, username));
-    return known ?? this.#gate.run(() => this.#logIn(username, password, memory, addressOf()));
+    const account = await findAccountByName(this.#db, username);
+    const known = this.#recall(memory, account);
+    return known?.fresh ?? this.#gate.run(() => this.#logIn(username, password, memory, addressOf()));
   }
 
   /** Asks for everything again: it may have waited, and the same client may have logged in meanwhile. */
@@ -111,14 +112,15 @@ export class Authentication {
   ): Promise<ProvedByBasic> {
     const account = await findAccountByName(this.#db, username);
     const known = this.#recall(memory, account);
-    if (known) return known;
-    const attempt = await beginAttempt(this.#db, this.#nowMs, username, address);
+    if (known?.fresh) return known.fresh;
+    // Who guesses does not delay a client that has logged in here with the same password before.
+    const attempt = known ? undefined : await beginAttempt(this.#db, this.#nowMs, username, address);
     const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
-      await attempt.failed();
+      await attempt?.failed();
       throw wrong();
     }
-    await attempt.succeeded();
+    await attempt?.succeeded();
     const { id, credentialVersion } = account.user;
     const sessionToken = await this.#openSession(id, credentialVersion);
     this.#remember(memory, { sessionToken, credentialVersion });
@@ -144,23 +146,24 @@ export class Authentication {
     return token;
   }
 
-  #recall(memory: string, account: Account | undefined): ProvedByBasic | undefined {
+  /** Whether these credentials were right, for the same user and as long as their session lives; `fresh` for a minute. */
+  #recall(memory: string, account: Account | undefined): { fresh?: ProvedByBasic } | undefined {
     const found = this.#remembered.get(memory);
     if (!found) return undefined;
-    if (
-      account &&
-      found.untilMs > this.#nowMs() &&
-      found.credentialVersion === account.user.credentialVersion
-    )
-      return { by: 'basic', actor: actorOf(account), sessionToken: found.sessionToken };
-    this.#remembered.delete(memory);
-    return undefined;
+    const ageMs = this.#nowMs() - found.sinceMs;
+    if (!account || found.credentialVersion !== account.user.credentialVersion || ageMs >= SESSION_MS) {
+      this.#remembered.delete(memory);
+      return undefined;
+    }
+    if (ageMs >= REMEMBER_MS) return {};
+    return { fresh: { by: 'basic', actor: actorOf(account), sessionToken: found.sessionToken } };
   }
 
-  #remember(memory: string, remembered: Omit<Remembered, 'untilMs'>): void {
+  #remember(memory: string, remembered: Omit<Remembered, 'sinceMs'>): void {
+    this.#remembered.delete(memory);
     const oldest = this.#remembered.keys().next().value;
     if (this.#remembered.size >= MAX_REMEMBERED && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(memory, { ...remembered, untilMs: this.#nowMs() + REMEMBER_MS });
+    this.#remembered.set(memory, { ...remembered, sinceMs: this.#nowMs() });
   }
 }
 

@@ -206,8 +206,8 @@ onHosts(
       expect((await revoke(anonymous, access_token)).status).toBe(401);
     });
 
-    test.each(['password', 'role', 'enabled'] as const)(
-      'H124: a change of the %s ends access and refresh tokens at once',
+    test.each(['password', 'role', 'enabled', 'deleted'] as const)(
+      'H124: a change of %s ends access and refresh tokens at once',
       async (change) => {
         const name = await newUser();
         const pair = await pairOf(as(name));

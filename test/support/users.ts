@@ -103,12 +103,13 @@ export const setRole = (host: Host, name: string, flags: readonly Flag[]): Promi
 export const changeUser = async (
   host: Host,
   username: string,
-  change: 'password' | 'role' | 'enabled',
+  change: 'password' | 'role' | 'enabled' | 'deleted',
 ): Promise<void> => {
   const [column, value] = {
     password: ['password_hash', await hashPassword('changed')],
     role: ['role_id', 2],
     enabled: ['enabled', 0],
+    deleted: ['deleted', 1],
   }[change] as [string, Value];
   await write(
     host,
