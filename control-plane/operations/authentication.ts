@@ -1,7 +1,7 @@
 /**
- * Owns how a request proves who it is: HTTP Basic, a session cookie or a Bearer token. Verified Basic credentials are remembered for a
- * minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once a minute; only
- * those that were not right before are throttled.
+ * Owns how a request proves who it is: HTTP Basic, a session cookie or a Bearer token. Verified Basic credentials are
+ * remembered for a minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once
+ * a minute; only those that were not right before are throttled.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { type Account, type Actor, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
