@@ -1,9 +1,10 @@
 /** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
 import type { Log } from './coordinator/ports.ts';
 import { authorise } from './core/account.ts';
 import { OperationError } from './core/errors.ts';
+import type { AddressOf } from './http/address.ts';
 import { executionRoutes } from './http/executions.ts';
 import { healthRoutes } from './http/health.ts';
 import { allowedMethods } from './http/methods.ts';
@@ -11,15 +12,17 @@ import { empty, errorResponse, json, toOperationError } from './http/render.ts';
 import { authenticated, type Env, jsonBody } from './http/request.ts';
 import { resourceRoutes } from './http/resource.ts';
 import { discoveryRoutes, serviceRoutes } from './http/services.ts';
+import { tokenRoutes } from './http/tokens.ts';
 import type { Accounts, Variant } from './http/variant.ts';
 import { validateDescription } from './operations/applications.ts';
-import type { Authentication } from './operations/authentication.ts';
+import { Authentication } from './operations/authentication.ts';
 import type { Context } from './operations/context.ts';
 import { API_VERSION, VERSION } from './version.ts';
 
 export interface AppDeps extends Context {
-  authentication: Authentication;
   variant: Variant;
+  nowMs: () => number;
+  addressOf: AddressOf;
   log: Log;
 }
 
@@ -70,20 +73,31 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
 
 function userRoutes(deps: AppDeps): Hono<Env> {
   const routes = new Hono<Env>();
+  const { variant } = deps;
+  const authentication = new Authentication({ ...deps, tokenRules: variant.tokens });
   // Hono's '/x/*' takes in '/x'.
-  for (const path of ['/login', '/execution/*', '/service/*']) {
-    routes.use(path, authenticated(deps.authentication));
+  const known = authenticated(authentication, deps.addressOf);
+  for (const path of ['/login', '/execution/*', '/service/*']) routes.use(path, known);
+  routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
+  routes.route('/execution', executionRoutes(deps, variant));
+  routes.route('/service', serviceRoutes(deps, variant));
+  if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, known));
+  if (variant.tokens && authentication.tokens) {
+    // What asks for an access token can't have one; it shows the refresh token.
+    routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
+    routes.use('/oauth/revoke/*', known);
+    routes.route('/oauth', tokenRoutes(authentication.tokens, variant.tokens));
   }
-  routes.get('/login', (c) => json(deps.variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
-  routes.route('/execution', executionRoutes(deps, deps.variant));
-  routes.route('/service', serviceRoutes(deps, deps.variant));
-  if (deps.variant.accounts) routes.route('/', accountRoutes(deps, deps.variant.accounts));
   return routes;
 }
 
-function accountRoutes(deps: AppDeps, { users, roles, quotas }: Accounts): Hono<Env> {
+function accountRoutes(
+  deps: AppDeps,
+  { users, roles, quotas }: Accounts,
+  known: MiddlewareHandler<Env>,
+): Hono<Env> {
   const routes = new Hono<Env>();
-  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticated(deps.authentication));
+  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, known);
   routes.route('/user', resourceRoutes(deps, users, deps.variant));
   routes.route('/role', resourceRoutes(deps, roles, deps.variant));
   routes.route('/quota', resourceRoutes(deps, quotas, deps.variant));

@@ -11,6 +11,7 @@ const settings = z.object({
     )
     .default('local'),
   BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
+  BERTH_EXECUTION_ENDPOINTS: z.enum(['on', 'off']).default('on'),
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
   BERTH_JOIN_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   BERTH_DATABASE_URL: z.string().min(1).optional(),
@@ -25,6 +26,7 @@ const nodeSettings = settings.extend({
   BERTH_HOST: z.string().min(1).default('127.0.0.1'),
   BERTH_PORT: z.coerce.number().int().min(0).max(65535).default(5001),
   BERTH_DATA_DIR: z.string().min(1).default('.berth'),
+  BERTH_TRUST_PROXY: z.enum(['on', 'off']).default('off'),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
 });
 

@@ -11,12 +11,12 @@ import { ConfigError, type NodeConfig, readNodeConfig } from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
+import { forwardedAddress, peerAddress } from './http/address.ts';
 import { httpServer } from './http/node-server.ts';
-import { variants } from './http/variant.ts';
+import { chooseVariant } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { logTo } from './log.ts';
-import { Authentication } from './operations/authentication.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';
 import { openEmbedded } from './store/embedded.ts';
@@ -44,9 +44,17 @@ async function start(config: NodeConfig): Promise<void> {
   const clock = nodeClock(() => coordinator.wake());
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
   const coordinator = new Coordinator({ db, clock, log, deploymentName });
-  const authentication = new Authentication(db, () => Date.now());
-  const variant = variants[config.BERTH_API_VARIANT];
-  const app = createApp({ db, coordination: coordinator, deploymentName, authentication, variant, log });
+  const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
+  const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
+  const app = createApp({
+    db,
+    log,
+    coordination: coordinator,
+    deploymentName,
+    nowMs: () => Date.now(),
+    addressOf,
+    variant,
+  });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
   const port = await listen(server, config);

@@ -3,10 +3,10 @@ import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
 import { CONNECT_PATH, isAgent } from './coordinator/agent-auth.ts';
 import { coordinationOf } from './coordinator/durable-object.ts';
+import { cloudflareAddress } from './http/address.ts';
 import { HEALTH_PATHS } from './http/health.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
-import { variants } from './http/variant.ts';
-import { Authentication } from './operations/authentication.ts';
+import { chooseVariant, variants } from './http/variant.ts';
 
 export { CoordinatorObject } from './coordinator/durable-object.ts';
 
@@ -35,7 +35,10 @@ export default {
       log('prepare.failed', { error: String(error) });
       return errorResponse(toOperationError(error), variants[config.BERTH_API_VARIANT]);
     }
-    return app.fetch(request, env, ctx);
+    const response = app.fetch(request, env, ctx);
+    // To its end also where the client leaves: a login that is cut off would keep its place at the gate.
+    ctx.waitUntil(Promise.resolve(response));
+    return response;
   },
 };
 
@@ -56,8 +59,9 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
       state: () => coordinationOf(coordinatorOf(env)).state(),
     },
-    authentication: new Authentication(db, () => Date.now()),
-    variant: variants[config.BERTH_API_VARIANT],
+    nowMs: () => Date.now(),
+    addressOf: cloudflareAddress,
+    variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
   });
   return { ...assembly, app };
 }

@@ -47,12 +47,17 @@ export interface Account {
   role: Role;
 }
 
+/** An access token stands for its user's password; a refresh token is good for new access tokens alone. */
+export type TokenKind = 'access' | 'refresh';
+
 /** Who asks: nobody known, or a user whose credentials were verified in this request. */
 export type Actor = { kind: 'anonymous' } | ({ kind: 'user' } & Account);
 
 /** What an actor wants to do, and whose execution or user it is about. */
 export type Action =
   | { kind: 'login' }
+  /** One's own. */
+  | { kind: 'use-tokens' }
   | { kind: 'submit-execution' }
   | { kind: 'list-executions' }
   | { kind: 'read-execution'; ownerId: number }

@@ -3,26 +3,30 @@
 export type ErrorCode =
   | 'invalid' // malformed input
   | 'unauthenticated'
+  | 'bad-token' // unauthenticated, too: the Bearer token is not valid, or not any more
   | 'forbidden'
   | 'not-found'
   | 'wrong-method' // the path is there, but not for this method
   | 'conflict' // the object's state does not allow it
   | 'too-large'
+  | 'too-many' // failed logins
   | 'unavailable'; // database or coordinator out of reach; trying again later may help
 
-/** An error for the caller: `message` says what is wrong and what to do; `details` lists every problem where there are several. */
+/** An error for the caller: `message` says what is wrong and what to do; `details` lists every problem where there are several, `retryAfterS` tells when to try again. */
 export class OperationError extends Error {
   override name = 'OperationError';
   readonly code: ErrorCode;
   readonly details: readonly unknown[] | undefined;
+  readonly retryAfterS: number | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; details?: readonly unknown[] } = {},
+    options: { cause?: unknown; details?: readonly unknown[]; retryAfterS?: number } = {},
   ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.details = options.details;
+    this.retryAfterS = options.retryAfterS;
   }
 }

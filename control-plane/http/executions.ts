@@ -32,10 +32,12 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
     const pages = listExecutions(context, actor, filter);
     return new Response(await objectOf(pages, variant), { headers: jsonText('').headers });
   });
-  routes.get('/endpoints/:id', async (c) => {
-    const endpoints = await listEndpoints(context, c.get('actor'), pathId(c, 'id'));
-    return json(variant.endpointsJson(endpoints));
-  });
+  if (variant.endpoints !== 'off') {
+    routes.get('/endpoints/:id', async (c) => {
+      const endpoints = await listEndpoints(context, c.get('actor'), pathId(c, 'id'));
+      return json(variant.endpointsJson(endpoints));
+    });
+  }
   routes.delete('/delete/:id', async (c) => {
     await deleteExecution(context, c.get('actor'), pathId(c, 'id'));
     return empty(variant.removed);

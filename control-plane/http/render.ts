@@ -52,10 +52,12 @@ const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
 const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   invalid: 400,
   unauthenticated: 401,
+  'bad-token': 401,
   'not-found': 404,
   'wrong-method': 405,
   conflict: 409,
   'too-large': 413,
+  'too-many': 429,
   unavailable: 503,
 };
 
@@ -78,8 +80,9 @@ export function errorResponse(error: OperationError | undefined, variant: Status
   const text = variant.errorBody ? JSON.stringify(body) : null;
   const headers: Record<string, string> =
     text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };
-  if (status === 401) headers['www-authenticate'] = 'Basic realm="berth", charset="UTF-8"';
-  if (status === 503) headers['retry-after'] = '1';
+  if (error && status === 401) headers['www-authenticate'] = challenge(error.code);
+  const retryAfterS = error?.retryAfterS ?? (status === 503 ? 1 : undefined);
+  if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
   if (!variant.statusHeader) return new Response(text, { status, headers });
   headers.status = headerText(message);
   return new Response(text, { status, statusText: headers.status, headers });
@@ -89,6 +92,12 @@ function statusOf(error: OperationError | undefined, { forbidden }: Statuses): n
   if (!error) return 500;
   return error.code === 'forbidden' ? forbidden : STATUS[error.code];
 }
+
+/** How to prove who one is (RFC 7617), or what was wrong with the proof (RFC 6750). */
+const challenge = (code: ErrorCode): string =>
+  code === 'bad-token'
+    ? 'Bearer realm="berth", error="invalid_token"'
+    : 'Basic realm="berth", charset="UTF-8"';
 
 /** Printable ASCII on one line, at most 256 characters. */
 const headerText = (message: string) =>

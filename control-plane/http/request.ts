@@ -1,11 +1,18 @@
 /** Owns the reading of requests: who asks, ids in paths, JSON bodies in every dress clients send them in. */
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
-import type { Actor } from '../core/account.ts';
+import type * as z from 'zod';
+import type { Actor, TokenKind } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
-import { type Authentication, type Credentials, SESSION_MS } from '../operations/authentication.ts';
+import {
+  type Authenticated,
+  type Authentication,
+  type Credentials,
+  SESSION_MS,
+} from '../operations/authentication.ts';
+import type { AddressOf } from './address.ts';
 
-export type Env = { Variables: { actor: Actor } };
+export type Env = { Variables: { actor: Actor; proof: Authenticated } };
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A larger body is read this far, and forgotten: an answer in the middle of it gets lost where the connection ends with it. */
@@ -13,14 +20,19 @@ const MOST_READ_BYTES = 8 * MAX_BODY_BYTES;
 const COOKIE = 'berth_session';
 
 /** Finds out who asks, before the routes that need to know. Anonymous goes on: operations refuse. */
-export function authenticated(authentication: Authentication): MiddlewareHandler<Env> {
+export function authenticated(
+  authentication: Authentication,
+  addressOf: AddressOf,
+  kind?: TokenKind,
+): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const { actor, by, sessionToken } = await authentication.authenticate(credentialsOf(c));
-    if (by === 'cookie') checkOrigin(c);
-    c.set('actor', actor);
+    const proof = await authentication.authenticate(credentialsOf(c, addressOf), kind);
+    if (proof.by === 'cookie') checkOrigin(c);
+    c.set('actor', proof.actor);
+    c.set('proof', proof);
     await next();
-    if (sessionToken !== undefined) {
-      setCookie(c, COOKIE, sessionToken, {
+    if (proof.by === 'basic') {
+      setCookie(c, COOKIE, proof.sessionToken, {
         httpOnly: true,
         sameSite: 'Lax',
         path: '/',
@@ -37,6 +49,14 @@ export function pathId(c: HonoContext, name: string): number {
   if (!/^\d{1,15}$/.test(text))
     throw new OperationError('not-found', `There is nothing with the id ${text.slice(0, 20)}.`);
   return Number(text);
+}
+
+/** `value` as the schema has it; throws `invalid` with every problem. `what` it is, for the message. */
+export function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map(({ path, message }) => `${path.join('/') || what}: ${message}`);
+  throw new OperationError('invalid', `The ${what} is not valid. ${problems.join('; ')}`);
 }
 
 /** The JSON of the body, whatever its content type, plain or URL-encoded (the reference clients send it so). */
@@ -103,20 +123,27 @@ function parse(text: string): unknown {
   }
 }
 
-function credentialsOf(c: HonoContext): Credentials {
+function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
   const sessionToken = getCookie(c, COOKIE);
-  const sessionTokens = sessionToken === undefined ? [] : [sessionToken];
+  const proofs = {
+    sessionTokens: sessionToken === undefined ? [] : [sessionToken],
+    addressOf: () => addressOf(c),
+  };
   const header = c.req.header('authorization');
-  if (header === undefined) return { sessionTokens };
+  if (header === undefined) return proofs;
   const [scheme = '', encoded = ''] = header.trim().split(/ +/, 2);
+  if (scheme.toLowerCase() === 'bearer') return { ...proofs, bearer: encoded };
   if (scheme.toLowerCase() !== 'basic') {
-    throw new OperationError('unauthenticated', 'The only Authorization scheme here is Basic.');
+    throw new OperationError(
+      'unauthenticated',
+      `Authorization is Basic or Bearer, not ${scheme.slice(0, 20)}.`,
+    );
   }
   const decoded = decodeBase64(encoded);
   const colon = decoded.indexOf(':');
   if (colon < 0)
     throw new OperationError('unauthenticated', 'The Basic credentials are not "user name:password".');
-  return { basic: { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) }, sessionTokens };
+  return { ...proofs, basic: { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) } };
 }
 
 /** Text behind base64: UTF-8, or Latin-1 where it is not that. Empty where it is not base64. */

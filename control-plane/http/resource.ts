@@ -6,7 +6,7 @@ import { OperationError } from '../core/errors.ts';
 import type { Context } from '../operations/context.ts';
 import type { Input, Kind } from '../operations/settings.ts';
 import { empty, json } from './render.ts';
-import { type Env, jsonBody, pathId } from './request.ts';
+import { checked, type Env, jsonBody, pathId } from './request.ts';
 import type { Statuses } from './variant.ts';
 
 export interface Resource<T extends { id: number }, New, Changes, Filter> {
@@ -55,13 +55,6 @@ export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
     return empty(removed);
   });
   return routes;
-}
-
-function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `${path.join('/') || what}: ${message}`);
-  throw new OperationError('invalid', `The ${what} is not valid. ${problems.join('; ')}`);
 }
 
 /** The query's parameters, each of which may be there once. */

@@ -5,6 +5,7 @@ import type { Owner } from '../core/execution-filter.ts';
 import type { ExecutionView, ServiceView } from '../core/views.ts';
 import type { Context } from '../operations/context.ts';
 import type { OverQuota } from '../operations/executions.ts';
+import type { TokenRules } from '../operations/tokens.ts';
 import type { quotas } from './quotas.ts';
 import type { roles } from './roles.ts';
 import type { users } from './users.ts';
@@ -55,6 +56,10 @@ export interface Routes {
   validatePath: string;
   /** Users, roles and quotas, in the variant's forms; undefined where they have no endpoints. */
   accounts: Accounts | undefined;
+  /** Whether executions have endpoints: `on` can be switched off. */
+  endpoints: 'always' | 'on' | 'off';
+  /** Null where the variant has no tokens. */
+  tokens: TokenVariant | null;
   /** What becomes of a submission that the user's quota has no room for. */
   overQuota: OverQuota;
 }
@@ -65,7 +70,18 @@ export interface Accounts {
   quotas: typeof quotas;
 }
 
+export interface TokenVariant extends TokenRules {
+  /** The answer that confirms a revocation. */
+  revokedResult(text: string): unknown;
+}
+
 type Endpoint = [name: string, url: string];
 
 /** By the value of the setting BERTH_API_VARIANT. */
 export const variants = { A: groupA, B: groupB, 'zoe-2018.12': zoe2018, 'zoe-2017.12': zoe2017 } as const;
+
+/** The variant of that name, without endpoints of executions where they are not wanted and need not be there. */
+export function chooseVariant(name: keyof typeof variants, endpoints: 'on' | 'off'): Variant {
+  const variant: Variant = variants[name];
+  return variant.endpoints === 'on' ? { ...variant, endpoints } : variant;
+}

@@ -1,104 +1,172 @@
 /**
- * Owns how a request proves who it is: HTTP Basic or a session cookie. Verified Basic credentials are remembered for a
- * minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once a minute.
+ * Owns how a request proves who it is: HTTP Basic, a session cookie or a Bearer token. Verified Basic credentials are
+ * remembered for a minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once
+ * a minute; only those that were not right before are throttled.
  */
-import { createHash, createHmac, randomBytes } from 'node:crypto';
-import { type Actor, INTERNAL_SOURCE } from '../core/account.ts';
+import { createHmac, randomBytes } from 'node:crypto';
+import { type Account, type Actor, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Db } from '../store/db.ts';
 import { findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';
+import { digest } from './digest.ts';
+import { Gate } from './gate.ts';
 import { verifyPassword } from './passwords.ts';
+import { beginAttempt } from './throttle.ts';
+import { type TokenRules, Tokens } from './tokens.ts';
 
 export const SESSION_MS = 12 * 60 * 60_000;
 const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 export const MAX_CREDENTIAL_LENGTH = 1_024;
 
-export interface Credentials {
-  basic?: { username: string; password: string };
-  /** Session tokens of the request's cookies; the first that is valid counts. */
-  sessionTokens: readonly string[];
+/** Passwords calculated at once: each takes a thread and 32 MiB. */
+const SCRYPTS_AT_ONCE = 2;
+
+export interface BasicCredentials {
+  username: string;
+  password: string;
 }
 
-export interface Authenticated {
-  actor: Actor;
-  /** Of which credential the actor was proved; `none` for anonymous. */
-  by: 'none' | 'basic' | 'cookie';
-  /** The session a Basic request may go on with. */
-  sessionToken?: string;
+export interface Credentials {
+  basic?: BasicCredentials;
+  bearer?: string;
+  /** Session tokens of the request's cookies; the first that is valid counts. */
+  sessionTokens: readonly string[];
+  /** Where the request comes from; asked for only where it counts. */
+  addressOf: () => string | undefined;
+}
+
+/** With the session that the client may go on with. */
+type ProvedByBasic = { by: 'basic'; actor: Actor; sessionToken: string };
+
+/** Who asks, and by which credential that was proved. */
+export type Authenticated =
+  | { by: 'none'; actor: Actor & { kind: 'anonymous' } }
+  | ProvedByBasic
+  | { by: 'cookie'; actor: Actor }
+  | { by: 'token'; actor: Actor; tokenHash: string };
+
+export interface AuthenticationDeps {
+  db: Db;
+  nowMs: () => number;
+  deploymentName: string;
+  /** Null where there are no tokens. */
+  tokenRules: TokenRules | null;
 }
 
 interface Remembered {
   sessionToken: string;
   credentialVersion: number;
-  untilMs: number;
+  sinceMs: number;
 }
 
 export class Authentication {
+  readonly tokens: Tokens | null;
   readonly #db: Db;
   readonly #nowMs: () => number;
   readonly #key = randomBytes(32);
+  readonly #gate: Gate;
   /** By keyed hash of name and password; oldest first. */
   readonly #remembered = new Map<string, Remembered>();
 
-  constructor(db: Db, nowMs: () => number) {
-    this.#db = db;
-    this.#nowMs = nowMs;
+  constructor(deps: AuthenticationDeps) {
+    this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
+    this.#db = deps.db;
+    this.#nowMs = deps.nowMs;
+    this.#gate = new Gate(SCRYPTS_AT_ONCE, deps.nowMs);
   }
 
-  /** Basic credentials decide where they are given; wrong ones are an error, a stale cookie is only nobody. */
-  async authenticate({ basic, sessionTokens }: Credentials): Promise<Authenticated> {
-    if (basic) return this.#basic(basic.username, basic.password);
+  /**
+   * Basic credentials or a Bearer token of the kind decide where they are given; wrong ones are an error, a stale cookie
+   * is only nobody.
+   */
+  async authenticate(
+    { basic, bearer, sessionTokens, addressOf }: Credentials,
+    kind: TokenKind = 'access',
+  ): Promise<Authenticated> {
+    if (basic) return this.#basic(basic, addressOf);
+    if (bearer !== undefined) return this.#bearer(bearer, kind);
     for (const token of sessionTokens.slice(0, 4)) {
-      const account = await findAccountBySession(this.#db, hashToken(token), this.#nowMs());
-      if (account) return { actor: { kind: 'user', user: account.user, role: account.role }, by: 'cookie' };
+      const account = await findAccountBySession(this.#db, digest(token), this.#nowMs());
+      if (account) return { by: 'cookie', actor: actorOf(account) };
     }
-    return { actor: { kind: 'anonymous' }, by: 'none' };
+    return { by: 'none', actor: { kind: 'anonymous' } };
   }
 
-  async #basic(username: string, password: string): Promise<Authenticated> {
+  async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH) throw wrong();
-    const account = await findAccountByName(this.#db, username);
     const memory = createHmac('sha256', this.#key)
       .update(JSON.stringify([username, password]))
       .digest('base64');
-    const known = this.#recall(memory, account?.user.credentialVersion);
-    if (!known && !(await verifyPassword(password, account?.passwordHash ?? null))) throw wrong();
-    if (!account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) throw wrong();
-    const { user, role } = account;
-    const sessionToken = known ?? (await this.#openSession(user.id, user.credentialVersion));
-    if (!known) this.#remember(memory, { sessionToken, credentialVersion: user.credentialVersion });
-    return { actor: { kind: 'user', user, role }, by: 'basic', sessionToken };
+    const account = await findAccountByName(this.#db, username);
+    const known = this.#recall(memory, account);
+    return known?.fresh ?? this.#gate.run(() => this.#logIn(username, password, memory, addressOf()));
+  }
+
+  /** Asks for everything again: it may have waited, and the same client may have logged in meanwhile. */
+  async #logIn(
+    username: string,
+    password: string,
+    memory: string,
+    address: string | undefined,
+  ): Promise<ProvedByBasic> {
+    const account = await findAccountByName(this.#db, username);
+    const known = this.#recall(memory, account);
+    if (known?.fresh) return known.fresh;
+    // Who guesses does not delay a client that has logged in here with the same password before.
+    const attempt = known ? undefined : await beginAttempt(this.#db, this.#nowMs, username, address);
+    const right = await verifyPassword(password, account?.passwordHash ?? null);
+    if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
+      await attempt?.failed();
+      throw wrong();
+    }
+    await attempt?.succeeded();
+    const { id, credentialVersion } = account.user;
+    const sessionToken = await this.#openSession(id, credentialVersion);
+    this.#remember(memory, { sessionToken, credentialVersion });
+    return { by: 'basic', actor: actorOf(account), sessionToken };
+  }
+
+  async #bearer(token: string, kind: TokenKind): Promise<Authenticated> {
+    if (!this.tokens) {
+      throw new OperationError(
+        'unauthenticated',
+        'This release of the API has no tokens: send a user name and password (HTTP Basic) or the session cookie.',
+      );
+    }
+    const { account, idHash } = await this.tokens.find(token, kind);
+    return { by: 'token', actor: actorOf(account), tokenHash: idHash };
   }
 
   async #openSession(userId: number, credentialVersion: number): Promise<string> {
     const token = randomBytes(32).toString('base64url');
     const nowMs = this.#nowMs();
     const expiresMs = nowMs + SESSION_MS;
-    await insertSession(
-      this.#db,
-      { tokenHash: hashToken(token), userId, credentialVersion, expiresMs },
-      nowMs,
-    );
+    await insertSession(this.#db, { tokenHash: digest(token), userId, credentialVersion, expiresMs }, nowMs);
     return token;
   }
 
-  #recall(memory: string, credentialVersion: number | undefined): string | undefined {
+  /** Whether these credentials were right, for the same user and as long as their session lives; `fresh` for a minute. */
+  #recall(memory: string, account: Account | undefined): { fresh?: ProvedByBasic } | undefined {
     const found = this.#remembered.get(memory);
     if (!found) return undefined;
-    if (found.untilMs > this.#nowMs() && found.credentialVersion === credentialVersion)
-      return found.sessionToken;
-    this.#remembered.delete(memory);
-    return undefined;
+    const ageMs = this.#nowMs() - found.sinceMs;
+    if (!account || found.credentialVersion !== account.user.credentialVersion || ageMs >= SESSION_MS) {
+      this.#remembered.delete(memory);
+      return undefined;
+    }
+    if (ageMs >= REMEMBER_MS) return {};
+    return { fresh: { by: 'basic', actor: actorOf(account), sessionToken: found.sessionToken } };
   }
 
-  #remember(memory: string, remembered: Omit<Remembered, 'untilMs'>): void {
+  #remember(memory: string, remembered: Omit<Remembered, 'sinceMs'>): void {
+    this.#remembered.delete(memory);
     const oldest = this.#remembered.keys().next().value;
     if (this.#remembered.size >= MAX_REMEMBERED && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(memory, { ...remembered, untilMs: this.#nowMs() + REMEMBER_MS });
+    this.#remembered.set(memory, { ...remembered, sinceMs: this.#nowMs() });
   }
 }
 
-const hashToken = (token: string) => createHash('sha256').update(token).digest('base64url');
+const actorOf = ({ user, role }: Account): Actor => ({ kind: 'user', user, role });
 
 const wrong = () => new OperationError('unauthenticated', 'Wrong user name or password.');

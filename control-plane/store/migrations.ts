@@ -140,4 +140,31 @@ export const migrations: readonly Migration[] = [
       indexOfList('user', 'user_id, time_submit_ms, id, status'),
     ],
   },
+  {
+    version: 4,
+    name: 'tokens, failed logins',
+    statements: [
+      // What Berth made up for itself and must find again, such as the key of the tokens.
+      'CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID',
+      // A row is a token that counts: without it, or with another version of the user, the token is worth nothing.
+      // grant_hash is the id_hash of the refresh token that an access token came with or from; a refresh token's is its own.
+      `CREATE TABLE tokens (
+        id_hash TEXT PRIMARY KEY,
+        kind TEXT NOT NULL CHECK (kind IN ('access', 'refresh')),
+        grant_hash TEXT NOT NULL,
+        user_id INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        credential_version INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL
+      ) WITHOUT ROWID`,
+      'CREATE INDEX tokens_by_expiry ON tokens (expires_ms)',
+      'CREATE INDEX tokens_by_user ON tokens (user_id, kind, expires_ms)',
+      'CREATE INDEX tokens_by_grant ON tokens (grant_hash)',
+      `CREATE TABLE login_failures (
+        bucket TEXT PRIMARY KEY,
+        failures INTEGER NOT NULL,
+        last_ms INTEGER NOT NULL
+      ) WITHOUT ROWID`,
+      'CREATE INDEX login_failures_by_time ON login_failures (last_ms)',
+    ],
+  },
 ];

@@ -1,5 +1,5 @@
-/** Owns the rows behind accounts: who a name or a session stands for, and sessions. Changes of users are user-rows.ts's. */
-import type { Account } from '../core/account.ts';
+/** Owns the rows behind accounts: who a name, a session or a token stands for, and sessions. Changes of users are user-rows.ts's. */
+import type { Account, TokenKind } from '../core/account.ts';
 import type { Db, Row } from './db.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
@@ -34,6 +34,21 @@ export async function findAccountBySession(
   const [row] = await db.query(BY_SESSION, [tokenHash]);
   // Compared here and not there, so that requests at the same time ask the same question.
   return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
+}
+
+/** The account of a token that was neither revoked nor ended by a change of the user; whether it has expired the token says. */
+export async function findAccountByToken(
+  db: Db,
+  idHash: string,
+  kind: TokenKind,
+): Promise<StoredAccount | undefined> {
+  const [row] = await db.query(
+    `SELECT ${ACCOUNT} FROM tokens t JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
+      WHERE t.id_hash = ? AND t.kind = ? AND t.credential_version = u.credential_version AND u.enabled = 1
+        AND u.deleted = 0 LIMIT 1`,
+    [idHash, kind],
+  );
+  return row && accountOf(row);
 }
 
 export async function insertSession(

@@ -1,7 +1,16 @@
+import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { verifyPassword } from '../../control-plane/operations/passwords.ts';
 import { ADMIN_PASSWORD, hosts, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
-import { addUser, allowApi, enableUser, expireSessions } from '../support/users.ts';
+import {
+  addUser,
+  allowApi,
+  enableUser,
+  expireSessions,
+  passwordHash,
+  unsetPassword,
+} from '../support/users.ts';
 
 /** What needs authentication, by methods and paths of the contract. */
 const ENDPOINTS: [method: string, path: string][] = [
@@ -85,6 +94,91 @@ onHosts(hosts, (host) => {
         cookie: undefined,
       });
     }
+  });
+
+  test('H16: Basic credentials in Latin-1', async () => {
+    const authorization = `Basic ${Buffer.from('jürgen:pä:ss', 'latin1').toString('base64')}`;
+    expect((await anonymous.with({ authorization }).get('login')).json()).toMatchObject({
+      user: { username: 'jürgen' },
+    });
+  });
+
+  test('H136: the first colon ends the name, however many follow', async () => {
+    await addUser(host(), 'colon', ':a::b:', 'user');
+    expect((await as('colon', ':a::b:').get('login')).status).toBe(200);
+    expect((await as('colon', 'a::b:').get('login')).status).toBe(401);
+  });
+
+  test('H136: the scheme may be written in any case, and spaces around do no harm', async () => {
+    const encoded = btoa('alice:secret');
+    for (const authorization of [`bAsIc ${encoded}`, `Basic   ${encoded}  `])
+      expect((await anonymous.with({ authorization }).get('login')).status, authorization).toBe(200);
+  });
+
+  test('H136: an empty name or password is wrong, also where no password was set', async () => {
+    await addUser(host(), 'unset', 'secret', 'user');
+    await unsetPassword(host(), 'unset');
+    for (const client of [
+      as('', ''),
+      as('', 'secret'),
+      as('alice', ''),
+      as('unset', ''),
+      as('unset', 'null'),
+    ])
+      expect((await client.get('login')).status).toBe(401);
+  });
+
+  test('H136: a name or password of more than 1,024 characters is wrong, and not counted as a failure', async () => {
+    const long = 'x'.repeat(1_025);
+    for (let n = 0; n < 11; n++)
+      for (const client of [as(long), as('alice', long)])
+        expect((await client.get('login')).status).toBe(401);
+    await addUser(host(), 'long', long.slice(1), 'user');
+    expect((await as('long', long.slice(1)).get('login')).status).toBe(200);
+    expect((await as('alice').get('login')).status).toBe(200);
+  });
+
+  test('H136: whatever bytes the credentials have, they are 401', async () => {
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }),
+      fc.constantFrom(
+        '\0:\0',
+        'admin\0:x',
+        "' OR 1=1 --:x",
+        '\ud800:x',
+        ':',
+        '::',
+        '%00:%00',
+        '\ufeffadmin:x',
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(bytes, async (content) => {
+        const authorization = `Basic ${Buffer.from(content).toString('base64')}`;
+        expect((await anonymous.with({ authorization }).get('login')).status).toBe(401);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('H135: a password is hashed by this host with the full parameters, and let in', async () => {
+    const id = (await admin.post('user', { username: 'hashed', role_id: 3, quota_id: 1 })).json().user_id;
+    expect((await admin.post(`user/${id}`, { password: 'of this host' })).status).toBe(200);
+    const hash = await passwordHash(host(), 'hashed');
+    expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
+    expect((await as('hashed', 'of this host').get('login')).status).toBe(200);
+    expect((await as('hashed', 'of another').get('login')).status).toBe(401);
+    expect([await verifyPassword('of this host', hash), await verifyPassword('other', hash)]).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('H135: a password that was hashed elsewhere with the full parameters is let in', async () => {
+    await addUser(host(), 'moved', 'of another host', 'user');
+    expect(await passwordHash(host(), 'moved')).toMatch(/^scrypt\$15\$8\$1\$/);
+    expect((await as('moved', 'of another host').get('login')).status).toBe(200);
+    expect((await as('moved', 'of another hose').get('login')).status).toBe(401);
   });
 
   test.each(['Bearer abc', 'Basic', 'Basic %%%', `Basic ${btoa('no colon')}`, 'Digest username="admin"'])(

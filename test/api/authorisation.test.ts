@@ -67,8 +67,9 @@ onHosts(everySetup, (host, { variant }) => {
       const answers = await Promise.all(
         actors.map(async (actor, nth) => {
           const id = objects.get(row)?.[nth] ?? 0;
-          const { path, body } = row.ask(id, actor, world);
-          const { status } = await actor.http.send(method, path, body && JSON.stringify(body));
+          const { path, body, headers = {} } = row.ask(id, actor, world);
+          const client = actor.http.with(headers);
+          const { status } = await client.send(method, path, body && JSON.stringify(body));
           return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
         }),
       );

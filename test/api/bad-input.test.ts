@@ -98,7 +98,7 @@ function checkReply(reply: Reply, { method }: BadRequest, variant: Setup['varian
     expect(headers.allow).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
     expect(headers.allow?.split(', ')).not.toContain(method);
   }
-  if (status === 401) expect(headers['www-authenticate']).toMatch(/^Basic /);
+  if (status === 401) expect(headers['www-authenticate']).toMatch(/^(Basic|Bearer) /);
   if (status < 400 || variant === 'A') expect(headers).not.toHaveProperty('status');
   if (status < 400) {
     if (text !== '') expect(headers['content-type']).toMatch(/^\w+\/\w+/);

@@ -7,7 +7,7 @@ import type { Actor } from './actors.ts';
 import type { ApiClient } from './api-client.ts';
 import { application, service } from './descriptions.ts';
 import type { Group } from './hosts.ts';
-import type { HttpClient, Reply } from './http-client.ts';
+import { basic, type HttpClient, type Reply } from './http-client.ts';
 import type { Flag } from './users.ts';
 
 /** `anyone` needs no credentials. Else the flags it takes, in this order, with the answer where one is missing. */
@@ -16,6 +16,8 @@ type Needs = 'anyone' | readonly (readonly [Flag, number])[];
 interface Question {
   path: string;
   body?: object;
+  /** Where a cookie is not enough. */
+  headers?: Record<string, string>;
 }
 
 export interface Row {
@@ -242,9 +244,51 @@ function ownUserRows(): Row[] {
   ];
 }
 
+/** One's own tokens; nobody has none. */
+function tokenRows(): Row[] {
+  const pairs: { access_token: string; refresh_token: string }[] = [];
+  const passwordOf = ({ name, userId }: Actor) => (userId === '' ? {} : basic(name, 'secret'));
+  const grant = (type: string) => ({ path: 'oauth/token', body: { grant_type: type } });
+  const row = {
+    group: 'A' as const,
+    needs: KNOWN,
+    prepare: async ({ stranger }: World, actor: Actor) => {
+      const { path, body } = grant('password');
+      const owner = actor.userId === '' ? stranger : actor;
+      const reply = await owner.http.with(passwordOf(owner)).post(path, body);
+      expect(reply.status, reply.text).toBe(200);
+      return pairs.push(reply.json()) - 1;
+    },
+  };
+  return [
+    {
+      ...row,
+      endpoint: 'POST oauth/token',
+      what: 'by password',
+      ask: (_, actor) => ({ ...grant('password'), headers: passwordOf(actor) }),
+    },
+    {
+      ...row,
+      endpoint: 'POST oauth/token',
+      what: 'by refresh token',
+      ask: (id, { userId }) => {
+        const authorization = `Bearer ${userId === '' ? 'none' : pairs[id]?.refresh_token}`;
+        return { ...grant('refresh_token'), headers: { authorization } };
+      },
+    },
+    {
+      ...row,
+      endpoint: 'DELETE oauth/revoke/:token',
+      what: 'own',
+      ask: (id) => ({ path: `oauth/revoke/${pairs[id]?.access_token}` }),
+    },
+  ];
+}
+
 export const TABLE: Row[] = [
   ...publicRows,
   ...executionRows,
+  ...tokenRows(),
   ...accountRows('user'),
   ...accountRows('role'),
   ...accountRows('quota'),

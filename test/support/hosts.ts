@@ -88,11 +88,15 @@ export async function writeRow(host: Host, sql: string, args: readonly Value[]):
 }
 
 /** Registers `suite` once for each setup, with one control plane for all its tests; `host` is for use within them. */
-export function onHosts(setups: readonly Setup[], suite: (host: () => Host, setup: Setup) => void): void {
+export function onHosts(
+  setups: readonly Setup[],
+  suite: (host: () => Host, setup: Setup) => void,
+  env: Record<string, string> = {},
+): void {
   describe.each(setups)('$kind, group $variant', (setup) => {
     let started: Host | undefined;
     beforeAll(async () => {
-      started = await startHost(setup);
+      started = await startHost(setup, env);
     });
     afterAll(() => started?.stop());
     suite(() => {

@@ -1,5 +1,7 @@
 /** Owns users and roles for tests of either group of the API, and what becomes of them behind the control plane's back. */
 import { hashPassword } from '../../control-plane/operations/passwords.ts';
+import { beginAttempt } from '../../control-plane/operations/throttle.ts';
+import type { Value } from '../../control-plane/store/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
 import { type Host, writeRow } from './hosts.ts';
 
@@ -45,6 +47,26 @@ export const enableUser = (host: Host, username: string, enabled: boolean): Prom
 export const allowApi = (host: Host, role: RoleName, allowed: boolean): Promise<void> =>
   writeRow(host, 'UPDATE roles SET can_access_api = ? WHERE name = ?', [Number(allowed), role]);
 
+/** Lets logins of that name from that address have failed, without the time that takes. */
+export async function failLogins(
+  host: Host,
+  address: string,
+  username: string,
+  times: number,
+): Promise<void> {
+  const db = await host.openDb();
+  for (let n = 0; n < times; n++)
+    await (await beginAttempt(db, () => Date.now(), username, address)).failed();
+  await db.close();
+}
+
+/** Lets the time pass that failed logins have to wait. */
+export async function passLoginDelays(host: Host): Promise<void> {
+  const db = await host.openDb();
+  await db.batch([{ sql: 'UPDATE login_failures SET last_ms = last_ms - 900000', args: [] }]);
+  await db.close();
+}
+
 /** Lets the sessions of a user be over. */
 export const expireSessions = (host: Host, username: string): Promise<void> =>
   writeRow(
@@ -73,3 +95,34 @@ export const setRole = (host: Host, name: string, flags: readonly Flag[]): Promi
       ON CONFLICT (name) DO UPDATE SET ${FLAGS.map((flag) => `${flag} = excluded.${flag}`).join(', ')}`,
     [name, ...FLAGS.map((flag) => Number(flags.includes(flag)))],
   );
+
+/** Changes what lets the user in, as an administrator would: each ends what was proved of the user before. */
+export const changeUser = async (
+  host: Host,
+  username: string,
+  change: 'password' | 'role' | 'enabled' | 'deleted',
+): Promise<void> => {
+  const [column, value] = {
+    password: ['password_hash', await hashPassword('changed')],
+    role: ['role_id', 2],
+    enabled: ['enabled', 0],
+    deleted: ['deleted', 1],
+  }[change] as [string, Value];
+  await writeRow(
+    host,
+    `UPDATE users SET ${column} = ?, credential_version = credential_version + 1 WHERE username = ?`,
+    [value, username],
+  );
+};
+
+/** As of a user that an administrator has just made. */
+export const unsetPassword = (host: Host, username: string): Promise<void> =>
+  writeRow(host, 'UPDATE users SET password_hash = NULL WHERE username = ?', [username]);
+
+/** What is kept of a user's password. */
+export async function passwordHash(host: Host, username: string): Promise<string> {
+  const db = await host.openDb();
+  const [row] = await db.query('SELECT password_hash FROM users WHERE username = ?', [username]);
+  await db.close();
+  return String(row?.password_hash);
+}

@@ -172,6 +172,7 @@ describe('packages', () => {
     libsql: ['control-plane/store/embedded.ts', 'control-plane/store/statement-cache.ts'],
     '@libsql/client': ['control-plane/store/remote.ts'],
     'cloudflare:workers': ['control-plane/coordinator/durable-object.ts'],
+    jose: ['control-plane/operations/tokens.ts'],
     ws: ['control-plane/coordinator/node-sockets.ts', 'agent/socket.ts'],
     dockerode: ['agent/docker/', 'agent/engine-address.ts', 'examples/image.ts'],
     'tar-stream': ['examples/busybox.ts'],

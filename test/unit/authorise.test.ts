@@ -17,6 +17,7 @@ const [SELF, OTHER] = [7, 8];
 /** Every action with the flags it takes, and what follows where one is missing, in this order. */
 const ACTIONS: [Action, ...(readonly [Flag, string])[]][] = [
   [{ kind: 'login' }],
+  [{ kind: 'use-tokens' }],
   [{ kind: 'submit-execution' }],
   [{ kind: 'list-executions' }],
   [{ kind: 'read-execution', ownerId: SELF }],

@@ -5,6 +5,8 @@ import { schedulerCounts } from '../../operations/statistics.ts';
 import { executionText, schedulerJson, serviceJson } from '../render.ts';
 import type { Variant, Words } from '../variant.ts';
 
+const HOUR_MS = 60 * 60_000;
+
 const words: Words = {
   statusOf: (status) => (status === 'queued' ? 'scheduled' : status),
   userIdOf: ({ userName }) => userName,
@@ -27,5 +29,12 @@ export const groupA: Variant = {
   openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),
   validatePath: '/app_validate',
   accounts: undefined,
+  endpoints: 'on',
+  tokens: {
+    accessMs: HOUR_MS,
+    refreshMs: 30 * 24 * HOUR_MS,
+    most: 100,
+    revokedResult: (text) => ({ ret: text }),
+  },
   overQuota: 'queue',
 };

@@ -20,4 +20,6 @@ export const groupB: Variant = {
   loginResult: ({ user }) => ({ user: userJson(user) }),
   executionText: (execution) => executionText(execution, words),
   accounts: { users, roles, quotas },
+  endpoints: 'always',
+  tokens: null,
 };

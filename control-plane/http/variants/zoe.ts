@@ -20,6 +20,8 @@ const zoe = {
   validated: { validation: 'ok' },
   openLog: openLines,
   validatePath: '/zapp_validate',
+  endpoints: 'always',
+  tokens: null,
 } as const;
 
 const zoeServiceJson = (service: ServiceView) => ({

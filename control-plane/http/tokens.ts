@@ -1,0 +1,29 @@
+/** Owns the routes of tokens: parse, call the operation, render. */
+import { Hono } from 'hono';
+import * as z from 'zod';
+import type { Granted, Tokens } from '../operations/tokens.ts';
+import { json } from './render.ts';
+import { checked, type Env, jsonBody } from './request.ts';
+import type { TokenVariant } from './variant.ts';
+
+const grant = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
+
+export function tokenRoutes(tokens: Tokens, variant: TokenVariant): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.post('/token', async (c) => {
+    const grantType = async () => checked(grant, await jsonBody(c), 'body').grant_type;
+    return json(grantedJson(await tokens.grant(c.get('proof'), grantType)));
+  });
+  routes.delete('/revoke/:token', async (c) => {
+    await tokens.revoke(c.get('actor'), c.req.param('token'));
+    return json(variant.revokedResult('Revoked token.'));
+  });
+  return routes;
+}
+
+const grantedJson = ({ accessToken, refreshToken, expiresInS }: Granted) => ({
+  token_type: 'Bearer',
+  access_token: accessToken,
+  refresh_token: refreshToken,
+  expires_in: expiresInS,
+});

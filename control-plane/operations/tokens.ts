@@ -1,0 +1,153 @@
+/**
+ * Owns Bearer tokens: making, reading and revoking them. A token is a JWT signed with a key that the database keeps, and
+ * it counts only while its row is there, so that revocation and changes of the user work at once and over restarts.
+ */
+import { randomBytes } from 'node:crypto';
+import { JOSEError } from 'jose/errors';
+import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
+import { type Account, type Actor, authorise, type TokenKind } from '../core/account.ts';
+import { OperationError } from '../core/errors.ts';
+import type { Db } from '../store/db.ts';
+import { keptSecret } from '../store/secrets.ts';
+import { deleteToken, insertAccess, insertPair, type NewToken } from '../store/tokens.ts';
+import { findAccountByToken } from '../store/users.ts';
+import type { Authenticated } from './authentication.ts';
+import { digest } from './digest.ts';
+
+const ALGORITHM = 'HS256';
+const ISSUER = 'berth';
+/** The header's typ, which tells the kinds apart (RFC 9068 for the first). */
+const TYPES: Record<TokenKind, string> = { access: 'at+jwt', refresh: 'rt+jwt' };
+
+export interface TokenRules {
+  accessMs: number;
+  refreshMs: number;
+  /** Live tokens of each kind that a user has; one more ends the oldest. */
+  most: number;
+}
+
+export interface TokenDeps {
+  db: Db;
+  nowMs: () => number;
+  deploymentName: string;
+}
+
+export interface Granted {
+  accessToken: string;
+  /** With the password grant only. */
+  refreshToken?: string;
+  expiresInS: number;
+}
+
+export class Tokens {
+  readonly #deps: TokenDeps;
+  readonly #rules: TokenRules;
+  #key: Uint8Array | undefined;
+
+  constructor(deps: TokenDeps, rules: TokenRules) {
+    this.#deps = deps;
+    this.#rules = rules;
+  }
+
+  /** Whom a token stands for, and the hash of its id. Throws `bad-token` where it is none of that kind, or not any more. */
+  async find(token: string, kind: TokenKind): Promise<{ account: Account; idHash: string }> {
+    const read = await this.#read(token);
+    if (read && read.kind !== kind) {
+      throw new OperationError('bad-token', `This is the ${read.kind} token; send the ${kind} token.`);
+    }
+    const account = read && (await findAccountByToken(this.#deps.db, read.idHash, kind));
+    if (!account) throw new OperationError('bad-token', 'The token has expired, was revoked or is none.');
+    return { account, idHash: read.idHash };
+  }
+
+  /** A pair for a password (Basic, no cookie: who stole one can't turn it into more), an access token for a refresh token. */
+  async grant(proof: Authenticated, grantType: () => Promise<TokenGrant>): Promise<Granted> {
+    const { user } = authorise(proof.actor, { kind: 'use-tokens' });
+    if ((await grantType()) === 'password') {
+      if (proof.by !== 'basic') throw wrongProof('password', 'a user name and password (HTTP Basic)');
+      return this.#grantPair(user.id, user.credentialVersion);
+    }
+    if (proof.by !== 'token') throw wrongProof('refresh_token', 'the refresh token (Bearer)');
+    return this.#grantAccess(user.id, proof.tokenHash);
+  }
+
+  /** Ends one of the actor's own tokens; with a refresh token go the access tokens that came of it. */
+  async revoke(actor: Actor, token: string): Promise<void> {
+    const { user } = authorise(actor, { kind: 'use-tokens' });
+    const read = await this.#read(token);
+    if (!read || !(await deleteToken(this.#deps.db, user.id, read.idHash)))
+      throw new OperationError('not-found', 'There is no such token.');
+  }
+
+  async #grantPair(userId: number, credentialVersion: number): Promise<Granted> {
+    const [refresh, access] = await Promise.all([
+      this.#make('refresh', userId),
+      this.#make('access', userId),
+    ]);
+    await insertPair(this.#deps.db, { userId, credentialVersion }, { refresh, access }, this.#limits());
+    return { ...this.#granted(access), refreshToken: refresh.token };
+  }
+
+  async #grantAccess(userId: number, refreshHash: string): Promise<Granted> {
+    const access = await this.#make('access', userId);
+    if (!(await insertAccess(this.#deps.db, userId, refreshHash, access, this.#limits())))
+      throw new OperationError('bad-token', 'The refresh token was revoked.');
+    return this.#granted(access);
+  }
+
+  #granted({ token }: { token: string }): Granted {
+    return { accessToken: token, expiresInS: this.#rules.accessMs / 1_000 };
+  }
+
+  #limits() {
+    return { most: this.#rules.most, nowMs: this.#deps.nowMs() };
+  }
+
+  async #make(kind: TokenKind, userId: number): Promise<NewToken & { token: string }> {
+    const id = randomBytes(16).toString('base64url');
+    const nowMs = this.#deps.nowMs();
+    const expiresMs = nowMs + (kind === 'access' ? this.#rules.accessMs : this.#rules.refreshMs);
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPES[kind] })
+      .setIssuer(ISSUER)
+      .setAudience(this.#deps.deploymentName)
+      .setSubject(String(userId))
+      .setJti(id)
+      .setIssuedAt(Math.floor(nowMs / 1_000))
+      .setExpirationTime(Math.ceil(expiresMs / 1_000))
+      .sign(await this.#signingKey());
+    return { token, idHash: digest(id), expiresMs };
+  }
+
+  /** What the token says of itself; undefined where Berth has not said so, or it has expired. */
+  async #read(token: string): Promise<{ kind: TokenKind; idHash: string } | undefined> {
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, await this.#signingKey(), {
+        algorithms: [ALGORITHM],
+        issuer: ISSUER,
+        audience: this.#deps.deploymentName,
+        requiredClaims: ['jti', 'exp'],
+        currentDate: new Date(this.#deps.nowMs()),
+      });
+      const kind = (['access', 'refresh'] as const).find((one) => TYPES[one] === protectedHeader.typ);
+      return kind && { kind, idHash: digest(String(payload.jti)) };
+    } catch (error) {
+      if (error instanceof JOSEError) return undefined;
+      throw error;
+    }
+  }
+
+  async #signingKey(): Promise<Uint8Array> {
+    if (this.#key) return this.#key;
+    const text = await keptSecret(this.#deps.db, 'token-key', () => randomBytes(32).toString('base64url'));
+    const key = Buffer.from(text, 'base64url');
+    this.#key = key;
+    return key;
+  }
+}
+
+export type TokenGrant = 'password' | 'refresh_token';
+
+const wrongProof = (grant: TokenGrant, proof: string) =>
+  new OperationError('unauthenticated', `The grant ${grant} needs ${proof}.`);
