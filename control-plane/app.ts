@@ -5,6 +5,7 @@ import type { Log } from './coordinator/ports.ts';
 import { authorise } from './core/account.ts';
 import { OperationError } from './core/errors.ts';
 import type { AddressOf } from './http/address.ts';
+import { docsRoutes, type SwaggerFile } from './http/docs.ts';
 import { executionRoutes } from './http/executions.ts';
 import { healthRoutes } from './http/health.ts';
 import { allowedMethods } from './http/methods.ts';
@@ -12,6 +13,7 @@ import { empty, errorResponse, json, toOperationError } from './http/render.ts';
 import { authenticated, type Env, jsonBody } from './http/request.ts';
 import { resourceRoutes } from './http/resource.ts';
 import { discoveryRoutes, serviceRoutes } from './http/services.ts';
+import type { InfoJson } from './http/shapes.ts';
 import { tokenRoutes } from './http/tokens.ts';
 import type { Accounts, Variant } from './http/variant.ts';
 import { validateDescription } from './operations/applications.ts';
@@ -23,6 +25,7 @@ export interface AppDeps extends Context {
   variant: Variant;
   nowMs: () => number;
   addressOf: AddressOf;
+  swaggerFile: SwaggerFile;
   log: Log;
 }
 
@@ -32,6 +35,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps));
   app.route('/', healthRoutes(deps));
+  const { documentedAs } = deps.variant;
+  if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
   app.notFound((c) => {
     const { method, path } = c.req;
     const allow = allowedMethods(app, path);
@@ -55,7 +60,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
 /** What anybody may ask (api-spec: Auth none). */
 function publicRoutes(deps: AppDeps): Hono<Env> {
   const routes = new Hono<Env>();
-  const info = {
+  const info: InfoJson = {
     version: VERSION,
     deployment_name: deps.deploymentName,
     application_format_version: APPLICATION_FORMAT_VERSION,

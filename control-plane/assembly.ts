@@ -9,6 +9,8 @@ import { openRemote } from './store/remote.ts';
 
 export interface WorkerEnv extends Record<string, unknown> {
   COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
+  /** The files of Swagger UI. */
+  ASSETS: Fetcher;
 }
 
 export interface Assembly {

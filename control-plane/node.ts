@@ -16,6 +16,7 @@ import { httpServer } from './http/node-server.ts';
 import { chooseVariant } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
 import { startLocalAgent } from './local/local-agent.ts';
+import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';
@@ -54,6 +55,7 @@ async function start(config: NodeConfig): Promise<void> {
     nowMs: () => Date.now(),
     addressOf,
     variant,
+    swaggerFile,
   });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });

@@ -4,7 +4,6 @@ import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
 import { CONNECT_PATH, isAgent } from './coordinator/agent-auth.ts';
 import { coordinationOf } from './coordinator/durable-object.ts';
 import { cloudflareAddress } from './http/address.ts';
-import { HEALTH_PATHS } from './http/health.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
 import { chooseVariant, variants } from './http/variant.ts';
 
@@ -27,8 +26,8 @@ export default {
       if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
       return coordinatorOf(env).fetch(request);
     }
-    // They say what is missing themselves.
-    if (HEALTH_PATHS.includes(new URL(request.url).pathname)) return app.fetch(request, env, ctx);
+    // Probes say themselves what is missing, and the document needs no database.
+    if (!new URL(request.url).pathname.startsWith('/api/')) return app.fetch(request, env, ctx);
     try {
       await prepare();
     } catch (error) {
@@ -62,6 +61,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
+    swaggerFile: (name) => readAsset(env, name),
   });
   return { ...assembly, app };
 }
@@ -69,4 +69,10 @@ function assembleIsolate(env: WorkerEnv): Isolate {
 function coordinatorOf(env: WorkerEnv) {
   const { COORDINATOR } = env;
   return COORDINATOR.get(COORDINATOR.idFromName(String(env.BERTH_DEPLOYMENT_NAME ?? 'local')));
+}
+
+async function readAsset({ ASSETS }: WorkerEnv, name: string): Promise<ArrayBuffer> {
+  const response = await ASSETS.fetch(`https://assets/${name}`);
+  if (!response.ok) throw new Error(`the asset ${name} can't be read: ${response.status}`);
+  return response.arrayBuffer();
 }

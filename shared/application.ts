@@ -32,7 +32,7 @@ const volumeSchema = z.strictObject({
   read_only: z.boolean(),
 });
 
-const serviceSchema = z.strictObject({
+export const serviceSchema = z.strictObject({
   name: z.string().min(3).max(16).regex(DNS_LABEL, 'must be letters, digits and inner "-" (a DNS label)'),
   image: text.regex(/^\S+$/, 'must be an image name without spaces'),
   monitor: z.boolean(),
@@ -58,6 +58,7 @@ const serviceSchema = z.strictObject({
   network: text.nullable().optional(),
   replicas: z.int().nonnegative().optional(),
 });
+serviceSchema.register(z.globalRegistry, { id: 'ServiceDescription' });
 
 export const applicationSchema = z
   .strictObject({

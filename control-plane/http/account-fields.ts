@@ -9,14 +9,16 @@ const printable = (most: number) =>
 
 export const name = printable(64)
   .min(1)
-  .regex(/^\S(.*\S)?$/u, 'must not begin or end with a space');
+  .regex(/^\S(.*\S)?$/u, 'must not begin or end with a space')
+  .meta({ examples: ['default'] });
 
 /** Basic ends a name at the first colon, and workspaces are folders of that name. */
 export const username = name
   .regex(/^[^:/\\]*$/, 'must not contain : / or \\')
-  .refine((text) => text !== '.' && text !== '..', 'must not be a relative path');
+  .refine((text) => text !== '.' && text !== '..', 'must not be a relative path')
+  .meta({ examples: ['ann'] });
 
-export const email = printable(254);
+export const email = printable(254).meta({ examples: ['ann@example.org'] });
 export const id = z.int().positive();
 export const count = z.int().nonnegative();
 /** A user's id in file systems; never root's. */
@@ -29,13 +31,15 @@ export const fsUid = z
 export const integerText = z
   .string()
   .regex(/^-?\d{1,15}$/, 'must be an integer')
-  .transform(Number);
+  .transform(Number)
+  .pipe(z.int());
 
 /** Clients in Python write True and False. */
 export const booleanText = z
   .string()
   .regex(/^(true|false|1|0)$/i, 'must be true or false')
-  .transform((text) => /^(true|1)$/i.test(text));
+  .transform((text) => /^(true|1)$/i.test(text))
+  .pipe(z.boolean());
 
 export const nameFilter = z.strictObject({ name: z.string().optional() });
 

@@ -1,7 +1,8 @@
 /** Owns the JSON of users, roles and quotas. There is never a password in it, nor its hash. */
 import type { Quota, Role, User } from '../core/account.ts';
+import type { QuotaJson, RoleJson, UserJson } from './shapes.ts';
 
-export const userJson = (user: User) => ({
+export const userJson = (user: User): UserJson => ({
   id: user.id,
   username: user.username,
   email: user.email,
@@ -13,7 +14,7 @@ export const userJson = (user: User) => ({
   enabled: user.enabled,
 });
 
-export const roleJson = (role: Role) => ({
+export const roleJson = (role: Role): RoleJson => ({
   id: role.id,
   name: role.name,
   can_change_config: role.canChangeConfig,
@@ -25,7 +26,7 @@ export const roleJson = (role: Role) => ({
   can_access_api: role.canAccessApi,
 });
 
-export const quotaJson = (quota: Quota) => ({
+export const quotaJson = (quota: Quota): QuotaJson => ({
   id: quota.id,
   name: quota.name,
   concurrent_executions: quota.concurrentExecutions,

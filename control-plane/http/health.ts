@@ -5,8 +5,6 @@ import { checkReadiness } from '../operations/readiness.ts';
 import { json } from './render.ts';
 import type { Env } from './request.ts';
 
-export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
-
 export function healthRoutes(context: Context): Hono<Env> {
   const routes = new Hono<Env>();
   routes.get('/healthz', () => json({ status: 'ok' }));

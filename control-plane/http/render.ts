@@ -3,6 +3,7 @@ import { type ErrorCode, OperationError } from '../core/errors.ts';
 import type { ExecutionView, ServiceView } from '../core/views.ts';
 import type { SchedulerCounts } from '../operations/statistics.ts';
 import { DatabaseError } from '../store/db.ts';
+import type { ExecutionJson, ServiceJson, StatisticsJson } from './shapes.ts';
 import type { Statuses, Words } from './variant.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
@@ -15,21 +16,21 @@ export const empty = (status = 200): Response => new Response(null, { status });
 
 /** JSON text of an execution. The description is put in as it was stored: it may be long, and is never looked into here. */
 export function executionText(execution: ExecutionView, words: Words): string {
-  const head = JSON.stringify({
+  const head: Omit<ExecutionJson, 'description'> = {
     id: execution.id,
     name: execution.name,
     user_id: words.userIdOf(execution),
     status: words.statusOf(execution.status),
     error_message: execution.status === 'error' ? execution.errorMessage : null,
-    time_submit: seconds(execution.timeSubmitMs),
+    time_submit: execution.timeSubmitMs / 1_000,
     time_start: seconds(execution.timeStartMs),
     time_end: seconds(execution.timeEndMs),
     services: execution.serviceIds,
-  });
-  return `${head.slice(0, -1)},"description":${execution.description}}`;
+  };
+  return `${JSON.stringify(head).slice(0, -1)},"description":${execution.description}}`;
 }
 
-export const serviceJson = (service: ServiceView) => ({
+export const serviceJson = (service: ServiceView): ServiceJson => ({
   id: service.id,
   name: service.name,
   service_group: service.group,
@@ -42,7 +43,7 @@ export const serviceJson = (service: ServiceView) => ({
   description: service.description,
 });
 
-export const schedulerJson = ({ queued, cleaningUp }: SchedulerCounts) => ({
+export const schedulerJson = ({ queued, cleaningUp }: SchedulerCounts): StatisticsJson => ({
   termination_threads_count: cleaningUp,
   queue_length: queued,
 });

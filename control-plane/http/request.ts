@@ -17,7 +17,7 @@ export type Env = { Variables: { actor: Actor; proof: Authenticated } };
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A larger body is read this far, and forgotten: an answer in the middle of it gets lost where the connection ends with it. */
 const MOST_READ_BYTES = 8 * MAX_BODY_BYTES;
-const COOKIE = 'berth_session';
+export const COOKIE = 'berth_session';
 
 /** Finds out who asks, before the routes that need to know. Anonymous goes on: operations refuse. */
 export function authenticated(

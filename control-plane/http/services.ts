@@ -4,6 +4,7 @@ import type { Context } from '../operations/context.ts';
 import { discover, getService } from '../operations/services.ts';
 import { json } from './render.ts';
 import { type Env, pathId } from './request.ts';
+import type { DiscoveryJson } from './shapes.ts';
 import type { Answers } from './variant.ts';
 
 export function serviceRoutes(context: Context, variant: Answers): Hono<Env> {
@@ -39,7 +40,8 @@ export function discoveryRoutes(context: Context): Hono<Env> {
     const id = pathId(c, 'id');
     const group = c.req.param('group');
     const dns_names = await discover(context, id, group);
-    return json({ service_type: group, execution_id: c.req.param('id'), dns_names });
+    const found: DiscoveryJson = { service_type: group, execution_id: c.req.param('id'), dns_names };
+    return json(found);
   });
   return routes;
 }

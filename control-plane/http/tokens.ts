@@ -4,14 +4,15 @@ import * as z from 'zod';
 import type { Granted, Tokens } from '../operations/tokens.ts';
 import { json } from './render.ts';
 import { checked, type Env, jsonBody } from './request.ts';
+import type { TokenJson } from './shapes.ts';
 import type { TokenVariant } from './variant.ts';
 
-const grant = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
+export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
 
 export function tokenRoutes(tokens: Tokens, variant: TokenVariant): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
-    const grantType = async () => checked(grant, await jsonBody(c), 'body').grant_type;
+    const grantType = async () => checked(grantSchema, await jsonBody(c), 'body').grant_type;
     return json(grantedJson(await tokens.grant(c.get('proof'), grantType)));
   });
   routes.delete('/revoke/:token', async (c) => {
@@ -21,7 +22,7 @@ export function tokenRoutes(tokens: Tokens, variant: TokenVariant): Hono<Env> {
   return routes;
 }
 
-const grantedJson = ({ accessToken, refreshToken, expiresInS }: Granted) => ({
+const grantedJson = ({ accessToken, refreshToken, expiresInS }: Granted): TokenJson => ({
   token_type: 'Bearer',
   access_token: accessToken,
   refresh_token: refreshToken,

@@ -8,12 +8,14 @@ import { booleanText, camelKeys, email, fsUid, id, integerText, name, username }
 import { userJson } from './account-json.ts';
 import type { Resource } from './resource.ts';
 
+const authSource = name.meta({ examples: [INTERNAL_SOURCE] });
+
 const fields = z.strictObject({
   username,
   email,
   role_id: id,
   quota_id: id,
-  auth_source: name,
+  auth_source: authSource,
   fs_uid: fsUid,
   priority: z.int(),
   enabled: z.boolean(),
@@ -35,7 +37,7 @@ export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
   body: fields
     .extend({
       email: email.default(''),
-      auth_source: name.default(INTERNAL_SOURCE),
+      auth_source: authSource.default(INTERNAL_SOURCE),
       fs_uid: fsUid.optional(),
       priority: z.int().default(0),
       enabled: z.boolean().default(true),

@@ -8,6 +8,7 @@ import type { OverQuota } from '../operations/executions.ts';
 import type { TokenRules } from '../operations/tokens.ts';
 import type { quotas } from './quotas.ts';
 import type { roles } from './roles.ts';
+import type { Group } from './shapes.ts';
 import type { users } from './users.ts';
 import { groupA } from './variants/group-a.ts';
 import { groupB } from './variants/group-b.ts';
@@ -62,6 +63,8 @@ export interface Routes {
   tokens: TokenVariant | null;
   /** What becomes of a submission that the user's quota has no room for. */
   overQuota: OverQuota;
+  /** The group whose document describes it (`/openapi.json`); undefined where it speaks another API. */
+  documentedAs: Group | undefined;
 }
 
 export interface Accounts {

@@ -16,12 +16,14 @@ import { findQuota } from '../store/quotas.ts';
 import { checkApplication } from './applications.ts';
 import type { Context } from './context.ts';
 
-const submissionSchema = z.object({
+/** `application` is checked by itself: its problems have their own form. */
+export const submissionSchema = z.object({
   name: z
     .string()
     .min(1)
     .max(128)
-    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair'),
+    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair')
+    .meta({ examples: ['my hello'] }),
   application: z.unknown(),
 });
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { type BadRequest, badRequest, LAST_ID, PLAIN, STORM } from '../support/bad-requests.ts';
+import { checkExchange } from '../support/documented.ts';
 import { everySetup, onHosts, type Setup } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
 import { routesOf } from '../support/routes.ts';
@@ -52,6 +53,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
       });
       try {
         checkReply(reply, asked, variant);
+        await checkDocumented(host().url(), reply, asked);
       } catch (error) {
         throw new Error(`${inWords(asked)}: ${(error as Error).message}`, { cause: error });
       }
@@ -63,7 +65,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
     };
     await fc.assert(storm, {
       seed: SEED,
-      numRuns: kind === 'node' ? 100 : 30,
+      numRuns: kind === 'node' ? 100 : 60,
       interruptAfterTimeLimit: 100_000,
     });
 
@@ -111,6 +113,17 @@ function checkReply(reply: Reply, { method }: BadRequest, variant: Setup['varian
   }
   if (method !== 'HEAD') expect(reply.json().message).toMatch(/\S/);
 }
+
+const checkDocumented = (url: string, reply: Reply, { method, path, body }: BadRequest) =>
+  checkExchange({
+    method,
+    origin: new URL(url).origin,
+    path,
+    requestBody: body?.toString(),
+    status: reply.status,
+    header: (name) => reply.headers[name.toLowerCase()]?.toString(),
+    body: reply.text,
+  });
 
 /** By node:http, with the path as it is: no URL is made of it. */
 function send(url: string, { method, path, headers, body }: BadRequest): Promise<Reply> {

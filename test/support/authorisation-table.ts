@@ -85,6 +85,20 @@ const publicRows: Row[] = [
   },
   { endpoint: 'GET /healthz', what: 'public', needs: 'anyone', ask: () => ({ path: '/healthz' }) },
   { endpoint: 'GET /readyz', what: 'public', needs: 'anyone', ask: () => ({ path: '/readyz' }) },
+  { endpoint: 'GET /openapi.json', what: 'public', needs: 'anyone', ask: () => ({ path: '/openapi.json' }) },
+  { endpoint: 'GET /docs', what: 'public', needs: 'anyone', ask: () => ({ path: '/docs' }) },
+  {
+    endpoint: 'GET /docs/initialise.js',
+    what: 'public',
+    needs: 'anyone',
+    ask: () => ({ path: '/docs/initialise.js' }),
+  },
+  {
+    endpoint: 'GET /docs/:name',
+    what: 'public',
+    needs: 'anyone',
+    ask: () => ({ path: '/docs/swagger-ui.css' }),
+  },
 ];
 
 /** Anonymous has nothing of its own, and asks about the stranger's. */

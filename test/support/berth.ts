@@ -5,6 +5,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
+import { documentedAt } from './documented.ts';
 import { testEngine } from './engine.ts';
 import { eventually } from './eventually.ts';
 import { scratchFolder } from './folder.ts';
@@ -82,6 +83,7 @@ export class Berth {
     });
     const [, port] = await this.#program.waitFor(/listens on http:\/\/127\.0\.0\.1:(\d+)/, START_MS);
     this.#port = Number(port);
+    documentedAt(this.url, this.#options.env?.BERTH_API_VARIANT ?? 'B');
     this.#api = new RestClient(this.url, 'admin', PASSWORD);
   }
 

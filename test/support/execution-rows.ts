@@ -2,6 +2,7 @@
 import type { ExecutionStatus } from '../../control-plane/core/execution.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { insertExecution } from '../../control-plane/store/execution-rows.ts';
+import { application, service } from './descriptions.ts';
 
 export interface ExecutionRow {
   id: number;
@@ -19,7 +20,7 @@ const BATCH = 1_000;
 export async function addExecutions(
   db: Db,
   rows: readonly ExecutionRow[],
-  description: unknown = {},
+  description: unknown = application(service()),
 ): Promise<void> {
   for (let at = 0; at < rows.length; at += BATCH) {
     await db.batch(rows.slice(at, at + BATCH).map((row) => statementOf(row, JSON.stringify(description))));

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { openEmbedded } from '../../control-plane/store/embedded.ts';
+import { documentedAt } from './documented.ts';
 import type { Host, HostOptions } from './hosts.ts';
 import { type Program, startProgram } from './process.ts';
 
@@ -24,6 +25,7 @@ export async function startNodeHost(options: HostOptions): Promise<Host> {
       },
     });
     url = (await program.waitFor(/listens on (\S+)/))[1] ?? '';
+    documentedAt(url, options.variant);
   };
   await start();
   return {

@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRemote } from '../../control-plane/store/remote.ts';
+import { documentedAt } from './documented.ts';
 import type { Host, HostOptions } from './hosts.ts';
 import { type Program, startCommand } from './process.ts';
 import { type Sqld, startSqld } from './sqld.ts';
@@ -39,6 +40,7 @@ export async function startWorkerdHost(options: HostOptions): Promise<Host & { d
       { env: { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false', NO_COLOR: '1' } },
     );
     url = (await program.waitFor(/Ready on (http:\S+)/, START_LIMIT_MS))[1] ?? '';
+    documentedAt(url, options.variant);
   };
   const crash = async () => {
     // The whole group: workerd would outlive its wrangler.

@@ -4,6 +4,7 @@
  */
 import { type IncomingHttpHeaders, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { checkExchange } from './documented.ts';
 
 export interface Reply {
   status: number;
@@ -49,8 +50,11 @@ export class HttpClient {
 
   /** `path` is beneath the API's, unless it begins with `/`. A body in pieces goes out chunked. */
   async send(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<Reply> {
-    const response = await this.open(method, path, body);
+    const url = this.#urlOf(path);
+    const response = await this.#request(method, url, body);
     const received = await text(response);
+    const sent = typeof body === 'string' ? body : undefined;
+    await checkExchange({ ...exchangeOf(method, url, response), requestBody: sent, body: received });
     return {
       status: response.statusCode ?? 0,
       reason: response.statusMessage ?? '',
@@ -61,8 +65,14 @@ export class HttpClient {
   }
 
   /** The answer as soon as its head is there; it is the caller's to read its body, or to leave. */
-  open(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
-    const url = new URL(path.startsWith('/') ? path : `/api/0.7/${path}`, this.#url());
+  async open(method: string, path: string): Promise<IncomingMessage> {
+    const url = this.#urlOf(path);
+    const response = await this.#request(method, url);
+    await checkExchange(exchangeOf(method, url, response));
+    return response;
+  }
+
+  #request(method: string, url: URL, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
     const length: Headers =
       typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
     // Each request on a connection of its own: a restarted host has closed those of before.
@@ -75,4 +85,16 @@ export class HttpClient {
       outgoing.end(typeof body === 'string' ? body : undefined);
     });
   }
+
+  #urlOf(path: string): URL {
+    return new URL(path.startsWith('/') ? path : `/api/0.7/${path}`, this.#url());
+  }
 }
+
+const exchangeOf = (method: string, url: URL, response: IncomingMessage) => ({
+  method,
+  origin: url.origin,
+  path: url.pathname,
+  status: response.statusCode ?? 0,
+  header: (name: string) => response.headers[name.toLowerCase()]?.toString(),
+});

@@ -1,5 +1,6 @@
 /** Owns a small client of the REST API (group B), as a user would write one: HTTP Basic, JSON, and waiting by asking again. */
 import type { Application } from '../../shared/application.ts';
+import { checkExchange } from './documented.ts';
 import { eventually } from './eventually.ts';
 
 export interface ExecutionJson {
@@ -33,8 +34,21 @@ export class RestClient {
     this.#authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
-  request(path: string, init: RequestInit = {}): Promise<Response> {
-    return fetch(`${this.#base}/${path}`, { ...init, headers: { authorization: this.#authorization } });
+  async request(path: string, init: RequestInit = {}): Promise<Response> {
+    const url = new URL(`${this.#base}/${path}`);
+    const response = await fetch(url, { ...init, headers: { authorization: this.#authorization } });
+    const { status, headers } = response;
+    await checkExchange({
+      method: init.method ?? 'GET',
+      origin: url.origin,
+      path: url.pathname,
+      requestBody: typeof init.body === 'string' ? init.body : undefined,
+      status,
+      header: (name) => headers.get(name) ?? undefined,
+      // Logs may have no end; what has no type has no body.
+      body: headers.get('content-type')?.startsWith('text/') ? undefined : await response.clone().text(),
+    });
+    return response;
   }
 
   async submit(application: Application): Promise<number> {

@@ -1,6 +1,6 @@
 /** Owns the list of what the HTTP API has, as the app itself tells it: tests over all routes need no list of their own. */
 import { type AppDeps, createApp } from '../../control-plane/app.ts';
-import { variants } from '../../control-plane/http/variant.ts';
+import { type Variant, variants } from '../../control-plane/http/variant.ts';
 import type { Group } from './hosts.ts';
 
 export interface Route {
@@ -10,9 +10,9 @@ export interface Route {
 }
 
 /** Each route once. Middleware, which takes every method, is none. */
-export function routesOf(group: Group): Route[] {
+export function routesOf(group: Group, variant: Variant = variants[group]): Route[] {
   // Only what the app looks at while it is put together; nothing is asked of it.
-  const app = createApp({ variant: variants[group], deploymentName: 'test' } as AppDeps);
+  const app = createApp({ variant, deploymentName: 'test' } as AppDeps);
   const routes = new Map(app.routes.map(({ method, path }) => [`${method} ${path}`, { method, path }]));
   return [...routes.values()].filter(({ method }) => method !== 'ALL');
 }

@@ -3,6 +3,7 @@
 import { openServiceLog } from '../../operations/services.ts';
 import { schedulerCounts } from '../../operations/statistics.ts';
 import { executionText, schedulerJson, serviceJson } from '../render.ts';
+import type { LoginJson } from '../shapes.ts';
 import type { Variant, Words } from '../variant.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -20,7 +21,7 @@ export const groupA: Variant = {
   forbidden: 403,
   statusHeader: false,
   errorBody: true,
-  loginResult: ({ user, role }) => ({ role: role.name, uid: user.username }),
+  loginResult: ({ user, role }): LoginJson => ({ role: role.name, uid: user.username }),
   executionText: (execution) => executionText(execution, words),
   serviceJson,
   endpointsJson: (endpoints) => endpoints,
@@ -37,4 +38,5 @@ export const groupA: Variant = {
     revokedResult: (text) => ({ ret: text }),
   },
   overQuota: 'queue',
+  documentedAs: 'A',
 };

@@ -3,6 +3,7 @@ import { userJson } from '../account-json.ts';
 import { quotas } from '../quotas.ts';
 import { executionText } from '../render.ts';
 import { roles } from '../roles.ts';
+import type { LoginJson } from '../shapes.ts';
 import { users } from '../users.ts';
 import type { Variant, Words } from '../variant.ts';
 import { groupA } from './group-a.ts';
@@ -17,9 +18,10 @@ export const groupB: Variant = {
   ...groupA,
   ...words,
   statusHeader: true,
-  loginResult: ({ user }) => ({ user: userJson(user) }),
+  loginResult: ({ user }): LoginJson => ({ user: userJson(user) }),
   executionText: (execution) => executionText(execution, words),
   accounts: { users, roles, quotas },
   endpoints: 'always',
   tokens: null,
+  documentedAs: 'B',
 };

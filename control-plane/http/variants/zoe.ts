@@ -22,6 +22,7 @@ const zoe = {
   validatePath: '/zapp_validate',
   endpoints: 'always',
   tokens: null,
+  documentedAs: undefined,
 } as const;
 
 const zoeServiceJson = (service: ServiceView) => ({

@@ -1,0 +1,96 @@
+/**
+ * Owns how the API is explained: its OpenAPI document, and a page of Swagger UI that shows it. Outside of the API and
+ * without credentials; the page asks no other host for anything.
+ */
+import { Hono } from 'hono';
+import { OperationError } from '../core/errors.ts';
+import { jsonText } from './render.ts';
+import type { Env } from './request.ts';
+import type { Group } from './shapes.ts';
+import type { Variant } from './variant.ts';
+
+/** Reads a file of the package swagger-ui-dist, by its name there. Each host has them elsewhere. */
+export type SwaggerFile = (name: string) => Promise<Bytes>;
+
+type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
+
+/** All that is served of the package. */
+const SWAGGER_FILES: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+export function docsRoutes(variant: Variant, group: Group, swaggerFile: SwaggerFile): Hono<Env> {
+  const routes = new Hono<Env>();
+  let text: string | undefined;
+  routes.get('/openapi.json', async () => {
+    // Not the promise: workerd ends a request as hung that waits for what another one has begun.
+    text ??= await documentText(variant, group);
+    return jsonText(text);
+  });
+  routes.get('/docs', () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
+  routes.get('/docs/initialise.js', () => file(INITIALISE, 'text/javascript; charset=utf-8'));
+  routes.get('/docs/:name', async (c) => {
+    const name = c.req.param('name');
+    const type = Object.hasOwn(SWAGGER_FILES, name) && SWAGGER_FILES[name];
+    if (!type) throw new OperationError('not-found', `There is no ${c.req.path} here.`);
+    // They change with the package alone.
+    return file(await swaggerFile(name), type, { 'cache-control': 'public, max-age=86400' });
+  });
+  return routes;
+}
+
+async function documentText(variant: Variant, group: Group): Promise<string> {
+  const { openApiDocument } = await import('./openapi/document.ts');
+  return JSON.stringify(await openApiDocument(variant, group));
+}
+
+const file = (body: string | Bytes, type: string, headers: Record<string, string> = {}) =>
+  new Response(body, {
+    headers: {
+      'content-type': type,
+      'cache-control': 'no-cache',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
+  });
+
+/** Nothing of another host and nothing inline, but for the pictures that Swagger's styles hold. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Berth: the API</title>
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="page"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/initialise.js"></script>
+</body>
+</html>
+`;
+
+/** Without a validator: that would be another host. */
+const INITIALISE = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#page',
+  deepLinking: true,
+  docExpansion: 'list',
+  validatorUrl: null,
+});
+`;

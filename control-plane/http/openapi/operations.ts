@@ -1,0 +1,271 @@
+/** Owns what the API's document says of each operation: who may call it, what it takes, what it answers. Routes are elsewhere. */
+import * as z from 'zod';
+import { applicationSchema } from '../../../shared/application.ts';
+import { submissionSchema } from '../../operations/executions.ts';
+import { executionFilters } from '../filters.ts';
+import { quotas } from '../quotas.ts';
+import { roles } from '../roles.ts';
+import {
+  discoveryShape,
+  endpointsShape,
+  executionShape,
+  type Group,
+  groupShapes,
+  infoShape,
+  quotaShape,
+  roleShape,
+  serviceShape,
+  statisticsShape,
+  tokenShape,
+  userShape,
+} from '../shapes.ts';
+import { grantSchema } from '../tokens.ts';
+import { users } from '../users.ts';
+import type { Variant } from '../variant.ts';
+
+export interface Operation {
+  method: 'get' | 'post' | 'delete';
+  /** Beneath the API's own, as Hono writes it. */
+  path: string;
+  tag: string;
+  summary: string;
+  /** Who may call it: anybody, or who has the credentials of one of these schemes. */
+  access: readonly Scheme[];
+  /** Parameters of the query: an object's fields. */
+  query?: z.ZodType;
+  body?: z.ZodType;
+  /** JSON of a shape; the output of a service; or nothing. */
+  answer: z.ZodType | 'log' | 'empty';
+  /** Statuses besides 200, those of `access` and those that any operation may have. */
+  errors: readonly number[];
+}
+
+export type Scheme = 'basic' | 'cookie' | 'bearer' | 'refresh';
+
+const ANYBODY: readonly Scheme[] = [];
+const BODY_ERRORS = [400, 413];
+
+export function operationsOf(variant: Variant, group: Group): Operation[] {
+  const access: readonly Scheme[] = ['basic', 'cookie', ...(variant.tokens ? (['bearer'] as const) : [])];
+  return [
+    ...publicOperations,
+    {
+      method: 'get',
+      path: '/login',
+      tag: 'Session',
+      summary: 'Log in; sets the session cookie',
+      access,
+      answer: groupShapes[group].login,
+      errors: [],
+    },
+    ...(variant.tokens ? tokenOperations(access) : []),
+    ...executionOperations(variant, group, access),
+    ...serviceOperations(access),
+    ...(variant.accounts
+      ? [
+          ...resourceOperations(users, 'Users', userShape, access),
+          ...resourceOperations(roles, 'Roles', roleShape, access),
+          ...resourceOperations(quotas, 'Quotas', quotaShape, access),
+        ]
+      : []),
+  ];
+}
+
+const publicOperations: Operation[] = [
+  {
+    method: 'get',
+    path: '/info',
+    tag: 'Public',
+    summary: 'Release, deployment and versions',
+    access: ANYBODY,
+    answer: infoShape,
+    errors: [],
+  },
+  {
+    method: 'post',
+    path: '/app_validate',
+    tag: 'Public',
+    summary: 'Check an application description, bare or wrapped',
+    access: ANYBODY,
+    body: z.union([applicationSchema, z.object({ application: applicationSchema })]),
+    answer: z.strictObject({}),
+    errors: BODY_ERRORS,
+  },
+  {
+    method: 'get',
+    path: '/statistics/scheduler',
+    tag: 'Public',
+    summary: 'What waits and what is being cleaned up, of all users',
+    access: ANYBODY,
+    answer: statisticsShape,
+    errors: [],
+  },
+  {
+    method: 'get',
+    path: '/discovery/by_group/:id/:group',
+    tag: 'Public',
+    summary: 'DNS names of the active instances of a service group',
+    access: ANYBODY,
+    answer: discoveryShape,
+    errors: [404],
+  },
+];
+
+const tokenOperations = (access: readonly Scheme[]): Operation[] => [
+  {
+    method: 'post',
+    path: '/oauth/token',
+    tag: 'Session',
+    summary: 'Get a pair of tokens for a password, or an access token for a refresh token',
+    access: ['basic', 'refresh'],
+    body: grantSchema,
+    answer: tokenShape,
+    errors: BODY_ERRORS,
+  },
+  {
+    method: 'delete',
+    path: '/oauth/revoke/:token',
+    tag: 'Session',
+    summary: 'End a token, and with a refresh token all that came of it',
+    access,
+    answer: z.strictObject({ ret: z.string() }),
+    errors: [404],
+  },
+];
+
+function executionOperations(variant: Variant, group: Group, access: readonly Scheme[]): Operation[] {
+  const execution = executionShape(variant, groupShapes[group].userId);
+  const common = { tag: 'Executions', access };
+  return [
+    {
+      ...common,
+      method: 'post',
+      path: '/execution',
+      summary: 'Submit an application',
+      body: submissionSchema.extend({ application: applicationSchema }),
+      answer: z.strictObject({ execution_id: z.int().positive() }),
+      errors: BODY_ERRORS,
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/execution',
+      summary: 'List executions by id: your own, or those of all users for an administrator',
+      query: executionFilters(variant),
+      answer: z.record(z.string(), execution),
+      errors: [400],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/execution/:id',
+      summary: 'Read an execution',
+      answer: execution,
+      errors: [404],
+    },
+    {
+      ...common,
+      method: 'delete',
+      path: '/execution/:id',
+      summary: 'Terminate an execution',
+      answer: 'empty',
+      errors: [404, 409],
+    },
+    {
+      ...common,
+      method: 'delete',
+      path: '/execution/delete/:id',
+      summary: 'Delete an execution; terminates it first where it has not ended',
+      answer: 'empty',
+      errors: [404],
+    },
+    ...(variant.endpoints === 'off' ? [] : [endpointsOperation(access)]),
+  ];
+}
+
+const endpointsOperation = (access: readonly Scheme[]): Operation => ({
+  method: 'get',
+  path: '/execution/endpoints/:id',
+  tag: 'Executions',
+  summary: 'Names and URLs of what an execution exposes now',
+  access,
+  answer: endpointsShape,
+  errors: [404],
+});
+
+const serviceOperations = (access: readonly Scheme[]): Operation[] => [
+  {
+    method: 'get',
+    path: '/service/:id',
+    tag: 'Services',
+    summary: 'Read a service',
+    access,
+    answer: serviceShape,
+    errors: [404],
+  },
+  {
+    method: 'get',
+    path: '/service/logs/:id',
+    tag: 'Services',
+    summary: 'Output of a service from its first byte on, live until it ends',
+    access,
+    answer: 'log',
+    errors: [404],
+  },
+];
+
+/** The five operations that users, roles and quotas have in common. */
+function resourceOperations(
+  { kind, body, changes, filter }: { kind: string; body: z.ZodType; changes: z.ZodType; filter: z.ZodType },
+  tag: string,
+  shape: z.ZodType,
+  access: readonly Scheme[],
+): Operation[] {
+  const common = { tag, access };
+  const [path, one] = [`/${kind}`, `/${kind}/:id`];
+  return [
+    {
+      ...common,
+      method: 'post',
+      path,
+      summary: `Make a ${kind}`,
+      body,
+      answer: z.strictObject({ [`${kind}_id`]: z.int().positive() }),
+      errors: [...BODY_ERRORS, 409],
+    },
+    {
+      ...common,
+      method: 'get',
+      path,
+      summary: `List ${kind}s by id`,
+      query: filter,
+      answer: z.record(z.string(), shape),
+      errors: [400],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: one,
+      summary: `Read a ${kind}`,
+      answer: z.strictObject({ [kind]: shape }),
+      errors: [404],
+    },
+    {
+      ...common,
+      method: 'post',
+      path: one,
+      summary: `Change some fields of a ${kind}`,
+      body: changes,
+      answer: 'empty',
+      errors: [...BODY_ERRORS, 404, 409],
+    },
+    {
+      ...common,
+      method: 'delete',
+      path: one,
+      summary: `Delete a ${kind}`,
+      answer: 'empty',
+      errors: [404, 409],
+    },
+  ];
+}
