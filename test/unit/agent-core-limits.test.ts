@@ -122,6 +122,19 @@ describe('what can not be changed', () => {
     await eventually(() => limitOf('c1') === 0.66);
     expect(rig.agent.inventory().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
   });
+  test('C82: while the engine takes its time over one, others start and stop', async () => {
+    const slow = Promise.withResolvers<void>();
+    engine.before = (call) => (call.startsWith('limit') ? slow.promise : undefined);
+    const connection = await beginWith(2);
+    engine.exit('c2', 0);
+    await eventually(() => changes().length === 1);
+    connection.start(assignment({ service: 3 }));
+    await connection.reported(3, 'running');
+    connection.stop(assignment({ service: 1 }));
+    await connection.reported(1, 'gone');
+    slow.resolve();
+    await eventually(() => limitOf('c3') === 2);
+  });
   test('C82: is tried again with the next look at all containers', async () => {
     let refusals = 0;
     engine.before = (call) => {
