@@ -5,8 +5,9 @@
 import type { Quota, User } from './account.ts';
 import { Deadlines } from './deadlines.ts';
 import { type Execution, isEnded } from './execution.ts';
+import { type Hold, Possibilities } from './hold.ts';
 import type { Host } from './host.ts';
-import { type Needs, needsOf } from './needs.ts';
+import { essentialNeeds, needsOf } from './needs.ts';
 import { Queue, type Standing, type Waiting } from './queue.ts';
 import { addUsage, type Excess, excesses, noUsage, type Usage } from './quota.ts';
 import { Rooms } from './rooms.ts';
@@ -52,6 +53,9 @@ export class Cluster {
   readonly queue: Queue<Execution>;
   /** Elastic services without a host, of running executions. */
   readonly elastic: Queue<ElasticPlace>;
+  /** For whom room is kept, or will be. */
+  hold: Hold | null = null;
+  readonly possibilities = new Possibilities();
   /** What the hosts have left. */
   readonly rooms: Rooms;
   /** Executions that count under the quota of their user: from their placing to their end or return to the queue. */
@@ -281,12 +285,6 @@ export interface ElasticPlace extends Waiting {
   execution: Execution;
   service: Service;
 }
-
-const essentialNeeds = ({ services }: Execution): Needs =>
-  needsOf(
-    services.filter(({ essential }) => essential),
-    1,
-  );
 
 /** Live: the coordinator still has something to do for it. */
 export const isLive = (execution: Execution): boolean => !isEnded(execution) || execution.deleted;

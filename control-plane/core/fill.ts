@@ -1,6 +1,7 @@
 /** Owns who gets the room there is: queued executions first, in the order of the queue, then elastic services. Pure. */
 import type { Cluster } from './cluster.ts';
 import type { Decision } from './decision.ts';
+import { placeHeld } from './hold.ts';
 import type { Host } from './host.ts';
 import { placeAll } from './place.ts';
 import { placeByReclaiming } from './reclaim.ts';
@@ -17,6 +18,7 @@ export const hasOffers = ({ queue, elastic, rooms }: Cluster): boolean =>
 export function fillRoom(cluster: Cluster, carryOut: (decision: Decision) => void): void {
   const { queue, elastic, rooms } = cluster;
   wakeUnfit(cluster);
+  placeHeld(cluster, carryOut);
   const standingOf = (userId: number) => cluster.standing(userId);
   for (const { item: execution, needs, refuse } of queue.offers(standingOf)) {
     const over = cluster.excesses(execution.userId, needs.usage);

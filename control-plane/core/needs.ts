@@ -11,6 +11,13 @@ export interface Needs {
   readonly usage: Usage;
 }
 
+/** What the start of an execution asks for. */
+export const essentialNeeds = ({ services }: { services: readonly Service[] }): Needs =>
+  needsOf(
+    services.filter(({ essential }) => essential),
+    1,
+  );
+
 /** `executions` is how many executions the start begins. */
 export function needsOf(services: readonly Pick<Service, 'requirement'>[], executions: number): Needs {
   const counts = new Map<string, [number, Requirement]>();

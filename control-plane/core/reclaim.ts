@@ -8,7 +8,7 @@ import type { Host } from './host.ts';
 import type { Needs } from './needs.ts';
 import { largestFirst, type Placement } from './place.ts';
 import { addUsage } from './quota.ts';
-import { EPSILON, type Room } from './room.ts';
+import { EPSILON, isUsable, type Room } from './room.ts';
 import type { Requirement, Service } from './service.ts';
 
 export interface Reclaim {
@@ -51,6 +51,23 @@ export function placeByReclaiming(cluster: Cluster, execution: Execution, needs:
   }
   for (const host of touched) rooms.restore(host);
   return placements.length === essential.length ? { placements, victims: [...victims] } : null;
+}
+
+/** Takes the room at these places, those of one gang for which it is kept, or nothing: then null. */
+export function reclaimAt(cluster: Cluster, placements: readonly Placement[]): Reclaim | null {
+  const victims: Service[] = [];
+  for (const host of new Set(placements.map((placement) => placement.host))) {
+    const left = {
+      memoryBytes: host.memoryBytes - host.reservedMemoryBytes,
+      cores: host.cores - host.reservedCores,
+    };
+    const kept = { memoryBytes: host.keptMemoryBytes, cores: host.keptCores };
+    const services = [...cluster.servicesAt(host.id)].filter((service) => mayGo(cluster, service));
+    const chosen = isUsable(host) ? fewest(left, kept, services) : null;
+    if (!chosen) return null;
+    victims.push(...chosen);
+  }
+  return { placements: [...placements], victims };
 }
 
 /** Elastic services of the execution's own user that must go for its quota; null where that would not be enough. */

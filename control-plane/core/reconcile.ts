@@ -7,6 +7,7 @@ import type { Cluster } from './cluster.ts';
 import { apply, type Decision } from './decision.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
 import { fillRoom, hasOffers } from './fill.ts';
+import { keepRoom } from './hold.ts';
 import { type Host, LOSS_MS } from './host.ts';
 import {
   DEATH_WINDOW_MS,
@@ -30,7 +31,7 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
     cluster.rooms.update(host);
   }
   for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
-  while (cluster.dirty.size > 0 || hasOffers(cluster)) {
+  do {
     const looked = [...cluster.dirty];
     cluster.dirty.clear();
     for (const id of looked) {
@@ -38,13 +39,15 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
       if (execution) settle(cluster, execution, nowMs, carryOut);
     }
     fillRoom(cluster, carryOut);
-  }
+    if (cluster.dirty.size === 0 && !hasOffers(cluster)) keepRoom(cluster, nowMs);
+  } while (cluster.dirty.size > 0 || hasOffers(cluster));
   return decisions;
 }
 
 /** When the clock alone will change something next, or null. Passed already where the last turn was long ago. */
 export function nextDeadline(cluster: Cluster): number | null {
-  let next = cluster.deadlines.next() ?? Number.POSITIVE_INFINITY;
+  const known = [cluster.deadlines.next(), cluster.hold?.dueMs ?? null].filter((time) => time !== null);
+  let next = Math.min(...known, Number.POSITIVE_INFINITY);
   for (const host of cluster.hosts.values())
     if (!host.lost) next = Math.min(next, host.lastContactMs + LOSS_MS);
   return next === Number.POSITIVE_INFINITY ? null : next;

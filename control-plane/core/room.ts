@@ -39,6 +39,14 @@ export const isUsable = ({ connected, schedulable, lost }: Host): boolean =>
 export const hasLabels = (host: Pick<Host, 'labels'>, labels: readonly string[]): boolean =>
   labels.every((label) => host.labels.includes(label));
 
+/** The share of itself that a host has left, by the scarcer of memory and cores. */
+export function shareLeft({ host, memoryBytes, cores }: Room): number {
+  return Math.min(
+    host.memoryBytes === 0 ? 0 : memoryBytes / host.memoryBytes,
+    host.cores === 0 ? 0 : cores / host.cores,
+  );
+}
+
 /** Adds a need to what is left, or takes it away. */
 export function changeRoom(room: Room, { memoryBytes, cores }: Requirement, sign: 1 | -1): void {
   room.memoryBytes += sign * memoryBytes;

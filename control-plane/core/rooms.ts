@@ -11,6 +11,8 @@ import { Shelf, Spot } from './shelf.ts';
 export class Rooms {
   /** Hosts that have more room, free or held by elastic services, than when this was last emptied. */
   readonly grown = new Set<Host>();
+  /** Changes with the hosts that take services, and with what they are. */
+  version = 0;
   readonly #scheduling: SchedulingPolicy;
   readonly #shelves = new Map<string, Shelf>();
   readonly #spots = new Map<number, Spot>();
@@ -23,7 +25,9 @@ export class Rooms {
   update(host: Host): void {
     let spot = this.#spots.get(host.id);
     if (!spot?.isAbout(host)) spot = this.#shelve(host, spot);
+    const { isUsable } = spot;
     if (spot.update()) this.grown.add(host);
+    if (spot.isUsable !== isUsable) this.version++;
   }
 
   /** The host that the policy gives a service, or undefined where it fits nowhere. */
@@ -93,6 +97,7 @@ export class Rooms {
     const spot = new Spot(host, shelf);
     shelf.add(spot);
     this.#spots.set(host.id, spot);
+    this.version++;
     return spot;
   }
 }

@@ -3,7 +3,7 @@
  * left, so that a search passes over what can't fit or can't win. Pure.
  */
 import type { Host } from './host.ts';
-import { EPSILON, fits, isUsable, type Room, roomOf } from './room.ts';
+import { EPSILON, fits, isUsable, type Room, roomOf, shareLeft } from './room.ts';
 import type { SchedulingPolicy } from './scheduling.ts';
 import type { Requirement } from './service.ts';
 
@@ -31,6 +31,11 @@ export class Spot {
     this.#labels = host.labels;
     this.#memoryBytes = host.memoryBytes;
     this.#cores = host.cores;
+  }
+
+  /** Whether it took services at the last update. */
+  get isUsable(): boolean {
+    return this.#leftBytes !== Number.NEGATIVE_INFINITY;
   }
 
   isAbout({ labels, memoryBytes, cores }: Host): boolean {
@@ -186,13 +191,9 @@ function emptyNodes(width: number): Float64Array {
   return nodes;
 }
 
-/** `average` takes the host with most of itself left, by the scarcer of memory and cores; `waterfill` the fullest. */
-function rankOf({ host, memoryBytes, cores }: Room, placement: SchedulingPolicy['placement']): number {
-  if (memoryBytes === Number.NEGATIVE_INFINITY) return Number.POSITIVE_INFINITY;
+/** `average` takes the host with most of itself left, `waterfill` the fullest. */
+function rankOf(room: Room, placement: SchedulingPolicy['placement']): number {
+  if (room.memoryBytes === Number.NEGATIVE_INFINITY) return Number.POSITIVE_INFINITY;
   if (placement === 'random') return 0;
-  const share = Math.min(
-    host.memoryBytes === 0 ? 0 : memoryBytes / host.memoryBytes,
-    host.cores === 0 ? 0 : cores / host.cores,
-  );
-  return placement === 'average' ? -share : share;
+  return placement === 'average' ? -shareLeft(room) : shareLeft(room);
 }
