@@ -4,6 +4,7 @@
  */
 import { type Assignment, keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Observation } from '../shared/protocol/up.ts';
+import { CoreLimits } from './core-limits.ts';
 import { type Container, type ContainerSummary, type Engine, EngineError } from './engine.ts';
 import { type Journal, wordsOf } from './journal.ts';
 import { Lane } from './lanes.ts';
@@ -18,6 +19,8 @@ export interface AgentOptions {
   output: OutputStore;
   reporter: Reporter;
   journal: Journal;
+  /** What the host offers to services. */
+  cores: number;
   /** The engine failed at something that is to be tried again after the next refresh. */
   onTrouble(): void;
 }
@@ -37,6 +40,7 @@ const LANE_OF: Record<StepKind | 'look', LaneName> = {
 export class Agent {
   readonly #options: AgentOptions;
   readonly #roster = new Roster();
+  readonly #coreLimits: CoreLimits;
   /** Ends mostly wait for grace periods to pass, so many of them cost little. */
   readonly #lanes: Record<LaneName, Lane> = {
     begin: new Lane(8),
@@ -50,6 +54,8 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
+    const { engine, cores, journal } = options;
+    this.#coreLimits = new CoreLimits({ engine, cores, journal, entries: () => this.#roster.all() });
   }
 
   /** Takes in the whole truth: what is not in it must not run. */
@@ -136,6 +142,7 @@ export class Agent {
   /** Begins no further step; those under way may end. */
   close(): void {
     this.#closed = true;
+    this.#coreLimits.close();
     for (const { work } of this.#roster.all()) if (work?.kind === 'pull') work.abort.abort();
   }
 
@@ -172,6 +179,7 @@ export class Agent {
   }
 
   #advance(entry: Entry): void {
+    this.#coreLimits.changed();
     if (entry.work) {
       // Nobody waits for the image any more.
       if (entry.work.kind === 'pull' && !entry.assignment) entry.work.abort.abort();
@@ -215,6 +223,7 @@ export class Agent {
 
   #perform(entry: Entry, step: Step): void {
     const { engine, output, reporter } = this.#options;
+    const coreLimit = (assignment: Assignment) => this.#coreLimits.forNew(assignment);
     this.#work(entry, step.kind, async (signal) => {
       const progress = (detail: string) => {
         entry.detail = detail;
@@ -224,7 +233,7 @@ export class Agent {
         reporter.observe({ service, generation, state: 'preparing', detail });
       };
       try {
-        this.#apply(entry, await execute(step, { engine, output, progress, signal }));
+        this.#apply(entry, await execute(step, { engine, output, coreLimit, progress, signal }));
       } catch (error) {
         if (!signal.aborted) this.#failed(entry, step, error);
       }

@@ -1,11 +1,15 @@
 /** Owns what the agent needs of a container engine: the port, and the errors it speaks in. Never imports an engine. */
 import type { Assignment, ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Observation } from '../shared/protocol/up.ts';
+import type { CoreClaim } from './core-shares.ts';
 
 export type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][number];
 
-/** A container of this deployment and host, as the engine sees it. */
-export type Container = ServiceKey & { id: string } & (
+/** What a container asks of the host's cores, and what it may use of them for now, in cores. */
+export type ContainerCores = CoreClaim & { limit: number };
+
+/** A container of this deployment and host, as the engine sees it; without `cores` where its labels do not tell. */
+export type Container = ServiceKey & { id: string; cores?: ContainerCores | undefined } & (
     | { state: 'created' }
     | { state: 'running'; ipAddress: string; ports: PublishedPort[]; startedAtMs: number }
     | {
@@ -47,10 +51,12 @@ export interface Engine {
   list(): Promise<ContainerSummary[]>;
   /** Undefined where there is no such container any more. */
   inspect(id: string): Promise<Container | undefined>;
-  /** Creates the container, or finds the one an earlier call with the same key made. */
-  create(assignment: Assignment): Promise<Container>;
+  /** Creates the container with a limit of cores, or finds the one an earlier call with the same key made. */
+  create(assignment: Assignment, coreLimit: number): Promise<Container>;
   /** Starts it; the container returned may be a new one where the first could not be started as it was made. */
-  start(assignment: Assignment, id: string): Promise<Container>;
+  start(assignment: Assignment, id: string, coreLimit: number): Promise<Container>;
+  /** Changes its limit of cores, while it runs. One that is not there needs none. */
+  limitCores(id: string, coreLimit: number): Promise<void>;
   /** SIGTERM, and SIGKILL after the grace period. A container that is not running or not there is stopped. */
   stop(id: string): Promise<void>;
   /** One that is not there is removed. */

@@ -80,7 +80,7 @@ export function observationOf(container: Container): Observation {
     const { service, generation, startError: message } = container;
     return { service, generation, state: 'failed', temporary: false, message };
   }
-  const { id: containerId, ...rest } = container;
+  const { id: containerId, cores: _ours, ...rest } = container;
   return { ...rest, containerId };
 }
 

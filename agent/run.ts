@@ -58,7 +58,15 @@ async function serve(
   if (!facts) return;
   const output = new OutputStore(`${config.dataDir}/${config.deployment}/logs`, engine, journal);
   const reporter = new Reporter();
-  const agent: Agent = new Agent({ engine, output, reporter, journal, onTrouble: () => watch.trouble() });
+  const host = hostFacts(config, facts);
+  const agent: Agent = new Agent({
+    engine,
+    output,
+    reporter,
+    journal,
+    cores: host.cores,
+    onTrouble: () => watch.trouble(),
+  });
   const watch = new EngineWatch({
     engine,
     changed: (id) => agent.changed(id),
@@ -82,7 +90,7 @@ async function serve(
           reporter,
           output,
           deployment: config.deployment,
-          host: hostFacts(config, facts),
+          host,
           journal,
           nowMs: Date.now,
         }),

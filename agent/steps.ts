@@ -25,6 +25,8 @@ export interface Effect {
 export interface StepContext {
   engine: Engine;
   output: OutputStore;
+  /** What a container made now may use, in cores. */
+  coreLimit(assignment: Assignment): number;
   progress(detail: string): void;
   signal: AbortSignal;
 }
@@ -32,15 +34,17 @@ export interface StepContext {
 type Executor<Kind extends StepKind> = (step: StepArguments[Kind], context: StepContext) => Promise<Effect>;
 
 const executors: { [Kind in StepKind]: Executor<Kind> } = {
-  create: async ({ assignment }, { engine }) => ({ container: await engine.create(assignment) }),
+  create: async ({ assignment }, { engine, coreLimit }) => ({
+    container: await engine.create(assignment, coreLimit(assignment)),
+  }),
 
   pull: async ({ assignment }, { engine, progress, signal }) => {
     await engine.pull(assignment.image, progress, signal);
     return { imagePulled: true };
   },
 
-  start: async ({ assignment, container: created }, { engine, output }) => {
-    const container = await engine.start(assignment, created.id);
+  start: async ({ assignment, container: created }, { engine, output, coreLimit }) => {
+    const container = await engine.start(assignment, created.id, coreLimit(assignment));
     // Before anyone hears of it: a key known as started is never started again, not even by our successor.
     output.markStarted(container);
     await output.keep(container);

@@ -1,6 +1,7 @@
 /** Owns the container contract: from an assignment to the engine's create options. Pure. */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { claimOf } from '../core-shares.ts';
 
 /** What the contract needs to know beside the assignment. */
 export interface Surroundings {
@@ -13,6 +14,8 @@ export interface Surroundings {
   /** The host's caps. */
   memoryBytes: number;
   cores: number;
+  /** What it may use of the cores for now. */
+  coreLimit: number;
   init: boolean;
 }
 
@@ -23,6 +26,10 @@ export const label = {
   service: 'berth.service',
   generation: 'berth.generation',
   owner: 'berth.owner',
+  /** Reserved, null being told as its number. */
+  coresMin: 'berth.cores.min',
+  /** Not there for null. */
+  coresMax: 'berth.cores.max',
 } as const;
 
 export const STOP_GRACE_SECONDS = 10;
@@ -31,8 +38,6 @@ export const STOP_GRACE_SECONDS = 10;
 export const WORKSPACE = '/workspace';
 
 const PIDS_LIMIT = 4096;
-/** Reserved where the description says nothing. */
-const DEFAULT_CORES_MIN = 0.1;
 /** The engine refuses a smaller soft limit. */
 const SMALLEST_RESERVATION_BYTES = 6 * 2 ** 20;
 /** The kernel refuses a longer host name. */
@@ -77,8 +82,12 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
   };
 }
 
+/** The engine's limit, which it refuses above what it has. */
+export const nanoCpus = (coreLimit: number, cores: number): number =>
+  Math.round(1e9 * Math.min(coreLimit, cores));
+
 function limits(assignment: Assignment, around: Surroundings) {
-  const { memoryMinBytes, memoryMaxBytes, coresMin, coresMax, shmBytes } = assignment;
+  const { memoryMinBytes, memoryMaxBytes, shmBytes } = assignment;
   const memory = memoryMaxBytes ?? around.memoryBytes;
   const reservation = memoryMinBytes ?? 0;
   return {
@@ -86,14 +95,15 @@ function limits(assignment: Assignment, around: Surroundings) {
     // No swap beyond the limit: out of memory means out of memory.
     MemorySwap: memory,
     ...(reservation >= SMALLEST_RESERVATION_BYTES ? { MemoryReservation: reservation } : {}),
-    CpuShares: Math.max(2, Math.round(1024 * (coresMin ?? DEFAULT_CORES_MIN))),
-    NanoCpus: Math.round(1e9 * Math.min(coresMax ?? around.cores, around.cores)),
+    CpuShares: Math.max(2, Math.round(1024 * claimOf(assignment).min)),
+    NanoCpus: nanoCpus(around.coreLimit, around.cores),
     PidsLimit: PIDS_LIMIT,
     ...(shmBytes === null ? {} : { ShmSize: shmBytes }),
   };
 }
 
 function labels(assignment: Assignment, { deployment, host }: Surroundings): Record<string, string> {
+  const { min, max } = claimOf(assignment);
   return {
     [label.deployment]: deployment,
     [label.host]: host,
@@ -101,6 +111,8 @@ function labels(assignment: Assignment, { deployment, host }: Surroundings): Rec
     [label.service]: String(assignment.service),
     [label.generation]: String(assignment.generation),
     [label.owner]: assignment.owner,
+    [label.coresMin]: String(min),
+    ...(max === null ? {} : { [label.coresMax]: String(max) }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Owns the reading of what the engine says of a container. Pure. */
 import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
 import type { ServiceKey } from '../../shared/protocol/assignment.ts';
-import type { Container, ContainerSummary, PublishedPort } from '../engine.ts';
+import type { Container, ContainerCores, ContainerSummary, PublishedPort } from '../engine.ts';
 import { label } from './container-spec.ts';
 
 /** Undefined for labels that are not ours. */
@@ -13,7 +13,7 @@ export function readSummary({ Id: id, Labels, State }: ContainerInfo): Container
 export function readContainer(info: ContainerInspectInfo): Container | undefined {
   const key = readKey(info.Config.Labels);
   if (!key) return undefined;
-  const common = { ...key, id: info.Id };
+  const common = { ...key, id: info.Id, cores: readCores(info) };
   const { Status, ExitCode, OOMKilled, StartedAt, FinishedAt } = info.State;
   const state = readState(Status);
   switch (state) {
@@ -36,6 +36,17 @@ function readKey(labels: Record<string, string> = {}): ServiceKey | undefined {
   const service = Number(labels[label.service]);
   const generation = Number(labels[label.generation]);
   return service > 0 && generation > 0 ? { service, generation } : undefined;
+}
+
+/** Undefined where the labels do not tell: another version of Berth made it. */
+function readCores({ Config, HostConfig }: ContainerInspectInfo): ContainerCores | undefined {
+  const { [label.coresMin]: min, [label.coresMax]: max } = Config.Labels;
+  if (min === undefined) return undefined;
+  return {
+    min: Number(min),
+    max: max === undefined ? null : Number(max),
+    limit: (HostConfig.NanoCpus ?? 0) / 1e9,
+  };
 }
 
 /** The engine's seven states as the three that matter here. */

@@ -5,6 +5,7 @@
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { claimOf } from '../core-shares.ts';
 import {
   type Container,
   type ContainerSummary,
@@ -14,9 +15,9 @@ import {
   type OutputRecord,
   type Watch,
 } from '../engine.ts';
-import { containerOptions, label, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
-import { engineError, isInitMissing, isNetworkMissing, statusOf } from './docker-error.ts';
+import { engineError, isInitMissing, isNetworkMissing, speak, statusOf, tolerate } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type MountRules, resolveMounts } from './mounts.ts';
 import { DeploymentNetwork } from './network.ts';
@@ -104,7 +105,7 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async create(assignment: Assignment): Promise<Container> {
+  async create(assignment: Assignment, coreLimit: number): Promise<Container> {
     const { service, generation } = assignment;
     const mounts = await resolveMounts(assignment, this.#options);
     const { MemTotal, NCPU, InitBinary } = await this.#readInfo();
@@ -116,11 +117,13 @@ export class DockerEngine implements Engine {
       network: await this.#networkOf(assignment),
       memoryBytes: Math.max(0, MemTotal - reserveBytes),
       cores: NCPU,
+      coreLimit,
       init: this.#initWorks && (InitBinary ?? '') !== '',
     });
     try {
       const { id } = await this.#docker.createContainer(options);
-      return { service, generation, id, state: 'created' };
+      const cores = { ...claimOf(assignment), limit: coreLimit };
+      return { service, generation, id, cores, state: 'created' };
     } catch (error) {
       if (statusOf(error) !== 409) throw engineError(error);
       return await this.#holderOfName(assignment, error);
@@ -134,19 +137,24 @@ export class DockerEngine implements Engine {
     throw new EngineError('permanent', `network not allowed on this host: ${network}`);
   }
 
-  async start(assignment: Assignment, id: string): Promise<Container> {
+  async start(assignment: Assignment, id: string, coreLimit: number): Promise<Container> {
     let startedId = id;
     try {
       await this.#start(id);
     } catch (error) {
       if (!this.#canMakeAnew(assignment, error)) throw engineError(error);
       await this.remove(id);
-      startedId = (await this.create(assignment)).id;
+      startedId = (await this.create(assignment, coreLimit)).id;
       await speak(this.#start(startedId));
     }
     const container = await this.inspect(startedId);
     if (!container) throw new EngineError('temporary', 'the container vanished as soon as it was started');
     return container;
+  }
+
+  async limitCores(id: string, coreLimit: number): Promise<void> {
+    const { NCPU } = await this.#readInfo();
+    await tolerate(this.#docker.getContainer(id).update({ NanoCpus: nanoCpus(coreLimit, NCPU) }), [404]);
   }
 
   async stop(id: string): Promise<void> {
@@ -276,23 +284,5 @@ export class DockerEngine implements Engine {
     if (!holder) throw engineError(conflict);
     if (holder.service === assignment.service && holder.generation === assignment.generation) return holder;
     throw new EngineError('temporary', engineError(conflict).message, conflict);
-  }
-}
-
-/** Turns whatever the client library throws into an EngineError. */
-async function speak<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (error) {
-    throw engineError(error);
-  }
-}
-
-/** What the engine answers where there is nothing left to do counts as done. */
-async function tolerate(call: Promise<unknown>, statuses: number[]): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!statuses.includes(statusOf(error) ?? 0)) throw engineError(error);
   }
 }

@@ -21,6 +21,24 @@ export function engineError(error: unknown): EngineError {
   return new EngineError(kindOf(statusOf(error), message), message, error);
 }
 
+/** Turns whatever the client library throws into an EngineError. */
+export async function speak<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw engineError(error);
+  }
+}
+
+/** What the engine answers where there is nothing left to do counts as done. */
+export async function tolerate(call: Promise<unknown>, statuses: number[]): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!statuses.includes(statusOf(error) ?? 0)) throw engineError(error);
+  }
+}
+
 export function statusOf(error: unknown): number | undefined {
   return (error as ApiError | null)?.statusCode;
 }

@@ -21,6 +21,8 @@ export interface Waiting {
 interface Kind extends Needs {
   /** True where no host had room for it when it was last tried, nor came to have more since. */
   unfit: boolean;
+  /** It was unfit until hosts grew, for the offers that follow. */
+  woken: boolean;
   readonly lines: Set<Line<Waiting>>;
 }
 
@@ -36,6 +38,8 @@ interface Line<T> {
 export interface Offer<T> {
   item: T;
   needs: Needs;
+  /** What fitted nowhere may fit now only on a host that grew. */
+  woken: boolean;
   /** Says that no host has room for these needs, nor will have before one grows. */
   refuse(): void;
 }
@@ -53,6 +57,7 @@ export class Queue<T extends Waiting> {
   readonly #linesOfUser = new Map<number, Map<Kind, Line<T>>>();
   readonly #places = new Map<number, [T, Line<T>]>();
   readonly #due = new Set<Line<T>>();
+  readonly #woken: Kind[] = [];
 
   constructor(policy: SchedulingPolicy['queue']) {
     this.#compare = comparisons[policy];
@@ -107,6 +112,8 @@ export class Queue<T extends Waiting> {
     for (const kind of this.#kinds.values()) {
       if (!kind.unfit || !kind.requirements.some(mayFit)) continue;
       kind.unfit = false;
+      kind.woken = true;
+      this.#woken.push(kind);
       for (const line of kind.lines) this.#due.add(line as Line<T>);
     }
   }
@@ -127,11 +134,12 @@ export class Queue<T extends Waiting> {
         const refuse = () => {
           line.kind.unfit = true;
         };
-        yield { item, needs: line.kind, refuse };
+        yield { item, needs: line.kind, woken: line.kind.woken, refuse };
         if (line.items.length === 0 || line.items[0] === item) continue;
       }
       this.#insert(entries, line, standingOf(line.userId));
     }
+    for (const kind of this.#woken.splice(0)) kind.woken = false;
   }
 
   /** All that wait, as they would be started if there were room for all. */
@@ -182,7 +190,7 @@ export class Queue<T extends Waiting> {
   }
 
   #line(userId: number, needs: Needs): Line<T> {
-    const kind = this.#kinds.get(needs.key) ?? { ...needs, unfit: false, lines: new Set() };
+    const kind = this.#kinds.get(needs.key) ?? { ...needs, unfit: false, woken: false, lines: new Set() };
     this.#kinds.set(needs.key, kind);
     const lines = this.#linesOfUser.get(userId) ?? new Map<Kind, Line<T>>();
     this.#linesOfUser.set(userId, lines);

@@ -83,7 +83,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     ['users, which nobody manages here', 404, () => admin.get('user')],
     ['roles, which nobody manages here', 404, () => admin.get('role')],
     ['quotas, which nobody manages here', 404, () => admin.get('quota')],
-  ])('H153 H159: %s is %i, with a message in JSON', async (_, status, ask) => {
+  ])('H153, H159: %s is %i, with a message in JSON', async (_, status, ask) => {
     const reply = await ask();
     expect(reply.status).toBe(status);
     expect(reply.json()).toMatchObject({ message: expect.stringMatching(/\S/) });
@@ -109,7 +109,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     await alice.delete(`execution/${execution_id}`);
   });
 
-  test('H156 H157: a service also tells its host and restarts; endpoints are wrapped pairs', async () => {
+  test('H156, H157: a service also tells its host and restarts; endpoints are wrapped pairs', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
     const described = application(service({ ports: [http], labels: ['two'] }));
     const submitted = await admin.post('execution', { name: 'x', application: described });

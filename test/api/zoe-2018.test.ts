@@ -84,7 +84,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     await agent.close();
   });
 
-  test('H150 H160: the released command line manages users, roles and quotas', async () => {
+  test('H150, H160: the released command line manages users, roles and quotas', async () => {
     const client = await login();
     const FLAGS = {
       can_see_status: true,
@@ -183,7 +183,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       await alice.delete(`execution/${execution_id}`);
     });
 
-    test('H156 H157: a service also tells its host and restarts; an endpoint is a triple', async () => {
+    test('H156, H157: a service also tells its host and restarts; an endpoint is a triple', async () => {
       const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
       const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
       const submitted = await admin.post('execution', { name: 'x', application: application(service(pair)) });

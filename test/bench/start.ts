@@ -88,6 +88,7 @@ async function optionsOf(docker: Docker): Promise<Docker.ContainerCreateOptions>
     mounts: [],
     memoryBytes: MemTotal,
     cores: NCPU,
+    coreLimit: NCPU,
     init: (InitBinary ?? '') !== '',
   });
 }

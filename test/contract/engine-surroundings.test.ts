@@ -1,7 +1,7 @@
 /** What DockerEngine puts around containers on a real Docker engine: mounts, networks and ports. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { dockerRig, errorOf } from '../support/docker-rig.ts';
+import { CORE_LIMIT, dockerRig, errorOf } from '../support/docker-rig.ts';
 import { eventually } from '../support/eventually.ts';
 
 const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
@@ -20,7 +20,7 @@ describe('mounts', () => {
     await symlink('/etc', `${scratch()}/root/link`);
     const on = makeEngine({ volumeRoots: [`${scratch()}/root`] });
     const volumes = [{ name: 'in', path: `${scratch()}/root/link`, readOnly: true }];
-    expect(await errorOf(on.create(assignment({ volumes })))).toMatchObject({
+    expect(await errorOf(on.create(assignment({ volumes }), CORE_LIMIT))).toMatchObject({
       kind: 'permanent',
       message: expect.stringContaining('path not allowed'),
     });
@@ -35,7 +35,7 @@ describe('mounts', () => {
   });
   test('an owner whose name is a path has no workspace', async () => {
     const on = makeEngine({ workspaceRoot: scratch() });
-    const { id } = await on.create(assignment({ owner: '../etc' }));
+    const { id } = await on.create(assignment({ owner: '../etc' }), CORE_LIMIT);
     expect((await docker.getContainer(id).inspect()).Mounts).toEqual([]);
   });
 });
@@ -56,7 +56,9 @@ describe('networks', () => {
   });
   test('a network the settings do not name is refused for good, the host network too', async () => {
     for (const network of ['host', 'bridge']) {
-      const refused = errorOf(makeEngine({ networks: ['overlay1'] }).create(assignment({ network })));
+      const refused = errorOf(
+        makeEngine({ networks: ['overlay1'] }).create(assignment({ network }), CORE_LIMIT),
+      );
       expect(await refused).toMatchObject({
         kind: 'permanent',
         message: `network not allowed on this host: ${network}`,
@@ -86,15 +88,15 @@ describe("the deployment's network", () => {
 
   test('is made once, by however many who race for it', async () => {
     const racers = [makeEngine(), makeEngine(), makeEngine()];
-    await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }))));
+    await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }), CORE_LIMIT)));
     expect(await networks()).toHaveLength(1);
   });
   test('P6: carries the label of the deployment', async () => {
-    await engine().create(assignment());
+    await engine().create(assignment(), CORE_LIMIT);
     expect((await networks())[0]?.Labels).toEqual({ 'berth.deployment': deployment });
   });
   test('that vanished is made again', async () => {
-    await engine().create(assignment());
+    await engine().create(assignment(), CORE_LIMIT);
     await engine().remove(assignment().name);
     await docker.getNetwork(network).remove();
     expect(await run()).toMatchObject({ state: 'running' });

@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { EngineError } from '../../agent/engine.ts';
 import { connectEngine } from '../../agent/engine-address.ts';
-import { dockerRig, errorOf } from '../support/docker-rig.ts';
+import { CORE_LIMIT, dockerRig, errorOf } from '../support/docker-rig.ts';
 import { eventually } from '../support/eventually.ts';
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('engine');
@@ -12,9 +13,9 @@ const noWait = new AbortController().signal;
 describe('a container', () => {
   test('goes from created to running, with its address', async () => {
     const wanted = assignment();
-    const created = await engine().create(wanted);
+    const created = await engine().create(wanted, CORE_LIMIT);
     expect(created.state).toBe('created');
-    expect(await engine().start(wanted, created.id)).toMatchObject({
+    expect(await engine().start(wanted, created.id, CORE_LIMIT)).toMatchObject({
       state: 'running',
       service: 1,
       generation: 1,
@@ -22,18 +23,18 @@ describe('a container', () => {
     });
   });
   test('P5: created again by the same key is the same one', async () => {
-    const first = await engine().create(assignment());
-    expect((await engine().create(assignment())).id).toBe(first.id);
+    const first = await engine().create(assignment(), CORE_LIMIT);
+    expect((await engine().create(assignment(), CORE_LIMIT)).id).toBe(first.id);
   });
   test('P5: whose name another key holds is not created for now', async () => {
-    await engine().create(assignment());
-    expect(await errorOf(engine().create(assignment({ generation: 2 })))).toMatchObject({
+    await engine().create(assignment(), CORE_LIMIT);
+    expect(await errorOf(engine().create(assignment({ generation: 2 }), CORE_LIMIT))).toMatchObject({
       kind: 'temporary',
     });
   });
   test('that is started twice is running', async () => {
     const { id } = await run();
-    expect(await engine().start(assignment(), id)).toMatchObject({ state: 'running' });
+    expect(await engine().start(assignment(), id, CORE_LIMIT)).toMatchObject({ state: 'running' });
   });
   test('ends with the exit code of its process', async () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });
@@ -81,6 +82,41 @@ describe('a container', () => {
   });
 });
 
+describe('the limit of cores', () => {
+  const asked = { coresMin: 0.2, coresMax: 1.5, memoryMaxBytes: 64 * 2 ** 20 };
+  const hostConfigOf = async (id: string) => (await docker.getContainer(id).inspect()).HostConfig;
+
+  test('C81: is there from the start, and read back with what the container asks for', async () => {
+    const { id, cores } = await run(asked);
+    expect(cores).toEqual({ min: 0.2, max: 1.5, limit: CORE_LIMIT });
+    expect((await hostConfigOf(id)).NanoCpus).toBe(CORE_LIMIT * 1e9);
+    expect((await run({ service: 2 })).cores).toEqual({ min: 0.1, max: null, limit: CORE_LIMIT });
+  });
+  test('C81: changes while the container runs, in its cgroup too, and nothing else changes', async () => {
+    const quota =
+      'cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d " " -f 1 /sys/fs/cgroup/cpu.max';
+    const command = ['sh', '-c', `while sleep 0.1; do ${quota}; done`];
+    const { id } = await run({ ...asked, command });
+    const before = await hostConfigOf(id);
+    await engine().limitCores(id, 0.37);
+    expect(await hostConfigOf(id)).toEqual({ ...before, NanoCpus: 0.37e9 });
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cores: { limit: 0.37 } });
+    await eventually(async () => (await docker.getContainer(id).logs({ stdout: true })).includes('37000'));
+  });
+  test('C81: is no more than the engine has', async () => {
+    const { NCPU } = await docker.info();
+    const { id } = await run();
+    await engine().limitCores(id, NCPU + 1);
+    expect((await hostConfigOf(id)).NanoCpus).toBe(NCPU * 1e9);
+  });
+  test('C82: of a container that is not there needs no change, and one that the engine refuses is an error', async () => {
+    await engine().limitCores('f'.repeat(64), 1);
+    const { id } = await run();
+    await expect(engine().limitCores(id, 0.001)).rejects.toThrow(EngineError);
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cores: { limit: CORE_LIMIT } });
+  });
+});
+
 describe('changes', () => {
   test('an exit and a removal by hand are told', async () => {
     const changed: string[] = [];
@@ -97,11 +133,11 @@ describe('changes', () => {
 
 describe('failures', () => {
   test('a missing image is told apart', async () => {
-    const error = await errorOf(engine().create(assignment({ image: 'berth/none:1' })));
+    const error = await errorOf(engine().create(assignment({ image: 'berth/none:1' }), CORE_LIMIT));
     expect(error).toMatchObject({ kind: 'image-missing', message: 'No such image: berth/none:1' });
   });
   test('a bad image name fails for good', async () => {
-    expect(await errorOf(engine().create(assignment({ image: 'Bad::Name' })))).toMatchObject({
+    expect(await errorOf(engine().create(assignment({ image: 'Bad::Name' }), CORE_LIMIT))).toMatchObject({
       kind: 'permanent',
     });
   });

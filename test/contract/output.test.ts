@@ -8,6 +8,7 @@ import { OutputStore } from '../../agent/logs/output-store.ts';
 import { NO_SOURCE, RecordDecoder } from '../../agent/logs/record.ts';
 import { scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
+import { CORE_LIMIT } from '../support/docker-rig.ts';
 import { testEngine } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -70,7 +71,7 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
 
   async function run(script: string): Promise<Container> {
     const wanted = assignment({ name: `web-${deployment}`, command: ['sh', '-c', script] });
-    const container = await engine.start(wanted, (await engine.create(wanted)).id);
+    const container = await engine.start(wanted, (await engine.create(wanted, CORE_LIMIT)).id, CORE_LIMIT);
     await store.keep(container);
     return container;
   }

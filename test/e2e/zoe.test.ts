@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => berth.close());
 
-test('H150 H162: the released command line follows a real container, each line behind its time', async () => {
+test('H150, H162: the released command line follows a real container, each line behind its time', async () => {
   const client = await ZoeClient.login(() => berth.url, '2018.12', 'admin', PASSWORD);
   const beforeS = Math.floor(Date.now() / 1000);
   const id = await client.start('real', application(script('echo one; echo; printf "two words"')));

@@ -33,7 +33,14 @@ export async function agentRig(engine: Engine, { dataDir, pingMs = 60_000 }: Rig
   const journal = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
   const output = new OutputStore(dataDir, engine, journal);
   const reporter = new Reporter();
-  const agent: Agent = new Agent({ engine, output, reporter, journal, onTrouble: () => watch.trouble() });
+  const agent: Agent = new Agent({
+    engine,
+    output,
+    reporter,
+    journal,
+    cores: 2,
+    onTrouble: () => watch.trouble(),
+  });
   const watch = new EngineWatch({
     engine,
     changed: (id) => agent.changed(id),

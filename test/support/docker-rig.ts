@@ -25,6 +25,9 @@ export interface DockerRig {
   exitOf(id: string): Promise<Extract<Container, { state: 'exited' }>>;
 }
 
+/** Of containers whose limit of cores is not what a test is about. */
+export const CORE_LIMIT = 1;
+
 /** Registers what is done before and after each test of a file; `name` is the file's alone. */
 export function dockerRig(name: string): DockerRig {
   const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
@@ -68,7 +71,7 @@ export function dockerRig(name: string): DockerRig {
     assignment,
     async run(changes = {}, on = engine) {
       const wanted = assignment(changes);
-      return on.start(wanted, (await on.create(wanted)).id);
+      return on.start(wanted, (await on.create(wanted, CORE_LIMIT)).id, CORE_LIMIT);
     },
     async exitOf(id) {
       await docker.getContainer(id).wait();

@@ -1,5 +1,6 @@
 /** Owns an engine in memory, for tests of the agent's own logic. Loud: what a test did not prepare throws. */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { claimOf } from '../../agent/core-shares.ts';
 import {
   type Container,
   type ContainerSummary,
@@ -40,11 +41,15 @@ export class FakeEngine implements Engine {
     return this.containers.get(id);
   }
 
-  async create({ service, generation, image }: Assignment): Promise<Container> {
+  async create(
+    { service, generation, image, coresMin, coresMax }: Assignment,
+    limit: number,
+  ): Promise<Container> {
     await this.#call(`create ${service}.${generation}`);
     if (!this.images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
     this.#ids += 1;
-    return this.#put({ service, generation, id: `c${this.#ids}`, state: 'created' });
+    const cores = { ...claimOf({ coresMin, coresMax }), limit };
+    return this.#put({ service, generation, id: `c${this.#ids}`, cores, state: 'created' });
   }
 
   async start({ service, generation }: Assignment, id: string): Promise<Container> {
@@ -54,11 +59,18 @@ export class FakeEngine implements Engine {
       service,
       generation,
       id,
+      cores: this.containers.get(id)?.cores,
       state: 'running',
       ipAddress: '10.0.0.1',
       ports: [],
       startedAtMs: 1,
     });
+  }
+
+  async limitCores(id: string, limit: number): Promise<void> {
+    await this.#call(`limit ${id} ${limit}`);
+    const container = this.containers.get(id);
+    if (container?.cores) this.#put({ ...container, cores: { ...container.cores, limit } });
   }
 
   async stop(id: string): Promise<void> {

@@ -105,7 +105,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     expect((await admin.get(`service/logs/${services[0]}`)).text).toBe('');
   });
 
-  test('H162 H44: a line of 10 MiB passes, and a reader that stops is sent its window at most', async () => {
+  test('H162, H44: a line of 10 MiB passes, and a reader that stops is sent its window at most', async () => {
     const { agent, one, end } = await running('long');
     const stream = await open(one.service);
     stream.pause();
@@ -124,7 +124,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     await agent.close();
   });
 
-  test('H162 H47: a reader that leaves closes its stream at the agent, with the next output at the latest', async () => {
+  test('H162, H47: a reader that leaves closes its stream at the agent, with the next output at the latest', async () => {
     const { agent, one, end } = await running('left');
     const stream = await open(one.service);
     const log = await agent.log(one.service);
@@ -137,7 +137,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     await agent.close();
   });
 
-  test('H162 H43: a log that cannot be read to its end breaks off', async () => {
+  test('H162, H43: a log that cannot be read to its end breaks off', async () => {
     const { agent, one, end } = await running('broken');
     const stream = await open(one.service);
     const log = await agent.log(one.service);

@@ -11,6 +11,7 @@ const around: Surroundings = {
   mounts: [],
   memoryBytes: 8 * 2 ** 30,
   cores: 4,
+  coreLimit: 1.5,
   init: true,
 };
 const optionsOf = (changes: Partial<Assignment> = {}) => containerOptions(assignment(changes), around);
@@ -26,14 +27,21 @@ describe('names', () => {
     expect(optionsOf({ name: `${'a'.repeat(62)}-7-blue` }).Hostname).toBe('a'.repeat(62));
   });
   test('the labels say whose it is', () => {
-    expect(optionsOf({ service: 5, execution: 7, generation: 2, owner: 'bob' }).Labels).toEqual({
+    const changes = { service: 5, execution: 7, generation: 2, owner: 'bob', coresMin: 0.5, coresMax: 2 };
+    expect(optionsOf(changes).Labels).toEqual({
       'berth.deployment': 'blue',
       'berth.host': 'node1',
       'berth.execution': '7',
       'berth.service': '5',
       'berth.generation': '2',
       'berth.owner': 'bob',
+      'berth.cores.min': '0.5',
+      'berth.cores.max': '2',
     });
+  });
+  test('C80: the labels tell 0.1 cores where nothing is reserved, and no max where there is none', () => {
+    expect(optionsOf().Labels).toMatchObject({ 'berth.cores.min': '0.1' });
+    expect(optionsOf().Labels).not.toHaveProperty('berth.cores.max');
   });
 });
 
@@ -80,14 +88,15 @@ describe('limits', () => {
   test('a soft limit smaller than the engine takes is left out', () => {
     expect(hostConfigOf({ memoryMinBytes: 1e6 })).not.toHaveProperty('MemoryReservation');
   });
-  test('cores: 1024 shares a core from min, a hard limit from max', () => {
-    expect(hostConfigOf({ coresMin: 1.5, coresMax: 2 })).toMatchObject({ CpuShares: 1536, NanoCpus: 2e9 });
+  test('cores: 1024 shares a core from min, and the limit it is given', () => {
+    expect(hostConfigOf({ coresMin: 1.5, coresMax: 2 })).toMatchObject({ CpuShares: 1536, NanoCpus: 1.5e9 });
   });
   test('shares never fall below what the kernel takes', () => {
     expect(hostConfigOf({ coresMin: 0 }).CpuShares).toBe(2);
   });
-  test('cores are capped at what the host has', () => {
-    expect(hostConfigOf({ coresMax: 64 }).NanoCpus).toBe(4e9);
+  test('cores are capped at what the engine has', () => {
+    const { HostConfig } = containerOptions(assignment(), { ...around, coreLimit: 64 });
+    expect(HostConfig?.NanoCpus).toBe(4e9);
   });
   test('shared memory is set only where it is asked for', () => {
     expect(hostConfigOf({ shmBytes: 1e6 }).ShmSize).toBe(1e6);

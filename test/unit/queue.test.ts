@@ -120,6 +120,19 @@ describe('C65: what is offered room', () => {
   });
 });
 
+test('C65: what is over a quota when hosts grow is placed when the quota is raised', () => {
+  const rig = new CoreRig();
+  const one = rig.submit();
+  rig.turn();
+  rig.cluster.setQuota(quota(1, { cores: 0.05 }));
+  rig.hello(hostFacts('one'));
+  rig.turn();
+  expect(one.status).toBe('queued');
+  rig.cluster.setQuota(quota(1));
+  rig.turn();
+  expect(one.status).toBe('starting');
+});
+
 test('C53: a user whose end is waited for is offered its room, others are not looked at again', () => {
   const rig = new CoreRig();
   for (const id of [1, 2]) rig.cluster.setQuota(quota(id, { concurrentExecutions: 1 }));
