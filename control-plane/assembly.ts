@@ -1,7 +1,8 @@
 /** Owns what worker and Durable Object have in common: settings, database and log, made from the bindings of an isolate. */
-import { type Config, ConfigError, readConfig } from './config.ts';
+import { type Config, ConfigError, readConfig, schedulingOf } from './config.ts';
 import type { CoordinatorObject } from './coordinator/durable-object.ts';
 import type { Log } from './coordinator/ports.ts';
+import type { SchedulingPolicy } from './core/scheduling.ts';
 import { logTo } from './log.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';
@@ -15,6 +16,7 @@ export interface WorkerEnv extends Record<string, unknown> {
 
 export interface Assembly {
   config: Config;
+  scheduling: SchedulingPolicy;
   db: Db;
   log: Log;
   /**
@@ -38,5 +40,5 @@ export function assemble(env: WorkerEnv): Assembly {
     if (password) log('administrator.made', { username: 'admin', password });
     prepared = true;
   };
-  return { config, db, log, prepare };
+  return { config, scheduling: schedulingOf(config), db, log, prepare };
 }

@@ -1,5 +1,11 @@
 /** Owns the settings of the control plane: their names, defaults and checks. Entries (node.ts, worker.ts) read the environment and hand it in. */
 import * as z from 'zod';
+import {
+  defaultScheduling,
+  placementPolicies,
+  queuePolicies,
+  type SchedulingPolicy,
+} from './core/scheduling.ts';
 
 const settings = z.object({
   BERTH_DEPLOYMENT_NAME: z
@@ -16,8 +22,8 @@ const settings = z.object({
   BERTH_JOIN_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   BERTH_DATABASE_URL: z.string().min(1).optional(),
   BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
-  BERTH_QUEUE_POLICY: z.enum(['FIFO']).default('FIFO'),
-  BERTH_PLACEMENT_POLICY: z.enum(['average']).default('average'),
+  BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultScheduling.queue),
+  BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultScheduling.placement),
   BERTH_HOST_LOSS: z.enum(['wait']).default('wait'),
 });
 
@@ -41,6 +47,12 @@ type Environment = Record<string, unknown>;
 
 export const readConfig = (env: Environment): Config => read(settings, env);
 export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
+
+export const schedulingOf = (config: Config): SchedulingPolicy => ({
+  ...defaultScheduling,
+  queue: config.BERTH_QUEUE_POLICY,
+  placement: config.BERTH_PLACEMENT_POLICY,
+});
 
 /** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */
 function read<T>(schema: z.ZodType<T>, env: Environment): T {

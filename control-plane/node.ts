@@ -7,7 +7,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createApp } from './app.ts';
-import { ConfigError, type NodeConfig, readNodeConfig } from './config.ts';
+import { ConfigError, type NodeConfig, readNodeConfig, schedulingOf } from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
@@ -44,7 +44,13 @@ async function start(config: NodeConfig): Promise<void> {
 
   const clock = nodeClock(() => coordinator.wake());
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
-  const coordinator = new Coordinator({ db, clock, log, deploymentName });
+  const coordinator = new Coordinator({
+    db,
+    clock,
+    log,
+    deploymentName,
+    scheduling: schedulingOf(config),
+  });
   const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
   const app = createApp({

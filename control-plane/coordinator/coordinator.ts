@@ -9,6 +9,7 @@ import type { Cluster } from '../core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
 import { isEnded, isOver } from '../core/execution.ts';
+import type { SchedulingPolicy } from '../core/scheduling.ts';
 import { type SchedulerState, schedulerStateOf } from '../core/statistics.ts';
 import { newExecution, type Submission } from '../core/submission.ts';
 import { changeAccounts } from '../store/account-changes.ts';
@@ -45,6 +46,7 @@ export interface CoordinatorDeps {
   clock: Clock;
   log: Log;
   deploymentName: string;
+  scheduling: SchedulingPolicy;
 }
 
 export class Coordinator implements Coordination {
@@ -54,9 +56,9 @@ export class Coordinator implements Coordination {
   /** Log readers by service id. */
   readonly #relays = new Map<number, Set<LogRelay>>();
 
-  constructor({ db, clock, log, deploymentName }: CoordinatorDeps) {
+  constructor({ db, clock, log, deploymentName, scheduling }: CoordinatorDeps) {
     this.#db = db;
-    this.#turns = new Turns(db, clock, log, {
+    this.#turns = new Turns(db, clock, log, scheduling, {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       lost: () => this.#agents.dropAll(),
     });

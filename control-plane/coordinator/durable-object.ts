@@ -25,12 +25,13 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
 
   constructor(ctx: DurableObjectState, env: WorkerEnv) {
     super(ctx, env);
-    const { config, db, log, prepare } = assemble(env);
+    const { config, scheduling, db, log, prepare } = assemble(env);
     this.#prepared = prepare;
     this.#coordinator = new Coordinator({
       db,
       log,
       deploymentName: config.BERTH_DEPLOYMENT_NAME,
+      scheduling,
       clock: {
         nowMs: () => Date.now(),
         wakeAt: (timeMs) => this.#wakeAt(timeMs),

@@ -8,6 +8,7 @@ import type { Decision } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
 import { resumeContact } from '../core/observe.ts';
 import { nextDeadline, reconcile } from '../core/reconcile.ts';
+import type { SchedulingPolicy } from '../core/scheduling.ts';
 import { commit, type Epoch, takeOver } from '../store/cluster-rows.ts';
 import { DatabaseError, type Db } from '../store/db.ts';
 import type { Clock, Log } from './ports.ts';
@@ -46,6 +47,7 @@ export class Turns {
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #scheduling: SchedulingPolicy;
   readonly #events: TurnEvents;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
@@ -54,10 +56,11 @@ export class Turns {
   /** Set once a later coordinator has taken over: this one can never commit again. */
   #retired = false;
 
-  constructor(db: Db, clock: Clock, log: Log, events: TurnEvents) {
+  constructor(db: Db, clock: Clock, log: Log, scheduling: SchedulingPolicy, events: TurnEvents) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
+    this.#scheduling = scheduling;
     this.#events = events;
   }
 
@@ -115,7 +118,7 @@ export class Turns {
 
   async #ready(nowMs: number): Promise<State> {
     if (!this.#state) {
-      this.#state = await takeOver(this.#db);
+      this.#state = await takeOver(this.#db, this.#scheduling);
       const { epoch, cluster } = this.#state;
       resumeContact(cluster, nowMs);
       this.#log('coordinator.ready', {

@@ -3,11 +3,16 @@
  * them (queue, reservations, services by host, what runs of a user). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
  */
 import type { Quota, User } from './account.ts';
+import { Deadlines } from './deadlines.ts';
 import { type Execution, isEnded } from './execution.ts';
+import { type Hold, Possibilities } from './hold.ts';
 import type { Host } from './host.ts';
-import { Queue } from './queue.ts';
+import { essentialNeeds, needsOf } from './needs.ts';
+import { Queue, type Standing, type Waiting } from './queue.ts';
 import { addUsage, type Excess, excesses, noUsage, type Usage } from './quota.ts';
-import type { Service } from './service.ts';
+import { Rooms } from './rooms.ts';
+import type { SchedulingPolicy } from './scheduling.ts';
+import { isLeaving, type Service } from './service.ts';
 
 /** Rows to write in the next commit. */
 export interface Changes {
@@ -43,24 +48,36 @@ export class Cluster {
   readonly users = new Map<number, User>();
   readonly quotas = new Map<number, Quota>();
   readonly nextIds: NextIds;
-  /** Queued executions. */
-  readonly queue = new Queue();
+  readonly scheduling: SchedulingPolicy;
+  /** Queued executions, but for those whose start failed and is to be tried again later. */
+  readonly queue: Queue<Execution>;
+  /** Elastic services without a host, of running executions. */
+  readonly elastic: Queue<ElasticPlace>;
+  /** For whom room is kept, or will be. */
+  hold: Hold | null = null;
+  readonly possibilities = new Possibilities();
+  /** What the hosts have left. */
+  readonly rooms: Rooms;
   /** Executions that count under the quota of their user: from their placing to their end or return to the queue. */
   readonly admitted = new Set<Execution>();
+  /** By execution. */
+  readonly deadlines = new Deadlines();
   /** Executions to look at in the next turn. */
   readonly dirty = new Set<number>();
-  /** Room was freed or added since the last turn, on a host or under a quota: the whole queue is worth a try. */
-  roomGrew = false;
   changes: Changes = noChanges();
   readonly #hostsByName = new Map<string, Host>();
   readonly #servicesByHost = new Map<number, Set<Service>>();
   /** By user; none is kept of those of whom nothing was ever admitted. */
   readonly #usages = new Map<number, Usage>();
-  /** When to look at an execution again although nothing happened. */
-  readonly #deadlinesMs = new Map<number, number>();
+  /** Placed ones, by user. */
+  readonly #elasticOf = new Map<number, Set<Service>>();
 
-  constructor(nextIds: NextIds) {
+  constructor(nextIds: NextIds, scheduling: SchedulingPolicy) {
     this.nextIds = nextIds;
+    this.scheduling = scheduling;
+    this.queue = new Queue(scheduling.queue);
+    this.elastic = new Queue(scheduling.queue);
+    this.rooms = new Rooms(scheduling);
   }
 
   /** Takes in an execution read from the store or just submitted. */
@@ -71,17 +88,18 @@ export class Cluster {
       if (service.hostId !== null) this.#at(service.hostId).add(service);
       if (service.placed) this.#reserve(service, 1);
     }
-    if (execution.status === 'queued') this.queue.add(execution);
-    else if (!isEnded(execution)) this.#count(execution);
+    if (execution.status !== 'queued' && !isEnded(execution)) this.#count(execution);
     this.dirty.add(execution.id);
   }
 
   /** Lets go of an execution that needs nothing any more; its row, if kept, is served from the store. */
   dropExecution(execution: Execution): void {
     this.executions.delete(execution.id);
-    this.#deadlinesMs.delete(execution.id);
+    this.queue.remove(execution.id);
+    this.deadlines.delete(execution.id);
     for (const service of execution.services) {
       this.services.delete(service.id);
+      this.elastic.remove(service.id);
       if (service.hostId !== null) this.#at(service.hostId).delete(service);
     }
   }
@@ -93,13 +111,13 @@ export class Cluster {
 
   setUser(user: User): void {
     const before = this.users.get(user.id);
-    if (before && before.quotaId !== user.quotaId) this.roomGrew = true;
     this.users.set(user.id, user);
+    if (before && before.quotaId !== user.quotaId) this.#wakeUser(user.id);
   }
 
   setQuota(quota: Quota): void {
-    if (this.quotas.has(quota.id)) this.roomGrew = true;
     this.quotas.set(quota.id, quota);
+    for (const user of this.users.values()) if (user.quotaId === quota.id) this.#wakeUser(user.id);
   }
 
   /** Caps of the user's quota that `wanted` would exceed now. */
@@ -114,6 +132,27 @@ export class Cluster {
     return this.#usages.get(userId) ?? noUsage();
   }
 
+  /** Where the user's executions stand in the queue. */
+  standing(userId: number): Standing {
+    return { priority: this.users.get(userId)?.priority ?? 0, executions: this.usage(userId).executions };
+  }
+
+  /** Elastic services of the user that are placed. */
+  elasticOf(userId: number): ReadonlySet<Service> {
+    return this.#elasticOf.get(userId) ?? new Set();
+  }
+
+  /** Whether room on the host was given away by services whose containers are still there. */
+  isVacating(hostId: number): boolean {
+    for (const service of this.#at(hostId)) if (isLeaving(service)) return true;
+    return false;
+  }
+
+  /** A container is gone that others may have waited for. */
+  vacate(host: Host): void {
+    for (const { executionId } of this.#at(host.id)) this.dirty.add(executionId);
+  }
+
   hostNamed(name: string): Host | undefined {
     return this.#hostsByName.get(name);
   }
@@ -124,7 +163,7 @@ export class Cluster {
 
   /** Takes an execution from the queue: it counts under its user's quota from here on. */
   admit(execution: Execution): void {
-    this.queue.remove(execution);
+    this.queue.remove(execution.id);
     this.#count(execution);
   }
 
@@ -132,7 +171,7 @@ export class Cluster {
   dismiss(execution: Execution): void {
     if (!this.admitted.delete(execution)) return;
     this.#usageOf(execution.userId).executions -= 1;
-    this.roomGrew = true;
+    this.#wakeUser(execution.userId);
   }
 
   /** Reserves the service's needs on a host. */
@@ -140,6 +179,7 @@ export class Cluster {
     if (service.hostId !== null) this.#at(service.hostId).delete(service);
     service.hostId = host.id;
     service.placed = true;
+    this.elastic.remove(service.id);
     this.#at(host.id).add(service);
     this.#reserve(service, 1);
     this.touch(service);
@@ -150,8 +190,24 @@ export class Cluster {
     if (!service.placed) return;
     this.#reserve(service, -1);
     service.placed = false;
-    this.roomGrew = true;
     this.touch(service);
+  }
+
+  /** Has those wait for room, of an execution and its elastic services, that may be placed at `nowMs`, and no others. */
+  awaitRoom(execution: Execution, nowMs: number): void {
+    const { id, userId, size, timeSubmitMs, status, ending, retryAtMs, services } = execution;
+    if (status === 'queued' && !ending && (retryAtMs ?? 0) <= nowMs) {
+      if (!this.queue.has(id)) this.queue.add(execution, essentialNeeds(execution));
+    } else this.queue.remove(id);
+    for (const service of services) {
+      if (service.essential) continue;
+      const idle = !service.placed && service.status === 'inactive' && (service.restartAtMs ?? 0) <= nowMs;
+      if (status !== 'running' || ending || !idle) this.elastic.remove(service.id);
+      else if (!this.elastic.has(service.id)) {
+        const place = { id: service.id, userId, size, timeSubmitMs, execution, service };
+        this.elastic.add(place, needsOf([service], 0));
+      }
+    }
   }
 
   /** Notes that a row must be written and its execution looked at. */
@@ -164,33 +220,17 @@ export class Cluster {
     this.dirty.add(executionId);
   }
 
-  /** Looks at the execution again at `timeMs`; the earlier of several wins. */
-  wakeAt(execution: Execution, timeMs: number): void {
-    const earlier = this.#deadlinesMs.get(execution.id) ?? Number.POSITIVE_INFINITY;
-    this.#deadlinesMs.set(execution.id, Math.min(earlier, timeMs));
-  }
-
-  /** Marks what is due. */
-  wakeDue(nowMs: number): void {
-    for (const [id, timeMs] of this.#deadlinesMs) {
-      if (timeMs > nowMs) continue;
-      this.#deadlinesMs.delete(id);
-      this.dirty.add(id);
-    }
-  }
-
-  /** When the next look is due, or null. */
-  nextWakeMs(): number | null {
-    let next: number | null = null;
-    for (const timeMs of this.#deadlinesMs.values()) next = Math.min(next ?? timeMs, timeMs);
-    return next;
-  }
-
   /** Hands out what changed since the last call. */
   takeChanges(): Changes {
     const changes = this.changes;
     this.changes = noChanges();
     return changes;
+  }
+
+  /** What the user may have has grown: an end, another quota. */
+  #wakeUser(userId: number): void {
+    this.queue.wakeUser(userId);
+    this.elastic.wakeUser(userId);
   }
 
   #at(hostId: number): Set<Service> {
@@ -206,6 +246,12 @@ export class Cluster {
     this.#usageOf(execution.userId).executions += 1;
   }
 
+  #executionOf({ executionId }: Service): Execution {
+    const execution = this.executions.get(executionId);
+    if (!execution) throw new Error(`no execution ${executionId}`);
+    return execution;
+  }
+
   #usageOf(userId: number): Usage {
     const usage = this.#usages.get(userId) ?? noUsage();
     this.#usages.set(userId, usage);
@@ -213,13 +259,31 @@ export class Cluster {
   }
 
   #reserve(service: Service, sign: 1 | -1): void {
-    const execution = this.executions.get(service.executionId);
-    if (execution) addUsage(this.#usageOf(execution.userId), service.requirement, sign);
-    const host = service.hostId === null ? undefined : this.hosts.get(service.hostId);
+    const { requirement, essential, hostId } = service;
+    const { userId } = this.#executionOf(service);
+    addUsage(this.#usageOf(userId), requirement, sign);
+    if (sign === -1) this.#wakeUser(userId);
+    if (!essential) {
+      const elastic = this.#elasticOf.get(userId) ?? new Set();
+      if (sign === 1) this.#elasticOf.set(userId, elastic.add(service));
+      else elastic.delete(service);
+    }
+    const host = hostId === null ? undefined : this.hosts.get(hostId);
     if (!host) return;
-    host.reservedMemoryBytes += sign * service.requirement.memoryBytes;
-    host.reservedCores += sign * service.requirement.cores;
+    host.reservedMemoryBytes += sign * requirement.memoryBytes;
+    host.reservedCores += sign * requirement.cores;
+    if (!essential) {
+      host.elasticMemoryBytes += sign * requirement.memoryBytes;
+      host.elasticCores += sign * requirement.cores;
+    }
+    this.rooms.update(host);
   }
+}
+
+/** A service that may be placed while its execution runs. */
+export interface ElasticPlace extends Waiting {
+  execution: Execution;
+  service: Service;
 }
 
 /** Live: the coordinator still has something to do for it. */

@@ -13,6 +13,8 @@ export type Decision =
   | { kind: 'mark-running'; execution: Execution }
   /** Stop the container of a service, or remove it where it has ended by itself. */
   | { kind: 'stop'; service: Service }
+  /** Have an elastic service give its room to an execution that is placed next; its container is stopped. */
+  | { kind: 'reclaim'; service: Service }
   /** Start a service again after its container died. */
   | { kind: 'replace-service'; service: Service; restartAtMs: number }
   /** The end is decided; containers go first. */
@@ -57,13 +59,17 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       service.exit = null;
       service.failure = null;
       service.restartAtMs = restartAtMs;
+      // Others may have its room meanwhile.
+      if (!service.essential) cluster.release(service);
       cluster.touch(service);
       return;
     }
+    case 'reclaim':
+      cluster.release(decision.service);
+      return;
     case 'begin-cleanup': {
       const { execution, ending } = decision;
       execution.ending = ending;
-      if (execution.status === 'queued') cluster.queue.remove(execution);
       if (ending.status !== 'queued') execution.status = 'cleaning up';
       cluster.touch(execution);
       return;
@@ -139,7 +145,6 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
       service.deathsMs = [];
       cluster.touch(service);
     }
-    cluster.queue.add(execution);
     return;
   }
   execution.status = ending.status;

@@ -24,6 +24,8 @@ export interface Execution {
   readonly userId: number;
   /** The description as submitted, as JSON text: parsed only where a service starts, so that a long queue stays small. */
   readonly description: string;
+  /** The description's, for the order of the queue. */
+  readonly size: number;
   status: ExecutionStatus;
   ending: Ending | null;
   /** Hidden from the API; the row goes when the containers and logs are gone. */

@@ -19,7 +19,23 @@ export interface Host {
   /** Sums of the requirements of the services placed here; derived, never stored. */
   reservedMemoryBytes: number;
   reservedCores: number;
+  /** The part of these that elastic services have. */
+  elasticMemoryBytes: number;
+  elasticCores: number;
+  /** Kept for the execution that has waited longest; derived, never stored. */
+  keptMemoryBytes: number;
+  keptCores: number;
 }
+
+/** Of a host where nothing is placed. */
+export const unreserved = {
+  reservedMemoryBytes: 0,
+  reservedCores: 0,
+  elasticMemoryBytes: 0,
+  elasticCores: 0,
+  keptMemoryBytes: 0,
+  keptCores: 0,
+};
 
 /** An agent sends a sign of life this often. */
 export const REPORT_PERIOD_MS = 10_000;
@@ -40,6 +56,5 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   lastContactMs: nowMs,
   connected: false,
   lost: false,
-  reservedMemoryBytes: 0,
-  reservedCores: 0,
+  ...unreserved,
 });

@@ -2,7 +2,7 @@
 import type { HostFacts, Observation } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
-import { describeExit, type Exit, type Failure, recentDeaths, type Service } from './service.ts';
+import { describeExit, type Exit, type Failure, isLeaving, recentDeaths, type Service } from './service.ts';
 
 /** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
 export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
@@ -36,6 +36,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
       recordFailure(service, { temporary: observation.temporary, message: observation.message }, nowMs);
       break;
     case 'gone':
+      if (isLeaving(service)) cluster.vacate(host);
       recordGone(service, nowMs);
       break;
   }
@@ -56,7 +57,6 @@ export function welcomeHost(
   const { name: _, ...rest } = facts;
   Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs });
   cluster.changes.hosts.add(host);
-  cluster.roomGrew = true;
   const present = new Set<number>();
   for (const observation of inventory) {
     const service = cluster.services.get(observation.service);
@@ -90,7 +90,8 @@ export function observeForgotten(cluster: Cluster, host: Host, serviceId: number
 /** An end that was asked for is no death. */
 function recordExit(service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
-  if (service.exit) return;
+  // One that gave its room away comes back: this was not its end.
+  if (service.exit || isLeaving(service)) return;
   service.exit = exit;
   if (service.status === 'terminating') return;
   if (exit.code !== 0) service.errorMessage = describeExit(service, exit);

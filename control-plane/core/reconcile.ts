@@ -6,13 +6,14 @@
 import type { Cluster } from './cluster.ts';
 import { apply, type Decision } from './decision.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
+import { fillRoom, hasOffers } from './fill.ts';
+import { keepRoom } from './hold.ts';
 import { type Host, LOSS_MS } from './host.ts';
-import { placeAll } from './place.ts';
-import { noUsage, type Usage, usageOf } from './quota.ts';
 import {
   DEATH_WINDOW_MS,
   describeExit,
   isAssigned,
+  isLeaving,
   MAX_DEATHS,
   recentDeaths,
   type Service,
@@ -27,27 +28,29 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   };
   for (const host of cluster.hosts.values()) {
     if (isOverdue(host, nowMs)) carryOut({ kind: 'lose-host', host });
+    cluster.rooms.update(host);
   }
-  cluster.wakeDue(nowMs);
-  while (cluster.dirty.size > 0 || cluster.roomGrew) {
+  for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
+  do {
     const looked = [...cluster.dirty];
     cluster.dirty.clear();
     for (const id of looked) {
       const execution = cluster.executions.get(id);
       if (execution) settle(cluster, execution, nowMs, carryOut);
     }
-    fillRoom(cluster, looked, nowMs, carryOut);
-  }
+    fillRoom(cluster, carryOut);
+    if (cluster.dirty.size === 0 && !hasOffers(cluster)) keepRoom(cluster, nowMs);
+  } while (cluster.dirty.size > 0 || hasOffers(cluster));
   return decisions;
 }
 
 /** When the clock alone will change something next, or null. Passed already where the last turn was long ago. */
 export function nextDeadline(cluster: Cluster): number | null {
-  const losses = [...cluster.hosts.values()]
-    .filter((host) => !host.lost)
-    .map((host) => host.lastContactMs + LOSS_MS);
-  const times = [cluster.nextWakeMs(), ...losses].filter((time) => time !== null);
-  return times.length === 0 ? null : Math.min(...times);
+  const known = [cluster.deadlines.next(), cluster.hold?.dueMs ?? null].filter((time) => time !== null);
+  let next = Math.min(...known, Number.POSITIVE_INFINITY);
+  for (const host of cluster.hosts.values())
+    if (!host.lost) next = Math.min(next, host.lastContactMs + LOSS_MS);
+  return next === Number.POSITIVE_INFINITY ? null : next;
 }
 
 const isOverdue = (host: Host, nowMs: number) => !host.lost && nowMs >= host.lastContactMs + LOSS_MS;
@@ -61,26 +64,27 @@ function settle(
 ): void {
   // The last decision on an execution, finish or purge, lets go of it.
   while (cluster.executions.has(execution.id)) {
-    const decision = decide(execution, nowMs);
+    const decision = decide(cluster, execution, nowMs);
     if (!decision) break;
     carryOut(decision);
   }
   if (!cluster.executions.has(execution.id)) return;
+  cluster.awaitRoom(execution, nowMs);
   const delays = execution.services.map(({ restartAtMs }) => restartAtMs);
   for (const timeMs of [execution.retryAtMs, ...delays]) {
-    if (timeMs !== null && timeMs > nowMs) cluster.wakeAt(execution, timeMs);
+    if (timeMs !== null && timeMs > nowMs) cluster.deadlines.set(execution.id, timeMs);
   }
 }
 
 /** The next thing to do for an execution, but for placing it (that depends on the others). */
-function decide(execution: Execution, nowMs: number): Decision | null {
+function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
   if (isEnded(execution)) return execution.deleted ? decideDeletion(execution) : null;
   if (execution.ending === null) {
     const ending = endingOf(execution, nowMs);
     if (ending) return { kind: 'begin-cleanup', execution, ending };
   }
   for (const service of execution.services) {
-    if (isAssigned(service) && (execution.ending || service.exit || service.failure))
+    if (isAssigned(service) && (execution.ending || service.exit || service.failure || isLeaving(service)))
       return { kind: 'stop', service };
   }
   if (execution.ending) {
@@ -92,7 +96,7 @@ function decide(execution: Execution, nowMs: number): Decision | null {
       return { kind: 'mark-running', execution };
     }
   }
-  return nextServiceStep(execution, nowMs);
+  return nextServiceStep(cluster, execution, nowMs);
 }
 
 /** An ended execution that was deleted goes when its hosts have removed its logs. */
@@ -130,7 +134,7 @@ function endingOf({ status, services }: Execution, nowMs: number): Ending | null
 const error = (message: string): Ending => ({ status: 'error', message });
 
 /** Starts in order, and starts again what died. */
-function nextServiceStep(execution: Execution, nowMs: number): Decision | null {
+function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
   for (const service of execution.services) {
     if (service.status !== 'inactive' || !service.placed) continue;
     // A monitor that ended well while others still start is done; the execution ends once they have.
@@ -139,7 +143,10 @@ function nextServiceStep(execution: Execution, nowMs: number): Decision | null {
       const restartAtMs = nowMs + backoffMs(Math.max(1, recentDeaths(service, nowMs).length));
       return { kind: 'replace-service', service, restartAtMs };
     }
-    if (service.restartAtMs !== null ? service.restartAtMs <= nowMs : isTurnOf(service, execution)) {
+    const { hostId, restartAtMs } = service;
+    // What gave its room away uses it until its container is gone.
+    if (hostId === null || cluster.isVacating(hostId)) continue;
+    if (restartAtMs !== null ? restartAtMs <= nowMs : isTurnOf(service, execution)) {
       return { kind: 'start', service };
     }
   }
@@ -152,52 +159,3 @@ const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =
 
 const hasRun = (service: Service): boolean =>
   service.status === 'active' || service.exit !== null || service.deathsMs.length > 0;
-
-/**
- * Places queued executions, oldest first, then elastic services, as hosts and quotas have room. Where no room was freed
- * only those in `looked` can fit now.
- */
-function fillRoom(
-  cluster: Cluster,
-  looked: readonly number[],
-  nowMs: number,
-  carryOut: (decision: Decision) => void,
-): void {
-  const isOpen = (userId: number) => cluster.excesses(userId, ONE_EXECUTION).length === 0;
-  const [candidates, admitted] = cluster.roomGrew
-    ? [cluster.queue.candidates(isOpen), [...cluster.admitted].sort((a, b) => a.id - b.id)]
-    : [looked.toSorted((a, b) => a - b), looked.map((id) => cluster.executions.get(id))];
-  cluster.roomGrew = false;
-  for (const id of candidates) {
-    const execution = cluster.executions.get(id);
-    if (execution?.status !== 'queued' || (execution.retryAtMs ?? 0) > nowMs) continue;
-    const essential = execution.services.filter((service) => service.essential);
-    place(cluster, execution, essential, carryOut);
-  }
-  for (const execution of admitted) {
-    if (execution?.status !== 'running' || execution.ending) continue;
-    for (const service of execution.services) {
-      if (service.essential || service.placed || service.status !== 'inactive') continue;
-      place(cluster, execution, [service], carryOut);
-    }
-  }
-}
-
-/** The least that a start adds to what runs of a user. */
-const ONE_EXECUTION: Usage = { ...noUsage(), executions: 1 };
-
-/** Places `services` of an execution where its user's quota and the hosts have room for all of them. */
-function place(
-  cluster: Cluster,
-  execution: Execution,
-  services: readonly Service[],
-  carryOut: (decision: Decision) => void,
-): void {
-  if (cluster.excesses(execution.userId, needsOf(execution, services)).length > 0) return;
-  const placements = placeAll(services, cluster.hosts.values());
-  if (placements) carryOut({ kind: 'place', execution, placements });
-}
-
-/** What the user of an execution would have running more, were these of its services placed. */
-const needsOf = ({ status }: Execution, services: readonly Service[]): Usage =>
-  usageOf(services, status === 'queued' ? 1 : 0);

@@ -96,6 +96,10 @@ export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string
   return `service ${service.name} ended with exit code ${exit.code}${reason ? ` (${reason})` : ''}`;
 }
 
+/** True while the container of one that gave its room away is still there. */
+export const isLeaving = ({ placed, status }: Pick<Service, 'placed' | 'status'>): boolean =>
+  !placed && status !== 'inactive';
+
 /** True while a container of the service exists or may come to exist on its host. */
 export const isAssigned = ({ status }: Pick<Service, 'status'>): boolean =>
   status === 'starting' || status === 'active';

@@ -21,6 +21,7 @@ export function newExecution(ids: NextIds, submission: Submission, nowMs: number
   return {
     id,
     ...rest,
+    size: application.size,
     status: 'queued',
     ending: null,
     deleted: false,

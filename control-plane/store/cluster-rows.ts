@@ -2,6 +2,7 @@
 
 import { type Changes, Cluster } from '../core/cluster.ts';
 import type { Execution } from '../core/execution.ts';
+import type { SchedulingPolicy } from '../core/scheduling.ts';
 import type { Db, Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hostOf, insertHost, updateHost } from './host-rows.ts';
@@ -14,11 +15,14 @@ import { loadUsers, purgeUsers } from './user-rows.ts';
 export type Epoch = number;
 
 /** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
-export async function takeOver(db: Db): Promise<{ epoch: Epoch; cluster: Cluster }> {
+export async function takeOver(
+  db: Db,
+  scheduling: SchedulingPolicy,
+): Promise<{ epoch: Epoch; cluster: Cluster }> {
   const [row] = await db.query(
     'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1 RETURNING epoch',
   );
-  return { epoch: Number(row?.epoch), cluster: await loadCluster(db) };
+  return { epoch: Number(row?.epoch), cluster: await loadCluster(db, scheduling) };
 }
 
 /** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
@@ -51,14 +55,11 @@ function servicesToWrite(changes: Changes): Statement[] {
   return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
 }
 
-async function loadCluster(db: Db): Promise<Cluster> {
+async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluster> {
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
-  const cluster = new Cluster({
-    execution: next('executions'),
-    service: next('services'),
-    host: next('hosts'),
-  });
+  const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };
+  const cluster = new Cluster(nextIds, scheduling);
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts')) cluster.addHost(hostOf(row));

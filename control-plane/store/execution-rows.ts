@@ -9,14 +9,14 @@ import { serviceOf } from './service-rows.ts';
 export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
   const description = String(row.description);
   // Validated when it was submitted.
-  const instances = new Map(
-    instancesOf(JSON.parse(description) as Application).map((one) => [one.name, one]),
-  );
+  const application = JSON.parse(description) as Application;
+  const instances = new Map(instancesOf(application).map((one) => [one.name, one]));
   return {
     id: Number(row.id),
     name: String(row.name),
     userId: Number(row.user_id),
     description,
+    size: application.size,
     status: String(row.status) as ExecutionStatus,
     ending: row.ending === null ? null : JSON.parse(String(row.ending)),
     deleted: row.deleted === 1,

@@ -1,5 +1,5 @@
 /** Owns the rows of hosts. */
-import type { Host } from '../core/host.ts';
+import { type Host, unreserved } from '../core/host.ts';
 import type { Row, Statement } from './db.ts';
 
 export const hostOf = (row: Row): Host => ({
@@ -15,8 +15,7 @@ export const hostOf = (row: Row): Host => ({
   lastContactMs: Number(row.last_contact_ms),
   lost: row.lost === 1,
   connected: false,
-  reservedMemoryBytes: 0,
-  reservedCores: 0,
+  ...unreserved,
 });
 
 export const insertHost = (host: Host): Statement => ({

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import { nodeClock } from '../../control-plane/coordinator/node-clock.ts';
+import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { executionRoutes } from '../../control-plane/http/executions.ts';
 import type { Env } from '../../control-plane/http/request.ts';
 import { variants } from '../../control-plane/http/variant.ts';
@@ -23,7 +24,13 @@ beforeEach(async () => {
   const account = await findAccountByName(db, 'admin');
   if (!account) throw new Error('there is no administrator');
   clock = nodeClock(() => coordinator.wake());
-  const coordinator = new Coordinator({ db, clock, log: () => {}, deploymentName: 'test' });
+  const coordinator = new Coordinator({
+    db,
+    clock,
+    log: () => {},
+    deploymentName: 'test',
+    scheduling: defaultScheduling,
+  });
   const described = application(service());
   const submission = { name: 'x', application: described, description: JSON.stringify(described) };
   await coordinator.submit({ userId: account.user.id, ...submission });

@@ -30,4 +30,13 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
     );
     expect(code).toBe(1);
   });
+  test('C60: an unknown policy stops the start, with those there are', async () => {
+    const { code, output } = await start(entry, {
+      BERTH_QUEUE_POLICY: 'fifo',
+      BERTH_PLACEMENT_POLICY: 'best',
+    });
+    expect(output).toMatch(/BERTH_QUEUE_POLICY: .*"FIFO"\|"SIZE"\|"DYNSIZE"/);
+    expect(output).toMatch(/BERTH_PLACEMENT_POLICY: .*"average"\|"waterfill"\|"random"/);
+    expect(code).toBe(1);
+  });
 });

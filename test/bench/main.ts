@@ -12,6 +12,7 @@ import { measureHttp } from './http.ts';
 import { measureList } from './list.ts';
 import { measureLogs } from './logs.ts';
 import { measureMemory } from './memory.ts';
+import { measureScheduler } from './scheduler.ts';
 import { measureStart } from './start.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
@@ -20,6 +21,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   list: measureList,
   start: measureStart,
   logs: measureLogs,
+  scheduler: measureScheduler,
 };
 
 const words = process.argv.slice(2);

@@ -1,6 +1,7 @@
 /** Owns a coordinator on a database in memory for tests: its clock, its agents, and what they and users say. */
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../control-plane/core/errors.ts';
+import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { findExecution } from '../../control-plane/store/executions.ts';
 import type { Application } from '../../shared/application.ts';
@@ -52,7 +53,13 @@ export class CoordinatorRig {
   }
 
   #make(): Coordinator {
-    return new Coordinator({ db: this.db, clock: this.clock, log: () => {}, deploymentName: 'test' });
+    return new Coordinator({
+      db: this.db,
+      clock: this.clock,
+      log: () => {},
+      deploymentName: 'test',
+      scheduling: defaultScheduling,
+    });
   }
 }
 

@@ -9,6 +9,7 @@ import type { Execution } from '../../control-plane/core/execution.ts';
 import { type Host, newHost } from '../../control-plane/core/host.ts';
 import { observe, observeForgotten, welcomeHost } from '../../control-plane/core/observe.ts';
 import { reconcile } from '../../control-plane/core/reconcile.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
 import type { Service } from '../../control-plane/core/service.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import type { Application } from '../../shared/application.ts';
@@ -81,12 +82,16 @@ export const user = (id: number, quotaId: number): User => ({
 
 /** User 1 has quota 1, user 2 quota 2, both without caps. */
 export class CoreRig {
-  cluster = new Cluster({ execution: 1, service: 1, host: 1 });
+  cluster: Cluster;
   nowMs = 1_000_000_000;
   /** Every decision so far, as text: what happened, in order. */
   readonly journal: string[] = [];
 
-  constructor() {
+  constructor(scheduling: Partial<SchedulingPolicy> = {}) {
+    this.cluster = new Cluster(
+      { execution: 1, service: 1, host: 1 },
+      { ...defaultScheduling, ...scheduling },
+    );
     for (const id of [1, 2]) {
       this.cluster.setQuota(quota(id));
       this.cluster.setUser(user(id, id));
@@ -167,6 +172,10 @@ export class CoreRig {
     return host;
   }
 }
+
+/** Ids of those that wait for room, in order. */
+export const queuedIds = (cluster: Cluster): number[] =>
+  cluster.queue.order((userId) => cluster.standing(userId)).map(({ id }) => id);
 
 export const keyOfService = ({ id, generation }: Service) => ({ service: id, generation });
 

@@ -45,5 +45,6 @@ const statementOf = (
     timeEndMs: endMs,
     attempts: 0,
     retryAtMs: null,
+    size: 0,
     services: [],
   });

@@ -72,7 +72,11 @@ const applications: readonly Application[] = [
     service({ name: 'two', monitor: false }),
   ),
   application(service({ resources: needs(1_000, 1) })),
+  application(service({ total_count: 9, essential_count: 1, resources: needs(15, 0.5) })),
 ];
+
+/** Which of them may fill all hosts with elastic services. */
+export const ELASTIC = 5;
 
 export type Check = (simulation: Simulation, decisions: readonly Decision[]) => void;
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cluster } from '../../control-plane/core/cluster.ts';
+import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { commit, loadExecution, takeOver } from '../../control-plane/store/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
@@ -23,13 +24,13 @@ function lasting(cluster: Cluster) {
   const round = (cores: number) => Math.round(cores * 1e6) / 1e6 + 0;
   return {
     nextIds: cluster.nextIds,
-    queue: cluster.queue.ids,
     usages: [1, 2].map((userId) => cluster.usage(userId)),
     admitted: [...cluster.admitted].map(({ id }) => id).toSorted((a, b) => a - b),
     hosts: [...cluster.hosts.values()]
-      .map(({ connected: _, lastContactMs: __, ...host }) => ({
+      .map(({ connected: _, lastContactMs: __, keptMemoryBytes: ___, keptCores: ____, ...host }) => ({
         ...host,
         reservedCores: round(host.reservedCores),
+        elasticCores: round(host.elasticCores),
       }))
       .toSorted((a, b) => a.id - b.id),
     servicesAt: [...cluster.hosts.keys()].map((id) =>
@@ -66,14 +67,14 @@ test('C41: what was committed and read again equals what was in memory, whatever
         await clear();
         const simulation = new Simulation();
         const { cluster } = simulation.rig;
-        let { epoch } = await takeOver(db);
+        let { epoch } = await takeOver(db, defaultScheduling);
         for (const [at, one] of operations.entries()) {
           simulation.run([one]);
           // A commit may cover one turn or several.
           if (at % (pause + 1) === 0) await commit(db, epoch, cluster.takeChanges());
         }
         await commit(db, epoch, cluster.takeChanges());
-        const read = await takeOver(db);
+        const read = await takeOver(db, defaultScheduling);
         epoch = read.epoch;
         expect(lasting(read.cluster)).toEqual(lasting(cluster));
         executions += read.cluster.executions.size;
@@ -93,30 +94,30 @@ test('C41: what was committed and read again equals what was in memory, whatever
 test('C42: a coordinator that was taken over from can commit no more', async () => {
   await clear();
   const simulation = new Simulation();
-  const { epoch } = await takeOver(db);
+  const { epoch } = await takeOver(db, defaultScheduling);
   simulation.run([{ do: 'submit', which: 0, user: 0 }]);
-  await takeOver(db);
+  await takeOver(db, defaultScheduling);
   const late = commit(db, epoch, simulation.rig.cluster.takeChanges());
   await expect(late).rejects.toThrow(DatabaseError);
   await expect(late).rejects.toThrow('stale_coordinator');
-  expect((await takeOver(db)).cluster.executions.size).toBe(0);
+  expect((await takeOver(db, defaultScheduling)).cluster.executions.size).toBe(0);
 });
 
 test('C41: ids are never given twice, also after a deletion', async () => {
   await clear();
   const simulation = new Simulation();
-  const { epoch } = await takeOver(db);
+  const { epoch } = await takeOver(db, defaultScheduling);
   simulation.run([
     { do: 'submit', which: 0, user: 0 },
     { do: 'remove', which: 0 },
   ]);
   await commit(db, epoch, simulation.rig.cluster.takeChanges());
-  const { cluster } = await takeOver(db);
+  const { cluster } = await takeOver(db, defaultScheduling);
   expect(cluster.executions.size).toBe(0);
   expect(cluster.nextIds).toMatchObject({ execution: 2, service: 2 });
 });
 
 test('C41: where nothing changed nothing is written', async () => {
-  const { epoch, cluster } = await takeOver(db);
+  const { epoch, cluster } = await takeOver(db, defaultScheduling);
   await expect(commit(db, epoch - 1, cluster.takeChanges())).resolves.toBeUndefined();
 });

@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
 import { application, service } from '../support/applications.ts';
-import { CoreRig, exited, failed, gone, hostFacts, named, running, told } from '../support/core-rig.ts';
+import {
+  CoreRig,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  queuedIds,
+  running,
+  told,
+} from '../support/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
 
@@ -141,7 +151,7 @@ describe('C14: terminate', () => {
     rig.turn();
     expect(told(rig.terminate(execution))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
-    expect(rig.cluster.queue.ids).toEqual([]);
+    expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C14: of an execution that waits for its next attempt leaves no deadline behind', () => {
@@ -154,7 +164,7 @@ describe('C14: terminate', () => {
     expect(execution.status).toBe('queued');
     rig.terminate(execution);
     expect(execution.status).toBe('terminated');
-    expect(rig.cluster.nextWakeMs()).toBeNull();
+    expect(rig.cluster.deadlines.next()).toBeNull();
   });
   test('C14: while starting stops what was started, and nothing more is started', () => {
     const rig = new CoreRig();

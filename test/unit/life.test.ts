@@ -2,23 +2,42 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Quota } from '../../control-plane/core/account.ts';
 import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/execution.ts';
+import { hasOffers } from '../../control-plane/core/fill.ts';
 import { placeAll } from '../../control-plane/core/place.ts';
 import { isBeyond, loadOf, plus, present } from '../support/caps.ts';
-import { type Check, operation, Simulation } from '../support/simulation.ts';
+import { queuedIds } from '../support/core-rig.ts';
+import { type Check, ELASTIC, type Operation, operation, Simulation } from '../support/simulation.ts';
 
 /** Random lives of a small cluster. A failing seed becomes a named test of its own. */
 const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
 const RUNS = { numRuns: 150 };
 /** Runs where the rules hold after every turn, and after all has healed. */
-const prove = (property: (simulation: Simulation) => void, check: Check) =>
+const prove = (property: (simulation: Simulation) => void, check: Check, before: readonly Operation[] = []) =>
   fc.assert(
     fc.property(lives, (operations) => {
       const simulation = new Simulation(check);
-      simulation.run(operations);
+      simulation.run([...before, ...operations]);
       property(simulation);
     }),
     RUNS,
   );
+
+/** An execution of which elastic services run wherever there is room. */
+const fullOfElastic: readonly Operation[] = [
+  ...[0, 1].map((host) => ({ do: 'connect' as const, host })),
+  { do: 'submit', which: ELASTIC, user: 0 },
+  ...Array.from({ length: 2 }, () =>
+    [0, 1].flatMap((host) => [
+      ...Array.from({ length: 20 }, (_, which) => ({
+        do: 'step' as const,
+        host,
+        which,
+        fate: 'well' as const,
+      })),
+      { do: 'report' as const, host },
+    ]),
+  ).flat(),
+];
 
 const capsOf = ({ rig: { cluster } }: Simulation, { userId }: Execution): Quota =>
   cluster.quotas.get(cluster.users.get(userId)?.quotaId ?? 0) as Quota;
@@ -139,12 +158,52 @@ test('P5: no service ever has two containers, nor a key more than one', () => {
   );
 });
 
-test('C5: the queue holds the queued executions, oldest first, after every turn', () => {
+test('C67: only elastic services give their room away, and only to a gang that is placed with it, after every turn', () => {
+  let reclaimed = 0;
   prove(
     (simulation) => simulation.heal(),
-    ({ rig: { cluster } }) => {
-      const queued = [...cluster.executions.values()].filter(({ status }) => status === 'queued');
-      expect(cluster.queue.ids).toEqual(queued.map(({ id }) => id).toSorted((a, b) => a - b));
+    (_, decisions) => {
+      for (const [at, decision] of decisions.entries()) {
+        if (decision.kind !== 'reclaim') continue;
+        reclaimed++;
+        expect(decision.service.essential).toBe(false);
+        const next = decisions.slice(at).find(({ kind }) => kind !== 'reclaim');
+        const gang = next?.kind === 'place' ? next : undefined;
+        expect(gang?.placements.some(({ service }) => service.essential)).toBe(true);
+        expect(gang?.execution.services).not.toContain(decision.service);
+      }
+    },
+    fullOfElastic,
+  );
+  expect(reclaimed).toBeGreaterThan(20);
+});
+
+test('C67: containers never need more than their host has, whatever gives its room away', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ hosts, submitted }) => {
+      const services = new Map(submitted.flatMap(({ services }) => services.map((one) => [one.id, one])));
+      for (const { containers, facts } of hosts) {
+        const needed = containers.map((id) => services.get(id)?.requirement);
+        const memory = needed.reduce((sum, one) => sum + (one?.memoryBytes ?? 0), 0);
+        const cores = needed.reduce((sum, one) => sum + (one?.cores ?? 0), 0);
+        expect(memory).toBeLessThanOrEqual(facts.memoryBytes);
+        expect(cores).toBeLessThanOrEqual(facts.cores + 1e-6);
+      }
+    },
+    fullOfElastic,
+  );
+});
+
+test('C5: the queue holds the queued executions but for those that wait to be tried again, each once, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster, nowMs } }) => {
+      const waiting = [...cluster.executions.values()].filter(
+        ({ status, retryAtMs }) => status === 'queued' && (retryAtMs ?? 0) <= nowMs,
+      );
+      const ids = queuedIds(cluster).toSorted((a, b) => a - b);
+      expect(ids).toEqual(waiting.map(({ id }) => id).toSorted((a, b) => a - b));
     },
   );
 });
@@ -155,7 +214,7 @@ test('C40: after every turn nothing is left to decide, and the next deadline lie
     (simulation) => {
       const { cluster, nowMs } = simulation.rig;
       expect(cluster.dirty.size).toBe(0);
-      expect(cluster.roomGrew).toBe(false);
+      expect(hasOffers(cluster)).toBe(false);
       if (simulation.deadline !== null) expect(simulation.deadline).toBeGreaterThan(nowMs);
     },
   );
@@ -184,7 +243,7 @@ test('C1: once all is well, everything has ended or runs, or waits for room that
       for (const execution of cluster.executions.values()) {
         const essential = execution.services.filter((one) => one.essential);
         if (execution.status === 'queued') {
-          const fits = placeAll(essential, cluster.hosts.values()) !== null;
+          const fits = placeAll(essential, cluster.rooms) !== null;
           expect(fits && !isHeld(simulation, execution)).toBe(false);
         } else expect(execution.status).toBe('running');
       }
@@ -207,8 +266,8 @@ test('C14: once all is terminated, no container, reservation, deadline or queue 
       ends += simulation.submitted.filter(isEnded).length;
       expect([...cluster.executions.values()]).toEqual([]);
       expect(cluster.services.size).toBe(0);
-      expect(cluster.queue.ids).toEqual([]);
-      expect(cluster.nextWakeMs()).toBeNull();
+      expect([cluster.queue.size, cluster.elastic.size]).toEqual([0, 0]);
+      expect(cluster.deadlines.next()).toBeNull();
       expect(cluster.admitted.size).toBe(0);
       for (const userId of [1, 2])
         expect(cluster.usage(userId)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
@@ -234,7 +293,16 @@ test('the simulated lives do what they are to prove: every decision occurs, and 
     },
     () => {},
   );
-  const wanted = ['place', 'start', 'mark-running', 'stop', 'replace-service', 'begin-cleanup', 'finish'];
+  const wanted = [
+    'place',
+    'start',
+    'mark-running',
+    'stop',
+    'replace-service',
+    'reclaim',
+    'begin-cleanup',
+    'finish',
+  ];
   const ends = ['forget', 'purge', 'lose-host', 'terminated', 'error', 'queued', 'ran'];
   expect([...kinds]).toEqual(expect.arrayContaining([...wanted, ...ends]));
 });

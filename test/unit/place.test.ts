@@ -1,12 +1,20 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Host, newHost } from '../../control-plane/core/host.ts';
-import { placeAll } from '../../control-plane/core/place.ts';
+import { placeAll, roomsOf } from '../../control-plane/core/place.ts';
+import { fits, roomOf } from '../../control-plane/core/room.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
 import type { Requirement, Service } from '../../control-plane/core/service.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import { application, service } from '../support/applications.ts';
 
+/** Ids by name, in the order of their first use. */
+const ids = new Map<string, number>();
+
 function host(name: string, changes: Partial<Host> = {}): Host {
-  return { ...newHost(1, name, 0), memoryBytes: 100, cores: 4, connected: true, ...changes };
+  const id = ids.get(name) ?? ids.size + 1;
+  ids.set(name, id);
+  return { ...newHost(id, name, 0), memoryBytes: 100, cores: 4, connected: true, ...changes };
 }
 
 function services(...requirements: Partial<Requirement>[]): Service[] {
@@ -26,7 +34,7 @@ function services(...requirements: Partial<Requirement>[]): Service[] {
 
 /** Where each service goes, by name, in the order of the services; null where the gang does not fit. */
 const placed = (gang: Service[], ...hosts: Host[]): (string | undefined)[] | null => {
-  const placements = placeAll(gang, hosts);
+  const placements = placeAll(gang, roomsOf(hosts));
   return placements && gang.map((one) => placements.find((place) => place.service === one)?.host.name);
 };
 
@@ -106,4 +114,78 @@ describe('C4: of the hosts that fit', () => {
       )?.toSorted(),
     ).toEqual(['a', 'a', 'b', 'b']);
   });
+});
+
+describe('C61: placement policies', () => {
+  const busy = host('busy', { reservedCores: 3, reservedMemoryBytes: 20 });
+  const half = host('half', { reservedCores: 2 });
+  const idle = host('idle');
+  const gang = (count: number) => services(...Array.from({ length: count }, () => ({ cores: 1 })));
+  const where = (scheduling: Partial<SchedulingPolicy>, count: number, ...hosts: Host[]) =>
+    placeAll(gang(count), roomsOf(hosts, { ...defaultScheduling, ...scheduling }))?.map(
+      ({ host: { name } }) => name,
+    );
+
+  test('C61: average takes the emptiest, waterfill the fullest that has room', () => {
+    expect(where({ placement: 'average' }, 3, busy, half, idle)).toEqual(['idle', 'idle', 'half']);
+    expect(where({ placement: 'waterfill' }, 3, idle, half, busy)).toEqual(['busy', 'half', 'half']);
+  });
+  test('C61: of equal hosts both take the one that was there first', () => {
+    const hosts = ['d', 'e', 'f'].map((name) => host(name)).toReversed();
+    for (const placement of ['average', 'waterfill'] as const)
+      expect(where({ placement }, 1, ...hosts)).toEqual(['d']);
+  });
+  test('C61: random takes each host that fits now and then, and the same for the same seed', () => {
+    const hosts = Array.from({ length: 5 }, (_, at) => host(`r${at}`, { cores: 100 + at }));
+    const many = (seed: number) => where({ placement: 'random', seed }, 100, busy, ...hosts);
+    expect(new Set(many(1))).toEqual(new Set(['busy', 'r0', 'r1', 'r2', 'r3', 'r4']));
+    expect(many(1)).toEqual(many(1));
+    expect(many(1)).not.toEqual(many(2));
+  });
+
+  const size = fc.record({ memoryBytes: fc.nat({ max: 60 }), cores: fc.nat({ max: 3 }) });
+  const changes = fc.record({
+    memoryBytes: fc.constantFrom(50, 100),
+    cores: fc.constantFrom(2, 4),
+    labels: fc.subarray(['ssd', 'gpu']),
+    connected: fc.constantFrom(true, true, true, false),
+    reservedMemoryBytes: fc.nat({ max: 40 }),
+    reservedCores: fc.nat({ max: 2 }),
+  });
+  test.each(['average', 'waterfill', 'random'] as const)(
+    'C61: %s finds what looking at every host one by one finds, whatever happened to them before',
+    (placement) => {
+      const scheduling = { ...defaultScheduling, placement };
+      const needs = fc.record({ size, labels: fc.subarray(['ssd', 'gpu']) });
+      const history = fc.array(fc.record({ at: fc.nat({ max: 8 }), changes }), { maxLength: 30 });
+      let found = 0;
+      fc.assert(
+        fc.property(history, needs, (lives, { size, labels }) => {
+          const hosts = Array.from({ length: 9 }, (_, at) => host(`p${at}`));
+          const rooms = roomsOf(hosts, scheduling);
+          for (const life of lives) {
+            const one = hosts[life.at] as Host;
+            Object.assign(one, life.changes);
+            rooms.update(one);
+          }
+          const [service] = services({ ...size, labels }) as [Service];
+          const able = hosts.filter((one) => fits(roomOf(one), service.requirement));
+          const taken = rooms.find(service);
+          if (placement === 'random') {
+            expect(able.length === 0 ? undefined : taken).toBe(able.find((one) => one === taken));
+            if (able.length > 0) expect(taken).toBeDefined();
+          } else {
+            const share = (one: Host) =>
+              Math.min(roomOf(one).memoryBytes / one.memoryBytes, roomOf(one).cores / one.cores);
+            const sign = placement === 'average' ? -1 : 1;
+            const [best] = able.toSorted((a, b) => sign * (share(a) - share(b)) || a.id - b.id);
+            expect(taken?.name).toBe(best?.name);
+          }
+          if (taken) found++;
+        }),
+        { numRuns: 300 },
+      );
+      expect(found).toBeGreaterThan(100);
+    },
+  );
 });

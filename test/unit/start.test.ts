@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { application, needs, service } from '../support/applications.ts';
-import { CoreRig, exited, failed, gone, hostFacts, named, running, told } from '../support/core-rig.ts';
+import {
+  CoreRig,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  queuedIds,
+  running,
+  told,
+} from '../support/core-rig.ts';
 
 function rigWithHost(facts = hostFacts('one')): CoreRig {
   const rig = new CoreRig();
@@ -21,10 +31,10 @@ describe('the queue', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     expect(rig.turn()).toEqual([]);
-    expect(rig.cluster.queue.ids).toEqual([execution.id]);
+    expect(queuedIds(rig.cluster)).toEqual([execution.id]);
     rig.hello(hostFacts('one'));
     expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
-    expect(rig.cluster.queue.ids).toEqual([]);
+    expect(queuedIds(rig.cluster)).toEqual([]);
   });
   test('C5: the oldest is first, and one that does not fit is passed by those that do', () => {
     const rig = new CoreRig();

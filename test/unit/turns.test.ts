@@ -4,6 +4,7 @@ import type { Cluster } from '../../control-plane/core/cluster.ts';
 import type { Decision } from '../../control-plane/core/decision.ts';
 import { OperationError } from '../../control-plane/core/errors.ts';
 import { LOSS_MS, newHost } from '../../control-plane/core/host.ts';
+import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import { takeOver } from '../../control-plane/store/cluster-rows.ts';
 import type { Db } from '../../control-plane/store/db.ts';
@@ -22,7 +23,7 @@ let events: string[];
 
 /** `faulty`: what is done after a commit throws. */
 function makeTurns(faulty: () => boolean = () => false): Turns {
-  return new Turns(db, clock, () => {}, {
+  return new Turns(db, clock, () => {}, defaultScheduling, {
     committed: (decisions: readonly Decision[]) => {
       events.push(`told ${told(decisions).join(', ')}`);
       if (faulty()) throw new Error('a fault of ours');
@@ -194,7 +195,7 @@ describe('C42: a later coordinator', () => {
   test('C42: makes the earlier one retire: it acknowledges nothing, commits nothing and asks for no alarm', async () => {
     turns.take(submission('a'));
     await happened(2);
-    await takeOver(memory);
+    await takeOver(memory, defaultScheduling);
     events = [];
     turns.take(submission('b'));
     await happened(2);

@@ -1,0 +1,130 @@
+/**
+ * Owns for whom room is kept, so that what is passed by others starts all the same: of those of the highest priority that
+ * could start, the execution submitted first, once it has been that for 10 minutes. Nobody else is placed in the room
+ * that is kept; it starts as soon as that is free, or fits anywhere else. Known to memory only: a restart begins anew.
+ */
+import type { Cluster } from './cluster.ts';
+import type { Decision } from './decision.ts';
+import type { Execution } from './execution.ts';
+import type { Host } from './host.ts';
+import { essentialNeeds, type Needs } from './needs.ts';
+import { largestFirst, type Placement, placeAll } from './place.ts';
+import { placeByReclaiming, type Reclaim, reclaimAt } from './reclaim.ts';
+import { changeRoom, EPSILON, fits, hasLabels, isUsable, type Room, roomOf, shareLeft } from './room.ts';
+
+export const HOLD_AFTER_MS = 10 * 60_000;
+
+export interface Hold {
+  readonly execution: Execution;
+  /** When room will be kept for it; null from then on. */
+  dueMs: number | null;
+  /** Where room is kept for which service; empty as long as none is. */
+  placements: readonly Placement[];
+}
+
+const MOST_KNOWN = 10_000;
+
+/** Whether a gang would fit on the hosts that are there, were they empty: else no room is kept for it. Remembered. */
+export class Possibilities {
+  #version = -1;
+  readonly #known = new Map<string, boolean>();
+
+  has(cluster: Cluster, execution: Execution, needs: Needs): boolean {
+    const { rooms, hosts } = cluster;
+    if (this.#version !== rooms.version || this.#known.size > MOST_KNOWN) this.#known.clear();
+    this.#version = rooms.version;
+    const known = this.#known.get(needs.key) ?? placesOnEmpty(execution, [...hosts.values()]) !== null;
+    this.#known.set(needs.key, known);
+    return known;
+  }
+}
+
+/** Sees to it that room is kept for the right one. */
+export function keepRoom(cluster: Cluster, nowMs: number): void {
+  const { queue, hold, possibilities } = cluster;
+  const first = queue.oldest(
+    (userId) => cluster.standing(userId),
+    (execution, needs) =>
+      cluster.excesses(execution.userId, needs.usage).length === 0 &&
+      possibilities.has(cluster, execution, needs),
+  );
+  if (hold && (hold.execution !== first || !hold.placements.every(isSound))) release(cluster, hold);
+  if (!first) {
+    cluster.hold = null;
+    return;
+  }
+  if (hold?.execution !== first)
+    cluster.hold = { execution: first, dueMs: nowMs + HOLD_AFTER_MS, placements: [] };
+  const { hold: current } = cluster;
+  if (!current || (current.dueMs ?? 0) > nowMs || current.placements.length > 0) return;
+  current.dueMs = null;
+  current.placements = placesOnEmpty(first, emptiestFirst(cluster.hosts.values())) ?? [];
+  keep(cluster, current.placements, 1);
+}
+
+/** Starts the execution for which room is kept, if it can start now. */
+export function placeHeld(cluster: Cluster, carryOut: (decision: Decision) => void): void {
+  const { hold, rooms } = cluster;
+  if (!hold || hold.placements.length === 0) return;
+  const { execution, placements } = hold;
+  const needs = essentialNeeds(execution);
+  if (!cluster.queue.has(execution.id) || cluster.excesses(execution.userId, needs.usage).length > 0) return;
+  const essential = execution.services.filter((service) => service.essential);
+  const lifted = <T>(find: () => T): T => {
+    for (const { service, host } of placements) rooms.suppose(host, service.requirement, 1);
+    const found = find();
+    for (const { host } of placements) rooms.restore(host);
+    return found;
+  };
+  const found: Reclaim | null =
+    lifted(() => withoutVictims(placeAll(essential, rooms))) ??
+    lifted(() => placeByReclaiming(cluster, execution, needs)) ??
+    reclaimAt(cluster, placements);
+  if (!found) return;
+  release(cluster, hold);
+  cluster.hold = null;
+  for (const service of found.victims) carryOut({ kind: 'reclaim', service });
+  carryOut({ kind: 'place', execution, placements: found.placements });
+}
+
+const withoutVictims = (placements: Placement[] | null): Reclaim | null =>
+  placements && { placements, victims: [] };
+
+function release(cluster: Cluster, hold: Hold): void {
+  keep(cluster, hold.placements, -1);
+  hold.placements = [];
+}
+
+function keep(cluster: Cluster, placements: readonly Placement[], sign: 1 | -1): void {
+  for (const { service, host } of placements) {
+    host.keptMemoryBytes += sign * service.requirement.memoryBytes;
+    host.keptCores += sign * service.requirement.cores;
+    cluster.rooms.update(host);
+  }
+}
+
+/** Whether the host still is one where the service can run some day. */
+const isSound = ({ service, host }: Placement): boolean =>
+  isUsable(host) &&
+  hasLabels(host, service.requirement.labels) &&
+  host.keptMemoryBytes <= host.memoryBytes &&
+  host.keptCores <= host.cores + EPSILON;
+
+/** Those with most of themselves left, since they may be free first. */
+const emptiestFirst = (hosts: Iterable<Host>): Host[] =>
+  Array.from(hosts, roomOf)
+    .sort((a, b) => shareLeft(b) - shareLeft(a) || a.host.id - b.host.id)
+    .map(({ host }) => host);
+
+/** Where the essential services would go if the hosts were empty, each on the first that it fits; or null. */
+function placesOnEmpty({ services }: Execution, hosts: readonly Host[]): Placement[] | null {
+  const wholes: Room[] = hosts.map((host) => ({ host, memoryBytes: host.memoryBytes, cores: host.cores }));
+  const placements: Placement[] = [];
+  for (const service of largestFirst(services.filter(({ essential }) => essential))) {
+    const room = wholes.find((whole) => fits(whole, service.requirement));
+    if (!room) return null;
+    changeRoom(room, service.requirement, -1);
+    placements.push({ service, host: room.host });
+  }
+  return placements;
+}

@@ -1,0 +1,51 @@
+/** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
+import { needsOf } from '../../control-plane/core/needs.ts';
+import { Queue, type Waiting } from '../../control-plane/core/queue.ts';
+import type { SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
+
+interface Item extends Waiting {
+  /** Those with the same have the same needs. */
+  cores: number;
+}
+
+type Given = Partial<Item> & { id: number };
+
+interface Options {
+  policy?: SchedulingPolicy['queue'];
+  /** By user; others have 0. */
+  priorities?: Record<number, number>;
+  /** Executions that have room, by user; others have none. */
+  executions?: Record<number, number>;
+}
+
+export function queueOf(given: readonly Given[], options: Options = {}) {
+  const { policy = 'FIFO', priorities = {}, executions = {} } = options;
+  const queue = new Queue<Item>(policy);
+  const started = new Map(Object.entries(executions).map(([userId, count]) => [Number(userId), count]));
+  const standingOf = (userId: number) => ({
+    priority: priorities[userId] ?? 0,
+    executions: started.get(userId) ?? 0,
+  });
+  const add = (one: Given) => {
+    const item = { userId: 1, size: 0, timeSubmitMs: 0, cores: 1, ...one };
+    queue.add(item, needsOf([{ requirement: { memoryBytes: 0, cores: item.cores, labels: [] } }], 1));
+  };
+  for (const one of given) add(one);
+  return {
+    queue,
+    add,
+    /** Ids of all that wait, in order. */
+    order: () => queue.order(standingOf).map(({ id }) => id),
+    /** Ids in the order they are offered room; those whom `starts` says take it. */
+    offered(starts: (item: Item) => boolean): number[] {
+      const ids: number[] = [];
+      for (const { item } of queue.offers(standingOf)) {
+        ids.push(item.id);
+        if (!starts(item)) continue;
+        queue.remove(item.id);
+        started.set(item.userId, standingOf(item.userId).executions + 1);
+      }
+      return ids;
+    },
+  };
+}
