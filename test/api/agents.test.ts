@@ -4,10 +4,10 @@ import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
-import { hosts, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts } from '../support/hosts.ts';
 import { type AgentOptions, hello, ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
-onHosts(hosts, (host) => {
+onHosts(everySetup, (host) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
   let tests = 0;

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
-import { hostsAndGroups, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts } from '../support/hosts.ts';
 import { basic, type Reply } from '../support/http-client.ts';
 import { addUser } from '../support/users.ts';
 
-onHosts(hostsAndGroups, (host, { variant }) => {
+onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);
   const alice = new ApiClient(host, 'alice', 'secret');
   const bob = new ApiClient(host, 'bob', 'secret');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
-import { hostsAndGroups, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts } from '../support/hosts.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 const web = service({
@@ -15,7 +15,7 @@ const web = service({
   ],
 });
 
-onHosts(hostsAndGroups, (host, { variant }) => {
+onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
 

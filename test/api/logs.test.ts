@@ -7,13 +7,13 @@ import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES } from '../../shared/protocol/codec.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { hosts, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts } from '../support/hosts.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 import type { ScriptedLog } from '../support/scripted-log.ts';
 
 const MIB = 1024 * 1024;
 
-onHosts(hosts, (host) => {
+onHosts(everySetup, (host) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
   let tests = 0;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { application, service } from '../support/descriptions.ts';
-import { hostsAndGroups, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts } from '../support/hosts.ts';
 import { HttpClient } from '../support/http-client.ts';
 
-onHosts(hostsAndGroups, (host) => {
+onHosts(everySetup, (host) => {
   const client = new HttpClient(() => host().url());
 
   test('H10: info tells release, deployment, format and API version to anybody', async () => {

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { startWorkerdHost } from '../support/host-workerd.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../support/hosts.ts';
+import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../support/hosts.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
-onHosts(hosts, (host) => {
+const queuedIn = (variant: Group) => (variant === 'A' ? 'scheduled' : 'queued');
+
+onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
 
   const restart = async () => {
@@ -18,7 +20,7 @@ onHosts(hosts, (host) => {
     await restart();
     const list = await api.list();
     expect(Object.keys(list).map(Number)).toEqual(ids.toSorted((a, b) => a - b));
-    expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set(['queued']));
+    expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set([queuedIn(variant)]));
     expect(await api.statistics()).toMatchObject({ queue_length: 20 });
     await Promise.all(ids.map((id) => api.terminate(id)));
   });
