@@ -45,21 +45,22 @@ const STEP_MS = 100;
 
 /** Starts dockerd and waits until it answers. Null: another dockerd of the same place was first, and it answers. */
 export async function startDockerd({ program, place, logFile, say }: StartOptions): Promise<Dockerd | null> {
-  if (await isHeld(place.pidFile, 'dockerd')) {
+  if (await holderOf(place.pidFile, 'dockerd')) {
     say('Another dockerd is starting: waiting for it');
     await waitForAnswer(place, say, () => null);
     return null;
   }
-  await isHeld(place.containerdPidFile, 'containerd');
+  await holderOf(place.containerdPidFile, 'containerd');
   say(`Starting dockerd (its log: ${logFile})`);
   const child = await launch(program, place.args, logFile);
   const outcome = await waitForAnswer(place, say, () => child.exitCode ?? child.signalCode);
-  if (outcome === 'answers') return { stop: () => stop(child) };
-
-  if (await isHeld(place.pidFile, 'dockerd')) {
+  // The one that answers may be another's, to which ours gives way.
+  const holder = await holderOf(place.pidFile, 'dockerd');
+  if (holder !== undefined && holder !== child.pid) {
     await waitForAnswer(place, say, () => null);
     return null;
   }
+  if (outcome === 'answers') return { stop: () => stop(child) };
   throw new Error(
     `dockerd ended (${outcome.ended}) before it answered. The end of ${logFile}:\n${await tail(logFile)}`,
   );
@@ -109,18 +110,19 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Whether a living process of that program holds a pid file; a file that none holds is removed. A killed dockerd
+ * The living process of that program that holds a pid file; a file that none holds is removed. A killed dockerd
  * leaves files that name a zombie or, later, another program. The next one takes either for its predecessor or its
  * containerd, and does not start.
  */
-async function isHeld(pidFile: string, program: string): Promise<boolean> {
+async function holderOf(pidFile: string, program: string): Promise<number | undefined> {
   const content = await readFile(pidFile, 'utf8').catch(() => null);
-  if (content === null) return false;
-  const stat = await readFile(`/proc/${Number.parseInt(content, 10)}/stat`, 'utf8').catch(() => '');
+  if (content === null) return undefined;
+  const pid = Number.parseInt(content, 10);
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const [, name, state] = stat.match(/^\d+ \((.*)\) (\S)/s) ?? [];
-  if (name === program && state !== 'Z' && state !== 'X') return true;
+  if (name === program && state !== 'Z' && state !== 'X') return pid;
   await rm(pidFile, { force: true });
-  return false;
+  return undefined;
 }
 
 async function tail(file: string): Promise<string> {

@@ -109,8 +109,9 @@ function decideDeletion(execution: Execution): Decision | null {
   return withLogs.length === 0 ? { kind: 'purge', execution } : null;
 }
 
-/** The reason to end, if there is one. Monitor services decide the end once everything has started. */
-function endingOf({ status, services }: Execution, nowMs: number): Ending | null {
+/** The reason to end, if there is one. What is deleted ends, whatever it does. Monitor services decide the end once everything has started. */
+function endingOf({ deleted, status, services }: Execution, nowMs: number): Ending | null {
+  if (deleted) return { status: 'terminated', message: null };
   if (status !== 'starting' && status !== 'running') return null;
   for (const service of services) {
     const { failure, exit, name } = service;

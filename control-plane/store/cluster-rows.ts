@@ -9,12 +9,15 @@ import { hostOf, insertHost, updateHost } from './host-rows.ts';
 import { pagedIds } from './pages.ts';
 import { listQuotas } from './quotas.ts';
 import { insertService, updateService } from './service-rows.ts';
-import { loadUsers, purgeUsers } from './user-rows.ts';
+import { deleteLeftOver, loadUsers, purgeUsers } from './user-rows.ts';
 
 /** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
 export type Epoch = number;
 
-/** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
+/**
+ * Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more; what it left
+ * of users that it was deleting is deleted.
+ */
 export async function takeOver(
   db: Db,
   scheduling: SchedulingPolicy,
@@ -22,7 +25,9 @@ export async function takeOver(
   const [row] = await db.query(
     'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1 RETURNING epoch',
   );
-  return { epoch: Number(row?.epoch), cluster: await loadCluster(db, scheduling) };
+  const epoch = Number(row?.epoch);
+  await db.batch([fence(epoch), deleteLeftOver, purgeUsers]);
+  return { epoch, cluster: await loadCluster(db, scheduling) };
 }
 
 /** Writes all of `changes` in one transaction, if no later coordinator has taken over. */

@@ -9,6 +9,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { type Program, startCommand } from '../support/process.ts';
 
 const PASSWORD = 'bench';
+const BASIC = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
 /** Short beside what is measured, long enough to leave the processor to what is waited for. */
 const POLL_MS = 5;
 const LIMIT_MS = 120_000;
@@ -24,6 +25,8 @@ export class Deployment {
   readonly name: string;
   readonly url: string;
   readonly cookie: string;
+  /** The value of Authorization with the administrator's password. */
+  readonly basic: string = BASIC;
   readonly #program: Program;
   readonly #folder: string;
 
@@ -50,8 +53,7 @@ export class Deployment {
     });
     const [, url = ''] = await program.waitFor(/listens on (http:\S+) /);
     if (agent === 'on') await program.waitFor(/agent\.joined/);
-    const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
-    const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization } });
+    const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization: BASIC } });
     const cookie = login.headers.get('set-cookie')?.split(';')[0];
     if (cookie === undefined) throw new Error(`no session after a login: ${login.status}`);
     return new Deployment(name, url, cookie, program, folder);

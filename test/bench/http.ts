@@ -1,4 +1,4 @@
-/** Measures requests per second of the API against a plain Hono server, at an empty queue and a long one. */
+/** Measures requests per second of the API against a plain Hono server: submissions at an empty queue and a long one, and reads. */
 import { startProgram } from '../support/process.ts';
 import { waitingApplication } from './application.ts';
 import { Deployment } from './deployment.ts';
@@ -26,10 +26,11 @@ export async function measureHttp(): Promise<Measurement[]> {
   const server = startProgram(['test/bench/plain-server.ts', example]);
   const [, port] = await server.waitFor(/port (\d+)/);
   const plain: Target = { port: Number(port), prefix: '', headers: {} };
-  const berth: Target = {
+  const berth = {
     port: Number(new URL(deployment.url).port),
     prefix: '/api/0.7',
     headers: { cookie: deployment.cookie },
+    basic: deployment.basic,
   };
   try {
     return await measure(berth, plain, id + 1);
@@ -39,7 +40,11 @@ export async function measureHttp(): Promise<Measurement[]> {
   }
 }
 
-async function measure(berth: Target, plain: Target, firstId: number): Promise<Measurement[]> {
+async function measure(
+  berth: Target & { basic: string },
+  plain: Target,
+  firstId: number,
+): Promise<Measurement[]> {
   let first = firstId;
   const submit = async (requests = REQUESTS) => {
     const result = await post(berth, requests);
@@ -66,12 +71,28 @@ async function measure(berth: Target, plain: Target, firstId: number): Promise<M
     () => get(berth),
     () => get(plain),
   );
+  // Its first call is the login.
+  const byBasic = { ...berth, headers: { authorization: berth.basic } };
+  await get(byBasic);
+  const basic = await alternate(
+    () => get(byBasic),
+    () => get(berth),
+  );
+  const info = (target: Target) => runLoad({ ...loadOf(target, 'GET', '/info'), requests: WARM_UP });
+  await info(berth);
+  await info(plain);
+  const open = await alternate(
+    () => info(berth),
+    () => info(plain),
+  );
   return [
     perSecond('POST execution, empty queue', empty),
     p99('p99 of it', empty),
     perSecond('POST execution, 10,000 queued', long),
     p99('p99 of it', long),
     perSecond('GET execution/<id>', read),
+    perSecond('the same by Basic, against by cookie', basic, 0.7),
+    perSecond('GET info', open, 0.8),
   ];
 }
 
@@ -107,12 +128,12 @@ async function alternate(
   return rounds;
 }
 
-const perSecond = (name: string, { berth, plain }: Rounds): Measurement => ({
+const perSecond = (name: string, { berth, plain }: Rounds, least = 0.4): Measurement => ({
   name,
   unit: '/s',
   figure: median(berth.map((result) => result.perSecond)),
   limit: median(plain.map((result) => result.perSecond)),
-  goal: atLeast(0.4),
+  goal: atLeast(least),
 });
 
 const p99 = (name: string, { berth, plain }: Rounds): Measurement => ({

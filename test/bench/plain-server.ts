@@ -6,6 +6,12 @@ import { applicationSchema } from '../../shared/application.ts';
 
 const submission = z.object({ name: z.string(), application: applicationSchema });
 const body: unknown = JSON.parse(process.argv[2] ?? '');
+const INFO = {
+  version: '0.1.0',
+  deployment_name: 'plain',
+  application_format_version: 3,
+  api_version: '0.7',
+};
 let submitted = 0;
 
 const app = new Hono();
@@ -15,4 +21,5 @@ app.post('/execution', async (c) => {
   return c.json({ execution_id: submitted });
 });
 app.get('/execution/:id', (c) => c.json(body as object));
+app.get('/info', (c) => c.json(INFO));
 serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }) => console.log(`port ${port}`));

@@ -9,6 +9,7 @@ let berth: Berth;
 
 beforeAll(async () => {
   berth = await startBerth({ deployment: 'e2e-restart' });
+  await berth.api.liftCaps();
 });
 
 afterAll(() => berth.close());

@@ -3,7 +3,7 @@ import type { NewUser } from '../../control-plane/core/account-input.ts';
 import { listExecutionIds } from '../../control-plane/store/user-rows.ts';
 import { application, service } from '../support/applications.ts';
 import { CoordinatorRig, codeOf, seen } from '../support/coordinator-rig.ts';
-import { exited } from '../support/core-rig.ts';
+import { exited, gone, running } from '../support/core-rig.ts';
 import { eventually } from '../support/eventually.ts';
 
 let rig: CoordinatorRig;
@@ -79,9 +79,10 @@ test('C51: who was deleted or disabled can submit no more', async () => {
   expect(await codeOf(rig.submit())).toBe('fulfilled');
   await coordinator.changeAccounts({ kind: 'delete-user', id: 1 });
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
+  expect(await rig.memory.query('SELECT id FROM executions')).toHaveLength(1);
   rig.restart();
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
-  expect(await rig.memory.query('SELECT id FROM executions')).toHaveLength(1);
+  expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
 });
 
 test('C51: a deletion comes after what was being submitted, and before what is submitted later', async () => {
@@ -111,4 +112,28 @@ test('C50: what starts after a user was renamed has the new name', async () => {
   rig.clock.pass(1_000);
   rig.coordinator.wake();
   expect((await agent.started(3)).environment).toContainEqual(['WHO', 'anna']);
+});
+
+test('H98: what is left of a user whose deletion was broken off goes when the next coordinator starts', async () => {
+  const { coordinator } = rig;
+  await coordinator.changeAccounts({ kind: 'create-user', user: bob });
+  const agent = await rig.agent().join();
+  const ended = await rig.submit(application(), 'ended', 2);
+  const endedService = await agent.started(1);
+  await agent.tell(seen(endedService, exited(0)), seen(endedService, gone));
+  await rig.submit(application(), 'running', 2);
+  const runningService = await agent.started(2);
+  const kept = await rig.submit(application(), 'of another', 1);
+  expect(await rig.statusOf(ended)).toBe('terminated');
+  // The user is hidden; then the process dies.
+  await coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
+  rig.restart();
+
+  const again = await rig.agent().join([seen(runningService, running)]);
+  expect(again.socket.all('forget').flatMap(({ services }) => services)).toContain(endedService.service);
+  await eventually(() => again.socket.all('stop').some(({ service }) => service === runningService.service));
+  await again.tell(seen(runningService, gone));
+  again.report([], [endedService.service, runningService.service]);
+  await eventually(async () => (await usernames()).join() === 'alice');
+  expect(await rig.memory.query('SELECT id FROM executions')).toEqual([{ id: kept }]);
 });
