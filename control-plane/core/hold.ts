@@ -20,6 +20,8 @@ export interface Hold {
   dueMs: number | null;
   /** Where room is kept for which service; empty as long as none is. */
   placements: readonly Placement[];
+  /** It may start in the room that has just come to be kept. */
+  untried: boolean;
 }
 
 const MOST_KNOWN = 10_000;
@@ -54,19 +56,21 @@ export function keepRoom(cluster: Cluster, nowMs: number): void {
     return;
   }
   if (hold?.execution !== first)
-    cluster.hold = { execution: first, dueMs: nowMs + HOLD_AFTER_MS, placements: [] };
+    cluster.hold = { execution: first, dueMs: nowMs + HOLD_AFTER_MS, placements: [], untried: false };
   const { hold: current } = cluster;
   if (!current || (current.dueMs ?? 0) > nowMs || current.placements.length > 0) return;
   current.dueMs = null;
   current.placements = placesOnEmpty(first, emptiestFirst(cluster.hosts.values())) ?? [];
+  current.untried = current.placements.length > 0;
   keep(cluster, current.placements, 1);
 }
 
-/** Starts the execution for which room is kept, if it can start now. */
+/** Starts the execution for which room is kept, if it can start now: worth a try where a host grew, and once at first. */
 export function placeHeld(cluster: Cluster, carryOut: (decision: Decision) => void): void {
   const { hold, rooms } = cluster;
   if (!hold || hold.placements.length === 0) return;
   const { execution, placements } = hold;
+  hold.untried = false;
   const needs = essentialNeeds(execution);
   if (!cluster.queue.has(execution.id) || cluster.excesses(execution.userId, needs.usage).length > 0) return;
   const essential = execution.services.filter((service) => service.essential);

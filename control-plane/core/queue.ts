@@ -185,6 +185,7 @@ export class Queue<T extends Waiting> {
   }
 
   #oldestOf(line: Line<T>): T {
+    if (this.#compare === comparisons.FIFO) return line.items[0] as T;
     line.oldest ??= line.items.reduce((a, b) => (b.id < a.id ? b : a));
     return line.oldest;
   }

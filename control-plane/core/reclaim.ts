@@ -87,10 +87,14 @@ function forQuota(cluster: Cluster, { userId }: Execution, { usage }: Needs): Se
   return cluster.excesses(userId, wanted).length === 0 ? chosen : null;
 }
 
+/** Of more hosts than these, once one has been found, no more are looked at. */
+const ENOUGH_HOSTS = 100;
+
 /** The host where the fewest must go, of equals the youngest. */
 function choose(cluster: Cluster, requirement: Requirement, taken: ReadonlySet<Service>) {
   let best: { host: Host; victims: Service[]; oldest: number } | undefined;
-  for (const room of cluster.rooms.reclaimable(requirement)) {
+  for (const [at, room] of cluster.rooms.reclaimable(requirement).entries()) {
+    if (best && at >= ENOUGH_HOSTS) break;
     const services = [...cluster.servicesAt(room.host.id)].filter(
       (service) => !taken.has(service) && mayGo(cluster, service),
     );

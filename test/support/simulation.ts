@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import type { Decision } from '../../control-plane/core/decision.ts';
 import type { Execution } from '../../control-plane/core/execution.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
+import type { SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
 import { isAssigned } from '../../control-plane/core/service.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from './applications.ts';
@@ -81,7 +82,7 @@ export const ELASTIC = 5;
 export type Check = (simulation: Simulation, decisions: readonly Decision[]) => void;
 
 export class Simulation {
-  readonly rig = new CoreRig();
+  readonly rig: CoreRig;
   readonly hosts = [
     new ModelHost('one', { memoryBytes: 100, cores: 2 }),
     new ModelHost('two', { memoryBytes: 50, cores: 3, labels: ['ssd'] }),
@@ -91,7 +92,8 @@ export class Simulation {
   readonly #check: Check;
 
   /** `check` is called after every turn. */
-  constructor(check: Check = () => {}) {
+  constructor(check: Check = () => {}, scheduling: Partial<SchedulingPolicy> = {}) {
+    this.rig = new CoreRig(scheduling);
     this.#check = check;
   }
 

@@ -4,6 +4,7 @@ import type { Quota } from '../../control-plane/core/account.ts';
 import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/execution.ts';
 import { hasOffers } from '../../control-plane/core/fill.ts';
 import { placeAll } from '../../control-plane/core/place.ts';
+import { placementPolicies, queuePolicies } from '../../control-plane/core/scheduling.ts';
 import { isBeyond, loadOf, plus, present } from '../support/caps.ts';
 import { queuedIds } from '../support/core-rig.ts';
 import { type Check, ELASTIC, type Operation, operation, Simulation } from '../support/simulation.ts';
@@ -220,11 +221,13 @@ test('C40: after every turn nothing is left to decide, and the next deadline lie
   );
 });
 
-test('C40: the same inputs give the same decisions', () => {
+test('C40: the same inputs give the same decisions, by every policy', () => {
+  const queue = fc.constantFrom(...queuePolicies);
+  const placement = fc.constantFrom(...placementPolicies);
   fc.assert(
-    fc.property(lives, (operations) => {
+    fc.property(lives, fc.record({ queue, placement }), (operations, scheduling) => {
       const journals = [1, 2].map(() => {
-        const simulation = new Simulation();
+        const simulation = new Simulation(() => {}, scheduling);
         simulation.run(operations);
         simulation.heal();
         return simulation.rig.journal;
