@@ -55,7 +55,7 @@ export async function measureAgents(): Promise<Measurement[]> {
         unit: '/s',
         figure: result.perSecond,
         limit: await insertsPerSecond(),
-        goal: atLeast(0.1),
+        goal: atLeast(0.05),
       },
       {
         name: 'submit -> start command, p99 (limit: plain route)',

@@ -1,6 +1,7 @@
 /**
- * Entry of `npm run study [-- --quick] [--json] [--svg <file>] [--workers <n>]`: compares schedulers on simulated machines,
- * and prints what came out, on stdout. `--quick` is a small one, to see that it works; `--svg` also draws the plot.
+ * Entry of `npm run study [-- --quick] [--hosts <n>] [--json] [--svg <file>] [--workers <n>]`: compares schedulers on
+ * simulated machines, and prints what came out, on stdout. `--quick` is a small one, to see that it works; `--svg` also
+ * draws the plot.
  */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -28,22 +29,26 @@ const full: Extent = {
   loads: [0.6, 0.8, 1, 1.2],
 };
 const quick: Extent = {
-  machines: { hosts: 20, cores: 32, memoryBytes: 128 * GIB },
-  jobs: 500,
-  seeds: 3,
+  machines: { hosts: 10, cores: 32, memoryBytes: 128 * GIB },
+  jobs: 150,
+  seeds: 2,
   loads: [0.8, 1.2],
 };
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    hosts: { type: 'string' },
     json: { type: 'boolean', default: false },
     svg: { type: 'string' },
     workers: { type: 'string', default: String(availableParallelism()) },
   },
 });
 
-const outcomes = await compareAll(tasksOf(values.quick ? quick : full), Math.max(1, Number(values.workers)));
+const extent = values.quick ? quick : full;
+const hosts = Number(values.hosts ?? extent.machines.hosts);
+const tasks = tasksOf({ ...extent, machines: { ...extent.machines, hosts } });
+const outcomes = await compareAll(tasks, Math.max(1, Number(values.workers)));
 const [rows, ratios] = [rowsOf(outcomes), ratiosOf(outcomes)];
 console.log(values.json ? JSON.stringify({ rows, ratios, outcomes }) : tablesOf(rows, ratios));
 if (values.svg !== undefined) await writeFile(values.svg, plotOf(rows));

@@ -50,27 +50,27 @@ interface Tail {
 const profiles: Record<Kind, Profile> = {
   'batch elastic': {
     share: 0.6,
-    instances: { exponent: 0.8, least: 8, most: 2.56 },
-    essential: 3,
+    instances: { exponent: 0.8, least: 4, most: 1.28 },
+    essential: 2,
     runSeconds: { exponent: 0.9, least: 60, most: 4 * 3600 },
   },
   'batch rigid': {
     share: 0.2,
-    instances: { exponent: 0.8, least: 4, most: 1.28 },
+    instances: { exponent: 0.8, least: 2, most: 0.64 },
     essential: Number.POSITIVE_INFINITY,
     runSeconds: { exponent: 0.9, least: 60, most: 4 * 3600 },
   },
   interactive: {
     share: 0.2,
     instances: { exponent: 1.2, least: 2, most: 0.32 },
-    essential: 2,
+    essential: 1,
     runSeconds: { exponent: 1.1, least: 120, most: 2 * 3600 },
   },
 };
 
 /** Needs of an instance: people write round numbers. */
-const CORES = [1, 2, 4, 6];
-const MEMORY_GIB = [1, 2, 4, 8, 16];
+const CORES = [1, 2, 4, 8];
+const MEMORY_GIB = [2, 4, 8, 16, 32];
 const GIB = 1024 ** 3;
 
 /**

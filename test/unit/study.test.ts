@@ -1,8 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { compare, schedulers } from '../study/experiment.ts';
 import { type Run, Simulation } from '../study/simulation.ts';
 import { estimate, percentile, weightedPercentile } from '../study/statistics.ts';
+import type { Ratio, Row } from '../study/summary.ts';
 import { workload } from '../study/workload.ts';
+import { scratchFolder } from '../support/folder.ts';
+import { startProgram } from '../support/process.ts';
 
 const machines = { hosts: 10, cores: 32, memoryBytes: 128 * 1024 ** 3 };
 const JOBS = 120;
@@ -101,5 +106,22 @@ test('a confidence interval is by Student: of 2, 4 and 6 it is 4 ± 4.97', () =>
   expect([mean, half.toFixed(2)]).toEqual([4, '4.97']);
   expect(estimate([3]).half).toBe(Number.POSITIVE_INFINITY);
 });
+
+test('the quick study gives a row for each scheduler and load, a ratio for each policy, and a plot', async () => {
+  const folder = await scratchFolder('berth-study-');
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const svg = join(folder, 'study.svg');
+  const program = startProgram(['test/study/main.ts', '--quick', '--json', '--svg', svg]);
+  expect(await program.waitForEnd(60_000)).toBe(0);
+  const [line = ''] = await program.waitFor(/^\{.*\}$/m);
+  const { rows, ratios } = JSON.parse(line) as { rows: Row[]; ratios: Ratio[] };
+  expect(rows.map(({ load, scheduler }) => ({ load, scheduler }))).toEqual(
+    [0.8, 1.2].flatMap((load) => schedulers.map((scheduler) => ({ load, scheduler }))),
+  );
+  expect(ratios).toHaveLength(2 * 3 * 4);
+  const plot = await readFile(svg, 'utf8');
+  expect(plot.match(/<circle/g)).toHaveLength(4 * rows.length);
+  expect(plot).not.toMatch(/NaN|Infinity|undefined/);
+}, 90_000);
 
 const bySubmission = (a: { submitMs: number }, b: { submitMs: number }) => a.submitMs - b.submitMs;
