@@ -68,7 +68,7 @@ const profiles: Record<Kind, Profile> = {
   },
 };
 
-/** Needs of an instance: people write round numbers. */
+/** Needs of an instance; like numbers of instances, people write round ones. */
 const CORES = [1, 2, 4, 8];
 const MEMORY_GIB = [2, 4, 8, 16, 32];
 const GIB = 1024 ** 3;
@@ -105,7 +105,7 @@ function demandMs(jobs: readonly Job[], { hosts, cores, memoryBytes }: Machines)
 function jobOf(random: Random, hosts: number): Job {
   const kind = kindOf(random());
   const { instances, essential, runSeconds } = profiles[kind];
-  const total = Math.round(fromTail({ ...instances, most: instances.most * hosts }, random()));
+  const total = roundNumber(fromTail({ ...instances, most: instances.most * hosts }, random()));
   return {
     kind,
     submitMs: 0,
@@ -124,6 +124,12 @@ function kindOf(draw: number): Kind {
 
 const pick = (values: readonly number[], draw: number): number =>
   values[Math.floor(draw * values.length)] ?? Number.NaN;
+
+/** The next below of 1, 2, 3, 4, 6, 8, 12, 16, 24 ... */
+function roundNumber(value: number): number {
+  const power = 2 ** Math.floor(Math.log2(value));
+  return power > 1 && value >= 1.5 * power ? 1.5 * power : power;
+}
 
 /** Inverse of the bounded Pareto distribution. */
 const fromTail = ({ exponent, least, most }: Tail, draw: number): number =>
