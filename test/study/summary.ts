@@ -101,7 +101,9 @@ function table(header: readonly string[], rows: readonly string[][]): string {
     .join('\n');
 }
 
-const short = ({ mean, half }: Estimate): string => `${digits(mean)} ± ${digits(half)}`;
+/** One seed alone has no interval to show. */
+const short = ({ mean, half }: Estimate): string =>
+  Number.isFinite(half) ? `${digits(mean)} ± ${digits(half)}` : digits(mean);
 
 const digits = (value: number): string =>
   Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : 2);
