@@ -23,7 +23,7 @@ export function serveAgents(server: Server, coordinator: Coordinator, joinToken:
     stream.on('error', () => stream.destroy());
     if (!isConnect(request)) return refuse(stream, '404 Not Found');
     if (!isAgent(request.headers.authorization, joinToken)) return refuse(stream, '401 Unauthorized');
-    sockets.handleUpgrade(request, stream, head, (socket) => feed(socket, coordinator));
+    sockets.handleUpgrade(request, stream, head, (socket) => feed(socket, stream, coordinator));
   });
   return () => {
     for (const socket of sockets.clients) socket.close(1012, 'control plane restarts');
@@ -31,14 +31,24 @@ export function serveAgents(server: Server, coordinator: Coordinator, joinToken:
   };
 }
 
-function feed(socket: WebSocket, coordinator: Coordinator): void {
+function feed(socket: WebSocket, stream: Duplex, coordinator: Coordinator): void {
   const session = coordinator.connect({
-    send: (data) => socket.send(data),
+    send: (data) => {
+      gather(stream);
+      socket.send(data);
+    },
     close: (code, reason) => socket.close(code, reason),
   });
   socket.on('message', (data: Buffer, isBinary) => session.receive(isBinary ? data : data.toString('utf8')));
   socket.on('close', () => session.closed());
   socket.on('error', () => socket.terminate());
+}
+
+/** All that a turn has for an agent goes out in one write. */
+function gather(stream: Duplex): void {
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
 function refuse(stream: Duplex, status: string): void {

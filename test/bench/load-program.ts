@@ -53,7 +53,8 @@ function client(): Promise<void> {
 }
 
 function requestText(n: number): string {
-  const { method, path, port, first = 0, headers = {}, body = '' } = load;
+  const { method, path, port, first = 0, headers = {} } = load;
+  const body = load.body?.replace('{nowMs}', String(Date.now())) ?? '';
   const lines = Object.entries({ host: `127.0.0.1:${port}`, ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   );

@@ -7,6 +7,7 @@ import { connectEngine } from '../../agent/engine-address.ts';
 import { ensureEngine } from '../../agent/local-engine.ts';
 import { terminal } from '../../agent/terminal.ts';
 import { ensureImage } from '../../examples/image.ts';
+import { measureAgents } from './agents.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
 import { measureHttp } from './http.ts';
 import { measureList } from './list.ts';
@@ -22,6 +23,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   start: measureStart,
   logs: measureLogs,
   scheduler: measureScheduler,
+  agents: measureAgents,
 };
 
 const words = process.argv.slice(2);

@@ -130,7 +130,10 @@ export class ScriptedAgent {
   }
 }
 
-export function hello(host: Host, { facts = {}, inventory = [] }: AgentOptions = {}): Hello {
+export function hello(
+  host: Pick<Host, 'deployment'>,
+  { facts = {}, inventory = [] }: AgentOptions = {},
+): Hello {
   return {
     type: 'hello',
     version: PROTOCOL_VERSION,

@@ -1,0 +1,5 @@
+/** A worker of the study: takes tasks, and answers each with its outcomes. */
+import { parentPort } from 'node:worker_threads';
+import { compare, type Task } from './experiment.ts';
+
+parentPort?.on('message', (task: Task) => parentPort?.postMessage(compare(task)));
