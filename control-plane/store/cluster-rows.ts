@@ -9,15 +9,12 @@ import { hostOf, insertHost, updateHost } from './host-rows.ts';
 import { pagedIds } from './pages.ts';
 import { listQuotas } from './quotas.ts';
 import { insertService, updateService } from './service-rows.ts';
-import { deleteLeftOver, loadUsers, purgeUsers } from './user-rows.ts';
+import { loadUsers, purgeUsers } from './user-rows.ts';
 
 /** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
 export type Epoch = number;
 
-/**
- * Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more; what it left
- * of users that it was deleting is deleted.
- */
+/** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
 export async function takeOver(
   db: Db,
   scheduling: SchedulingPolicy,
@@ -25,9 +22,7 @@ export async function takeOver(
   const [row] = await db.query(
     'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1 RETURNING epoch',
   );
-  const epoch = Number(row?.epoch);
-  await db.batch([fence(epoch), deleteLeftOver, purgeUsers]);
-  return { epoch, cluster: await loadCluster(db, scheduling) };
+  return { epoch: Number(row?.epoch), cluster: await loadCluster(db, scheduling) };
 }
 
 /** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
@@ -60,6 +55,8 @@ function servicesToWrite(changes: Changes): Statement[] {
   return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
 }
 
+const OF_DELETED_USER = 'user_id IN (SELECT id FROM users WHERE deleted = 1)';
+
 async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluster> {
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
@@ -68,9 +65,17 @@ async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluste
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts')) cluster.addHost(hostOf(row));
-  const live = await pagedIds(db, "(status NOT IN ('terminated', 'error') OR deleted = 1)", []);
+  const live = await pagedIds(
+    db,
+    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR ${OF_DELETED_USER})`,
+    [],
+  );
   for (const ids of live) {
-    for (const execution of await loadExecutions(db, ids)) cluster.addExecution(execution);
+    for (const execution of await loadExecutions(db, ids)) {
+      cluster.addExecution(execution);
+      // It may be the deletion of its user that hides it, which was broken off before it came to this row.
+      if (execution.deleted) cluster.touch(execution);
+    }
   }
   return cluster;
 }
@@ -84,7 +89,8 @@ export async function loadExecution(db: Db, id: number): Promise<Execution | und
 async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
   const args = [JSON.stringify(ids)];
   const executions = await db.query(
-    'SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
+    `SELECT *, ${OF_DELETED_USER} AS of_deleted_user FROM executions
+      WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
     args,
   );
   const services = await db.query(

@@ -99,12 +99,6 @@ export async function listExecutionIds(db: Db, userId: number): Promise<number[]
   return rows.map(({ id }) => Number(id));
 }
 
-/** Hides the executions of deleted users. */
-export const deleteLeftOver: Statement = {
-  sql: 'UPDATE executions SET deleted = 1 WHERE deleted = 0 AND user_id IN (SELECT id FROM users WHERE deleted = 1)',
-  args: [],
-};
-
 /** Removes the rows of deleted users that no execution refers to any more; their sessions go with them. */
 export const purgeUsers: Statement = {
   sql: 'DELETE FROM users WHERE deleted = 1 AND NOT EXISTS (SELECT 1 FROM executions WHERE user_id = users.id)',
