@@ -37,7 +37,7 @@ export type Failure = { hosts: number; of: number } & (
   | { filter: 'schedulable'; disconnected: number; drained: number }
   /** Of the labels those that none of the asked hosts has or, where each is somewhere, all. */
   | { filter: 'labels'; labels: readonly string[] }
-  /** Bytes or cores: `missing` is what the nearest of the hosts lacks, `largest` what the largest of them has in all. */
+  /** Bytes or cores: `missing` is what the nearest of the hosts lacks (more than all, where more is kept than is left), `largest` what the largest of them has in all. */
   | { filter: 'memory' | 'cores'; missing: number; largest: number }
 );
 

@@ -6,6 +6,7 @@ import {
   explainEnd,
   explainSubmission,
 } from '../../control-plane/core/explain.ts';
+import { HOLD_AFTER_MS } from '../../control-plane/core/hold.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import type { Application, ServiceDescription } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
@@ -201,6 +202,32 @@ describe('H213: why the quota or time holds it', () => {
   });
 });
 
+describe('H213: room that is kept for another', () => {
+  test('H213: is told where it is all that is lacking, and counts as left for whom it is kept', () => {
+    const rig = rigOf('one');
+    rig.submit(of({ resources: needs(2 * GIB, 1) }));
+    const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
+    rig.advance(HOLD_AFTER_MS);
+    rig.advance(HOLD_AFTER_MS);
+    const small = waiting(rig, of({ resources: needs(GIB, 1) }));
+    expect(small).toMatchObject({
+      keptFor: large.id,
+      reasons: [{ filter: 'memory', missing: 3 * GIB }],
+      placement: null,
+    });
+    expect(small.waitingFor).toEqual([
+      'web0 needs 1.0 GiB of memory, 3.0 GiB more than 1 host has left.',
+      `There would be room if some were not kept for execution ${large.id}, which has waited longer.`,
+      ENOUGH,
+    ]);
+    expect(explained(rig, large)).toMatchObject({
+      keptFor: null,
+      reasons: [{ filter: 'memory', missing: 2 * GIB }],
+    });
+    expect(waiting(rig, of({ resources: needs(7 * GIB, 1) })).keptFor).toBeNull();
+  });
+});
+
 describe('H211: the place in the queue', () => {
   test('H211: counts from 1, over the executions of all users', () => {
     const rig = new CoreRig();
@@ -296,6 +323,45 @@ describe('H216: what is not in the queue', () => {
     });
     rig.cluster.setQuota(quota(1, { memoryBytes: 9 * GIB }));
     expect(explained(rig, execution).quota).toMatchObject([{ dimension: 'memory', over: GIB }]);
+  });
+
+  test('H216: an elastic service that died tells when it is started again', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(
+      application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
+    );
+    rig.turn();
+    for (const name of ['web0', 'side0']) rig.see(named(execution, name), running);
+    rig.see(named(execution, 'side0'), exited(1));
+    rig.see(named(execution, 'side0'), gone);
+    expect(explained(rig, execution)).toMatchObject({
+      waitingFor: ['side0: to be started again in 1 s.'],
+      reasons: [],
+    });
+  });
+
+  test('H216: elastic services that give their room away, and who waits for it', () => {
+    const rig = rigOf('one');
+    const elastic = rig.submit(of({ total_count: 2, essential_count: 1, resources: needs(4 * GIB, 1) }));
+    rig.turn();
+    rig.see(named(elastic, 'web0'), running);
+    rig.see(named(elastic, 'web1'), running);
+    expect(draft(rig, of({ resources: needs(3 * GIB, 1) })).placement).toEqual([
+      { host: 'one', instances: ['web0'] },
+    ]);
+    expect(draft(rig, of({ resources: needs(5 * GIB, 1) })).reasons).toMatchObject([{ missing: GIB }]);
+    const essential = rig.submit(of({ resources: needs(3 * GIB, 1) }));
+    rig.turn();
+    expect(explained(rig, elastic).waitingFor).toEqual(['web1: giving its room on host one to others.']);
+    expect(explained(rig, essential)).toMatchObject({
+      status: 'starting',
+      waitingFor: ['web0: waiting until services that gave it their room have left host one.'],
+    });
+    rig.see(named(elastic, 'web1'), gone);
+    expect(explained(rig, essential).waitingFor).toEqual(['web0: being prepared on host one.']);
+    expect(explained(rig, elastic)).toMatchObject({
+      reasons: [{ instance: 'web1', instances: 1, filter: 'memory', missing: 3 * GIB }],
+    });
   });
 
   test('H216: an end tells how it ends and what is still there', () => {
