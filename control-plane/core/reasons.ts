@@ -43,15 +43,20 @@ export type Failure = { hosts: number; of: number } & (
 
 /** Tries to start an execution; `own` are elastic services that would go for its quota. */
 export function tryStart(cluster: Cluster, execution: Execution, own: readonly Service[]): Trial {
+  const { hold } = cluster;
   const essential = execution.services.filter((service) => service.essential);
-  const place = () => tryAll(cluster, essential, own);
-  if (cluster.hold?.execution === execution) return { ...withKeptRoom(cluster, place), keptFor: null };
-  const trial = place();
-  const isKept = !trial.placements && withKeptRoom(cluster, () => placeServices(cluster, essential, own));
-  return { ...trial, keptFor: (isKept && cluster.hold?.execution.id) || null };
+  const tried = () => tryAll(cluster, essential, own);
+  if (hold?.execution === execution) return { ...withKeptRoom(cluster, tried), keptFor: null };
+  const trial = tried();
+  if (trial.placements || !hold) return { ...trial, keptFor: null };
+  const found = withKeptRoom(cluster, () => placeServices(cluster, essential, own));
+  return { ...trial, keptFor: found && hold.execution.id };
 }
 
-/** Places all, or finds all that fit nowhere beside those that do. */
+/** Each is a look at every host. */
+const MOST_MISFITS = 10;
+
+/** Places all, or finds those that fit nowhere beside those that do, the largest needs first. */
 function tryAll(
   cluster: Cluster,
   services: readonly Service[],
@@ -60,17 +65,17 @@ function tryAll(
   const misfits: Misfit[] = [];
   let rest = services;
   let placed: Placement[] | undefined;
-  while (!placed) {
+  while (!placed && misfits.length < MOST_MISFITS) {
     placed = placeServices(cluster, rest, own, (missed, placements, left) => {
       const alike = rest.filter((service) => isAlike(service, missed));
       const room = new Set(placements.map(({ service }) => service));
       const without = alike.filter((service) => !room.has(service));
       misfits.push(misfitOf(missed, without.length, placements.length, left));
-      rest = rest.filter((service) => !alike.includes(service));
+      rest = rest.filter((service) => !isAlike(service, missed));
     })?.placements;
   }
   misfits.sort((a, b) => a.service.id - b.service.id);
-  return { placements: misfits.length === 0 ? placed : null, misfits };
+  return { placements: misfits.length === 0 && placed ? placed : null, misfits };
 }
 
 /** Why an elastic service, which nobody goes for, finds no host; undefined where it finds one. */

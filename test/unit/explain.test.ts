@@ -151,6 +151,16 @@ describe('H212: why no host takes a service', () => {
   });
 });
 
+test('H219: of many needs that find no host the ten largest are told', () => {
+  const rig = rigOf('one');
+  const groups = Array.from({ length: 30 }, (_, nth) =>
+    service({ name: `app${nth}`, resources: needs((10 + nth) * GIB, 1) }),
+  );
+  const { reasons, placement } = waiting(rig, application(...groups));
+  expect(reasons.map(({ instance }) => instance)).toEqual(groups.slice(20).map(({ name }) => `${name}0`));
+  expect(placement).toBeNull();
+});
+
 describe('H213: why the quota or time holds it', () => {
   test('H213: each cap, with what would change that', () => {
     const rig = rigOf('one');
