@@ -41,7 +41,7 @@ onHosts(hostsAndGroups, (host, { variant }) => {
     });
     expect(await admin.explain(second)).toMatchObject({ position: 2, queue_length: 2 });
     expect(await admin.foretell(application(service()))).toMatchObject({
-      ...{ status: null, position: 3, queue_length: 2 },
+      ...{ status: null, position: 3, queue_length: 3 },
       summary: 'It would wait as number 3 of 3 in the queue.',
     });
     await admin.terminate(first);
