@@ -9,8 +9,14 @@ import type { Cluster } from '../core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
 import { isEnded, isOver } from '../core/execution.ts';
+import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
-import { type SchedulerState, schedulerStateOf } from '../core/statistics.ts';
+import {
+  type SchedulerState,
+  type SchedulerSummary,
+  schedulerStateOf,
+  schedulerSummaryOf,
+} from '../core/statistics.ts';
 import { newExecution, type Submission } from '../core/submission.ts';
 import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
@@ -39,6 +45,12 @@ export interface Coordination {
   changeAccounts(change: AccountChange): Promise<Written>;
   /** What waits, runs and ends, and how full the hosts are. */
   state(): Promise<SchedulerState>;
+  /** The same in a few numbers. */
+  summary(): Promise<SchedulerSummary>;
+  /** Why an execution is where it is; null where it has ended. */
+  explain(executionId: number): Promise<Explanation | null>;
+  /** What would become of it now, were it submitted. */
+  explainSubmission(submission: Submission): Promise<Explanation>;
 }
 
 export interface CoordinatorDeps {
@@ -80,9 +92,7 @@ export class Coordinator implements Coordination {
 
   submit(submission: Submission): Promise<number> {
     return this.#turn((cluster, nowMs) => {
-      // Whoever was known when the request came may have been deleted or disabled since.
-      if (!cluster.users.get(submission.userId)?.enabled)
-        throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
+      checkUser(cluster, submission);
       const execution = newExecution(cluster.nextIds, submission, nowMs);
       cluster.addExecution(execution);
       cluster.changes.newExecutions.add(execution);
@@ -147,7 +157,27 @@ export class Coordinator implements Coordination {
   }
 
   state(): Promise<SchedulerState> {
-    return this.#turn(schedulerStateOf);
+    return this.#look(schedulerStateOf);
+  }
+
+  summary(): Promise<SchedulerSummary> {
+    return this.#look(schedulerSummaryOf);
+  }
+
+  explain(executionId: number): Promise<Explanation | null> {
+    return this.#look((cluster, nowMs) => {
+      const execution = cluster.executions.get(executionId);
+      if (execution?.deleted) throw noSuchExecution();
+      return execution ? explain(cluster, execution, nowMs) : null;
+    });
+  }
+
+  explainSubmission(submission: Submission): Promise<Explanation> {
+    return this.#look((cluster, nowMs) => {
+      checkUser(cluster, submission);
+      // With the ids that it would get, and which stay for who comes next.
+      return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
+    });
   }
 
   /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
@@ -191,6 +221,29 @@ export class Coordinator implements Coordination {
       });
     });
   }
+
+  /** Looks at the state when a turn has decided all there was to decide. Needs no commit where nothing changed. */
+  #look<T>(look: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#turns.take({
+        run: () => {},
+        done: (cluster, nowMs) => {
+          try {
+            resolve(look(cluster, nowMs));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        fail: reject,
+      });
+    });
+  }
+}
+
+/** Whoever was known when the request came may have been deleted or disabled since. */
+function checkUser(cluster: Cluster, { userId }: Submission): void {
+  if (!cluster.users.get(userId)?.enabled)
+    throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }
 
 /** Coordination promises its callers one kind of error. */

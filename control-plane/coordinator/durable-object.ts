@@ -8,7 +8,8 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import { assemble, type WorkerEnv } from '../assembly.ts';
 import type { AccountChange } from '../core/account-input.ts';
 import { type ErrorCode, OperationError } from '../core/errors.ts';
-import type { SchedulerState } from '../core/statistics.ts';
+import type { Explanation } from '../core/explain.ts';
+import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { type Coordination, Coordinator } from './coordinator.ts';
@@ -105,6 +106,18 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.state());
   }
 
+  summary(): Promise<Outcome<SchedulerSummary>> {
+    return this.#outcome((coordination) => coordination.summary());
+  }
+
+  explain(executionId: number): Promise<Outcome<Explanation | null>> {
+    return this.#outcome((coordination) => coordination.explain(executionId));
+  }
+
+  explainSubmission(submission: Submission): Promise<Outcome<Explanation>> {
+    return this.#outcome((coordination) => coordination.explainSubmission(submission));
+  }
+
   async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
     try {
       await this.#prepared();
@@ -143,5 +156,8 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     openLog: (id, format) => unwrap(stub.openLog(id, format)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
     state: () => unwrap(stub.state()),
+    summary: () => unwrap(stub.summary()),
+    explain: (id) => unwrap(stub.explain(id)),
+    explainSubmission: (submission) => unwrap(stub.explainSubmission(submission)),
   };
 }

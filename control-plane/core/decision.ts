@@ -126,6 +126,7 @@ function startGeneration(cluster: Cluster, service: Service): void {
   service.failure = null;
   service.restartAtMs = null;
   service.errorMessage = null;
+  service.preparing = '';
   cluster.touch(service);
 }
 

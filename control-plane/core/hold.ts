@@ -74,21 +74,23 @@ export function placeHeld(cluster: Cluster, carryOut: (decision: Decision) => vo
   const needs = essentialNeeds(execution);
   if (!cluster.queue.has(execution.id) || cluster.excesses(execution.userId, needs.usage).length > 0) return;
   const essential = execution.services.filter((service) => service.essential);
-  const lifted = <T>(find: () => T): T => {
-    for (const { service, host } of placements) rooms.suppose(host, service.requirement, 1);
-    const found = find();
-    for (const { host } of placements) rooms.restore(host);
-    return found;
-  };
   const found: Reclaim | null =
-    lifted(() => withoutVictims(placeAll(essential, rooms))) ??
-    lifted(() => placeByReclaiming(cluster, execution, needs)) ??
+    withKeptRoom(cluster, () => withoutVictims(placeAll(essential, rooms))) ??
+    withKeptRoom(cluster, () => placeByReclaiming(cluster, execution, needs)) ??
     reclaimAt(cluster, placements);
   if (!found) return;
   release(cluster, hold);
   cluster.hold = null;
   for (const service of found.victims) carryOut({ kind: 'reclaim', service });
   carryOut({ kind: 'place', execution, placements: found.placements });
+}
+
+/** What is found when the room that is kept is there for it, too. */
+export function withKeptRoom<T>({ hold, rooms }: Cluster, find: () => T): T {
+  for (const { service, host } of hold?.placements ?? []) rooms.suppose(host, service.requirement, 1);
+  const found = find();
+  for (const { host } of hold?.placements ?? []) rooms.restore(host);
+  return found;
 }
 
 const withoutVictims = (placements: Placement[] | null): Reclaim | null =>

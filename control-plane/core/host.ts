@@ -37,6 +37,10 @@ export const unreserved = {
   keptCores: 0,
 };
 
+/** Whether its agent can be told anything. */
+export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
+  connected && !lost;
+
 /** An agent sends a sign of life this often. */
 export const REPORT_PERIOD_MS = 10_000;
 /** Without contact for this long a host counts as lost. */

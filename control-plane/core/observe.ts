@@ -11,6 +11,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
   if (service.status === 'inactive') return;
   switch (observation.state) {
     case 'preparing':
+      service.preparing = observation.detail;
       return;
     case 'created':
       if (service.containerId === observation.containerId && service.backendStatus !== 'undefined') return;

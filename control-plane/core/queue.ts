@@ -26,11 +26,14 @@ interface Kind extends Needs {
   readonly lines: Set<Line<Waiting>>;
 }
 
-interface Line<T> {
+interface Row<T> {
   readonly userId: number;
-  readonly kind: Kind;
   /** In the order of the policy. */
   readonly items: T[];
+}
+
+interface Line<T> extends Row<T> {
+  readonly kind: Kind;
   /** Of the items the one submitted first, where it is known. */
   oldest: T | undefined;
 }
@@ -142,13 +145,14 @@ export class Queue<T extends Waiting> {
     for (const kind of this.#woken.splice(0)) kind.woken = false;
   }
 
-  /** All that wait, as they would be started if there were room for all. */
-  order(standingOf: (userId: number) => Standing): T[] {
+  /** All that wait, as they would be started if there were room for all; with another one, as if it waited, too. */
+  order(standingOf: (userId: number) => Standing, other?: T): T[] {
     const standings = new Map<number, Standing>();
     for (const userId of this.#linesOfUser.keys()) standings.set(userId, { ...standingOf(userId) });
     const current = (userId: number) => standings.get(userId) ?? standingOf(userId);
     const lines = [...this.#linesOfUser.values()].flatMap((of) => [...of.values()]);
-    const rest = lines.map((line) => ({ ...line, items: [...line.items] }));
+    const rest: Row<T>[] = lines.map(({ userId, items }) => ({ userId, items: [...items] }));
+    if (other) rest.push({ userId: other.userId, items: [other] });
     const entries = this.#ranked(rest, (userId) => ({ ...current(userId) }));
     const order: T[] = [];
     for (let entry = entries.pop(); entry; entry = entries.pop()) {
@@ -202,13 +206,13 @@ export class Queue<T extends Waiting> {
   }
 
   /** The first is the last: it is popped. */
-  #ranked(lines: Iterable<Line<T>>, standingOf: (userId: number) => Standing): Entry<T>[] {
+  #ranked<L extends Row<T>>(lines: Iterable<L>, standingOf: (userId: number) => Standing): Entry<L>[] {
     return Array.from(lines, (line) => ({ line, standing: standingOf(line.userId) })).sort((a, b) =>
       this.#compareEntries(b, a),
     );
   }
 
-  #insert(entries: Entry<T>[], line: Line<T>, standing: Standing): void {
+  #insert<L extends Row<T>>(entries: Entry<L>[], line: L, standing: Standing): void {
     const entry = { line, standing };
     entries.splice(
       placeOf(entries, entry, (a, b) => this.#compareEntries(b, a)),
@@ -217,7 +221,7 @@ export class Queue<T extends Waiting> {
     );
   }
 
-  #compareEntries(a: Entry<T>, b: Entry<T>): number {
+  #compareEntries(a: Entry<Row<T>>, b: Entry<Row<T>>): number {
     return (
       b.standing.priority - a.standing.priority ||
       a.standing.executions - b.standing.executions ||
@@ -226,8 +230,8 @@ export class Queue<T extends Waiting> {
   }
 }
 
-interface Entry<T> {
-  line: Line<T>;
+interface Entry<L> {
+  line: L;
   /** As it was when the entry took its place. */
   standing: Standing;
 }

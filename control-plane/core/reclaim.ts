@@ -8,7 +8,7 @@ import type { Host } from './host.ts';
 import type { Needs } from './needs.ts';
 import { largestFirst, type Placement } from './place.ts';
 import { addUsage } from './quota.ts';
-import { EPSILON, isUsable, type Room } from './room.ts';
+import { changeRoom, EPSILON, isUsable, type Room } from './room.ts';
 import type { Requirement, Service } from './service.ts';
 
 export interface Reclaim {
@@ -18,11 +18,24 @@ export interface Reclaim {
 
 type Amount = Pick<Requirement, 'memoryBytes' | 'cores'>;
 
+/** A service that fits nowhere, after others were placed; `left` is what each host has when its elastic services go, too. */
+export type Missed = (service: Service, placements: readonly Placement[], left: Room[]) => void;
+
 /** Places all essential services of an execution with what elastic ones give back, or none: then null. */
 export function placeByReclaiming(cluster: Cluster, execution: Execution, needs: Needs): Reclaim | null {
-  const { rooms } = cluster;
   const own = forQuota(cluster, execution, needs);
-  if (!own) return null;
+  const essential = execution.services.filter((service) => service.essential);
+  return own && placeServices(cluster, essential, own);
+}
+
+/** Places all of `services`, where `own` go in any case, or none: then null, and `missed` is told of the first that fits nowhere. */
+export function placeServices(
+  cluster: Cluster,
+  services: readonly Service[],
+  own: readonly Service[],
+  missed?: Missed,
+): Reclaim | null {
+  const { rooms } = cluster;
   const victims = new Set<Service>();
   const touched = new Set<Host>();
   const suppose = (host: Host, requirement: Requirement, sign: 1 | -1) => {
@@ -36,21 +49,23 @@ export function placeByReclaiming(cluster: Cluster, execution: Execution, needs:
     victims.add(service);
   };
   for (const service of own) take(service);
-  const essential = execution.services.filter((service) => service.essential);
   const placements: Placement[] = [];
-  for (const service of largestFirst(essential)) {
+  for (const service of largestFirst(services)) {
     let host = rooms.find(service);
     if (!host) {
       const choice = choose(cluster, service.requirement, victims);
       for (const victim of choice?.victims ?? []) take(victim);
       host = choice?.host;
     }
-    if (!host) break;
+    if (!host) {
+      missed?.(service, placements, leftWithout(cluster, victims));
+      break;
+    }
     suppose(host, service.requirement, -1);
     placements.push({ service, host });
   }
   for (const host of touched) rooms.restore(host);
-  return placements.length === essential.length ? { placements, victims: [...victims] } : null;
+  return placements.length === services.length ? { placements, victims: [...victims] } : null;
 }
 
 /** Takes the room at these places, those of one gang for which it is kept, or nothing: then null. */
@@ -70,8 +85,19 @@ export function reclaimAt(cluster: Cluster, placements: readonly Placement[]): R
   return { placements: [...placements], victims };
 }
 
+/** What each host has left where all elastic services go, of which these have gone. */
+function leftWithout(cluster: Cluster, gone: ReadonlySet<Service>): Room[] {
+  return Array.from(cluster.hosts.values(), (host) => {
+    const room = { ...cluster.rooms.left(host) };
+    for (const service of cluster.servicesAt(host.id)) {
+      if (!gone.has(service) && mayGo(cluster, service)) changeRoom(room, service.requirement, 1);
+    }
+    return room;
+  });
+}
+
 /** Elastic services of the execution's own user that must go for its quota; null where that would not be enough. */
-function forQuota(cluster: Cluster, { userId }: Execution, { usage }: Needs): Service[] | null {
+export function forQuota(cluster: Cluster, { userId }: Execution, { usage }: Needs): Service[] | null {
   const over = cluster.excesses(userId, usage);
   if (over.length === 0) return [];
   const lacking: Amount = { memoryBytes: 0, cores: 0 };

@@ -57,10 +57,14 @@ export class Rooms {
       .map(({ room }) => room);
   }
 
+  /** What a host has left, with what is supposed of it. */
+  left(host: Host): Readonly<Room> {
+    return this.#spotOf(host).room;
+  }
+
   /** Counts a requirement as given back (1) or taken (-1), until the `restore` of the host. */
   suppose(host: Host, requirement: Requirement, sign: 1 | -1): void {
-    const spot = this.#spots.get(host.id);
-    if (!spot) throw new Error(`host ${host.name} has no room`);
+    const spot = this.#spotOf(host);
     changeRoom(spot.room, requirement, sign);
     spot.shelf.put(spot);
   }
@@ -68,6 +72,12 @@ export class Rooms {
   /** Ends what was supposed of a host. */
   restore(host: Host): void {
     this.#spots.get(host.id)?.update();
+  }
+
+  #spotOf(host: Host): Spot {
+    const spot = this.#spots.get(host.id);
+    if (!spot) throw new Error(`host ${host.name} has no room`);
+    return spot;
   }
 
   /** The first that fits, going round from a place that seed and service draw. */

@@ -52,6 +52,8 @@ export interface Service {
   deathsMs: number[];
   restartAtMs: number | null;
   errorMessage: string | null;
+  /** What the host does towards a start, e.g. the progress of a pull; empty where nobody said. Known to memory only. */
+  preparing: string;
   /** `forgetting`: the host was told to remove them (known to memory only, told again after a reconnect). */
   logs: 'kept' | 'forgetting' | 'forgotten';
 }

@@ -1,7 +1,8 @@
 /** Owns what of the live state may be seen from outside: which executions wait, run or end, and how full the hosts are. Pure. */
 import type { Cluster } from './cluster.ts';
 import type { ExecutionStatus } from './execution.ts';
-import type { Host } from './host.ts';
+import { type Host, isReachable } from './host.ts';
+import { MICRO } from './quota.ts';
 import { isAssigned } from './service.ts';
 
 export interface SchedulerState {
@@ -38,5 +39,69 @@ const hostState = (cluster: Cluster, host: Host): HostState => ({
   cores: host.cores,
   reservedMemoryBytes: host.reservedMemoryBytes,
   reservedCores: host.reservedCores,
-  containers: [...cluster.servicesAt(host.id)].filter(isAssigned).length,
+  containers: containersAt(cluster, host.id),
 });
+
+/** The same in a few numbers. Memory in bytes. */
+export interface SchedulerSummary {
+  queue: { executions: number; oldestSubmitMs: number | null };
+  /** What starts or runs, how many of these start, and the containers that are to run. */
+  running: { executions: number; starting: number; containers: number };
+  cleaningUp: number;
+  /** Amounts are those of the connected hosts; of these the schedulable ones take new services. */
+  hosts: {
+    known: number;
+    connected: number;
+    schedulable: number;
+    memoryBytes: number;
+    reservedMemoryBytes: number;
+    cores: number;
+    reservedCores: number;
+  };
+}
+
+export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {
+  const { queue, running, cleaningUp } = countExecutions(cluster);
+  const hosts = [...cluster.hosts.values()].filter(isReachable);
+  return {
+    queue,
+    running: { ...running, containers: sum([...cluster.hosts.keys()], (id) => containersAt(cluster, id)) },
+    cleaningUp,
+    hosts: {
+      known: cluster.hosts.size,
+      connected: hosts.length,
+      schedulable: hosts.filter(({ schedulable }) => schedulable).length,
+      memoryBytes: sum(hosts, ({ memoryBytes }) => memoryBytes),
+      reservedMemoryBytes: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
+      cores: sum(hosts, ({ cores }) => cores),
+      // Sums of fractions drift.
+      reservedCores: Math.round(sum(hosts, ({ reservedCores }) => reservedCores) * MICRO) / MICRO + 0,
+    },
+  };
+}
+
+/** In one pass, since there may be 100,000. */
+function countExecutions({ executions }: Cluster) {
+  const counts = {
+    queue: { executions: 0, oldestSubmitMs: null as number | null },
+    running: { executions: 0, starting: 0 },
+    cleaningUp: 0,
+  };
+  for (const { status, timeSubmitMs } of executions.values()) {
+    if (status === 'queued') {
+      counts.queue.executions += 1;
+      counts.queue.oldestSubmitMs = Math.min(counts.queue.oldestSubmitMs ?? timeSubmitMs, timeSubmitMs);
+    } else if (status === 'cleaning up') counts.cleaningUp += 1;
+    else if (status === 'starting' || status === 'running') {
+      counts.running.executions += 1;
+      if (status === 'starting') counts.running.starting += 1;
+    }
+  }
+  return counts;
+}
+
+const containersAt = (cluster: Cluster, hostId: number): number =>
+  [...cluster.servicesAt(hostId)].filter(isAssigned).length;
+
+const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((total, one) => total + of(one), 0);

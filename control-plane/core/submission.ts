@@ -80,5 +80,6 @@ const freshService = () => ({
   deathsMs: [],
   restartAtMs: null,
   errorMessage: null,
+  preparing: '',
   logs: 'kept' as const,
 });

@@ -4,12 +4,15 @@ import type { ExecutionView } from '../core/views.ts';
 import type { Context } from '../operations/context.ts';
 import {
   deleteExecution,
+  explainApplication,
+  explainExecution,
   getExecution,
   listEndpoints,
   listExecutions,
   submitExecution,
   terminateExecution,
 } from '../operations/executions.ts';
+import { explanationJson } from './explanation-json.ts';
 import { executionFilter } from './filters.ts';
 import { empty, json, jsonText } from './render.ts';
 import { type Env, jsonBody, pathId } from './request.ts';
@@ -42,6 +45,18 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
     await deleteExecution(context, c.get('actor'), pathId(c, 'id'));
     return empty(variant.removed);
   });
+  if (variant.explains) {
+    routes.post('/explain', async (c) => {
+      // An unknown caller is refused before its body is read.
+      const actor = c.get('actor');
+      const body = actor.kind === 'anonymous' ? undefined : await jsonBody(c);
+      return json(explanationJson(await explainApplication(context, actor, body), variant));
+    });
+    routes.get('/:id/explain', async (c) => {
+      const explanation = await explainExecution(context, c.get('actor'), pathId(c, 'id'));
+      return json(explanationJson(explanation, variant));
+    });
+  }
   routes.get('/:id', async (c) => {
     return jsonText(variant.executionText(await getExecution(context, c.get('actor'), pathId(c, 'id'))));
   });

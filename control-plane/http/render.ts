@@ -1,7 +1,7 @@
 /** Owns the JSON of the API: the only place where fields get their snake_case names, and where errors become responses. */
 import { type ErrorCode, OperationError } from '../core/errors.ts';
+import type { SchedulerSummary } from '../core/statistics.ts';
 import type { ExecutionView, ServiceView } from '../core/views.ts';
-import type { SchedulerCounts } from '../operations/statistics.ts';
 import { DatabaseError } from '../store/db.ts';
 import type { ExecutionJson, ServiceJson, StatisticsJson } from './shapes.ts';
 import type { Statuses, Words } from './variant.ts';
@@ -43,12 +43,23 @@ export const serviceJson = (service: ServiceView): ServiceJson => ({
   description: service.description,
 });
 
-export const schedulerJson = ({ queued, cleaningUp }: SchedulerCounts): StatisticsJson => ({
+export const schedulerJson = ({ queue, running, cleaningUp, hosts }: SchedulerSummary): StatisticsJson => ({
   termination_threads_count: cleaningUp,
-  queue_length: queued,
+  queue_length: queue.executions,
+  queue: { executions: queue.executions, oldest_submit: seconds(queue.oldestSubmitMs) },
+  running,
+  hosts: {
+    known: hosts.known,
+    connected: hosts.connected,
+    schedulable: hosts.schedulable,
+    memory_total: hosts.memoryBytes,
+    memory_reserved: hosts.reservedMemoryBytes,
+    cores_total: hosts.cores,
+    cores_reserved: hosts.reservedCores,
+  },
 });
 
-const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
+export const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
 
 const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   invalid: 400,

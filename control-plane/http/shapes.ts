@@ -23,6 +23,28 @@ export const statisticsShape = z
   .strictObject({
     termination_threads_count: z.int().nonnegative().describe('Executions that are being cleaned up'),
     queue_length: z.int().nonnegative().describe('Executions that wait to start'),
+    queue: z.strictObject({
+      executions: z.int().nonnegative(),
+      oldest_submit: seconds('When the one that waits longest was submitted').nullable(),
+    }),
+    running: z
+      .strictObject({
+        executions: z.int().nonnegative().describe('That start or run'),
+        starting: z.int().nonnegative(),
+        containers: z.int().nonnegative().describe('That are to run'),
+      })
+      .describe('What has room'),
+    hosts: z
+      .strictObject({
+        known: z.int().nonnegative(),
+        connected: z.int().nonnegative(),
+        schedulable: z.int().nonnegative().describe('Connected, and take services'),
+        memory_total: z.int().nonnegative().describe('Bytes'),
+        memory_reserved: z.int().nonnegative().describe('Bytes'),
+        cores_total: z.number().nonnegative(),
+        cores_reserved: z.number().nonnegative(),
+      })
+      .describe('Amounts are those of the connected hosts'),
   })
   .meta({ id: 'SchedulerStatistics' });
 
@@ -54,6 +76,57 @@ export const executionShape = (variant: Variant, userId: z.ZodType<number | stri
       description: applicationSchema,
     })
     .meta({ id: 'Execution' });
+
+const sentence = z.string().describe('For people');
+
+const reasonShape = z
+  .strictObject({
+    instance: z.string().describe('The first of the services with these needs'),
+    instances: z.int().positive().describe('How many they are'),
+    filter: z.enum(['schedulable', 'labels', 'memory', 'cores']),
+    hosts: z.int().nonnegative().describe('Hosts that fail the filter'),
+    of_hosts: z.int().nonnegative().describe('Hosts that were asked: those that passed the filters before'),
+    missing: z.number().nullable().describe('Bytes or cores that the nearest of these hosts lacks'),
+    largest: z.number().nullable().describe('Bytes or cores that the largest of these hosts has in all'),
+    labels: z.array(z.string()).readonly().nullable(),
+    text: sentence,
+  })
+  .meta({ id: 'Reason' });
+
+const excessShape = z
+  .strictObject({
+    dimension: z.enum(['executions', 'memory', 'cores']),
+    limit: z.number(),
+    used: z.number(),
+    wanted: z.number(),
+    over: z.number().describe('What is too much'),
+    text: sentence,
+  })
+  .meta({ id: 'QuotaReason' });
+
+/** In the words of the variant. */
+export const explanationShape = (variant: Variant) =>
+  z
+    .strictObject({
+      status: z
+        .enum(executionStatuses.map((status) => variant.statusOf(status)))
+        .nullable()
+        .describe('Null for what was not submitted'),
+      summary: sentence,
+      position: z.int().positive().nullable().describe('In the queue; 1 is next'),
+      queue_length: z.int().positive().nullable(),
+      waiting_for: z.array(sentence),
+      reasons: z.array(reasonShape).describe('Why hosts do not take its services'),
+      quota: z.array(excessShape).describe("Caps of the user's quota that it would exceed"),
+      kept_for: id.nullable().describe('The execution whose kept room is all that is lacking'),
+      retry_at: seconds('When a failed start is tried again').nullable(),
+      fits_when_idle: z.boolean().nullable().describe('Whether there were room if nothing else ran'),
+      placement: z
+        .array(z.strictObject({ host: z.string(), instances: z.array(z.string()) }))
+        .nullable()
+        .describe('Where it goes; null where it has no room'),
+    })
+    .meta({ id: 'Explanation' });
 
 export const serviceShape = z
   .strictObject({
@@ -147,6 +220,7 @@ export type InfoJson = z.infer<typeof infoShape>;
 export type StatisticsJson = z.infer<typeof statisticsShape>;
 export type DiscoveryJson = z.infer<typeof discoveryShape>;
 export type ExecutionJson = z.infer<ReturnType<typeof executionShape>>;
+export type ExplanationJson = z.infer<ReturnType<typeof explanationShape>>;
 export type ServiceJson = z.infer<typeof serviceShape>;
 export type UserJson = z.infer<typeof userShape>;
 export type RoleJson = z.infer<typeof roleShape>;

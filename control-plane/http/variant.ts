@@ -55,6 +55,8 @@ export interface Answers {
 /** What the variant has endpoints for, and what goes into them. */
 export interface Routes {
   validatePath: string;
+  /** Whether it tells why executions wait. */
+  explains: boolean;
   /** Users, roles and quotas, in the variant's forms; undefined where they have no endpoints. */
   accounts: Accounts | undefined;
   /** Whether executions have endpoints: `on` can be switched off. */

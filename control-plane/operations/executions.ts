@@ -3,7 +3,10 @@ import * as z from 'zod';
 import { validateApplication } from '../../shared/application.ts';
 import { type Action, type Actor, authorise, noSuchExecution, type User } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
+import { isEnded } from '../core/execution.ts';
 import { type ExecutionFilter, isOwner } from '../core/execution-filter.ts';
+import { type Explanation, explainEnd } from '../core/explain.ts';
+import type { Submission } from '../core/submission.ts';
 import { type ExecutionView, endpointsOf } from '../core/views.ts';
 import {
   countUnended,
@@ -27,6 +30,9 @@ export const submissionSchema = z.object({
   application: z.unknown(),
 });
 
+/** For a submission that nobody needs to find again. */
+export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
+
 /** What becomes of a submission beyond the user's quota: it waits until there is room in the quota, or is a `conflict`. */
 export type OverQuota = 'queue' | 'refuse';
 
@@ -38,22 +44,30 @@ export async function submitExecution(
   overQuota: OverQuota,
 ): Promise<number> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  const input = submissionSchema.safeParse(body);
-  if (!input.success) {
-    const problems = input.error.issues.map(({ path, message }) => `${path.join('/') || 'body'}: ${message}`);
-    throw new OperationError(
-      'invalid',
-      `The body must be {"name": text, "application": object}. ${problems.join('; ')}`,
-    );
-  }
-  const application = checkApplication(validateApplication(input.data.application));
+  const submission = readSubmission(submissionSchema, user, body);
   if (overQuota === 'refuse') await checkConcurrency(context, user);
-  return context.coordination.submit({
-    userId: user.id,
-    name: input.data.name,
-    application,
-    description: JSON.stringify(input.data.application),
-  });
+  return context.coordination.submit(submission);
+}
+
+/** What would become of an application, were it submitted now. Nothing is queued. */
+export async function explainApplication(
+  context: Context,
+  actor: Actor,
+  body: unknown,
+): Promise<Explanation> {
+  const { user } = authorise(actor, { kind: 'submit-execution' });
+  return context.coordination.explainSubmission(readSubmission(draftSchema, user, body));
+}
+
+/** Why an execution is where it is; of one that has ended, the reason of its end. */
+export async function explainExecution(context: Context, actor: Actor, id: number): Promise<Explanation> {
+  authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
+  const explanation = await context.coordination.explain(id);
+  if (explanation) return explanation;
+  const ended = await findExecution(context.db, id);
+  if (!ended) throw noSuchExecution();
+  if (!isEnded(ended)) throw new OperationError('unavailable', 'The execution is changing; try again.');
+  return explainEnd(ended);
 }
 
 export async function getExecution(context: Context, actor: Actor, id: number): Promise<ExecutionView> {
@@ -103,6 +117,28 @@ export function authoriseOwned(actor: Actor, kind: OwnedAction, ownerId: number 
   const account = authorise(actor, { kind: 'list-executions' });
   authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
   if (ownerId === undefined) throw noSuchExecution();
+}
+
+function readSubmission(
+  schema: typeof submissionSchema | typeof draftSchema,
+  { id }: User,
+  body: unknown,
+): Submission {
+  const input = schema.safeParse(body);
+  if (!input.success) {
+    const problems = input.error.issues.map(({ path, message }) => `${path.join('/') || 'body'}: ${message}`);
+    throw new OperationError(
+      'invalid',
+      `The body must be {"name": text, "application": object}. ${problems.join('; ')}`,
+    );
+  }
+  const { name, application } = input.data;
+  return {
+    userId: id,
+    name,
+    application: checkApplication(validateApplication(application)),
+    description: JSON.stringify(application),
+  };
 }
 
 /** Submissions of the same moment may all pass: what runs is the queue's to limit. */

@@ -90,16 +90,6 @@ export async function findLogPlace(
   return { hostId, hostName: String(row.name), generation: Number(row.generation) };
 }
 
-/** Executions waiting to start, and those being cleaned up. */
-export async function countWaiting(db: Db): Promise<{ queued: number; cleaningUp: number }> {
-  const [row] = await db.query(
-    `SELECT count(*) FILTER (WHERE status = 'queued') AS queued,
-      count(*) FILTER (WHERE status = 'cleaning up') AS cleaning_up
-      FROM executions WHERE status NOT IN ('terminated', 'error') OR deleted = 1`,
-  );
-  return { queued: Number(row?.queued), cleaningUp: Number(row?.cleaning_up) };
-}
-
 /** Executions of a user that wait, start or run. */
 export async function countUnended(db: Db, userId: number): Promise<number> {
   const [row] = await db.query(

@@ -22,6 +22,7 @@ export const serviceOf = (row: Row, instance: Instance): Service => ({
   deathsMs: JSON.parse(String(row.deaths_ms)),
   restartAtMs: row.restart_at_ms === null ? null : Number(row.restart_at_ms),
   errorMessage: textOrNull(row.error_message),
+  preparing: '',
   logs: row.forgotten === 1 ? 'forgotten' : 'kept',
 });
 

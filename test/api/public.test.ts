@@ -18,10 +18,16 @@ onHosts(everySetup, (host) => {
     });
   });
 
-  test('H13: the scheduler statistics are numbers, for anybody', async () => {
+  test('H13, H217: the scheduler statistics are numbers, for anybody', async () => {
     const reply = await client.get('statistics/scheduler');
     expect(reply.status).toBe(200);
-    expect(reply.json()).toEqual({ termination_threads_count: 0, queue_length: 0 });
+    const amounts = { memory_total: 0, memory_reserved: 0, cores_total: 0, cores_reserved: 0 };
+    expect(reply.json()).toEqual({
+      ...{ termination_threads_count: 0, queue_length: 0 },
+      queue: { executions: 0, oldest_submit: null },
+      running: { executions: 0, starting: 0, containers: 0 },
+      hosts: { known: 0, connected: 0, schedulable: 0, ...amounts },
+    });
   });
 
   test('H14: discovery of an unknown execution is 404, without credentials', async () => {

@@ -84,7 +84,8 @@ describe('the database is away', () => {
   test('H61: requests are 503 and say so, and go on as soon as it is back', async () => {
     const id = await api.submit();
     await host.database.kill();
-    for (const reply of [await api.http.get(`execution/${id}`), await api.http.get('statistics/scheduler')]) {
+    for (const path of [`execution/${id}`, `execution/${id}/explain`, `discovery/by_group/${id}/main`]) {
+      const reply = await api.http.get(path);
       expect(reply.status).toBe(503);
       expect(reply.headers['retry-after']).toBe('1');
       expect(reply.json()).toEqual({ message: 'The database does not answer; try again later.' });

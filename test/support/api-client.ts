@@ -12,6 +12,27 @@ export interface FullExecution extends ExecutionJson {
   description: unknown;
 }
 
+export interface ExplanationJson {
+  status: string | null;
+  summary: string;
+  position: number | null;
+  queue_length: number | null;
+  waiting_for: string[];
+  reasons: {
+    instance: string;
+    instances: number;
+    filter: string;
+    hosts: number;
+    of_hosts: number;
+    text: string;
+  }[];
+  quota: { dimension: string; over: number; text: string }[];
+  kept_for: number | null;
+  retry_at: number | null;
+  fits_when_idle: boolean | null;
+  placement: { host: string; instances: string[] }[] | null;
+}
+
 export class ApiClient {
   readonly http: HttpClient;
 
@@ -28,6 +49,17 @@ export class ApiClient {
 
   execution(id: number): Promise<FullExecution> {
     return this.#read(`execution/${id}`);
+  }
+
+  explain(id: number): Promise<ExplanationJson> {
+    return this.#read(`execution/${id}/explain`);
+  }
+
+  /** What would become of it, were it submitted now. */
+  async foretell(described: Application): Promise<ExplanationJson> {
+    const reply = await this.http.post('execution/explain', { application: described });
+    expect(reply.status, reply.text).toBe(200);
+    return reply.json<ExplanationJson>();
   }
 
   list(): Promise<Record<string, FullExecution>> {

@@ -155,6 +155,13 @@ const executionRows: Row[] = [
   },
   ...reading('GET execution/:id', ({ id }) => `execution/${id}`),
   ...reading('GET execution/endpoints/:id', ({ id }) => `execution/endpoints/${id}`),
+  ...reading('GET execution/:id/explain', ({ id }) => `execution/${id}/explain`),
+  {
+    endpoint: 'POST execution/explain',
+    what: 'own',
+    needs: KNOWN,
+    ask: (_, { name }) => ({ path: 'execution/explain', body: submission(`explained to ${name}`) }),
+  },
   ...reading('GET service/:id', ({ services }) => `service/${services[0]}`),
   ...reading('GET service/logs/:id', ({ services }) => `service/logs/${services[0]}`),
   ...ending(

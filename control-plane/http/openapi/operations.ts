@@ -1,7 +1,7 @@
 /** Owns what the API's document says of each operation: who may call it, what it takes, what it answers. Routes are elsewhere. */
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application.ts';
-import { submissionSchema } from '../../operations/executions.ts';
+import { draftSchema, submissionSchema } from '../../operations/executions.ts';
 import { executionFilters } from '../filters.ts';
 import { quotas } from '../quotas.ts';
 import { roles } from '../roles.ts';
@@ -9,6 +9,7 @@ import {
   discoveryShape,
   endpointsShape,
   executionShape,
+  explanationShape,
   type Group,
   groupShapes,
   infoShape,
@@ -178,6 +179,23 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       summary: 'Delete an execution; terminates it first where it has not ended',
       answer: 'empty',
       errors: [404],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/execution/:id/explain',
+      summary: 'Why an execution waits, and what would change that',
+      answer: explanationShape(variant),
+      errors: [404],
+    },
+    {
+      ...common,
+      method: 'post',
+      path: '/execution/explain',
+      summary: 'What would become of an application, were it submitted now',
+      body: draftSchema.extend({ application: applicationSchema }),
+      answer: explanationShape(variant),
+      errors: BODY_ERRORS,
     },
     ...(variant.endpoints === 'off' ? [] : [endpointsOperation(access)]),
   ];

@@ -1,7 +1,7 @@
 /** Owns group A of the contract (api-spec): users are called by name, and nobody manages them here. */
 
 import { openServiceLog } from '../../operations/services.ts';
-import { schedulerCounts } from '../../operations/statistics.ts';
+import { schedulerSummary } from '../../operations/statistics.ts';
 import { executionText, schedulerJson, serviceJson } from '../render.ts';
 import type { LoginJson } from '../shapes.ts';
 import type { Variant, Words } from '../variant.ts';
@@ -26,9 +26,10 @@ export const groupA: Variant = {
   serviceJson,
   endpointsJson: (endpoints) => endpoints,
   validated: {},
-  statistics: async (context) => schedulerJson(await schedulerCounts(context)),
+  statistics: async (context) => schedulerJson(await schedulerSummary(context)),
   openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),
   validatePath: '/app_validate',
+  explains: true,
   accounts: undefined,
   endpoints: 'on',
   tokens: {

@@ -20,6 +20,7 @@ const zoe = {
   validated: { validation: 'ok' },
   openLog: openLines,
   validatePath: '/zapp_validate',
+  explains: false,
   endpoints: 'always',
   tokens: null,
   documentedAs: undefined,
