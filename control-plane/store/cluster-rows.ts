@@ -55,7 +55,7 @@ function servicesToWrite(changes: Changes): Statement[] {
   return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
 }
 
-const OF_DELETED_USER = 'user_id IN (SELECT id FROM users WHERE deleted = 1)';
+const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';
 
 async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluster> {
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
@@ -65,16 +65,19 @@ async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluste
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts')) cluster.addHost(hostOf(row));
+  const deletedUsers = new Set((await db.query(DELETED_USERS)).map(({ id }) => Number(id)));
   const live = await pagedIds(
     db,
-    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR ${OF_DELETED_USER})`,
+    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS}))`,
     [],
   );
   for (const ids of live) {
     for (const execution of await loadExecutions(db, ids)) {
       cluster.addExecution(execution);
-      // It may be the deletion of its user that hides it, which was broken off before it came to this row.
-      if (execution.deleted) cluster.touch(execution);
+      if (execution.deleted || !deletedUsers.has(execution.userId)) continue;
+      // The deletion of its user was broken off before it came to this one.
+      execution.deleted = true;
+      cluster.touch(execution);
     }
   }
   return cluster;
@@ -89,8 +92,7 @@ export async function loadExecution(db: Db, id: number): Promise<Execution | und
 async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
   const args = [JSON.stringify(ids)];
   const executions = await db.query(
-    `SELECT *, ${OF_DELETED_USER} AS of_deleted_user FROM executions
-      WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+    'SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
     args,
   );
   const services = await db.query(

@@ -19,7 +19,7 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
     size: application.size,
     status: String(row.status) as ExecutionStatus,
     ending: row.ending === null ? null : JSON.parse(String(row.ending)),
-    deleted: row.deleted === 1 || row.of_deleted_user === 1,
+    deleted: row.deleted === 1,
     errorMessage: row.error_message === null ? null : String(row.error_message),
     timeSubmitMs: Number(row.time_submit_ms),
     timeStartMs: numberOrNull(row.time_start_ms),

@@ -4,10 +4,10 @@ import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
-import { everySetup, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts, queuedIn } from '../support/hosts.ts';
 import { type AgentOptions, hello, ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
   const agents: ScriptedAgent[] = [];
   let tests = 0;
@@ -183,7 +183,7 @@ onHosts(everySetup, (host) => {
   test('P4: an agent that left gets the starts it missed with its next sync', async () => {
     await (await join()).close();
     const id = await submit();
-    expect((await api.execution(id)).status).toBe('queued');
+    expect((await api.execution(id)).status).toBe(queuedIn(variant));
     const [one] = await (await join()).assigned(id);
     expect(one?.name).toBe(`main0-${id}-test`);
     await eventually(async () => (await api.execution(id)).status === 'starting');

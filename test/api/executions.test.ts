@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
-import { everySetup, onHosts } from '../support/hosts.ts';
+import { everySetup, onHosts, queuedIn } from '../support/hosts.ts';
 import { basic, type Reply } from '../support/http-client.ts';
 import { addUser } from '../support/users.ts';
 
@@ -9,7 +9,7 @@ onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);
   const alice = new ApiClient(host, 'alice', 'secret');
   const bob = new ApiClient(host, 'bob', 'secret');
-  const queued = variant === 'A' ? 'scheduled' : 'queued';
+  const queued = queuedIn(variant);
 
   beforeAll(async () => {
     await addUser(host(), 'alice', 'secret', 'superuser');

@@ -4,7 +4,7 @@ import { AccountClient, type Fields } from '../support/account-client.ts';
 import { ApiClient, type ExplanationJson } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
-import { hosts, hostsAndGroups, hostsOf, onHosts, writeRow } from '../support/hosts.ts';
+import { everySetup, hosts, hostsOf, onHosts, writeRow } from '../support/hosts.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 const GIB = 1024 ** 3;
@@ -16,7 +16,7 @@ const needing = (gibibytes: number, cores: number, changes: Partial<ServiceDescr
 const reasonOf = ({ reasons }: ExplanationJson, filter: string) =>
   reasons.find((reason) => reason.filter === filter);
 
-onHosts(hostsAndGroups, (host, { variant }) => {
+onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);
   const queued = variant === 'A' ? 'scheduled' : 'queued';
 

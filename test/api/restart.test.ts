@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { startWorkerdHost } from '../support/host-workerd.ts';
-import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../support/hosts.ts';
+import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../support/hosts.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
-
-const queuedIn = (variant: Group) => (variant === 'A' ? 'scheduled' : 'queued');
 
 onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);

@@ -5,7 +5,7 @@ import { AccountClient } from '../support/account-client.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
-import { everySetup, type Host, onHosts } from '../support/hosts.ts';
+import { type Host, hosts, onHosts } from '../support/hosts.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 let names = 0;
@@ -35,7 +35,7 @@ async function instance(agent: ScriptedAgent, execution: number, name: string, g
   return assignment;
 }
 
-onHosts(everySetup, (host) => {
+onHosts(hosts, (host) => {
   const api = new ApiClient(host);
   const accounts = new AccountClient(host);
   const statuses = (ids: readonly number[]) =>
@@ -197,7 +197,7 @@ onHosts(everySetup, (host) => {
 });
 
 onHosts(
-  everySetup,
+  hosts,
   (host) => {
     const api = new ApiClient(host);
     test('C62, C61: by other settings the smallest is first, and the fullest host that has room is taken', async () => {
