@@ -130,8 +130,7 @@ export const migrations: readonly Migration[] = [
   {
     version: 3,
     name: 'indexes of the list of executions',
-    // Each answers every filter by itself, newest submission first, so that a limit stops it early. None begins with the
-    // name: one more index costs each submission more than going through this one costs those who look for a name.
+    // Each answers every filter by itself, newest submission first, so that a limit stops it early.
     statements: [
       'DROP INDEX executions_by_user',
       `${indexOfList('submit', 'time_submit_ms, id, user_id, status')} WHERE deleted = 0`,
@@ -165,6 +164,15 @@ export const migrations: readonly Migration[] = [
         last_ms INTEGER NOT NULL
       ) WITHOUT ROWID`,
       'CREATE INDEX login_failures_by_time ON login_failures (last_ms)',
+    ],
+  },
+  {
+    version: 5,
+    name: 'index of the list of executions by name',
+    // Without it a name that none has is looked for in all 100,000: 20 ms.
+    statements: [
+      `CREATE INDEX executions_by_name ON executions
+        (name, time_submit_ms, id, user_id, status, time_start_ms, time_end_ms, deleted) WHERE deleted = 0`,
     ],
   },
 ];

@@ -11,6 +11,7 @@ import { emptyDatabase, type Place } from '../support/databases.ts';
 const submit = 'executions_by_submit';
 const user = 'executions_by_user';
 const status = 'executions_by_status';
+const name = 'executions_by_name';
 
 const filters: [index: string, how: string, filter: ExecutionFilter][] = [
   [user, '(user_id=?)', { owner: { id: 1 } }],
@@ -20,8 +21,10 @@ const filters: [index: string, how: string, filter: ExecutionFilter][] = [
   [status, '(status=?)', { status: 'error' }],
   [status, '(status=? AND time_submit_ms<?)', { status: 'error', earlierThanMs: { submit: 1 } }],
   [status, '(status=?)', { status: 'error', earlierThanMs: { end: 1 } }],
-  [user, '(user_id=?)', { owner: { id: 1 }, name: 'x' }],
-  [submit, '', { name: 'x' }],
+  [name, '(name=?)', { owner: { id: 1 }, name: 'x' }],
+  [name, '(name=?)', { name: 'x' }],
+  [name, '(name=? AND time_submit_ms<?)', { name: 'x', earlierThanMs: { submit: 1 } }],
+  [name, '(name=?)', { name: 'x', status: 'error' }],
   [submit, '(time_submit_ms<?)', { earlierThanMs: { submit: 1 } }],
   [submit, '(time_submit_ms>?)', { laterThanMs: { submit: 1 } }],
   [submit, '', {}],
