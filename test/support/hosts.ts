@@ -1,6 +1,7 @@
 /** Owns where the API suite runs: the control plane on Node and on workerd, in the variants of the API. */
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Db, Value } from '../../control-plane/store/db.ts';
+import { eventually } from './eventually.ts';
 import { startNodeHost } from './host-node.ts';
 import { startWorkerdHost } from './host-workerd.ts';
 import { basic, HttpClient } from './http-client.ts';
@@ -59,6 +60,9 @@ export async function startHost({ kind, variant }: Setup, env: Record<string, st
   const options = { variant, deployment: 'test', adminPassword: ADMIN_PASSWORD, env };
   const host = await (kind === 'node' ? startNodeHost(options) : startWorkerdHost(options));
   await liftCaps(host);
+  // What a test then writes into the database is not taken for what a coordinator has to go on with.
+  const anyone = new HttpClient(() => host.url());
+  await eventually(async () => (await anyone.get('/readyz')).status === 200);
   return host;
 }
 
