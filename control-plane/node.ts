@@ -15,6 +15,7 @@ import { forwardedAddress, peerAddress } from './http/address.ts';
 import { httpServer } from './http/node-server.ts';
 import { chooseVariant } from './http/variant.ts';
 import { ownJoinToken } from './local/join-token.ts';
+import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
@@ -26,6 +27,7 @@ import { groupReads } from './store/grouped-reads.ts';
 const log = logTo((line) => process.stderr.write(`${line}\n`));
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
+startLean();
 try {
   await start(readNodeConfig(process.env));
 } catch (error) {
