@@ -60,20 +60,22 @@ export async function startHost({ kind, variant }: Setup, env: Record<string, st
   const options = { variant, deployment: 'test', adminPassword: ADMIN_PASSWORD, env };
   const host = await (kind === 'node' ? startNodeHost(options) : startWorkerdHost(options));
   await liftCaps(host);
-  // What a test then writes into the database is not taken for what a coordinator has to go on with.
+  return host;
+}
+
+/** For what was written behind its back: resolves when that was read, so that rows written next are not taken for it. */
+export async function restart(host: Host): Promise<void> {
+  await host.crash();
+  await host.start();
   const anyone = new HttpClient(() => host.url());
   await eventually(async () => (await anyone.get('/readyz')).status === 200);
-  return host;
 }
 
 /** The seeded quota has no caps for tests: what one test leaves running would hold up the next. */
 async function liftCaps(host: Host): Promise<void> {
   if (host.variant !== 'B') {
     await writeRow(host, 'UPDATE quotas SET concurrent_executions = 0, memory = 0, cores = 0', []);
-    // The coordinator reads quotas when it starts.
-    await host.crash();
-    await host.start();
-    return;
+    return restart(host);
   }
   const admin = new HttpClient(() => host.url(), basic('admin', host.adminPassword));
   const reply = await admin.post('quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });

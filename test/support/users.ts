@@ -3,7 +3,7 @@ import { hashPassword } from '../../control-plane/operations/passwords.ts';
 import { beginAttempt } from '../../control-plane/operations/throttle.ts';
 import type { Value } from '../../control-plane/store/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
-import { type Host, writeRow } from './hosts.ts';
+import { type Host, restart, writeRow } from './hosts.ts';
 
 export type RoleName = 'admin' | 'superuser' | 'user';
 
@@ -31,8 +31,7 @@ export async function insertUsers(
       [name, hash, role],
     );
   }
-  await host.crash();
-  await host.start();
+  await restart(host);
 }
 
 /** Switches a user off or on, which ends what was proved of the user before, as any change of a user does. */
