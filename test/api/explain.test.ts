@@ -4,7 +4,7 @@ import { AccountClient, type Fields } from '../support/account-client.ts';
 import { ApiClient, type ExplanationJson } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
-import { everySetup, hosts, hostsOf, onHosts, writeRow } from '../support/hosts.ts';
+import { everySetup, hosts, hostsOf, onHosts, queuedIn, writeRow } from '../support/hosts.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 const GIB = 1024 ** 3;
@@ -18,7 +18,7 @@ const reasonOf = ({ reasons }: ExplanationJson, filter: string) =>
 
 onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);
-  const queued = variant === 'A' ? 'scheduled' : 'queued';
+  const queued = queuedIn(variant);
 
   test('H211, H212: without any host all wait for one, in their order', async () => {
     const [first, second] = [await admin.submit(), await admin.submit()];

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { addExecutions, type ExecutionRow } from '../support/execution-rows.ts';
-import { ADMIN_PASSWORD, everySetup, onHosts } from '../support/hosts.ts';
+import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../support/hosts.ts';
 import { basic, HttpClient } from '../support/http-client.ts';
 import { addUser } from '../support/users.ts';
 
@@ -37,7 +37,7 @@ onHosts(everySetup, (host, { variant }) => {
   const ann = client('ann', 'secret');
   const idOf =
     variant === 'A' ? { admin: 'admin', ann: 'ann', none: 'nobody' } : { admin: '1', ann: '2', none: '99' };
-  const queued = variant === 'A' ? 'scheduled' : 'queued';
+  const queued = queuedIn(variant);
 
   const list = async (query: string, asker = admin): Promise<number[]> => {
     const reply = await asker.get(`execution?${query}`);
