@@ -7,7 +7,7 @@ import { DockerEngine } from './docker/docker-engine.ts';
 import { configFile } from './docker/registry-auth.ts';
 import type { Engine, EngineFacts } from './engine.ts';
 import { connectEngine, socketOf } from './engine-address.ts';
-import { sharedSecret } from './identity.ts';
+import { type Identity, sharedSecret } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
 import { OutputStore } from './logs/output-store.ts';
 import { readMachine } from './machine.ts';
@@ -42,18 +42,25 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   try {
     const journal = jsonJournal(process.stderr, Date.now);
-    await serve(config, dockerEngine(config, configFile(env)), journal, stop.signal);
+    const engine = dockerEngine(config, configFile(env));
+    const identity = sharedSecret(config.joinToken);
+    await serveAgent(config, { engine, identity, journal, stopSignal: stop.signal });
   } finally {
     process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
   }
 }
 
-async function serve(
-  config: Config,
-  engine: Engine,
-  journal: Journal,
-  stopSignal: AbortSignal,
-): Promise<void> {
+/** What an agent works with besides its settings. */
+export interface AgentParts {
+  engine: Engine;
+  identity: Identity;
+  journal: Journal;
+  stopSignal: AbortSignal;
+}
+
+/** A whole agent, until `stopSignal` aborts; throws Refused where the control plane wants no retry. */
+export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
+  const { engine, identity, journal, stopSignal } = parts;
   const facts = await firstFacts(engine, journal, stopSignal);
   if (!facts) return;
   const output = new OutputStore(`${config.dataDir}/${config.deployment}/logs`, engine, journal);
@@ -83,7 +90,7 @@ async function serve(
     await Promise.race([seen.promise, watching]);
     await stayConnected({
       url: config.url,
-      identity: sharedSecret(config.joinToken),
+      identity,
       begin: (socket) =>
         new Session(socket, {
           agent,
