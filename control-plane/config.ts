@@ -25,6 +25,11 @@ const settings = z.object({
   BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultScheduling.queue),
   BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultScheduling.placement),
   BERTH_HOST_LOSS: z.enum(['wait']).default('wait'),
+  BERTH_HOST_LOST_AFTER: z.coerce
+    .number('must be a number of seconds')
+    .min(5, 'must be at least 5 seconds')
+    .max(86_400, 'must be at most 86400 seconds (a day)')
+    .default(defaultScheduling.lostAfterMs / 1000),
 });
 
 /** Settings only a self-hosted control plane has. */
@@ -52,6 +57,7 @@ export const schedulingOf = (config: Config): SchedulingPolicy => ({
   ...defaultScheduling,
   queue: config.BERTH_QUEUE_POLICY,
   placement: config.BERTH_PLACEMENT_POLICY,
+  lostAfterMs: 1000 * config.BERTH_HOST_LOST_AFTER,
 });
 
 /** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */

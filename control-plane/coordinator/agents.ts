@@ -10,7 +10,7 @@ import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol
 import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
-import { type Host, newHost } from '../core/host.ts';
+import { type Host, newHost, reportPeriodMs } from '../core/host.ts';
 import { observe, observeForgotten, welcomeHost } from '../core/observe.ts';
 import { isAssigned, type Service } from '../core/service.ts';
 import { definitionOf } from '../core/views.ts';
@@ -78,7 +78,9 @@ export class Agents implements SessionEvents {
         // It may have closed during the commit; then it was nobody's bye yet.
         if (session.isClosed) return this.bye(session);
         this.#greeted.add(session);
-        session.welcome(`${host.id}.${nowMs}`, nowMs, assignmentsAt(cluster, host.id, this.#deployment));
+        const periodMs = reportPeriodMs(cluster.scheduling.lostAfterMs);
+        const assignments = assignmentsAt(cluster, host.id, this.#deployment);
+        session.welcome(`${host.id}.${nowMs}`, nowMs, periodMs, assignments);
         this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
       },
       fail: () => session.close('unavailable'),

@@ -8,7 +8,6 @@ import { decodeChunk, decodeUp, encode, type LogChunk, ProtocolError } from '../
 import type { Down, LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
-import { REPORT_PERIOD_MS } from '../core/host.ts';
 import type { AgentSocket } from './ports.ts';
 
 /** Who reads a log stream (log-relay.ts). */
@@ -82,12 +81,12 @@ export class Session {
   }
 
   /** Says welcome, and sends every assignment of the host (P3). */
-  welcome(name: string, nowMs: number, assignments: readonly Assignment[]): void {
+  welcome(name: string, nowMs: number, periodMs: number, assignments: readonly Assignment[]): void {
     this.#send({
       type: 'welcome',
       version: PROTOCOL_VERSION,
       session: name,
-      reportPeriodMs: REPORT_PERIOD_MS,
+      reportPeriodMs: periodMs,
       timeMs: nowMs,
     });
     this.sync(assignments);

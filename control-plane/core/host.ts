@@ -41,10 +41,8 @@ export const unreserved = {
 export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
   connected && !lost;
 
-/** An agent sends a sign of life this often. */
-export const REPORT_PERIOD_MS = 10_000;
-/** Without contact for this long a host counts as lost. */
-export const LOSS_MS = 3 * REPORT_PERIOD_MS + 60_000;
+/** An agent sends a sign of life this often: nine times, at least, before its silence makes its host lost. */
+export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
 
 /** A host that says hello for the first time; its facts follow (observe.ts). */
 export const newHost = (id: number, name: string, nowMs: number): Host => ({

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { REPORT_PERIOD_MS } from '../../control-plane/core/host.ts';
 import { findService } from '../../control-plane/store/executions.ts';
 import { keyOf } from '../../shared/protocol/assignment.ts';
 import { application, needs, service } from '../support/applications.ts';
@@ -18,7 +17,7 @@ describe('joining', () => {
     const one = await rig.agent().join();
     expect(one.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync']);
     expect(one.socket.sent).toMatchObject([
-      { version: 1, reportPeriodMs: REPORT_PERIOD_MS, timeMs: rig.clock.nowMs() },
+      { version: 1, reportPeriodMs: 10_000, timeMs: rig.clock.nowMs() },
       { revision: 1, assignments: [], more: false },
     ]);
   });

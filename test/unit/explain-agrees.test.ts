@@ -56,6 +56,7 @@ const scheduling: fc.Arbitrary<SchedulingPolicy> = fc.record({
   queue: fc.constantFrom(...queuePolicies),
   placement: fc.constantFrom(...placementPolicies),
   seed: fc.nat({ max: 9 }),
+  lostAfterMs: fc.constant(90_000),
 });
 const scene = fc.record({
   scheduling,

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
-import { LOSS_MS } from '../../control-plane/core/host.ts';
+import { reportPeriodMs } from '../../control-plane/core/host.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
+import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import { application, service } from '../support/applications.ts';
 import {
@@ -16,10 +17,11 @@ import {
   told,
 } from '../support/core-rig.ts';
 
+const LOSS_MS = defaultScheduling.lostAfterMs;
+
 const pair = application(service(), service({ name: 'side', monitor: false }));
 
-function startingRig(description = pair): { rig: CoreRig; execution: Execution } {
-  const rig = new CoreRig();
+function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
   rig.hello(hostFacts('one'));
   const execution = rig.submit(description);
   rig.turn();
@@ -43,6 +45,14 @@ describe('P13: a host that is silent', () => {
     expect(rig.advance(LOSS_MS - 1, { silent: true })).toEqual([]);
     expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
     expect(nextDeadline(rig.cluster)).toBeNull();
+  });
+  test('C110: counts as lost after the time that is set', () => {
+    const { rig } = startingRig(pair, new CoreRig({ lostAfterMs: 5_000 }));
+    expect(rig.advance(4_999, { silent: true })).toEqual([]);
+    expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+  });
+  test('C110: was to report nine times by then, and every 10 s at least', () => {
+    expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);
   });
   test('C17: its services show an undefined backend_status, and nothing is stopped or started elsewhere', () => {
     const { rig, execution } = runningRig();

@@ -3,7 +3,7 @@ import { type Input, Turns } from '../../control-plane/coordinator/turns.ts';
 import type { Cluster } from '../../control-plane/core/cluster.ts';
 import type { Decision } from '../../control-plane/core/decision.ts';
 import { OperationError } from '../../control-plane/core/errors.ts';
-import { LOSS_MS, newHost } from '../../control-plane/core/host.ts';
+import { newHost } from '../../control-plane/core/host.ts';
 import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import { takeOver } from '../../control-plane/store/cluster-rows.ts';
@@ -13,6 +13,8 @@ import { told } from '../support/core-rig.ts';
 import { eventually } from '../support/eventually.ts';
 import { memoryDatabase, TroubledDb } from '../support/memory-database.ts';
 import { TestClock } from '../support/test-clock.ts';
+
+const LOSS_MS = defaultScheduling.lostAfterMs;
 
 let memory: Db;
 let db: TroubledDb;
