@@ -5,13 +5,13 @@
 import type { Application } from '../../shared/application.ts';
 import { assignmentOf } from '../../shared/expand.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
-import type { Up } from '../../shared/protocol/up.ts';
+import type { Condition, Up } from '../../shared/protocol/up.ts';
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
 import { type Host, newHost, reportPeriodMs } from '../core/host.ts';
-import { observe, observeForgotten, welcomeHost } from '../core/observe.ts';
+import { observe, observeConditions, observeForgotten, welcomeHost } from '../core/observe.ts';
 import { isAssigned, type Service } from '../core/service.ts';
 import { definitionOf } from '../core/views.ts';
 import type { AgentSocket, Clock, Log } from './ports.ts';
@@ -68,6 +68,7 @@ export class Agents implements SessionEvents {
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
         host = hostOf(cluster, hello.host.name, nowMs);
+        this.#conditions(host, hello.conditions ?? []);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
       },
       done: (cluster, nowMs) => {
@@ -93,10 +94,12 @@ export class Agents implements SessionEvents {
         const host = session.hostId === null ? undefined : cluster.hosts.get(session.hostId);
         if (!host || this.#sessions.get(host.id) !== session) return;
         host.lastContactMs = nowMs;
+        if (report.conditions) this.#conditions(host, report.conditions);
+        host.usage = report.usage ?? host.usage;
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);
         for (const service of report.forgotten) observeForgotten(cluster, host, service);
       },
-      done: () => session.acknowledge(report.sequence),
+      done: (_, nowMs) => session.acknowledge(report.sequence, nowMs),
       fail: () => session.close('unavailable'),
     });
   }
@@ -115,6 +118,12 @@ export class Agents implements SessionEvents {
       },
       fail: () => {},
     });
+  }
+
+  #conditions(host: Host, conditions: readonly Condition[]): void {
+    if (!observeConditions(host, conditions)) return;
+    const texts = conditions.map(({ kind, text }) => `${kind}: ${text}`).join('; ');
+    this.#log('host.conditions', { host: host.name, conditions: texts });
   }
 
   /** Tells the agents what was decided and committed. */

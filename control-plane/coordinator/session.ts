@@ -113,8 +113,8 @@ export class Session {
     this.#send({ type: 'forget', services });
   }
 
-  acknowledge(sequence: number): void {
-    this.#send({ type: 'ack', sequence });
+  acknowledge(sequence: number, timeMs: number): void {
+    this.#send({ type: 'ack', sequence, timeMs });
   }
 
   /** Opens a log stream and returns its number. */

@@ -1,4 +1,5 @@
 /** Owns what a host is and when it may take services. Pure. */
+import type { Condition, HostUsage } from '../../shared/protocol/up.ts';
 
 export interface Host {
   readonly id: number;
@@ -16,6 +17,10 @@ export interface Host {
   connected: boolean;
   /** No contact for longer than the loss time; cleared by the next hello. */
   lost: boolean;
+  /** What its agent says is wrong with it; known to memory only. */
+  conditions: readonly Condition[];
+  /** What its containers really use, where its agent has told; known to memory only. */
+  usage: HostUsage | null;
   /** Sums of the requirements of the services placed here; derived, never stored. */
   reservedMemoryBytes: number;
   reservedCores: number;
@@ -41,6 +46,13 @@ export const unreserved = {
 export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
   connected && !lost;
 
+/** The condition for which it takes nothing new, where it has one: what runs would suffer, and what starts fail. */
+export const pauseOf = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
+  conditions.find(({ kind }) => kind === 'low-disk');
+
+/** Of a host whose agent has not said anything yet. */
+export const untold = { connected: false, conditions: [], usage: null };
+
 /** An agent sends a sign of life this often: nine times, at least, before its silence makes its host lost. */
 export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
 
@@ -56,7 +68,7 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   agentVersion: '',
   engineVersion: '',
   lastContactMs: nowMs,
-  connected: false,
   lost: false,
+  ...untold,
   ...unreserved,
 });

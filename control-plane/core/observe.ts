@@ -1,5 +1,5 @@
 /** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
-import type { HostFacts, Observation } from '../../shared/protocol/up.ts';
+import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
 import type { Host } from './host.ts';
 import { describeExit, type Exit, type Failure, isLeaving, recentDeaths, type Service } from './service.ts';
@@ -78,6 +78,14 @@ export function welcomeHost(
 /** For a coordinator that begins: it has heard of no host yet, so the silence of each is counted from now. */
 export function resumeContact(cluster: Cluster, nowMs: number): void {
   for (const host of cluster.hosts.values()) host.lastContactMs = nowMs;
+}
+
+/** Takes in what is wrong with a host; true where that is not of the kinds that it was. */
+export function observeConditions(host: Host, conditions: readonly Condition[]): boolean {
+  const kindsOf = (of: readonly Condition[]) => of.map(({ kind }) => kind).join(' ');
+  const isNews = kindsOf(conditions) !== kindsOf(host.conditions);
+  host.conditions = conditions;
+  return isNews;
 }
 
 /** Takes in that a host removed the logs of a service. */

@@ -5,7 +5,7 @@
 import type { Cluster } from './cluster.ts';
 import type { Execution } from './execution.ts';
 import { withKeptRoom } from './hold.ts';
-import { isReachable } from './host.ts';
+import { isReachable, pauseOf } from './host.ts';
 import type { Placement } from './place.ts';
 import { MICRO } from './quota.ts';
 import { placeServices } from './reclaim.ts';
@@ -34,12 +34,21 @@ export interface Misfit {
 
 /** A filter that hosts fail (without any host: that there is none), of so many that were asked: all, those that are schedulable, those with the labels. */
 export type Failure = { hosts: number; of: number } & (
-  | { filter: 'schedulable'; disconnected: number; drained: number }
+  | ({ filter: 'schedulable' } & Outages)
   /** Of the labels those that none of the asked hosts has or, where each is somewhere, all. */
   | { filter: 'labels'; labels: readonly string[] }
   /** Bytes or cores: `missing` is what the nearest of the hosts lacks (more than all, where more is kept than is left), `largest` what the largest of them has in all. */
   | { filter: 'memory' | 'cores'; missing: number; largest: number }
 );
+
+/** Why hosts take nothing; each counts once. */
+interface Outages {
+  disconnected: number;
+  drained: number;
+  /** Low on disk, and how, in the words of the first. */
+  paused: number;
+  pause: string | null;
+}
 
 /** Tries to start an execution; `own` are elastic services that would go for its quota. */
 export function tryStart(cluster: Cluster, execution: Execution, own: readonly Service[]): Trial {
@@ -136,9 +145,15 @@ function split(
   return [failed, passed];
 }
 
-function outages(rooms: readonly Room[]): { disconnected: number; drained: number } {
-  const drained = rooms.filter(({ host }) => isReachable(host)).length;
-  return { disconnected: rooms.length - drained, drained };
+function outages(rooms: readonly Room[]): Outages {
+  const reachable = rooms.filter(({ host }) => isReachable(host));
+  const pauses = reachable.flatMap(({ host }) => (host.schedulable ? (pauseOf(host) ?? []) : []));
+  return {
+    disconnected: rooms.length - reachable.length,
+    drained: reachable.length - pauses.length,
+    paused: pauses.length,
+    pause: pauses[0]?.text ?? null,
+  };
 }
 
 function lackedLabels(labels: readonly string[], rooms: readonly Room[]): readonly string[] {

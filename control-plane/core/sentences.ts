@@ -47,11 +47,12 @@ export function failureText(misfit: Misfit, failure: Failure): string {
 type Of<Filter extends Failure['filter']> = Extract<Failure, { filter: Filter }>;
 type Amounts = Failure & { missing: number; largest: number };
 
-function outageText({ hosts, of, disconnected, drained }: Of<'schedulable'>): string {
+function outageText({ hosts, of, disconnected, drained, paused, pause }: Of<'schedulable'>): string {
   if (of === 0) return 'There is no host: start an agent on one.';
   const outages = [
     ...(disconnected > 0 ? [`${disconnected} not connected (start the agent there)`] : []),
     ...(drained > 0 ? [`${drained} drained`] : []),
+    ...(paused > 0 ? [`${paused} low on disk (${paused > 1 ? 'one: ' : ''}${pause})`] : []),
   ];
   return `${hosts} of ${count(of, 'host')} ${hosts === 1 ? 'takes' : 'take'} no services now: ${outages.join(', ')}.`;
 }

@@ -3,6 +3,7 @@ import type { Cluster } from './cluster.ts';
 import type { ExecutionStatus } from './execution.ts';
 import { type Host, isReachable } from './host.ts';
 import { MICRO } from './quota.ts';
+import { isUsable } from './room.ts';
 import { isAssigned } from './service.ts';
 
 export interface SchedulerState {
@@ -70,7 +71,7 @@ export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {
     hosts: {
       known: cluster.hosts.size,
       connected: hosts.length,
-      schedulable: hosts.filter(({ schedulable }) => schedulable).length,
+      schedulable: hosts.filter(isUsable).length,
       memoryBytes: sum(hosts, ({ memoryBytes }) => memoryBytes),
       reservedMemoryBytes: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
       cores: sum(hosts, ({ cores }) => cores),

@@ -1,5 +1,5 @@
 /** Owns the rows of hosts. */
-import { type Host, unreserved } from '../core/host.ts';
+import { type Host, unreserved, untold } from '../core/host.ts';
 import type { Row, Statement } from './db.ts';
 
 export const hostOf = (row: Row): Host => ({
@@ -14,7 +14,7 @@ export const hostOf = (row: Row): Host => ({
   engineVersion: String(row.engine_version),
   lastContactMs: Number(row.last_contact_ms),
   lost: row.lost === 1,
-  connected: false,
+  ...untold,
   ...unreserved,
 });
 

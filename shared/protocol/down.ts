@@ -24,7 +24,8 @@ export const downSchema = z.discriminatedUnion('type', [
   serviceKeySchema.extend({ type: z.literal('stop'), revision }),
   /** The logs of these services are no longer wanted. */
   z.object({ type: z.literal('forget'), services: z.array(z.int().positive()) }),
-  z.object({ type: z.literal('ack'), sequence: z.int().positive() }),
+  /** `timeMs`: the control plane's clock (P41). */
+  z.object({ type: z.literal('ack'), sequence: z.int().positive(), timeMs: z.number().optional() }),
   /** Send the log of this key from `offset` (a position a chunk gave, or 0), at most `credit` bytes of it for now. */
   serviceKeySchema.extend({
     type: z.literal('logs.open'),

@@ -44,6 +44,22 @@ export const hostFactsSchema = z.object({
 });
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
+/**
+ * What is wrong with the host itself, for administrators. `kind` is for programs: `low-disk` takes no new services,
+ * `clock-skew` only tells; one that is not known tells, too.
+ */
+export const conditionSchema = z.object({ kind: z.string().min(1).max(64), text: z.string().max(500) });
+export type Condition = z.infer<typeof conditionSchema>;
+/** All there are at the moment (P40). */
+const conditions = z.array(conditionSchema).max(16).optional();
+
+/** What the containers of this deployment on the host really use. */
+export const hostUsageSchema = z.object({
+  memoryBytes: z.int().nonnegative(),
+  cores: z.number().nonnegative(),
+});
+export type HostUsage = z.infer<typeof hostUsageSchema>;
+
 export const upSchema = z.discriminatedUnion('type', [
   /** Always first. `inventory` is complete: every container of this deployment on the host. */
   z.object({
@@ -53,6 +69,7 @@ export const upSchema = z.discriminatedUnion('type', [
     deployment: z.string().min(1),
     host: hostFactsSchema,
     inventory: z.array(observationSchema),
+    conditions,
   }),
   /** Changed observations, resent until acknowledged; sent empty every report period as a sign of life. */
   z.object({
@@ -61,6 +78,8 @@ export const upSchema = z.discriminatedUnion('type', [
     observations: z.array(observationSchema),
     /** Services whose stored logs are gone, in answer to `forget`. */
     forgotten: z.array(z.int().positive()),
+    conditions,
+    usage: hostUsageSchema.optional(),
   }),
   /** Every byte of the stream was sent: `exited` (the container ended) or `missing` (this host has no such log). */
   z.object({

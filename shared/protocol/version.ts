@@ -3,8 +3,9 @@
  *
  * History
  * - 1 (2026-11-21): first version.
+ * - 2 (2026-11-21): conditions of the host in `hello` and `report`, what its containers use in `report`, the time in `ack`.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** The oldest version the control plane still speaks (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

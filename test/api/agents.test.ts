@@ -119,8 +119,26 @@ onHosts(everySetup, (host, { variant }) => {
     expect(row).toEqual({ status: 'active', backend_id: `c${one.service}` });
   });
 
-  test('P7: an empty report is acknowledged', async () => {
-    await (await join()).report();
+  test('P7, P41: an empty report is acknowledged, with the time of the control plane', async () => {
+    const agent = await join();
+    const beforeMs = Date.now();
+    await agent.report();
+    expect(agent.all('ack').at(-1)?.timeMs).toBeGreaterThanOrEqual(beforeMs);
+    expect(agent.all('ack').at(-1)?.timeMs).toBeLessThanOrEqual(Date.now());
+  });
+
+  test('C83, C84, P40: a host that is low on disk takes nothing until its agent says that it is no longer', async () => {
+    const agent = await join();
+    const described = application(service({ labels: [`test${tests}`] }));
+    await agent.complain({ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' });
+    const id = await api.submit(described);
+    // A report that does not mention them leaves conditions as they are.
+    await agent.report();
+    for (const { waiting_for } of [await api.explain(id), await api.foretell(described)])
+      expect(waiting_for[0]).toContain('1 low on disk (0.4 GiB free at /var/lib/docker)');
+    expect((await api.execution(id)).status).toBe(queuedIn(variant));
+    await agent.complain();
+    await agent.assigned(id);
   });
 
   test('P8: a start is committed before it is sent', async () => {

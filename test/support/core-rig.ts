@@ -13,7 +13,7 @@ import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/co
 import type { Service } from '../../control-plane/core/service.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import type { Application } from '../../shared/application.ts';
-import type { HostFacts, Observation } from '../../shared/protocol/up.ts';
+import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
 import { application } from './applications.ts';
 
 const GIB = 1024 ** 3;
@@ -56,6 +56,9 @@ export const hostFacts = (name: string, changes: Partial<HostFacts> = {}): HostF
   engineVersion: '20.10',
   ...changes,
 });
+
+/** A condition for which a host takes nothing new. */
+export const lowDisk: Condition = { kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' };
 
 /** No caps but those that are given. */
 export const quota = (id: number, caps: Partial<Quota> = {}): Quota => ({

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import { decodeDown, encode } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
-import type { HostFacts, Observation, Up } from '../../shared/protocol/up.ts';
+import type { Condition, HostFacts, Observation, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { eventually } from './eventually.ts';
 import type { Host } from './hosts.ts';
@@ -73,16 +73,21 @@ export class ScriptedAgent {
 
   /** Resolves once the observations are acknowledged. */
   async report(...observations: Observation[]): Promise<void> {
-    await this.#acknowledged(observations, []);
+    await this.#acknowledged({ observations });
   }
 
   async forgot(...services: number[]): Promise<void> {
-    await this.#acknowledged([], services);
+    await this.#acknowledged({ forgotten: services });
   }
 
-  async #acknowledged(observations: Observation[], forgotten: number[]): Promise<void> {
+  /** All that is wrong with its host. */
+  async complain(...conditions: Condition[]): Promise<void> {
+    await this.#acknowledged({ conditions });
+  }
+
+  async #acknowledged(report: Partial<Extract<Up, { type: 'report' }>>): Promise<void> {
     const sequence = ++this.#sequence;
-    this.send({ type: 'report', sequence, observations, forgotten });
+    this.send({ type: 'report', observations: [], forgotten: [], ...report, sequence });
     const acked = () => this.all('ack').some((ack) => ack.sequence >= sequence);
     await eventually(() => acked() || this.closeCode !== undefined);
     if (!acked()) throw new Error(`closed with ${this.closeCode} before the report was acknowledged`);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findService } from '../../control-plane/store/executions.ts';
 import { keyOf } from '../../shared/protocol/assignment.ts';
+import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { CoordinatorRig, seen } from '../support/coordinator-rig.ts';
 import { created, exited, gone, running } from '../support/core-rig.ts';
@@ -17,7 +18,7 @@ describe('joining', () => {
     const one = await rig.agent().join();
     expect(one.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync']);
     expect(one.socket.sent).toMatchObject([
-      { version: 1, reportPeriodMs: 10_000, timeMs: rig.clock.nowMs() },
+      { version: PROTOCOL_VERSION, reportPeriodMs: 10_000, timeMs: rig.clock.nowMs() },
       { revision: 1, assignments: [], more: false },
     ]);
   });
@@ -128,7 +129,7 @@ describe('starting and stopping', () => {
       ['stop', 7],
     ]);
   });
-  test('P7: a report is acknowledged after its commit, with its number', async () => {
+  test('P7, P41: a report is acknowledged after its commit, with its number and the time', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const assignment = await one.started();
@@ -140,7 +141,7 @@ describe('starting and stopping', () => {
     expect(one.socket.all('ack')).toEqual([]);
     commit.resolve();
     await eventually(() => one.socket.all('ack').length === 1);
-    expect(one.socket.all('ack')).toEqual([{ type: 'ack', sequence: 1 }]);
+    expect(one.socket.all('ack')).toEqual([{ type: 'ack', sequence: 1, timeMs: rig.clock.nowMs() }]);
   });
   test('P5: an agent that comes back gets the same keys again, and those to stop are left out', async () => {
     const one = await rig.agent().join();

@@ -17,7 +17,7 @@ import {
 import { newExecution } from '../../control-plane/core/submission.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
-import { CoreRig, hostFacts, quota, running } from '../support/core-rig.ts';
+import { CoreRig, hostFacts, lowDisk, quota, running } from '../support/core-rig.ts';
 import { operation, Simulation } from '../support/simulation.ts';
 
 /** What an explanation says is held against what the scheduler then does, and against the hosts themselves. */
@@ -26,7 +26,7 @@ const host = fc.record({
   memoryBytes: fc.integer({ min: 20, max: 200 }),
   cores: fc.constantFrom(1, 2, 4, 8),
   labels,
-  fate: fc.constantFrom(...Array<'well'>(12).fill('well'), 'drained', 'lost', 'away'),
+  fate: fc.constantFrom(...Array<'well'>(12).fill('well'), 'drained', 'lost', 'away', 'full'),
 } as const);
 const definition = fc.record({
   instances: fc.constantFrom(1, 1, 2, 3),
@@ -87,6 +87,7 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   for (const { fate, host } of all) {
     host.schedulable = fate !== 'drained';
     host.lost = fate === 'lost';
+    host.conditions = fate === 'full' ? [lowDisk] : [];
     if (fate === 'away') rig.disconnect(host);
   }
   rig.cluster.setQuota(quota(1, caps));
@@ -168,7 +169,9 @@ function reckon(hosts: readonly Host[], asked: Application): Record<Reason['filt
   const [wanted] = asked.services;
   const memory = Number(wanted?.resources.memory.min);
   const cores = Number(wanted?.resources.cores.min);
-  const able = hosts.filter((one) => one.connected && one.schedulable && !one.lost);
+  const able = hosts.filter(
+    (one) => one.connected && one.schedulable && !one.lost && one.conditions.length === 0,
+  );
   const fit = able.filter((one) => wanted?.labels?.every((label) => one.labels.includes(label)));
   const lacks = (lack: (one: Host) => number, whole: (one: Host) => number) => {
     const short = fit.filter((one) => lack(one) > 1e-9);

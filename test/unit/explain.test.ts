@@ -17,6 +17,7 @@ import {
   failed,
   gone,
   hostFacts,
+  lowDisk,
   named,
   quota,
   running,
@@ -77,6 +78,24 @@ describe('H212: why no host takes a service', () => {
     ]);
     expect(waitingFor[0]).toBe(
       '2 of 3 hosts take no services now: 1 not connected (start the agent there), 1 drained.',
+    );
+  });
+
+  test('C84: hosts that are low on disk are told apart, with what their agent says', () => {
+    const rig = rigOf('one', 'two');
+    const [one, two] = [...rig.cluster.hosts.values()];
+    if (!one || !two) throw new Error('no hosts');
+    one.conditions = [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }, lowDisk];
+    two.schedulable = false;
+    two.conditions = [lowDisk];
+    const { reasons, waitingFor } = waiting(rig, of({}));
+    expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2, drained: 1, paused: 1 }]);
+    expect(waitingFor[0]).toBe(
+      '2 of 2 hosts take no services now: 1 drained, 1 low on disk (0.4 GiB free at /var/lib/docker).',
+    );
+    two.schedulable = true;
+    expect(waiting(rig, of({})).waitingFor[0]).toBe(
+      '2 of 2 hosts take no services now: 2 low on disk (one: 0.4 GiB free at /var/lib/docker).',
     );
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { schedulerStateOf, schedulerSummaryOf } from '../../control-plane/core/statistics.ts';
 import { application, needs, service } from '../support/applications.ts';
-import { CoreRig, hostFacts, named, running as seenRunning } from '../support/core-rig.ts';
+import { CoreRig, hostFacts, lowDisk, named, running as seenRunning } from '../support/core-rig.ts';
 
 const GIB = 1024 ** 3;
 const of = (memoryBytes: number) => application(service({ resources: needs(memoryBytes, 1) }));
@@ -69,4 +69,13 @@ test('H217: the summary counts what waits, starts, runs and ends, and adds up th
       ...{ memoryBytes: 16 * GIB, reservedMemoryBytes: 7 * GIB, cores: 8, reservedCores: 3 },
     },
   });
+});
+
+test('C84, H217: a host that is low on disk is connected, but not counted among those that take services', () => {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('host1'));
+  host.conditions = [lowDisk];
+  expect(schedulerSummaryOf(rig.cluster).hosts).toMatchObject({ connected: 1, schedulable: 0 });
+  host.conditions = [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }];
+  expect(schedulerSummaryOf(rig.cluster).hosts).toMatchObject({ connected: 1, schedulable: 1 });
 });

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { observeConditions } from '../../control-plane/core/observe.ts';
+import { application, service } from '../support/applications.ts';
+import { CoreRig, exited, hostFacts, lowDisk, named, running, told } from '../support/core-rig.ts';
+
+const pair = application(service(), service({ name: 'side', monitor: false }));
+
+test('C83: a host that is low on disk takes nothing new until it is no longer', () => {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('one'));
+  observeConditions(host, [lowDisk]);
+  const execution = rig.submit();
+  expect(told(rig.turn())).toEqual([]);
+  expect(execution.status).toBe('queued');
+  observeConditions(host, []);
+  expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+});
+
+test('C83: others take what it does not', () => {
+  const rig = new CoreRig();
+  observeConditions(rig.hello(hostFacts('one')), [lowDisk]);
+  rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
+  rig.submit();
+  expect(told(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+});
+
+test('C83: what runs there stays, and is started again there', () => {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('one'));
+  const execution = rig.submit(pair);
+  rig.turn();
+  for (const one of execution.services) rig.see(one, running);
+  observeConditions(host, [lowDisk]);
+  expect(told(rig.turn())).toEqual([]);
+  const side = named(execution, 'side0');
+  rig.see(side, exited(1));
+  rig.see(side, { state: 'gone' });
+  expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
+});
+
+test('C83: other conditions only tell', () => {
+  const rig = new CoreRig();
+  observeConditions(rig.hello(hostFacts('one')), [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }]);
+  rig.submit();
+  expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+});
+
+test('P40: conditions are news when their kinds change, not when their words do', () => {
+  const host = new CoreRig().hello(hostFacts('one'));
+  expect(observeConditions(host, [])).toBe(false);
+  expect(observeConditions(host, [lowDisk])).toBe(true);
+  expect(observeConditions(host, [{ ...lowDisk, text: 'less' }])).toBe(false);
+  expect(host.conditions).toEqual([{ ...lowDisk, text: 'less' }]);
+  expect(observeConditions(host, [])).toBe(true);
+});
