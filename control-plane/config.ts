@@ -7,6 +7,9 @@ import {
   type SchedulingPolicy,
 } from './core/scheduling.ts';
 
+/** A year. */
+const MAX_HOLD_AFTER_S = 366 * 86_400;
+
 const settings = z.object({
   BERTH_DEPLOYMENT_NAME: z
     .string()
@@ -24,6 +27,12 @@ const settings = z.object({
   BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
   BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultScheduling.queue),
   BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultScheduling.placement),
+  BERTH_HOLD_AFTER: z.coerce
+    .number('must be a number of seconds')
+    .int('must be a whole number of seconds')
+    .min(0, 'must be at least 0 seconds')
+    .max(MAX_HOLD_AFTER_S, `must be at most ${MAX_HOLD_AFTER_S} seconds (a year)`)
+    .default(defaultScheduling.holdAfterMs / 1_000),
   BERTH_HOST_LOSS: z.enum(['wait']).default('wait'),
   BERTH_HOST_LOST_AFTER: z.coerce
     .number('must be a number of seconds')
@@ -57,6 +66,7 @@ export const schedulingOf = (config: Config): SchedulingPolicy => ({
   ...defaultScheduling,
   queue: config.BERTH_QUEUE_POLICY,
   placement: config.BERTH_PLACEMENT_POLICY,
+  holdAfterMs: config.BERTH_HOLD_AFTER * 1_000,
   lostAfterMs: 1000 * config.BERTH_HOST_LOST_AFTER,
 });
 

@@ -1,6 +1,6 @@
 /**
  * Owns for whom room is kept, so that what is passed by others starts all the same: of those of the highest priority that
- * could start, the execution submitted first, once it has been that for 10 minutes. Nobody else is placed in the room
+ * could start, the execution submitted first, once it has been that for 10 minutes (`holdAfterMs`). Nobody else is placed in the room
  * that is kept; it starts as soon as that is free, or fits anywhere else. Known to memory only: a restart begins anew.
  */
 import type { Cluster } from './cluster.ts';
@@ -11,8 +11,6 @@ import { essentialNeeds, type Needs } from './needs.ts';
 import { largestFirst, type Placement, placeAll } from './place.ts';
 import { placeByReclaiming, type Reclaim, reclaimAt } from './reclaim.ts';
 import { changeRoom, EPSILON, fits, hasLabels, isUsable, type Room, roomOf, shareLeft } from './room.ts';
-
-export const HOLD_AFTER_MS = 10 * 60_000;
 
 export interface Hold {
   readonly execution: Execution;
@@ -55,8 +53,10 @@ export function keepRoom(cluster: Cluster, nowMs: number): void {
     cluster.hold = null;
     return;
   }
-  if (hold?.execution !== first)
-    cluster.hold = { execution: first, dueMs: nowMs + HOLD_AFTER_MS, placements: [], untried: false };
+  if (hold?.execution !== first) {
+    const dueMs = nowMs + cluster.scheduling.holdAfterMs;
+    cluster.hold = { execution: first, dueMs, placements: [], untried: false };
+  }
   const { hold: current } = cluster;
   if (!current || (current.dueMs ?? 0) > nowMs || current.placements.length > 0) return;
   current.dueMs = null;

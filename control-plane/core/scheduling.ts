@@ -1,6 +1,6 @@
 /**
- * Owns how the scheduler may be set: which of those that wait comes first, which of the hosts that fit is taken, and when one
- * that is silent is lost. Pure.
+ * Owns how the scheduler may be set: which of those that wait comes first, which of the hosts that fit is taken, when room
+ * is kept, and when a host that is silent is lost. Pure.
  */
 
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
@@ -11,6 +11,8 @@ export interface SchedulingPolicy {
   placement: (typeof placementPolicies)[number];
   /** Of `random` placement: the same seed and state give the same hosts. */
   seed: number;
+  /** How long the oldest that waits is passed by what fits; then room is kept for it (hold.ts). */
+  holdAfterMs: number;
   /** Without contact for this long a host counts as lost. */
   lostAfterMs: number;
 }
@@ -19,5 +21,6 @@ export const defaultScheduling: SchedulingPolicy = {
   queue: 'FIFO',
   placement: 'average',
   seed: 1,
+  holdAfterMs: 10 * 60_000,
   lostAfterMs: 90_000,
 };

@@ -35,17 +35,19 @@ async function instance(agent: ScriptedAgent, execution: number, name: string, g
   return assignment;
 }
 
+async function endOn(api: ApiClient, agent: ScriptedAgent, execution: number): Promise<void> {
+  const assigned = await agent.assigned(execution);
+  await api.terminate(execution);
+  await agent.report(...assigned.map(seen.gone));
+}
+
 onHosts(hosts, (host) => {
   const api = new ApiClient(host);
   const accounts = new AccountClient(host);
   const statuses = (ids: readonly number[]) =>
     Promise.all(ids.map(async (id) => (await api.execution(id)).status));
 
-  async function end(agent: ScriptedAgent, execution: number): Promise<void> {
-    const assigned = await agent.assigned(execution);
-    await api.terminate(execution);
-    await agent.report(...assigned.map(seen.gone));
-  }
+  const end = (agent: ScriptedAgent, id: number) => endOn(api, agent, id);
 
   test('C5: what fits passes what does not', async () => {
     const { agent, wanting } = await ownHost(host(), 2);
@@ -222,4 +224,36 @@ onHosts(
     });
   },
   { BERTH_QUEUE_POLICY: 'SIZE', BERTH_PLACEMENT_POLICY: 'waterfill' },
+);
+
+/** Long enough for two submissions, short enough to wait for. */
+const HOLD_AFTER_S = 5;
+
+onHosts(
+  hosts,
+  (host) => {
+    const api = new ApiClient(host);
+    test('C70, C73: a big one is passed by small ones until room is kept for it, and starts when that is free', async () => {
+      const { agent, wanting } = await ownHost(host(), 2);
+      const statusOf = async (id: number) => (await api.execution(id)).status;
+      const end = (id: number) => endOn(api, agent, id);
+      const [small, big] = [application(wanting(1)), application(wanting(2))];
+      const running = await api.submit(small);
+      const waiting = await api.submit(big);
+      const passing = await api.submit(small);
+      expect([await statusOf(waiting), await statusOf(passing)]).toEqual(['queued', 'starting']);
+
+      await end(passing);
+      await eventually(async () => (await api.foretell(small)).kept_for === waiting, 30_000);
+      const later = await api.submit(small);
+      expect([await statusOf(waiting), await statusOf(later)]).toEqual(['queued', 'queued']);
+      expect(await api.explain(later)).toMatchObject({ kept_for: waiting, fits_when_idle: true });
+
+      await end(running);
+      expect([await statusOf(waiting), await statusOf(later)]).toEqual(['starting', 'queued']);
+      await end(waiting);
+      expect(await statusOf(later)).toBe('starting');
+    });
+  },
+  { BERTH_HOLD_AFTER: String(HOLD_AFTER_S) },
 );

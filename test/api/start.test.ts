@@ -39,4 +39,9 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
     expect(output).toMatch(/BERTH_PLACEMENT_POLICY: .*"average"\|"waterfill"\|"random"/);
     expect(code).toBe(1);
   });
+  test.each(['soon', '-1', '1.5'])('C73: a time of %s to keep room after stops the start', async (time) => {
+    const { code, output } = await start(entry, { BERTH_HOLD_AFTER: time });
+    expect(output).toMatch(/BERTH_HOLD_AFTER: must be .* seconds/);
+    expect(code).toBe(1);
+  });
 });

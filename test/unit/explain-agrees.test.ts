@@ -7,9 +7,9 @@ import {
   explainSubmission,
   type Reason,
 } from '../../control-plane/core/explain.ts';
-import { HOLD_AFTER_MS } from '../../control-plane/core/hold.ts';
 import type { Host } from '../../control-plane/core/host.ts';
 import {
+  defaultScheduling,
   placementPolicies,
   queuePolicies,
   type SchedulingPolicy,
@@ -56,6 +56,7 @@ const scheduling: fc.Arbitrary<SchedulingPolicy> = fc.record({
   queue: fc.constantFrom(...queuePolicies),
   placement: fc.constantFrom(...placementPolicies),
   seed: fc.nat({ max: 9 }),
+  holdAfterMs: fc.constant(defaultScheduling.holdAfterMs),
   lostAfterMs: fc.constant(90_000),
 });
 const scene = fc.record({
@@ -92,7 +93,7 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   }
   rig.cluster.setQuota(quota(1, caps));
   rig.turn();
-  if (waited) rig.advance(HOLD_AFTER_MS);
+  if (waited) rig.advance(defaultScheduling.holdAfterMs);
   rig.turn();
   return rig;
 }

@@ -6,7 +6,7 @@ import {
   explainEnd,
   explainSubmission,
 } from '../../control-plane/core/explain.ts';
-import { HOLD_AFTER_MS } from '../../control-plane/core/hold.ts';
+import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import type { Application, ServiceDescription } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
@@ -236,8 +236,8 @@ describe('H213: room that is kept for another', () => {
     const rig = rigOf('one');
     rig.submit(of({ resources: needs(2 * GIB, 1) }));
     const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
-    rig.advance(HOLD_AFTER_MS);
-    rig.advance(HOLD_AFTER_MS);
+    rig.advance(defaultScheduling.holdAfterMs);
+    rig.advance(defaultScheduling.holdAfterMs);
     const small = waiting(rig, of({ resources: needs(GIB, 1) }));
     expect(small).toMatchObject({
       keptFor: large.id,

@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
-import { HOLD_AFTER_MS } from '../../control-plane/core/hold.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
-import { queuePolicies } from '../../control-plane/core/scheduling.ts';
+import { defaultScheduling, queuePolicies } from '../../control-plane/core/scheduling.ts';
 import type { ServiceDescription } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import {
@@ -18,6 +17,8 @@ import {
   told,
   user,
 } from '../support/core-rig.ts';
+
+const { holdAfterMs: HOLD_AFTER_MS } = defaultScheduling;
 
 const wanting = (cores: number, changes: Partial<ServiceDescription> = {}) =>
   application(service({ resources: needs(null, cores), ...changes }));
@@ -68,6 +69,17 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     end(passing);
     expect([big.status, later.status]).toEqual(['starting', 'queued']);
     expect(rig.cluster.hostNamed('host0')).toMatchObject({ keptCores: 0, reservedCores: 3 });
+  });
+  test('C73: the time is a setting, and may be none', () => {
+    const rig = new CoreRig({ holdAfterMs: 0 });
+    rig.hello(hostFacts('one', { cores: 2 }));
+    const small = rig.submit(wanting(1));
+    const big = rig.submit(wanting(2));
+    rig.turn();
+    const later = rig.submit(wanting(1));
+    rig.turn();
+    expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
+    expect(rig.cluster.hold?.execution).toBe(big);
   });
   test('C70: keeps room on the hosts it needs only, and only as much as it needs', () => {
     const { rig, end, on } = fullRig(4, 2);
