@@ -21,6 +21,8 @@ export interface AgentOptions {
   journal: Journal;
   /** What the host offers to services. */
   cores: number;
+  /** In what way the host is low on disk, if it is: no image is pulled then. */
+  lowDisk(): string | undefined;
   /** The engine failed at something that is to be tried again after the next refresh. */
   onTrouble(): void;
 }
@@ -222,7 +224,7 @@ export class Agent {
   }
 
   #perform(entry: Entry, step: Step): void {
-    const { engine, output, reporter } = this.#options;
+    const { engine, output, reporter, lowDisk } = this.#options;
     const coreLimit = (assignment: Assignment) => this.#coreLimits.forNew(assignment);
     this.#work(entry, step.kind, async (signal) => {
       const progress = (detail: string) => {
@@ -233,7 +235,7 @@ export class Agent {
         reporter.observe({ service, generation, state: 'preparing', detail });
       };
       try {
-        this.#apply(entry, await execute(step, { engine, output, coreLimit, progress, signal }));
+        this.#apply(entry, await execute(step, { engine, output, coreLimit, progress, lowDisk, signal }));
       } catch (error) {
         if (!signal.aborted) this.#failed(entry, step, error);
       }

@@ -1,6 +1,6 @@
 /** Owns the agent's settings: what they are called, their defaults, and every complaint about them at once. */
 import * as z from 'zod';
-import { parseReserve, type Reserve } from './reserve.ts';
+import { parseBytes, parseReserve, type Reserve } from './reserve.ts';
 
 export interface Config {
   /** Where the control plane answers, `http(s)://`. */
@@ -21,6 +21,8 @@ export interface Config {
   /** Networks besides the deployment's own that a description may name. */
   networks: string[];
   logDays: number;
+  /** With less room than this for containers, images and logs the host takes nothing new; 0: it always does. */
+  minDiskBytes: number;
   dataDir: string;
 }
 
@@ -63,6 +65,15 @@ const settingsSchema = z.object({
   BERTH_AGENT_WORKSPACE_ROOT: absolutePath.optional(),
   BERTH_AGENT_NETWORKS: list.default([]),
   BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
+  BERTH_AGENT_MIN_DISK: z
+    .string()
+    .default('1GiB')
+    .transform((text, context): number => {
+      const bytes = parseBytes(text);
+      if (bytes !== undefined) return bytes;
+      context.addIssue('must be a size like 2GiB, or 0');
+      return z.NEVER;
+    }),
   BERTH_DATA_DIR: z.string().default('.berth'),
   BERTH_AGENT_DATA_DIR: z.string().optional(),
 });
@@ -91,6 +102,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     workspaceRoot: settings.BERTH_AGENT_WORKSPACE_ROOT ?? null,
     networks: settings.BERTH_AGENT_NETWORKS,
     logDays: settings.BERTH_AGENT_LOG_DAYS,
+    minDiskBytes: settings.BERTH_AGENT_MIN_DISK,
     dataDir: settings.BERTH_AGENT_DATA_DIR ?? `${settings.BERTH_DATA_DIR}/agent`,
   };
 }

@@ -29,6 +29,8 @@ export interface EngineFacts {
   memoryBytes: number;
   cores: number;
   version: string;
+  /** Where the engine keeps images and containers, if that can be on this machine. */
+  dataDir?: string | undefined;
 }
 
 /** A piece of a container's output; `partial` where the line goes on in the next piece of the same source. */

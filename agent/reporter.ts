@@ -1,9 +1,9 @@
 /**
  * Owns what the control plane has not yet acknowledged: the latest observation of each key, and the services whose logs
- * are gone (PROTOCOL.md P7, P14). Never sends; a session takes what there is.
+ * are gone (PROTOCOL.md P7, P14); and what is wrong with the host, which each report but the small ones tells anew (P40). Never sends; a session takes what there is.
  */
 import { keyOf } from '../shared/protocol/assignment.ts';
-import type { Observation, Up } from '../shared/protocol/up.ts';
+import type { Condition, Observation, Up } from '../shared/protocol/up.ts';
 
 export type Report = Extract<Up, { type: 'report' }>;
 
@@ -19,6 +19,8 @@ export class Reporter {
   readonly #entries = new Map<string, Entry>();
   /** Service to the report that last named it. */
   readonly #forgotten = new Map<number, number>();
+  #conditions: readonly Condition[] = [];
+  #areConditionsNews = false;
   #sequence = 0;
   #listener: ((urgent: boolean) => void) | undefined;
 
@@ -35,6 +37,17 @@ export class Reporter {
     this.#listener?.(observation.state !== 'preparing' && observation.state !== 'created');
   }
 
+  get conditions(): readonly Condition[] {
+    return this.#conditions;
+  }
+
+  /** All there are now. */
+  complain(conditions: readonly Condition[]): void {
+    this.#conditions = conditions;
+    this.#areConditionsNews = true;
+    this.#listener?.(false);
+  }
+
   forgot(services: readonly number[]): void {
     for (const service of services) this.#forgotten.set(service, 0);
     this.#listener?.(true);
@@ -44,17 +57,21 @@ export class Reporter {
   reconnected(): void {
     for (const entry of this.#entries.values()) entry.sequence = 0;
     for (const service of this.#forgotten.keys()) this.#forgotten.set(service, 0);
+    // The hello tells them.
+    this.#areConditionsNews = false;
   }
 
   /** What was not yet sent on this connection; undefined where there is nothing. */
   changes(): Report | undefined {
     const report = this.#take((sequence) => sequence === 0);
-    return report.observations.length + report.forgotten.length > 0 ? report : undefined;
+    const isEmpty = report.observations.length + report.forgotten.length === 0;
+    if (isEmpty && !this.#areConditionsNews) return undefined;
+    return this.#areConditionsNews ? this.#withConditions(report) : report;
   }
 
   /** All that is not acknowledged, sent before or not, as the periodic sign of life; often empty. */
   everything(): Report {
-    return this.#take(() => true);
+    return this.#withConditions(this.#take(() => true));
   }
 
   acknowledge(sequence: number): void {
@@ -66,6 +83,11 @@ export class Reporter {
       else entry.acknowledged = true;
     }
     for (const [service, sent] of this.#forgotten) if (covers(sent)) this.#forgotten.delete(service);
+  }
+
+  #withConditions(report: Report): Report {
+    this.#areConditionsNews = false;
+    return { ...report, conditions: [...this.#conditions] };
   }
 
   #take(wanted: (sequence: number) => boolean): Report {

@@ -1,8 +1,12 @@
 /** Owns putting an agent together and running it until it is told to stop. Containers are left running at the end. */
+import { resolve } from 'node:path';
 import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
 import { Agent } from './agent.ts';
+import { compareClocks } from './clock-check.ts';
+import { Conditions } from './conditions.ts';
 import { type Config, readConfig } from './config.ts';
+import { type DiskProbe, probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
 import { configFile } from './docker/registry-auth.ts';
 import type { Engine, EngineFacts } from './engine.ts';
@@ -25,6 +29,7 @@ const PULL_STALL_MS = 60_000;
 const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
+const DISK_LOOK_MS = 10_000;
 const LOG_EXPIRY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
@@ -44,7 +49,7 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     const journal = jsonJournal(process.stderr, Date.now);
     const engine = dockerEngine(config, configFile(env));
     const identity = sharedSecret(config.joinToken);
-    await serveAgent(config, { engine, identity, journal, stopSignal: stop.signal });
+    await serveAgent(config, { engine, identity, journal, probeDisk, stopSignal: stop.signal });
   } finally {
     process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
   }
@@ -55,6 +60,7 @@ export interface AgentParts {
   engine: Engine;
   identity: Identity;
   journal: Journal;
+  probeDisk: DiskProbe;
   stopSignal: AbortSignal;
 }
 
@@ -66,12 +72,14 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   const output = new OutputStore(`${config.dataDir}/${config.deployment}/logs`, engine, journal);
   const reporter = new Reporter();
   const host = hostFacts(config, facts);
+  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
   const agent: Agent = new Agent({
     engine,
     output,
     reporter,
     journal,
     cores: host.cores,
+    lowDisk: () => conditions.textOf('low-disk'),
     onTrouble: () => watch.trouble(),
   });
   const watch = new EngineWatch({
@@ -84,6 +92,13 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   });
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
   const expiry = setInterval(() => void expire(config, output, agent, journal), LOG_EXPIRY_MS);
+  const endDiskWatch = await watchDisk({
+    folders: [...(facts.dataDir === undefined ? [] : [facts.dataDir]), resolve(config.dataDir)],
+    minBytes: config.minDiskBytes,
+    probe: parts.probeDisk,
+    found: (low) => conditions.put('low-disk', low),
+    everyMs: DISK_LOOK_MS,
+  });
   try {
     const seen = Promise.withResolvers<void>();
     const watching = watch.run(seen.resolve);
@@ -100,6 +115,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
           host,
           journal,
           nowMs: Date.now,
+          clock: (exchange) => compareClocks(exchange, conditions),
         }),
       journal,
       nowMs: Date.now,
@@ -110,6 +126,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     await watching;
   } finally {
     clearInterval(expiry);
+    endDiskWatch();
     watch.close();
     agent.close();
     await output.close();

@@ -9,6 +9,7 @@ import type { Down } from '../shared/protocol/down.ts';
 import type { HostFacts, Up } from '../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../shared/protocol/version.ts';
 import type { Agent } from './agent.ts';
+import type { Exchange } from './clock-check.ts';
 import { type Journal, wordsOf } from './journal.ts';
 import { LogStreams } from './log-streams.ts';
 import type { OutputStore } from './logs/output-store.ts';
@@ -30,6 +31,8 @@ export interface SessionOptions {
   host: HostFacts;
   journal: Journal;
   nowMs(): number;
+  /** Told of each answer that carries the time. */
+  clock(exchange: Exchange): void;
 }
 
 type Phase =
@@ -40,8 +43,6 @@ type Phase =
 
 /** What is not urgent waits this long for something better to replace it. */
 const UNHURRIED_MS = 200;
-/** Clocks that differ more than this are worth a word, since log lines carry the host's. */
-const NOTABLE_CLOCK_SKEW_MS = 5000;
 
 export class Session {
   readonly #socket: SessionSocket;
@@ -51,6 +52,8 @@ export class Session {
   #signOfLife: NodeJS.Timeout | undefined;
   #unhurried: NodeJS.Timeout | undefined;
   #flushing = false;
+  /** Of the hello (0) or the report whose answer will tell the time. */
+  #asked: { sequence: number; sentMs: number } | undefined;
 
   constructor(socket: SessionSocket, options: SessionOptions) {
     this.#socket = socket;
@@ -63,7 +66,15 @@ export class Session {
       sendBytes: (bytes) => socket.sendBytes(bytes),
     });
     reporter.reconnected();
-    this.#send({ type: 'hello', version: PROTOCOL_VERSION, deployment, host, inventory: agent.inventory() });
+    this.#send({
+      type: 'hello',
+      version: PROTOCOL_VERSION,
+      deployment,
+      host,
+      inventory: agent.inventory(),
+      conditions: [...reporter.conditions],
+    });
+    this.#asked = { sequence: 0, sentMs: options.nowMs() };
   }
 
   receive(text: string): void {
@@ -104,6 +115,7 @@ export class Session {
         break;
       case 'ack':
         reporter.acknowledge(message.sequence);
+        this.#compareClocks(message.sequence, message.timeMs);
         break;
       case 'logs.open':
         this.#logs.open(message);
@@ -126,10 +138,9 @@ export class Session {
       this.#close('badMessage', 'a second welcome');
       return;
     }
-    const { journal, nowMs, reporter } = this.#options;
+    const { journal, reporter } = this.#options;
     journal('session.welcome', { session });
-    const skewMs = nowMs() - timeMs;
-    if (Math.abs(skewMs) > NOTABLE_CLOCK_SKEW_MS) journal('clock.differs', { skewMs });
+    this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
     this.#signOfLife = setInterval(() => this.#send(reporter.everything()), reportPeriodMs);
     reporter.onChange((urgent) => this.#changed(urgent));
@@ -182,8 +193,19 @@ export class Session {
     if (report) this.#send(report);
   }
 
+  /** An answer of the control plane tells its time, between the question's sending and now. */
+  #compareClocks(sequence: number, theirMs: number | undefined): void {
+    if (!this.#asked || sequence < this.#asked.sequence) return;
+    const { clock, nowMs } = this.#options;
+    if (theirMs !== undefined) clock({ sentMs: this.#asked.sentMs, receivedMs: nowMs(), theirMs });
+    this.#asked = undefined;
+  }
+
   #send(message: Up): void {
-    if (this.#phase.name !== 'closed') this.#socket.send(encode(message));
+    if (this.#phase.name === 'closed') return;
+    this.#socket.send(encode(message));
+    if (message.type === 'report')
+      this.#asked ??= { sequence: message.sequence, sentMs: this.#options.nowMs() };
   }
 
   #close(reason: CloseReason, words: string): void {

@@ -1,6 +1,6 @@
 /** Owns what each step does to the engine and the stored output. Never decides which step is next: that is plan.ts. */
 import type { Assignment } from '../shared/protocol/assignment.ts';
-import type { Container, Engine } from './engine.ts';
+import { type Container, type Engine, EngineError } from './engine.ts';
 import type { OutputStore } from './logs/output-store.ts';
 
 interface StepArguments {
@@ -28,6 +28,8 @@ export interface StepContext {
   /** What a container made now may use, in cores. */
   coreLimit(assignment: Assignment): number;
   progress(detail: string): void;
+  /** In what way the host is low on disk, if it is. */
+  lowDisk(): string | undefined;
   signal: AbortSignal;
 }
 
@@ -38,7 +40,9 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     container: await engine.create(assignment, coreLimit(assignment)),
   }),
 
-  pull: async ({ assignment }, { engine, progress, signal }) => {
+  pull: async ({ assignment }, { engine, progress, lowDisk, signal }) => {
+    const low = lowDisk();
+    if (low !== undefined) throw new EngineError('temporary', `the host is low on disk: ${low}`);
     await engine.pull(assignment.image, progress, signal);
     return { imagePulled: true };
   },

@@ -83,7 +83,8 @@ export class DockerEngine implements Engine {
     this.#info = undefined;
     const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#readInfo();
     this.#root = DockerRootDir;
-    return { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion };
+    const dataDir = this.#options.local ? DockerRootDir : undefined;
+    return { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion, dataDir };
   }
 
   async list(): Promise<ContainerSummary[]> {

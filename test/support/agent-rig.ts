@@ -2,6 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { Agent } from '../../agent/agent.ts';
+import { compareClocks } from '../../agent/clock-check.ts';
+import { Conditions } from '../../agent/conditions.ts';
 import type { Engine } from '../../agent/engine.ts';
 import { sharedSecret } from '../../agent/identity.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
@@ -15,6 +17,7 @@ export interface AgentRig {
   peer: ControlPlanePeer;
   agent: Agent;
   output: OutputStore;
+  conditions: Conditions;
   /** What became of the connection: settles when the agent gives up or is closed. */
   connected: Promise<void>;
   journal: string[];
@@ -25,20 +28,26 @@ export interface RigOptions {
   /** Kept for a successor with the same one. */
   dataDir: string;
   pingMs?: number;
+  nowMs?: () => number;
 }
 
-export async function agentRig(engine: Engine, { dataDir, pingMs = 60_000 }: RigOptions): Promise<AgentRig> {
+export async function agentRig(
+  engine: Engine,
+  { dataDir, pingMs = 60_000, nowMs = Date.now }: RigOptions,
+): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
   const lines: string[] = [];
   const journal = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
   const output = new OutputStore(dataDir, engine, journal);
   const reporter = new Reporter();
+  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
   const agent: Agent = new Agent({
     engine,
     output,
     reporter,
     journal,
     cores: 2,
+    lowDisk: () => conditions.textOf('low-disk'),
     onTrouble: () => watch.trouble(),
   });
   const watch = new EngineWatch({
@@ -66,7 +75,16 @@ export async function agentRig(engine: Engine, { dataDir, pingMs = 60_000 }: Rig
     url: peer.url,
     identity: sharedSecret('secret'),
     begin: (socket) =>
-      new Session(socket, { agent, reporter, output, deployment: 'test', host, journal, nowMs: Date.now }),
+      new Session(socket, {
+        agent,
+        reporter,
+        output,
+        deployment: 'test',
+        host,
+        journal,
+        nowMs,
+        clock: (exchange) => compareClocks(exchange, conditions),
+      }),
     journal,
     nowMs: Date.now,
     random: () => 0,
@@ -82,7 +100,7 @@ export async function agentRig(engine: Engine, { dataDir, pingMs = 60_000 }: Rig
     await watching;
     await output.close();
   };
-  return { peer, agent, output, connected, journal: lines, close };
+  return { peer, agent, output, conditions, connected, journal: lines, close };
 }
 
 export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {

@@ -21,6 +21,7 @@ describe('settings', () => {
       workspaceRoot: null,
       networks: [],
       logDays: 30,
+      minDiskBytes: 2 ** 30,
       dataDir: '.berth/agent',
     });
   });
@@ -41,6 +42,19 @@ describe('settings', () => {
   });
   test('lists are separated by commas', () => {
     expect(read({ BERTH_AGENT_LABELS: 'gpu, ssd,' }).labels).toEqual(['gpu', 'ssd']);
+  });
+  test('P42: the least room on disk may be set, in bytes or larger units, and be nothing', () => {
+    const least = (text: string) => read({ BERTH_AGENT_MIN_DISK: text }).minDiskBytes;
+    expect([least('0'), least('1000'), least('2.5GiB'), least('1TiB')]).toEqual([
+      0,
+      1000,
+      2.5 * 2 ** 30,
+      2 ** 40,
+    ]);
+    for (const text of ['5%', '1GB', '-1', 'much'])
+      expect(problemsOf({ BERTH_AGENT_MIN_DISK: text })).toContain(
+        'BERTH_AGENT_MIN_DISK must be a size like 2GiB, or 0',
+      );
   });
   test('the data folder follows that of the control plane', () => {
     expect(read({ BERTH_DATA_DIR: '/data' }).dataDir).toBe('/data/agent');
