@@ -3,6 +3,7 @@
  * them (queue, reservations, services by host, what runs of a user). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
  */
 import type { Quota, User } from './account.ts';
+import { type Changes, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
 import { type Execution, isEnded } from './execution.ts';
 import { type Hold, Possibilities } from './hold.ts';
@@ -13,25 +14,6 @@ import { addUsage, type Excess, excesses, noUsage, type Usage } from './quota.ts
 import { Rooms } from './rooms.ts';
 import type { SchedulingPolicy } from './scheduling.ts';
 import { isLeaving, type Service } from './service.ts';
-
-/** Rows to write in the next commit. */
-export interface Changes {
-  newExecutions: Set<Execution>;
-  executions: Set<Execution>;
-  services: Set<Service>;
-  newHosts: Set<Host>;
-  hosts: Set<Host>;
-  purged: Set<Execution>;
-}
-
-const noChanges = (): Changes => ({
-  newExecutions: new Set(),
-  executions: new Set(),
-  services: new Set(),
-  newHosts: new Set(),
-  hosts: new Set(),
-  purged: new Set(),
-});
 
 /** The ids the next execution, service and host get; never given twice, also not after a deletion. */
 export interface NextIds {
@@ -107,6 +89,14 @@ export class Cluster {
   addHost(host: Host): void {
     this.hosts.set(host.id, host);
     this.#hostsByName.set(host.name, host);
+  }
+
+  /** Its services stay as they are, but for their room on it (departure.ts). */
+  removeHost(host: Host, nowMs: number): void {
+    this.hosts.delete(host.id);
+    this.#hostsByName.delete(host.name);
+    this.rooms.remove(host);
+    this.changes.removedHosts.set(host, nowMs);
   }
 
   setUser(user: User): void {

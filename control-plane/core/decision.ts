@@ -15,6 +15,8 @@ export type Decision =
   | { kind: 'stop'; service: Service }
   /** Have an elastic service give its room to an execution that is placed next; its container is stopped. */
   | { kind: 'reclaim'; service: Service }
+  /** Have an elastic service leave a host that is drained; its container is stopped. */
+  | { kind: 'evict'; service: Service }
   /** Start a service again after its container died. */
   | { kind: 'replace-service'; service: Service; restartAtMs: number }
   /** The end is decided; containers go first. */
@@ -65,6 +67,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       return;
     }
     case 'reclaim':
+    case 'evict':
       cluster.release(decision.service);
       return;
     case 'begin-cleanup': {
@@ -137,8 +140,11 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
   cluster.touch(execution);
   if (ending.status === 'queued') {
     execution.status = 'queued';
-    execution.attempts += 1;
-    execution.retryAtMs = nowMs + backoffMs(execution.attempts);
+    execution.timeStartMs = null;
+    if (!ending.moving) {
+      execution.attempts += 1;
+      execution.retryAtMs = nowMs + backoffMs(execution.attempts);
+    }
     for (const service of execution.services) {
       service.exit = null;
       service.failure = null;

@@ -16,6 +16,8 @@ export type ExecutionStatus = (typeof executionStatuses)[number];
 export interface Ending {
   status: 'terminated' | 'error' | 'queued';
   message: string | null;
+  /** Of `queued`: no start failed, but a host is left. It is tried again at once, and counts as no attempt. */
+  moving?: true;
 }
 
 export interface Execution {

@@ -198,9 +198,10 @@ function summaryOf({ status, ending, services }: Execution): string {
   return `${active} of ${count(essential.length, 'essential service')} ${active === 1 ? 'is' : 'are'} active.`;
 }
 
-function endingText({ status, message }: Ending): string {
+function endingText({ status, message, moving }: Ending): string {
   if (status === 'terminated') return 'It ends as terminated when its containers are gone.';
   if (status === 'error') return `It ends with an error when its containers are gone: ${message}`;
+  if (moving) return `It moves (${message}): it goes back to the queue when its containers are gone.`;
   return `Its start failed (${message}): it goes back to the queue when its containers are gone.`;
 }
 
@@ -240,7 +241,10 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
   }
   if (host && !isReachable(host))
     return `on host ${host.name}, which is not connected; it goes on when its agent is back`;
-  if (isLeaving(service)) return `giving its room on host ${host?.name} to others`;
+  if (isLeaving(service))
+    return host?.schedulable === false
+      ? `leaving host ${host.name}, which is drained`
+      : `giving its room on host ${host?.name} to others`;
   if (status === 'active') return null;
   if (status === 'terminating') return `being stopped on host ${host?.name}`;
   const progress = preparing === '' ? '' : ` (${preparing})`;

@@ -48,7 +48,7 @@ export function keepRoom(cluster: Cluster, nowMs: number): void {
       cluster.excesses(execution.userId, needs.usage).length === 0 &&
       possibilities.has(cluster, execution, needs),
   );
-  if (hold && (hold.execution !== first || !hold.placements.every(isSound))) release(cluster, hold);
+  if (hold && (hold.execution !== first || !hold.placements.every(isSound))) releaseHold(cluster);
   if (!first) {
     cluster.hold = null;
     return;
@@ -79,7 +79,7 @@ export function placeHeld(cluster: Cluster, carryOut: (decision: Decision) => vo
     withKeptRoom(cluster, () => placeByReclaiming(cluster, execution, needs)) ??
     reclaimAt(cluster, placements);
   if (!found) return;
-  release(cluster, hold);
+  releaseHold(cluster);
   cluster.hold = null;
   for (const service of found.victims) carryOut({ kind: 'reclaim', service });
   carryOut({ kind: 'place', execution, placements: found.placements });
@@ -96,7 +96,10 @@ export function withKeptRoom<T>({ hold, rooms }: Cluster, find: () => T): T {
 const withoutVictims = (placements: Placement[] | null): Reclaim | null =>
   placements && { placements, victims: [] };
 
-function release(cluster: Cluster, hold: Hold): void {
+/** Room is kept no longer where it was; `keepRoom` finds other, if it is still due. */
+export function releaseHold(cluster: Cluster): void {
+  const { hold } = cluster;
+  if (!hold) return;
   keep(cluster, hold.placements, -1);
   hold.placements = [];
 }

@@ -5,7 +5,12 @@ export interface Host {
   readonly id: number;
   readonly name: string;
   address: string;
+  /** Those of its agent and those of the administrator: what services are placed by. */
   labels: readonly string[];
+  /** As its agent reports them. */
+  agentLabels: readonly string[];
+  /** As an administrator gave them; kept whatever the agent reports. */
+  adminLabels: readonly string[];
   memoryBytes: number;
   cores: number;
   /** False while an administrator drains it. */
@@ -42,6 +47,19 @@ export const unreserved = {
   keptCores: 0,
 };
 
+/** Takes in what its agent or an administrator says of its labels. */
+export function setLabels(host: Host, { agentLabels, adminLabels }: Partial<Labels>): void {
+  host.agentLabels = agentLabels ?? host.agentLabels;
+  host.adminLabels = adminLabels ?? host.adminLabels;
+  host.labels = allLabels(host);
+}
+
+type Labels = Pick<Host, 'agentLabels' | 'adminLabels'>;
+
+export const allLabels = ({ agentLabels, adminLabels }: Labels): readonly string[] => [
+  ...new Set([...agentLabels, ...adminLabels]),
+];
+
 /** Whether its agent can be told anything. */
 export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
   connected && !lost;
@@ -62,6 +80,8 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   name,
   address: '',
   labels: [],
+  agentLabels: [],
+  adminLabels: [],
   memoryBytes: 0,
   cores: 0,
   schedulable: true,

@@ -1,7 +1,7 @@
 /** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
 import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
-import type { Host } from './host.ts';
+import { type Host, setLabels } from './host.ts';
 import { describeExit, type Exit, type Failure, isLeaving, recentDeaths, type Service } from './service.ts';
 
 /** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
@@ -55,7 +55,8 @@ export function welcomeHost(
   inventory: readonly Observation[],
   nowMs: number,
 ): void {
-  const { name: _, ...rest } = facts;
+  const { name: _, labels: agentLabels, ...rest } = facts;
+  setLabels(host, { agentLabels });
   Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs });
   cluster.changes.hosts.add(host);
   const present = new Set<number>();

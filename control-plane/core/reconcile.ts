@@ -78,12 +78,13 @@ function settle(
 
 /** The next thing to do for an execution, but for placing it (that depends on the others). */
 function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
-  if (isEnded(execution)) return execution.deleted ? decideDeletion(execution) : null;
+  if (isEnded(execution)) return execution.deleted ? decideDeletion(cluster, execution) : null;
   if (execution.ending === null) {
     const ending = endingOf(execution, nowMs);
     if (ending) return { kind: 'begin-cleanup', execution, ending };
   }
   for (const service of execution.services) {
+    if (mustMove(cluster, execution, service)) return { kind: 'evict', service };
     if (isAssigned(service) && (execution.ending || service.exit || service.failure || isLeaving(service)))
       return { kind: 'stop', service };
   }
@@ -99,10 +100,16 @@ function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision
   return nextServiceStep(cluster, execution, nowMs);
 }
 
-/** An ended execution that was deleted goes when its hosts have removed its logs. */
-function decideDeletion(execution: Execution): Decision | null {
+/** Whether it is an elastic service on a drained host. One that has ended, or is about to, gives its room back anyway. */
+function mustMove(cluster: Cluster, { ending }: Execution, service: Service): boolean {
+  if (!service.placed || service.essential || ending || service.exit || service.failure) return false;
+  return service.status !== 'terminating' && cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;
+}
+
+/** An ended execution that was deleted goes when its hosts have removed its logs; those of a removed host are gone. */
+function decideDeletion({ hosts }: Cluster, execution: Execution): Decision | null {
   const withLogs = execution.services.filter(
-    ({ generation, logs }) => generation > 0 && logs !== 'forgotten',
+    ({ generation, hostId, logs }) => generation > 0 && logs !== 'forgotten' && hosts.has(hostId ?? 0),
   );
   const untold = withLogs.find(({ logs }) => logs === 'kept');
   if (untold) return { kind: 'forget', service: untold };

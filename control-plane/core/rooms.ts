@@ -30,6 +30,16 @@ export class Rooms {
     if (spot.isUsable !== isUsable) this.version++;
   }
 
+  /** Forgets a host that is no longer there. */
+  remove(host: Host): void {
+    const spot = this.#spots.get(host.id);
+    if (!spot) return;
+    this.#takeOff(spot);
+    this.#spots.delete(host.id);
+    this.grown.delete(host);
+    this.version++;
+  }
+
   /** The host that the policy gives a service, or undefined where it fits nowhere. */
   find(service: Pick<Service, 'id' | 'requirement'>): Host | undefined {
     const { requirement } = service;
@@ -95,12 +105,14 @@ export class Rooms {
     return found?.room.host;
   }
 
+  #takeOff(spot: Spot): void {
+    spot.shelf.remove(spot);
+    if (spot.shelf.size === 0) this.#shelves.delete(spot.shelf.key);
+  }
+
   /** Puts a host where hosts like it are; it may have stood elsewhere. */
   #shelve(host: Host, former: Spot | undefined): Spot {
-    if (former) {
-      former.shelf.remove(former);
-      if (former.shelf.size === 0) this.#shelves.delete(former.shelf.key);
-    }
+    if (former) this.#takeOff(former);
     const key = `${host.memoryBytes} ${host.cores} ${host.labels.toSorted().join(' ')}`;
     const shelf = this.#shelves.get(key) ?? new Shelf(key, host.labels, this.#scheduling.placement);
     this.#shelves.set(key, shelf);

@@ -1,11 +1,13 @@
 /** Owns the rows behind the coordinator's state: reading them into a Cluster, and the statements that write what changed. */
 
-import { type Changes, Cluster } from '../core/cluster.ts';
+import type { Changes } from '../core/changes.ts';
+import { Cluster } from '../core/cluster.ts';
 import type { Execution } from '../core/execution.ts';
+import type { Host } from '../core/host.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import type { Db, Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
-import { hostOf, insertHost, updateHost } from './host-rows.ts';
+import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { pagedIds } from './pages.ts';
 import { listQuotas } from './quotas.ts';
 import { insertService, updateService } from './service-rows.ts';
@@ -28,8 +30,7 @@ export async function takeOver(
 /** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
 export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
   const statements = [
-    ...Array.from(changes.newHosts, insertHost),
-    ...Array.from(changes.hosts, updateHost),
+    ...hostsToWrite(changes),
     ...Array.from(changes.newExecutions, insertExecution),
     ...updated(changes.executions, changes.newExecutions).map(updateExecution),
     ...servicesToWrite(changes),
@@ -50,6 +51,20 @@ export const fence = (epoch: Epoch): Statement => ({
 const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
   [...all].filter((one) => !fresh.has(one));
 
+/** Names are unique, so a host gives its name away before another one takes it. */
+function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
+  const hide = (host: Host) => {
+    const removedMs = removedHosts.get(host);
+    return removedMs === undefined ? [] : [hideHost(host, removedMs)];
+  };
+  const known = [...removedHosts.keys()].filter((host) => !newHosts.has(host));
+  return [
+    ...known.flatMap(hide),
+    ...[...newHosts].flatMap((host) => [insertHost(host), ...hide(host)]),
+    ...Array.from(hosts, updateHost),
+  ];
+}
+
 function servicesToWrite(changes: Changes): Statement[] {
   const fresh = new Set([...changes.newExecutions].flatMap(({ services }) => services));
   return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
@@ -64,7 +79,8 @@ async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluste
   const cluster = new Cluster(nextIds, scheduling);
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
-  for (const row of await db.query('SELECT * FROM hosts')) cluster.addHost(hostOf(row));
+  for (const row of await db.query('SELECT * FROM hosts WHERE removed_ms IS NULL'))
+    cluster.addHost(hostOf(row));
   const deletedUsers = new Set((await db.query(DELETED_USERS)).map(({ id }) => Number(id)));
   const live = await pagedIds(
     db,

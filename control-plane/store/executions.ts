@@ -40,7 +40,7 @@ export async function findOwner(db: Db, executionId: number): Promise<number | u
 }
 
 const SERVICE_VIEW = `SELECT s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status,
-  s.ip_address, s.backend_id, s.error_message, s.ports, s.generation, h.name AS host, h.address, e.description
+  s.ip_address, s.backend_id, s.error_message, s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address, e.description
   FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
@@ -82,7 +82,7 @@ export async function findLogPlace(
   serviceId: number,
 ): Promise<{ hostId: number | null; hostName: string; generation: number } | null> {
   const [row] = await db.query(
-    'SELECT s.host_id, s.generation, h.name FROM services s LEFT JOIN hosts h ON h.id = s.host_id WHERE s.id = ?',
+    'SELECT s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name FROM services s LEFT JOIN hosts h ON h.id = s.host_id WHERE s.id = ?',
     [serviceId],
   );
   if (!row) return null;

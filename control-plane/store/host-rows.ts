@@ -1,12 +1,17 @@
 /** Owns the rows of hosts. */
-import { type Host, unreserved, untold } from '../core/host.ts';
+import { allLabels, type Host, unreserved, untold } from '../core/host.ts';
 import type { Row, Statement } from './db.ts';
 
-export const hostOf = (row: Row): Host => ({
+export function hostOf(row: Row): Host {
+  const agentLabels: string[] = JSON.parse(String(row.labels));
+  const adminLabels: string[] = JSON.parse(String(row.admin_labels));
+  return { ...fieldsOf(row), agentLabels, adminLabels, labels: allLabels({ agentLabels, adminLabels }) };
+}
+
+const fieldsOf = (row: Row) => ({
   id: Number(row.id),
   name: String(row.name),
   address: String(row.address),
-  labels: JSON.parse(String(row.labels)),
   memoryBytes: Number(row.memory_bytes),
   cores: Number(row.cores),
   schedulable: row.schedulable === 1,
@@ -19,20 +24,28 @@ export const hostOf = (row: Row): Host => ({
 });
 
 export const insertHost = (host: Host): Statement => ({
-  sql: `INSERT INTO hosts (address, labels, memory_bytes, cores, schedulable, agent_version, engine_version,
-    last_contact_ms, lost, name, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  sql: `INSERT INTO hosts (address, labels, admin_labels, memory_bytes, cores, schedulable, agent_version, engine_version,
+    last_contact_ms, lost, name, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [...values(host), host.name, host.id],
 });
 
 export const updateHost = (host: Host): Statement => ({
-  sql: `UPDATE hosts SET address = ?, labels = ?, memory_bytes = ?, cores = ?, schedulable = ?, agent_version = ?,
+  sql: `UPDATE hosts SET address = ?, labels = ?, admin_labels = ?, memory_bytes = ?, cores = ?, schedulable = ?, agent_version = ?,
     engine_version = ?, last_contact_ms = ?, lost = ? WHERE id = ?`,
   args: [...values(host), host.id],
 });
 
+/** Keeps the row, to which services refer, and whose name was that of the host of their logs. The name is free again. */
+export const hideHost = ({ id }: Host, removedMs: number): Statement => ({
+  sql: `UPDATE hosts SET removed_ms = ?, removed_name = name, name = 'removed:' || id || ':' || hex(randomblob(8))
+    WHERE id = ? AND removed_ms IS NULL`,
+  args: [removedMs, id],
+});
+
 const values = (host: Host) => [
   host.address,
-  JSON.stringify(host.labels),
+  JSON.stringify(host.agentLabels),
+  JSON.stringify(host.adminLabels),
   host.memoryBytes,
   host.cores,
   Number(host.schedulable),

@@ -175,4 +175,14 @@ export const migrations: readonly Migration[] = [
         (name, time_submit_ms, id, user_id, status, time_start_ms, time_end_ms, deleted) WHERE deleted = 0`,
     ],
   },
+  {
+    version: 6,
+    name: 'hosts: labels of the administrator, removal',
+    statements: [
+      `ALTER TABLE hosts ADD COLUMN admin_labels TEXT NOT NULL DEFAULT '[]'`,
+      // Not null in a removed host: its row stays, since services refer to it, under a name that nobody else has.
+      'ALTER TABLE hosts ADD COLUMN removed_ms INTEGER',
+      'ALTER TABLE hosts ADD COLUMN removed_name TEXT',
+    ],
+  },
 ];

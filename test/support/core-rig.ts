@@ -5,6 +5,7 @@
 import type { Quota, User } from '../../control-plane/core/account.ts';
 import { Cluster } from '../../control-plane/core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../../control-plane/core/decision.ts';
+import { changeHost, type HostChanges, removeHost } from '../../control-plane/core/departure.ts';
 import type { Execution } from '../../control-plane/core/execution.ts';
 import { type Host, newHost } from '../../control-plane/core/host.ts';
 import { observe, observeForgotten, welcomeHost } from '../../control-plane/core/observe.ts';
@@ -129,6 +130,17 @@ export class CoreRig {
   disconnect(host: Host): void {
     host.connected = false;
     this.cluster.changes.hosts.add(host);
+  }
+
+  /** An administrator changes a host. */
+  change(host: Host, changes: HostChanges): Decision[] {
+    changeHost(this.cluster, host, changes);
+    return this.turn();
+  }
+
+  removeHost(host: Host): Decision[] {
+    removeHost(this.cluster, host, this.nowMs);
+    return this.turn();
   }
 
   /** The host of a service reports on its current start, and all that follows is decided. */

@@ -38,6 +38,14 @@ export class ModelHost {
     this.facts = hostFacts(name, changes);
   }
 
+  /** The machine is made anew: nothing of before is there. */
+  wipe(): void {
+    this.connected = false;
+    this.#entries.clear();
+    this.#unacknowledged.clear();
+    this.#forgotten = [];
+  }
+
   /** Services that have a container now. */
   get containers(): number[] {
     return [...this.#entries.values()]

@@ -4,6 +4,7 @@
  */
 import * as fc from 'fast-check';
 import type { Decision } from '../../control-plane/core/decision.ts';
+import { type HostChanges, objectionToRemoval } from '../../control-plane/core/departure.ts';
 import type { Execution } from '../../control-plane/core/execution.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
 import type { SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
@@ -48,6 +49,19 @@ export const operation = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('connect'), host: index }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('disconnect'), host: index }) },
   {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('change-host'),
+      host: index,
+      changes: fc.record({
+        schedulable: fc.constantFrom(true, true, false),
+        force: fc.boolean(),
+        labels: fc.constantFrom(undefined, [], ['ssd']),
+      }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove-host'), host: index, force: fc.boolean() }) },
+  {
     weight: 3,
     arbitrary: fc.record({ do: fc.constant('wait'), ms: fc.constantFrom(1, 1_000, 10_000, 100_000) }),
   },
@@ -89,6 +103,7 @@ export class Simulation {
   ];
   /** All that were submitted, also those that have ended. */
   readonly submitted: Execution[] = [];
+  removed = 0;
   readonly #check: Check;
 
   /** `check` is called after every turn. */
@@ -134,9 +149,29 @@ export class Simulation {
       case 'disconnect':
         this.#disconnect(this.#host(operation.host));
         break;
+      case 'change-host':
+        this.#change(this.#host(operation.host), operation.changes);
+        break;
+      case 'remove-host':
+        this.#removeHost(this.#host(operation.host), operation.force);
+        break;
       case 'wait':
         this.#turned(rig.advance(operation.ms));
     }
+  }
+
+  #change(host: ModelHost, changes: HostChanges): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (known) this.#turned(this.rig.change(known, changes));
+  }
+
+  /** What is removed does not run any more; a machine of that name may come anew. */
+  #removeHost(host: ModelHost, force: boolean): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (!known || objectionToRemoval(this.rig.cluster, known, force) !== null) return;
+    host.wipe();
+    this.#turned(this.rig.removeHost(known));
+    this.removed += 1;
   }
 
   #end(how: 'terminate' | 'remove', execution: Execution | undefined): void {
@@ -195,8 +230,9 @@ export class Simulation {
       if (decision.kind === 'lose-host') this.#named(decision.host.name).connected = false;
       if (!('service' in decision) || decision.service.hostId === null) continue;
       const { service } = decision;
-      const host = this.#named(this.rig.hostOf(service).name);
-      if (!host.connected) continue;
+      const known = this.rig.cluster.hosts.get(service.hostId ?? 0);
+      const host = known && this.#named(known.name);
+      if (!host?.connected) continue;
       if (decision.kind === 'forget') host.forget(service.id);
       if (decision.kind === 'start' && isAssigned(service) && host !== greeted)
         host.start(keyOfService(service));

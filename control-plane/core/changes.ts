@@ -1,0 +1,26 @@
+/** Owns the list of what changed in the live state and must be written. Pure. */
+import type { Execution } from './execution.ts';
+import type { Host } from './host.ts';
+import type { Service } from './service.ts';
+
+/** Rows to write in the next commit. */
+export interface Changes {
+  newExecutions: Set<Execution>;
+  executions: Set<Execution>;
+  services: Set<Service>;
+  newHosts: Set<Host>;
+  hosts: Set<Host>;
+  /** With the time of their removal. */
+  removedHosts: Map<Host, number>;
+  purged: Set<Execution>;
+}
+
+export const noChanges = (): Changes => ({
+  newExecutions: new Set(),
+  executions: new Set(),
+  services: new Set(),
+  newHosts: new Set(),
+  hosts: new Set(),
+  removedHosts: new Map(),
+  purged: new Set(),
+});
