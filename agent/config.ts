@@ -18,6 +18,8 @@ export interface Config {
   /** Host folders beneath which volumes may lie; none: no volumes. */
   volumeRoots: string[];
   workspaceRoot: string | null;
+  /** The deployment's network, where it is one that exists already; null: the agent makes one of its own. */
+  network: string | null;
   /** Networks besides the deployment's own that a description may name. */
   networks: string[];
   logDays: number;
@@ -40,6 +42,8 @@ export class ConfigError extends Error {
 
 const absolutePath = z.string().startsWith('/', 'must be an absolute path');
 const list = z.string().transform((text) => words(text, ','));
+/** In those every engine has, containers don't find each other by name, or are not apart from the host. */
+const isUserDefined = (network: string): boolean => !['bridge', 'host', 'none', 'ingress'].includes(network);
 const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be letters, digits, _ . -');
 
 const settingsSchema = z.object({
@@ -63,6 +67,9 @@ const settingsSchema = z.object({
     .default({ memoryBytes: 0, cores: 0 }),
   BERTH_AGENT_VOLUME_ROOTS: list.pipe(z.array(absolutePath)).default([]),
   BERTH_AGENT_WORKSPACE_ROOT: absolutePath.optional(),
+  BERTH_AGENT_NETWORK: nameSchema
+    .refine(isUserDefined, 'must be a network that was made, not one of the engine')
+    .optional(),
   BERTH_AGENT_NETWORKS: list.default([]),
   BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
   BERTH_AGENT_MIN_DISK: z
@@ -100,6 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     reserve: settings.BERTH_AGENT_RESERVE,
     volumeRoots: settings.BERTH_AGENT_VOLUME_ROOTS,
     workspaceRoot: settings.BERTH_AGENT_WORKSPACE_ROOT ?? null,
+    network: settings.BERTH_AGENT_NETWORK ?? null,
     networks: settings.BERTH_AGENT_NETWORKS,
     logDays: settings.BERTH_AGENT_LOG_DAYS,
     minDiskBytes: settings.BERTH_AGENT_MIN_DISK,

@@ -136,13 +136,14 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
 }
 
 function dockerEngine(config: Config, authFile: string): DockerEngine {
-  const { dockerHost, deployment, name, volumeRoots, workspaceRoot, networks, reserve } = config;
+  const { dockerHost, deployment, name, volumeRoots, workspaceRoot, network, networks, reserve } = config;
   return new DockerEngine(connectEngine(dockerHost, ENGINE_CALL_MS), connectEngine(dockerHost), {
     deployment,
     host: name,
     local: socketOf(dockerHost) !== undefined,
     reserveBytes: reserve.memoryBytes,
     volumeRoots,
+    network,
     networks,
     workspaceRoot,
     pull: {

@@ -20,10 +20,11 @@ import { readContainer, readSummary } from './container-state.ts';
 import { engineError, isInitMissing, isNetworkMissing, speak, statusOf, tolerate } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type MountRules, resolveMounts } from './mounts.ts';
-import { DeploymentNetwork } from './network.ts';
+import { DeploymentNetwork, type ServiceNetwork } from './network.ts';
 import { OomEvents } from './oom-events.ts';
 import { outputRecords } from './output-stream.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
+import { SharedNetwork } from './shared-network.ts';
 
 export interface DockerEngineOptions extends MountRules {
   deployment: string;
@@ -33,6 +34,8 @@ export interface DockerEngineOptions extends MountRules {
   local: boolean;
   /** Kept back from containers without a limit of their own. */
   reserveBytes: number;
+  /** The deployment's network, where it is to be one that exists already; null: one of its own. */
+  network: string | null;
   /** Networks a description may name; the deployment's own needs no leave. */
   networks: readonly string[];
   pull: PullOptions;
@@ -59,7 +62,7 @@ export class DockerEngine implements Engine {
   /** For streams, which may be silent for long. */
   readonly #streams: Docker;
   readonly #options: DockerEngineOptions;
-  readonly #network: DeploymentNetwork;
+  readonly #network: ServiceNetwork;
   readonly #pulls: Pulls;
   readonly #oomEvents = new OomEvents();
   #info: Promise<EngineInfo> | undefined;
@@ -75,7 +78,10 @@ export class DockerEngine implements Engine {
       const { ID, DockerRootDir } = await this.#readInfo();
       return `${ID} ${DockerRootDir}`;
     };
-    this.#network = new DeploymentNetwork(docker, options.deployment, engineId);
+    this.#network =
+      options.network === null
+        ? new DeploymentNetwork(docker, options.deployment, engineId)
+        : new SharedNetwork(docker, options.network);
     this.#pulls = new Pulls(streams, options.pull);
   }
 

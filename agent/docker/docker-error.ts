@@ -15,9 +15,30 @@ const OF_THE_CONTAINER =
 const OF_THE_MOMENT =
   /no space left on device|cannot allocate memory|resource temporarily|too many open files|timed? ?out/i;
 
+/** What a manager of the swarm answers to the engine whose container is to join a network. */
+const REFUSED_BY_SWARM = /Could not attach to network (\S+): rpc error: code = (NotFound|PermissionDenied)/;
+
+/** What is wrong with a network of a swarm, and the way out. */
+export const networkWords = {
+  noSwarm: (name: string) =>
+    `network ${name} does not exist on this engine, which is in no swarm: make it, or join the swarm that has it`,
+  missing: (name: string) =>
+    `network ${name} does not exist in the swarm: docker network create --driver overlay --attachable ${name}`,
+  closed: (name: string) => `network ${name} is not attachable: make it anew with --attachable`,
+};
+
 export function engineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
-  const message = engineWords(error);
+  const words = engineWords(error);
+  const [, network, code] = REFUSED_BY_SWARM.exec(words) ?? [];
+  if (network !== undefined) {
+    const { missing, closed } = networkWords;
+    return new EngineError('temporary', code === 'NotFound' ? missing(network) : closed(network), error);
+  }
+  return engineErrorOf(error, words);
+}
+
+function engineErrorOf(error: unknown, message: string): EngineError {
   return new EngineError(kindOf(statusOf(error), message), message, error);
 }
 

@@ -13,7 +13,17 @@ import { engineWords, statusOf } from './docker-error.ts';
 const LOOKS = 20;
 const LOOK_PAUSE_MS = 50;
 
-export class DeploymentNetwork {
+/** The network that services are on, unless their description names another. */
+export interface ServiceNetwork {
+  /** What containers join it by. */
+  id(): Promise<string>;
+  /** What was known of it holds no more. */
+  forget(): void;
+  /** Leaves nothing behind that is the deployment's alone and unused. */
+  removeUnused(): Promise<void>;
+}
+
+export class DeploymentNetwork implements ServiceNetwork {
   readonly #docker: Docker;
   readonly #deployment: string;
   readonly #engineId: () => Promise<string>;

@@ -110,3 +110,46 @@ describe("the deployment's network", () => {
     expect(await networks()).toHaveLength(0);
   });
 });
+
+describe('a network that the settings name for all services', () => {
+  const shared = `shared-${deployment}`;
+  const joining = () => makeEngine({ network: shared });
+  const makeShared = async () => {
+    const made = await docker.createNetwork({ Name: shared });
+    onTestFinished(() => made.remove());
+    return made;
+  };
+
+  test('C111: is joined by containers, which reach each other by name', async () => {
+    await makeShared();
+    const { id: named } = await run({ service: 2 }, joining());
+    expect((await docker.getContainer(named).inspect()).HostConfig.NetworkMode).toBe(shared);
+    const { id } = await run({ command: ['ping', '-c', '1', assignment({ service: 2 }).name] }, joining());
+    expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+    await Promise.all([id, named].map((one) => engine().remove(one)));
+  });
+  test('C111: is left as it is by an agent that ends', async () => {
+    const made = await makeShared();
+    await joining().tidy();
+    expect(await made.inspect()).toMatchObject({ Name: shared, Labels: {} });
+  });
+  test('C112: and that is not there is a passing failure, with the way out', async () => {
+    expect(await errorOf(joining().create(assignment(), CORE_LIMIT))).toMatchObject({
+      kind: 'temporary',
+      message: `network ${shared} does not exist on this engine, which is in no swarm: make it, or join the swarm that has it`,
+    });
+    await makeShared();
+    const { id } = await joining().create(assignment(), CORE_LIMIT);
+    await engine().remove(id);
+  });
+  test('C112: and that vanished after it was joined is a passing failure, too', async () => {
+    const made = await docker.createNetwork({ Name: shared });
+    const on = joining();
+    const { id } = await on.create(assignment(), CORE_LIMIT);
+    await made.remove();
+    expect(await errorOf(on.start(assignment(), id, CORE_LIMIT))).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining(`network ${shared} does not exist`),
+    });
+  });
+});

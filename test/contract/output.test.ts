@@ -48,6 +48,7 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
       reserveBytes: 0,
       volumeRoots: [],
       workspaceRoot: null,
+      network: null,
       networks: [],
       pull: { authFile: '', stallMs: 1, progressEveryMs: 1, retryMs: 1, nowMs: Date.now },
     });

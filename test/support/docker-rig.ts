@@ -44,6 +44,7 @@ export function dockerRig(name: string): DockerRig {
       reserveBytes: 0,
       volumeRoots: [],
       workspaceRoot: null,
+      network: null,
       networks: [],
       pull: { authFile: '/nowhere', stallMs, progressEveryMs: 0, retryMs: 1, nowMs: Date.now },
       ...changes,

@@ -19,6 +19,7 @@ describe('settings', () => {
       reserve: { memoryBytes: 0, cores: 0 },
       volumeRoots: [],
       workspaceRoot: null,
+      network: null,
       networks: [],
       logDays: 30,
       minDiskBytes: 2 ** 30,
@@ -55,6 +56,12 @@ describe('settings', () => {
       expect(problemsOf({ BERTH_AGENT_MIN_DISK: text })).toContain(
         'BERTH_AGENT_MIN_DISK must be a size like 2GiB, or 0',
       );
+  });
+  test('C111: the network of all services is one that somebody has made', () => {
+    expect(read({ BERTH_AGENT_NETWORK: 'overlay1' }).network).toBe('overlay1');
+    for (const network of ['host', 'none', 'bridge', 'ingress', 'container:x']) {
+      expect(problemsOf({ BERTH_AGENT_NETWORK: network })).toContain('BERTH_AGENT_NETWORK must be');
+    }
   });
   test('the data folder follows that of the control plane', () => {
     expect(read({ BERTH_DATA_DIR: '/data' }).dataDir).toBe('/data/agent');

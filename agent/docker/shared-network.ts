@@ -1,0 +1,58 @@
+/**
+ * Owns the use of a network that the agent's settings name for the deployment instead of one of its own: an attachable
+ * overlay of a swarm, as a rule. Never makes or removes it.
+ */
+import type Docker from 'dockerode';
+import type { NetworkInspectInfo } from 'dockerode';
+import { EngineError } from '../engine.ts';
+import { engineError, networkWords, speak, statusOf } from './docker-error.ts';
+import type { ServiceNetwork } from './network.ts';
+
+interface SwarmInfo {
+  LocalNodeState: string;
+  /** This engine is a manager, and knows all networks of the swarm. */
+  ControlAvailable: boolean;
+}
+
+export class SharedNetwork implements ServiceNetwork {
+  readonly #docker: Docker;
+  readonly #name: string;
+
+  constructor(docker: Docker, name: string) {
+    this.#docker = docker;
+    this.#name = name;
+  }
+
+  /** Its name: before a container of this host has joined it, an engine that manages no swarm knows no more of it. */
+  async id(): Promise<string> {
+    const trouble = await this.trouble();
+    // Whoever runs the hosts can mend it; the execution need not end.
+    if (trouble !== undefined) throw new EngineError('temporary', trouble);
+    return this.#name;
+  }
+
+  forget(): void {}
+
+  async removeUnused(): Promise<void> {}
+
+  /** Why containers can't join it and what to do, as far as this engine can tell. */
+  async trouble(): Promise<string | undefined> {
+    const network = await this.#find();
+    if (network) {
+      const isClosed = network.Scope === 'swarm' && !network.Attachable;
+      return isClosed ? networkWords.closed(this.#name) : undefined;
+    }
+    const { Swarm } = (await speak(this.#docker.info())) as { Swarm?: SwarmInfo };
+    if (Swarm?.LocalNodeState !== 'active') return networkWords.noSwarm(this.#name);
+    return Swarm.ControlAvailable ? networkWords.missing(this.#name) : undefined;
+  }
+
+  async #find(): Promise<NetworkInspectInfo | undefined> {
+    try {
+      return await this.#docker.getNetwork(this.#name).inspect();
+    } catch (error) {
+      if (statusOf(error) === 404) return undefined;
+      throw engineError(error);
+    }
+  }
+}

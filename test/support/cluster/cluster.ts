@@ -1,0 +1,236 @@
+/**
+ * Owns a Berth on several hosts, all on this machine: each a namespace with an engine and an agent of its own, the engines
+ * in one swarm with an overlay network that the agents use, the control plane on a machine beside them, a bridge between
+ * all. Nothing of it is on the machine's own network, and nothing outlives it.
+ */
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { documentedAt } from '../documented.ts';
+import { type Program, startCommand } from '../process.ts';
+import { RestClient } from '../rest-client.ts';
+import { Door } from './door.ts';
+import { type AgentSettings, ClusterHost, type HostOptions } from './host.ts';
+import { folderOf, newName, removeAll, removeLeftovers } from './leftovers.ts';
+import { Namespace } from './namespace.ts';
+import { ensurePrograms } from './programs.ts';
+
+export interface ClusterOptions {
+  deployment: string;
+  /** The first one manages the swarm. */
+  hosts: HostOptions[];
+  /** More settings of the control plane. */
+  env?: NodeJS.ProcessEnv;
+}
+
+/** Name of the network that the agents of a cluster use. */
+export const OVERLAY = 'berth-overlay';
+
+const PASSWORD = 'secret';
+const JOIN_TOKEN = 'a-join-token-for-tests';
+const BRIDGE = 'switch';
+const SUBNET = '192.168.77';
+const GATEWAY = `${SUBNET}.1`;
+const PORT = 5001;
+const START_MS = 60_000;
+const CONTROL_PLANE = join(import.meta.dirname, '../../../control-plane/node.ts');
+
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  await ensurePrograms();
+  await removeLeftovers();
+  const cluster = new Cluster(options, await newName(), await Namespace.make());
+  try {
+    await cluster.start();
+  } catch (error) {
+    await cluster.discard();
+    throw error;
+  }
+  return cluster;
+}
+
+export class Cluster {
+  readonly deployment: string;
+  readonly #options: ClusterOptions;
+  readonly #name: string;
+  /** The control plane's machine, which is the switch too. */
+  readonly #hub: Namespace;
+  readonly #door: Door;
+  #hosts: ClusterHost[] = [];
+  #program: Program | undefined;
+  #api: RestClient | undefined;
+
+  constructor(options: ClusterOptions, name: string, hub: Namespace) {
+    this.#options = options;
+    this.deployment = options.deployment;
+    this.#name = name;
+    this.#hub = hub;
+    this.#door = new Door(hub);
+  }
+
+  get api(): RestClient {
+    if (!this.#api) throw new Error('the control plane has not been started');
+    return this.#api;
+  }
+
+  get program(): Program {
+    if (!this.#program) throw new Error('the control plane has not been started');
+    return this.#program;
+  }
+
+  host(name: string): ClusterHost {
+    const host = this.#hosts.find((one) => one.name === name);
+    if (!host) throw new Error(`no host ${name}`);
+    return host;
+  }
+
+  async start(): Promise<void> {
+    await this.#plug();
+    await Promise.all([this.#startControlPlane(), this.#startEngines()]);
+    for (const host of this.#hosts) host.startAgent(this.#agentSettings());
+    await Promise.all(this.#hosts.map(({ agent }) => agent.waitFor(/session\.synced/, START_MS)));
+  }
+
+  /** The agent of a host ends and is started again, with other settings. */
+  async restartAgent(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
+    const host = this.host(name);
+    await host.agent.stop();
+    host.startAgent({ ...this.#agentSettings(), ...env });
+    await host.agent.waitFor(/session\.synced/, START_MS);
+  }
+
+  /** GET of an address on the hosts' network. */
+  async fetch(url: string): Promise<Response> {
+    return fetch(await this.#door.to(url));
+  }
+
+  /** Containers of an execution with the host they are on, by the names of their services. */
+  async containersOf(execution: number): Promise<Record<string, ContainerAt>> {
+    const found = await Promise.all(
+      this.#hosts.map((host) => containersAt(host, this.deployment, execution)),
+    );
+    return Object.fromEntries(found.flat());
+  }
+
+  /** Reads the live log of a service until it holds the text. */
+  async logUntil(service: number | undefined, text: string): Promise<string> {
+    const { body } = await this.api.openLog(Number(service));
+    let read = '';
+    for await (const bytes of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      read += bytes;
+      if (read.includes(text)) return read;
+    }
+    throw new Error(`the log of service ${service} has ended without ${JSON.stringify(text)}: ${read}`);
+  }
+
+  /** Ends everything; throws where a program had ended by itself, or something is left on an engine. */
+  async close(): Promise<void> {
+    const found = await Promise.all(this.#hosts.map((host) => host.close(this.deployment)));
+    const problems = found.flat();
+    await this.#program?.stop().catch((error) => problems.push(String(error)));
+    await this.discard();
+    if (problems.length > 0) throw new Error(problems.join('; '));
+  }
+
+  /** Kills everything. */
+  async discard(): Promise<void> {
+    this.#door.close();
+    await this.#program?.kill();
+    await Promise.all(this.#hosts.map((host) => host.destroy()));
+    await this.#hub.end();
+    await removeAll(this.#name);
+  }
+
+  async #plug(): Promise<void> {
+    for (const command of [
+      `ip link add ${BRIDGE} type bridge`,
+      `ip addr add ${GATEWAY}/24 dev ${BRIDGE}`,
+      `ip link set ${BRIDGE} up`,
+    ])
+      await this.#hub.run(...command.split(' '));
+    const at = { namespace: this.#hub, bridge: BRIDGE };
+    this.#hosts = await Promise.all(
+      this.#options.hosts.map((host, index) =>
+        ClusterHost.make(this.#name, host, `${SUBNET}.${11 + index}`, GATEWAY, at),
+      ),
+    );
+  }
+
+  async #startControlPlane(): Promise<void> {
+    this.#program = startCommand([...this.#hub.onNetwork, process.execPath, CONTROL_PLANE], {
+      env: {
+        BERTH_HOST: GATEWAY,
+        BERTH_PORT: String(PORT),
+        BERTH_DATA_DIR: join(folderOf(this.#name), 'control-plane'),
+        BERTH_DEPLOYMENT_NAME: this.deployment,
+        BERTH_ADMIN_PASSWORD: PASSWORD,
+        BERTH_JOIN_TOKEN: JOIN_TOKEN,
+        BERTH_LOCAL_AGENT: 'off',
+        ...this.#options.env,
+      },
+    });
+    await this.#program.waitFor(/listens on/, START_MS);
+    const url = await this.#door.to(`http://${GATEWAY}:${PORT}`);
+    documentedAt(url, 'B');
+    this.#api = new RestClient(url, 'admin', PASSWORD);
+  }
+
+  /** Engines with the image, in one swarm, with the network. */
+  async #startEngines(): Promise<void> {
+    await Promise.all(this.#hosts.map((host) => host.startEngine()));
+    const [manager, ...workers] = this.#hosts;
+    if (!manager) throw new Error('a cluster has one host at least');
+    await Promise.all([loadImages(manager, workers), joinSwarm(manager, workers)]);
+  }
+
+  #agentSettings(): AgentSettings {
+    return {
+      BERTH_URL: `http://${GATEWAY}:${PORT}`,
+      BERTH_JOIN_TOKEN: JOIN_TOKEN,
+      BERTH_DEPLOYMENT_NAME: this.deployment,
+      BERTH_AGENT_NETWORK: OVERLAY,
+    };
+  }
+}
+
+export interface ContainerAt {
+  host: string;
+  id: string;
+  state: string;
+  generation: string | undefined;
+}
+
+async function containersAt(
+  { name: host, docker }: ClusterHost,
+  deployment: string,
+  execution: number,
+): Promise<[string, ContainerAt][]> {
+  const filters = { label: [`berth.deployment=${deployment}`, `berth.execution=${execution}`] };
+  const found = await docker.listContainers({ all: true, filters });
+  return found.map(({ Id, State, Labels, Names: [name = ''] }) => [
+    name.slice(1, name.indexOf('-')),
+    { host, id: Id, state: State, generation: Labels['berth.generation'] },
+  ]);
+}
+
+/** The first one may have to fetch what the image is made of. */
+async function loadImages(first: ClusterHost, others: readonly ClusterHost[]): Promise<void> {
+  await first.loadImage();
+  await Promise.all(others.map((host) => host.loadImage()));
+}
+
+/** What `docker swarm init`, `swarm join` and `network create --attachable` do. */
+async function joinSwarm(manager: ClusterHost, workers: readonly ClusterHost[]): Promise<void> {
+  const listen = { ListenAddr: '0.0.0.0:2377' };
+  await manager.docker.swarmInit({ ...listen, AdvertiseAddr: manager.address });
+  const { JoinTokens } = (await manager.docker.swarmInspect()) as { JoinTokens: { Worker: string } };
+  const join = ({ docker, address }: ClusterHost) =>
+    docker.swarmJoin({
+      ...listen,
+      AdvertiseAddr: address,
+      RemoteAddrs: [`${manager.address}:2377`],
+      JoinToken: JoinTokens.Worker,
+    });
+  await Promise.all([makeOverlay(manager.docker), ...workers.map(join)]);
+}
+
+const makeOverlay = (docker: Docker): Promise<unknown> =>
+  docker.createNetwork({ Name: OVERLAY, Driver: 'overlay', Attachable: true });

@@ -1,0 +1,47 @@
+/**
+ * Owns the way from this process to a network of a cluster: servers that listen on loopback here, whose connections a
+ * program there takes, for a listening socket stays on the network where it was made.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { resolve } from 'node:path';
+import type { Namespace } from './namespace.ts';
+import type { Target } from './relay.ts';
+
+export class Door {
+  readonly #relay: ChildProcess;
+  /** Origins here, by origins there. */
+  readonly #origins = new Map<string, string>();
+
+  constructor(network: Namespace) {
+    const [file = '', ...args] = [...network.onNetwork, process.execPath];
+    const program = resolve(import.meta.dirname, 'relay.ts');
+    this.#relay = fork(program, [], { execPath: file, execArgv: args });
+  }
+
+  /** A URL that leads from here to where `url` leads on that network. */
+  async to(url: string): Promise<string> {
+    const { origin, hostname, port } = new URL(url);
+    const here =
+      this.#origins.get(origin) ?? (await this.#open({ host: hostname, port: Number(port) || 80 }));
+    this.#origins.set(origin, here);
+    return url.replace(origin, here);
+  }
+
+  async #open(target: Target): Promise<string> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await new Promise<void>((done, fail) => {
+      this.#relay.send(target, server, (error) => (error ? fail(error) : done()));
+    });
+    // The relay has it now; of what both have, either would take connections.
+    server.close();
+    return `http://127.0.0.1:${port}`;
+  }
+
+  close(): void {
+    if (this.#relay.connected) this.#relay.disconnect();
+  }
+}

@@ -1,0 +1,167 @@
+/** Owns one host of a cluster: its network, its engine and its agent, and what may happen to each. */
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import { connectEngine, pingEngine, unixHost } from '../../../agent/engine-address.ts';
+import { findProgram } from '../../../agent/program.ts';
+import { ensureImage } from '../../../examples/image.ts';
+import { type Program, startCommand } from '../process.ts';
+import { cgroupOf, folderOf } from './leftovers.ts';
+import { Namespace, onlyChild } from './namespace.ts';
+
+export interface HostOptions {
+  name: string;
+  labels?: string[];
+  /** More settings of its agent. */
+  env?: NodeJS.ProcessEnv;
+}
+
+/** Where it is plugged in. */
+export interface Switch {
+  namespace: Namespace;
+  bridge: string;
+}
+
+/** What all agents of the cluster are told. */
+export type AgentSettings = NodeJS.ProcessEnv;
+
+const AGENT = join(import.meta.dirname, '../../../agent/main.ts');
+
+export class ClusterHost {
+  readonly name: string;
+  readonly address: string;
+  readonly docker: Docker;
+  readonly #options: HostOptions;
+  readonly #namespace: Namespace;
+  readonly #switch: Switch;
+  readonly #cluster: string;
+  #engine: Program | undefined;
+  #agent: Program | undefined;
+
+  private constructor(
+    cluster: string,
+    options: HostOptions,
+    address: string,
+    namespace: Namespace,
+    at: Switch,
+  ) {
+    this.#cluster = cluster;
+    this.#options = options;
+    this.name = options.name;
+    this.address = address;
+    this.#namespace = namespace;
+    this.#switch = at;
+    this.docker = connectEngine(this.#dockerHost);
+  }
+
+  /** A host of the cluster of that name, plugged in, without engine and agent. */
+  static async make(
+    cluster: string,
+    options: HostOptions,
+    address: string,
+    gateway: string,
+    at: Switch,
+  ): Promise<ClusterHost> {
+    const namespace = await Namespace.make();
+    const host = new ClusterHost(cluster, options, address, namespace, at);
+    await at.namespace.run(
+      ...`ip link add ${host.#port} type veth peer name eth0 netns ${namespace.pid}`.split(' '),
+    );
+    await host.heal();
+    await at.namespace.run('ip', 'link', 'set', host.#port, 'up');
+    for (const command of [
+      `ip addr add ${address}/24 dev eth0`,
+      'ip link set eth0 up',
+      `ip route add default via ${gateway}`,
+    ])
+      await namespace.run(...command.split(' '));
+    return host;
+  }
+
+  /** It must have been started. */
+  get agent(): Program {
+    if (!this.#agent) throw new Error(`host ${this.name} has no agent`);
+    return this.#agent;
+  }
+
+  /** Starts dockerd and waits until it answers; also after its end. */
+  async startEngine(): Promise<void> {
+    const folder = this.#folder;
+    const dockerd = [
+      String(await findProgram('dockerd')),
+      ...['-H', this.#dockerHost, '--pidfile', join(folder, 'docker.pid')],
+      ...['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')],
+      ...['--exec-opt', 'native.cgroupdriver=cgroupfs', '--cgroup-parent', cgroupOf(this.#cluster)],
+    ];
+    this.#engine = startCommand([...this.#namespace.inside, ...dockerd]);
+    await this.#engine.waitUntil(async () => (await pingEngine(this.#dockerHost)) === null, 60_000);
+  }
+
+  /** kill -9 of dockerd. Its containers live on until it is started again. */
+  async killEngine(): Promise<void> {
+    if (!this.#engine) return;
+    process.kill(await onlyChild(this.#engine.pid), 'SIGKILL');
+    await this.#engine.waitForEnd();
+  }
+
+  async loadImage(): Promise<void> {
+    await ensureImage(this.docker);
+  }
+
+  startAgent(settings: AgentSettings): void {
+    const { labels = [], env } = this.#options;
+    this.#agent = startCommand([...this.#namespace.onNetwork, process.execPath, AGENT], {
+      env: {
+        DOCKER_HOST: this.#dockerHost,
+        BERTH_AGENT_NAME: this.name,
+        BERTH_AGENT_LABELS: labels.join(','),
+        BERTH_DATA_DIR: this.#folder,
+        ...env,
+        ...settings,
+      },
+    });
+  }
+
+  /** The network is gone without a word: what is sent goes nowhere, both ways. */
+  async cut(): Promise<void> {
+    await this.#switch.namespace.run('ip', 'link', 'set', this.#port, 'nomaster');
+  }
+
+  async heal(): Promise<void> {
+    await this.#switch.namespace.run('ip', 'link', 'set', this.#port, 'master', this.#switch.bridge);
+  }
+
+  /** It is gone for good, at once and with all that runs on it. */
+  async destroy(): Promise<void> {
+    await this.#agent?.kill();
+    this.#agent = undefined;
+    await this.#namespace.end();
+  }
+
+  /** Ends agent and host; tells what was not as it should be. */
+  async close(deployment: string): Promise<string[]> {
+    const problems: string[] = [];
+    if (this.#agent) {
+      if (this.#agent.ended !== undefined)
+        problems.push(`the agent of ${this.name} has ended by itself: ${this.#agent.output.slice(-2000)}`);
+      else await this.#agent.stop().catch((error) => problems.push(String(error)));
+      const filters = { label: [`berth.deployment=${deployment}`] };
+      const containers = await this.docker.listContainers({ all: true, filters });
+      problems.push(...containers.map(({ Names, State }) => `left on ${this.name}: ${Names[0]} (${State})`));
+    }
+    await this.#namespace.end();
+    return problems;
+  }
+
+  get #folder(): string {
+    return join(folderOf(this.#cluster), this.name);
+  }
+
+  get #dockerHost(): string {
+    return unixHost(join(this.#folder, 'docker.sock'));
+  }
+
+  /** The end of its cable at the switch. */
+  get #port(): string {
+    return `to-${this.name}`;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns one machine made of namespaces: a network, processes and mounts of its own. All that runs in it ends with it, and
+ * it ends with the process that made it, however that ends: its first process reads a pipe that nobody else holds.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { systemPath } from '../../../agent/program.ts';
+
+const run = promisify(execFile);
+
+/** An empty /run, since containerd leaves sockets there. docker-init takes in processes that lose their parent. */
+const FIRST_PROCESS = 'mount -t tmpfs tmpfs /run && echo ready && exec docker-init -- cat';
+const KINDS = ['--net', '--pid', '--mount'];
+
+export class Namespace {
+  readonly #holder: ChildProcess;
+  readonly #env = { ...process.env, PATH: systemPath() };
+  #pid = 0;
+
+  private constructor(holder: ChildProcess) {
+    this.#holder = holder;
+  }
+
+  static async make(): Promise<Namespace> {
+    const args = [...KINDS, '--fork', '--kill-child', '--mount-proc', 'sh', '-c', FIRST_PROCESS];
+    const env = { ...process.env, PATH: systemPath() };
+    const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'pipe'], env });
+    const namespace = new Namespace(holder);
+    let complaint = '';
+    holder.stderr?.on('data', (text) => {
+      complaint += text;
+    });
+    const [said] = await Promise.race([once(holder.stdout ?? holder, 'data'), once(holder, 'exit')]);
+    if (!String(said).startsWith('ready')) {
+      throw new Error(`unshare makes no namespaces (this needs root on Linux): ${complaint || said}`);
+    }
+    namespace.#pid = await onlyChild(holder.pid);
+    await namespace.run('ip', 'link', 'set', 'lo', 'up');
+    return namespace;
+  }
+
+  /** Of its first process, as seen from outside. */
+  get pid(): number {
+    return this.#pid;
+  }
+
+  /** The words to put before a command for it to run on this network; it ends with whoever starts it. */
+  get onNetwork(): string[] {
+    return ['nsenter', `--net=/proc/${this.#pid}/ns/net`, 'setpriv', '--pdeathsig', 'KILL'];
+  }
+
+  /** The words to put before a command for it to run inside, as the only child of what is started. */
+  get inside(): string[] {
+    return ['nsenter', `--target=${this.#pid}`, ...KINDS];
+  }
+
+  /** Runs a program on this network to its end; throws with its words where it fails. */
+  async run(...command: string[]): Promise<string> {
+    const [file = '', ...args] = [...this.onNetwork, ...command];
+    const { stdout } = await run(file, args, { env: this.#env });
+    return stdout;
+  }
+
+  /** Kills all that runs inside. */
+  async end(): Promise<void> {
+    if (this.#holder.exitCode !== null || this.#holder.signalCode !== null) return;
+    const ended = once(this.#holder, 'exit');
+    this.#holder.stdin?.end();
+    await ended;
+  }
+}
+
+/** The process that `unshare` or `nsenter` has forked and waits for. */
+export async function onlyChild(pid: number | undefined): Promise<number> {
+  const child = Number.parseInt(await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'), 10);
+  if (Number.isNaN(child)) throw new Error(`process ${pid} has no child`);
+  return child;
+}
