@@ -2,7 +2,7 @@
  * Owns the way from what is wanted to what runs: one code path for everything, view -> plan -> step -> engine. One step
  * at a time for each service, a bounded number of services at once. Never speaks to the control plane itself.
  */
-import { type Assignment, keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
+import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Observation } from '../shared/protocol/up.ts';
 import { CoreLimits } from './core-limits.ts';
 import { type Container, type ContainerSummary, type Engine, EngineError } from './engine.ts';
@@ -60,17 +60,20 @@ export class Agent {
     this.#coreLimits = new CoreLimits({ engine, cores, journal, entries: () => this.#roster.all() });
   }
 
-  /** Takes in the whole truth: what is not in it must not run. */
-  sync(assignments: readonly Assignment[]): void {
+  /** Takes in the whole truth: what is not in it must not run, but for what is `unknown` to the control plane. */
+  sync(assignments: readonly Assignment[], unknown: readonly IdRange[] = []): void {
     this.#synced = true;
+    this.#roster.unknown = unknown;
     const wanted = new Set(assignments.map(keyOf));
-    this.#options.output.retainMarks(wanted);
+    this.#options.output.retainMarks(wanted, (service) => this.#roster.isUnknown(service));
     for (const entry of this.#roster.all()) {
       const { assignment } = entry;
       if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);
     }
     for (const assignment of assignments) this.#accept(assignment);
     for (const entry of this.#roster.all()) this.#advance(entry);
+    const services = this.#roster.leftAlone();
+    if (services.length > 0) this.#options.journal('containers.left-alone', { services: services.join(' ') });
   }
 
   start(assignment: Assignment): void {
@@ -94,6 +97,12 @@ export class Agent {
     return this.#roster.all().flatMap((entry) => inventoryOf(entry.view((id) => output.stateOf(id))));
   }
 
+  /** The highest ids that are in use on this host, by containers and stored logs (P31). */
+  highestIds(): { execution: number; service: number } {
+    const { execution, service } = this.#roster.highestIds();
+    return { execution, service: Math.max(service, this.#options.output.highestService()) };
+  }
+
   isKnown(service: number): boolean {
     return this.#roster.get(service) !== undefined;
   }
@@ -101,13 +110,7 @@ export class Agent {
   /** Whether output of this key may still come. */
   mayWrite(key: ServiceKey): boolean {
     if (!this.#synced || this.#options.output.isGrowing(key)) return true;
-    const entry = this.#roster.get(key.service);
-    if (!entry) return false;
-    const { assignment, start, containers } = entry;
-    const container = [...containers.values()].find((candidate) => sameKey(candidate, key));
-    if (container) return container.state !== 'exited' && start.kind !== 'failed';
-    const waiting = start.kind === 'fresh' || start.kind === 'image-missing';
-    return waiting && assignment !== undefined && sameKey(assignment, key);
+    return this.#roster.get(key.service)?.mayWrite(key) ?? false;
   }
 
   /** A container may have changed. */
@@ -187,7 +190,7 @@ export class Agent {
       if (entry.work.kind === 'pull' && !entry.assignment) entry.work.abort.abort();
       return;
     }
-    if (this.#closed || !this.#synced) return;
+    if (this.#closed || !this.#synced || this.#roster.isUnknown(entry.service)) return;
     const { output } = this.#options;
     if (entry.stale.size > 0) {
       this.#look(entry);

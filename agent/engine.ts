@@ -8,8 +8,15 @@ export type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][
 /** What a container asks of the host's cores, and what it may use of them for now, in cores. */
 export type ContainerCores = CoreClaim & { limit: number };
 
-/** A container of this deployment and host, as the engine sees it; without `cores` where its labels do not tell. */
-export type Container = ServiceKey & { id: string; cores?: ContainerCores | undefined } & (
+/** What labels tell of a container besides its key; a part that another version of Berth did not write is not there. */
+interface Labelled {
+  execution?: number | undefined;
+  cores?: ContainerCores | undefined;
+}
+
+/** A container of this deployment and host, as the engine sees it. */
+export type Container = ServiceKey & { id: string } & Labelled &
+  (
     | { state: 'created' }
     | { state: 'running'; ipAddress: string; ports: PublishedPort[]; startedAtMs: number }
     | {

@@ -80,7 +80,7 @@ export function observationOf(container: Container): Observation {
     const { service, generation, startError: message } = container;
     return { service, generation, state: 'failed', temporary: false, message };
   }
-  const { id: containerId, cores: _ours, ...rest } = container;
+  const { id: containerId, cores: _ours, execution: _known, ...rest } = container;
   return { ...rest, containerId };
 }
 

@@ -2,7 +2,7 @@
  * Owns what is known of each service on this host: what is wanted of it and which containers it has. Never acts on it
  * and never asks the engine.
  */
-import type { Assignment, ServiceKey } from '../shared/protocol/assignment.ts';
+import type { Assignment, IdRange, ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Container } from './engine.ts';
 import { type OutputState, type ServiceView, type StartState, sameKey } from './plan.ts';
 import type { StepKind } from './steps.ts';
@@ -61,6 +61,15 @@ export class Entry {
     return [...this.leaving].filter((generation) => !present.has(generation));
   }
 
+  /** Whether output of this key may still come. */
+  mayWrite(key: ServiceKey): boolean {
+    const { assignment, start, containers } = this;
+    const container = [...containers.values()].find((candidate) => sameKey(candidate, key));
+    if (container) return container.state !== 'exited' && start.kind !== 'failed';
+    const waiting = start.kind === 'fresh' || start.kind === 'image-missing';
+    return waiting && assignment !== undefined && sameKey(assignment, key);
+  }
+
   isEmpty(): boolean {
     return !this.assignment && !this.work && this.containers.size === 0 && this.leaving.size === 0;
   }
@@ -72,6 +81,8 @@ export class Entry {
 }
 
 export class Roster {
+  /** Services of which the control plane knows nothing: what runs of them is left alone. */
+  unknown: readonly IdRange[] = [];
   readonly #entries = new Map<number, Entry>();
   #clock = 0;
 
@@ -101,6 +112,29 @@ export class Roster {
 
   drop(entry: Entry): void {
     this.#entries.delete(entry.service);
+  }
+
+  isUnknown(service: number): boolean {
+    return this.unknown.some(({ first, last }) => first <= service && service <= last);
+  }
+
+  /** Unknown services that have containers here. */
+  leftAlone(): number[] {
+    const left = this.all().filter(
+      ({ service, containers }) => containers.size > 0 && this.isUnknown(service),
+    );
+    return left.map(({ service }) => service);
+  }
+
+  /** Of all containers; 0: none. */
+  highestIds(): { execution: number; service: number } {
+    const containers = this.all().flatMap((entry) => [...entry.containers.values()]);
+    const highest = (ids: (number | undefined)[]) =>
+      ids.reduce<number>((most, id) => Math.max(most, id ?? 0), 0);
+    return {
+      execution: highest(containers.map(({ execution }) => execution)),
+      service: highest(containers.map(({ service }) => service)),
+    };
   }
 
   holderOf(containerId: string): Entry | undefined {

@@ -73,6 +73,7 @@ export class Session {
       host,
       inventory: agent.inventory(),
       conditions: [...reporter.conditions],
+      highest: agent.highestIds(),
     });
     this.#asked = { sequence: 0, sentMs: options.nowMs() };
   }
@@ -147,7 +148,7 @@ export class Session {
     this.#flush();
   }
 
-  #sync({ revision, assignments, more }: Extract<Down, { type: 'sync' }>): void {
+  #sync({ revision, assignments, more, unknown }: Extract<Down, { type: 'sync' }>): void {
     if (this.#phase.name !== 'syncing') {
       this.#close('resync', 'a sync at the wrong time');
       return;
@@ -156,7 +157,7 @@ export class Session {
     if (more) return;
     const { agent, journal } = this.#options;
     journal('session.synced', { revision, assignments: this.#phase.assignments.length });
-    agent.sync(this.#phase.assignments);
+    agent.sync(this.#phase.assignments, unknown);
     this.#phase = { name: 'following', revision };
   }
 

@@ -39,6 +39,7 @@ const settings = z.object({
     .min(5, 'must be at least 5 seconds')
     .max(86_400, 'must be at most 86400 seconds (a day)')
     .default(defaultScheduling.lostAfterMs / 1000),
+  BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
 });
 
 /** Settings only a self-hosted control plane has. */

@@ -52,6 +52,7 @@ async function start(config: NodeConfig): Promise<void> {
     log,
     deploymentName,
     scheduling: schedulingOf(config),
+    unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   });
   const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);

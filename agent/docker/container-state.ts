@@ -13,7 +13,8 @@ export function readSummary({ Id: id, Labels, State }: ContainerInfo): Container
 export function readContainer(info: ContainerInspectInfo): Container | undefined {
   const key = readKey(info.Config.Labels);
   if (!key) return undefined;
-  const common = { ...key, id: info.Id, cores: readCores(info) };
+  const execution = Number(info.Config.Labels[label.execution]) || undefined;
+  const common = { ...key, id: info.Id, execution, cores: readCores(info) };
   const { Status, ExitCode, OOMKilled, StartedAt, FinishedAt } = info.State;
   const state = readState(Status);
   switch (state) {

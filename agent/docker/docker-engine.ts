@@ -113,7 +113,7 @@ export class DockerEngine implements Engine {
   }
 
   async create(assignment: Assignment, coreLimit: number): Promise<Container> {
-    const { service, generation } = assignment;
+    const { service, generation, execution } = assignment;
     const mounts = await resolveMounts(assignment, this.#options);
     const { MemTotal, NCPU, InitBinary } = await this.#readInfo();
     const { deployment, host, reserveBytes } = this.#options;
@@ -130,7 +130,7 @@ export class DockerEngine implements Engine {
     try {
       const { id } = await this.#docker.createContainer(options);
       const cores = { ...claimOf(assignment), limit: coreLimit };
-      return { service, generation, id, cores, state: 'created' };
+      return { service, generation, execution, id, cores, state: 'created' };
     } catch (error) {
       if (statusOf(error) !== 409) throw engineError(error);
       return await this.#holderOfName(assignment, error);

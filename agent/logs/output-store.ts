@@ -31,13 +31,19 @@ export class OutputStore {
   readonly #journal: Journal;
   readonly #started: Set<string>;
   readonly #keeping = new Map<string, Keeping & { key: string }>();
+  #highestService: number;
 
   constructor(dir: string, engine: Pick<Engine, 'outputFile' | 'followOutput'>, journal: Journal) {
     this.#dir = dir;
     this.#engine = engine;
     this.#journal = journal;
     mkdirSync(dir, { recursive: true });
-    this.#started = new Set(readdirSync(dir, { recursive: true }).flatMap((path) => markedKey(String(path))));
+    const paths = readdirSync(dir, { recursive: true }).map(String);
+    this.#started = new Set(paths.flatMap(markedKey));
+    this.#highestService = paths.reduce(
+      (highest, path) => Math.max(highest, Number.parseInt(path, 10) || 0),
+      0,
+    );
   }
 
   wasStarted(key: ServiceKey): boolean {
@@ -47,6 +53,7 @@ export class OutputStore {
   markStarted(key: ServiceKey): void {
     if (this.wasStarted(key)) return;
     this.#started.add(keyOf(key));
+    this.#highestService = Math.max(this.#highestService, key.service);
     mkdirSync(this.#serviceDir(key.service), { recursive: true });
     writeFileSync(this.#path(key, 'started'), '');
   }
@@ -56,12 +63,18 @@ export class OutputStore {
     if (this.#started.delete(keyOf(key))) rmSync(this.#path(key, 'started'), { force: true });
   }
 
-  /** Unmarks all keys but these. */
-  retainMarks(keys: ReadonlySet<string>): void {
+  /** Unmarks all keys but these, and those of services that are left alone. */
+  retainMarks(keys: ReadonlySet<string>, isLeftAlone: (service: number) => boolean): void {
     for (const key of this.#started) {
       const [service, generation] = key.split('.').map(Number);
-      if (!keys.has(key) && service && generation) this.unmark({ service, generation });
+      if (!service || !generation || keys.has(key) || isLeftAlone(service)) continue;
+      this.unmark({ service, generation });
     }
+  }
+
+  /** The highest service that has, or had since the start of this process, output here; 0: none. */
+  highestService(): number {
+    return this.#highestService;
   }
 
   /** Makes room for the first start of a key: a log under its name is from another life of the control plane. */

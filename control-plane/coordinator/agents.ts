@@ -4,7 +4,7 @@
  */
 import type { Application } from '../../shared/application.ts';
 import { assignmentOf } from '../../shared/expand.ts';
-import type { Assignment } from '../../shared/protocol/assignment.ts';
+import type { Assignment, IdRange } from '../../shared/protocol/assignment.ts';
 import type { Condition, Up } from '../../shared/protocol/up.ts';
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Cluster } from '../core/cluster.ts';
@@ -12,6 +12,7 @@ import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
 import { type Host, newHost, reportPeriodMs } from '../core/host.ts';
 import { observe, observeConditions, observeForgotten, welcomeHost } from '../core/observe.ts';
+import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
 import { isAssigned, type Service } from '../core/service.ts';
 import { definitionOf } from '../core/views.ts';
 import type { AgentSocket, Clock, Log } from './ports.ts';
@@ -21,21 +22,34 @@ import type { Turns } from './turns.ts';
 type Hello = Extract<Up, { type: 'hello' }>;
 type Report = Extract<Up, { type: 'report' }>;
 
+/** What becomes of containers whose services the database does not know (P30). */
+export type UnknownContainers = 'keep' | 'remove';
+
+export interface AgentsDeps {
+  deploymentName: string;
+  clock: Clock;
+  log: Log;
+  /** `keep` unless told otherwise. */
+  unknownContainers?: UnknownContainers;
+}
+
 export class Agents implements SessionEvents {
   readonly #deployment: string;
   readonly #turns: Turns;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #unknownContainers: UnknownContainers;
   /** By host id. A session is in here from its committed hello to its end. */
   readonly #sessions = new Map<number, Session>();
   /** Greeted in this very turn: their sync holds the turn's starts already. */
   readonly #greeted = new Set<Session>();
 
-  constructor(deployment: string, turns: Turns, clock: Clock, log: Log) {
-    this.#deployment = deployment;
+  constructor(turns: Turns, { deploymentName, clock, log, unknownContainers = 'keep' }: AgentsDeps) {
+    this.#deployment = deploymentName;
     this.#turns = turns;
     this.#clock = clock;
     this.#log = log;
+    this.#unknownContainers = unknownContainers;
   }
 
   /** Takes a new connection; the caller feeds the session with frames and its end. */
@@ -66,7 +80,7 @@ export class Agents implements SessionEvents {
     let host: Host | undefined;
     this.#turns.take({
       run: (cluster, nowMs) => {
-        if (session.isClosed) return;
+        if (session.isClosed || !this.#takesIds(cluster, session, hello)) return;
         host = hostOf(cluster, hello.host.name, nowMs);
         this.#conditions(host, hello.conditions ?? []);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
@@ -79,13 +93,40 @@ export class Agents implements SessionEvents {
         // It may have closed during the commit; then it was nobody's bye yet.
         if (session.isClosed) return this.bye(session);
         this.#greeted.add(session);
-        const periodMs = reportPeriodMs(cluster.scheduling.lostAfterMs);
+        const welcome = {
+          session: `${host.id}.${nowMs}`,
+          reportPeriodMs: reportPeriodMs(cluster.scheduling.lostAfterMs),
+          timeMs: nowMs,
+        };
         const assignments = assignmentsAt(cluster, host.id, this.#deployment);
-        session.welcome(`${host.id}.${nowMs}`, nowMs, periodMs, assignments);
+        session.welcome(welcome, assignments, this.#unknownOf(cluster));
         this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
+        this.#logUnknown(cluster, host, hello);
       },
       fail: () => session.close('unavailable'),
     });
+  }
+
+  /** Ids that the host has seen are not given again, be the database older than they are. */
+  #takesIds(cluster: Cluster, session: Session, hello: Hello): boolean {
+    if (!isPlausible(cluster, hello)) {
+      this.#log('agent.implausible', { host: hello.host.name, ...hello.highest });
+      session.close('badMessage', 'ids that this control plane can never have given');
+      return false;
+    }
+    skipIds(cluster, hello);
+    return true;
+  }
+
+  #unknownOf(cluster: Cluster): readonly IdRange[] {
+    return this.#unknownContainers === 'keep' ? cluster.unknown : [];
+  }
+
+  #logUnknown(cluster: Cluster, host: Host, { inventory }: Hello): void {
+    const services = unknownIn(cluster.unknown, inventory);
+    if (services.length === 0) return;
+    const fields = { host: host.name, services: services.length, first: services.slice(0, 20).join(' ') };
+    this.#log('agent.unknown-containers', { ...fields, decision: this.#unknownContainers });
   }
 
   report(session: Session, report: Report): void {

@@ -23,9 +23,9 @@ import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
 import { findLogPlace } from '../store/executions.ts';
 import type { Written } from '../store/settings-rows.ts';
-import { Agents } from './agents.ts';
+import { Agents, type AgentsDeps } from './agents.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
-import type { AgentSocket, Clock, Log } from './ports.ts';
+import type { AgentSocket } from './ports.ts';
 import type { Session } from './session.ts';
 import { Turns } from './turns.ts';
 
@@ -53,11 +53,8 @@ export interface Coordination {
   explainSubmission(submission: Submission): Promise<Explanation>;
 }
 
-export interface CoordinatorDeps {
+export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
-  clock: Clock;
-  log: Log;
-  deploymentName: string;
   scheduling: SchedulingPolicy;
 }
 
@@ -68,13 +65,14 @@ export class Coordinator implements Coordination {
   /** Log readers by service id. */
   readonly #relays = new Map<number, Set<LogRelay>>();
 
-  constructor({ db, clock, log, deploymentName, scheduling }: CoordinatorDeps) {
+  constructor(deps: CoordinatorDeps) {
+    const { db, clock, log, scheduling } = deps;
     this.#db = db;
     this.#turns = new Turns(db, clock, log, scheduling, {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       lost: () => this.#agents.dropAll(),
     });
-    this.#agents = new Agents(deploymentName, this.#turns, clock, log);
+    this.#agents = new Agents(this.#turns, deps);
   }
 
   /** Takes up the work: reads the state and goes on with what is due. Also called whenever the clock's time comes. */

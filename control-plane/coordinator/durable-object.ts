@@ -33,6 +33,7 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
       log,
       deploymentName: config.BERTH_DEPLOYMENT_NAME,
       scheduling,
+      unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       clock: {
         nowMs: () => Date.now(),
         wakeAt: (timeMs) => this.#wakeAt(timeMs),

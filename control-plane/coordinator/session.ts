@@ -2,7 +2,7 @@
  * Owns one connection of an agent: which host it speaks for, its revision, and its open log streams.
  * Decides nothing: what a message means is the coordinator's.
  */
-import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Assignment, IdRange, ServiceKey } from '../../shared/protocol/assignment.ts';
 import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
 import { decodeChunk, decodeUp, encode, type LogChunk, ProtocolError } from '../../shared/protocol/codec.ts';
 import type { Down, LogFormat } from '../../shared/protocol/down.ts';
@@ -24,6 +24,8 @@ export interface SessionEvents {
   report(session: Session, report: Extract<Up, { type: 'report' }>): void;
   bye(session: Session): void;
 }
+
+type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 
 /** Assignments in one part of a sync; keeps frames far below the message limits of every runtime. */
 const SYNC_PART = 100;
@@ -81,23 +83,18 @@ export class Session {
   }
 
   /** Says welcome, and sends every assignment of the host (P3). */
-  welcome(name: string, nowMs: number, periodMs: number, assignments: readonly Assignment[]): void {
-    this.#send({
-      type: 'welcome',
-      version: PROTOCOL_VERSION,
-      session: name,
-      reportPeriodMs: periodMs,
-      timeMs: nowMs,
-    });
-    this.sync(assignments);
+  welcome(welcome: Welcome, assignments: readonly Assignment[], unknown: readonly IdRange[]): void {
+    this.#send({ type: 'welcome', version: PROTOCOL_VERSION, ...welcome });
+    this.#sync(assignments, unknown);
   }
 
-  sync(assignments: readonly Assignment[]): void {
+  #sync(assignments: readonly Assignment[], unknown: readonly IdRange[]): void {
     this.#revision += 1;
     for (let from = 0; from === 0 || from < assignments.length; from += SYNC_PART) {
       const part = assignments.slice(from, from + SYNC_PART);
       const more = from + SYNC_PART < assignments.length;
-      this.#send({ type: 'sync', revision: this.#revision, assignments: part, more });
+      const rest = more || unknown.length === 0 ? {} : { unknown: [...unknown] };
+      this.#send({ type: 'sync', revision: this.#revision, assignments: part, more, ...rest });
     }
   }
 

@@ -1,4 +1,6 @@
 /** Owns the list of what changed in the live state and must be written. Pure. */
+import type { IdRange } from '../../shared/protocol/assignment.ts';
+import type { NextIds } from './cluster.ts';
 import type { Execution } from './execution.ts';
 import type { Host } from './host.ts';
 import type { Service } from './service.ts';
@@ -13,6 +15,10 @@ export interface Changes {
   /** With the time of their removal. */
   removedHosts: Map<Host, number>;
   purged: Set<Execution>;
+  /** Ranges of services that became known as unknown. */
+  unknown: Set<IdRange>;
+  /** The next ids, where they are beyond those of the rows. */
+  raisedIds: NextIds | null;
 }
 
 export const noChanges = (): Changes => ({
@@ -23,4 +29,6 @@ export const noChanges = (): Changes => ({
   hosts: new Set(),
   removedHosts: new Map(),
   purged: new Set(),
+  unknown: new Set(),
+  raisedIds: null,
 });

@@ -2,6 +2,7 @@
  * Owns the live state: executions that have not ended, their services, the hosts, users and quotas, and what follows from
  * them (queue, reservations, services by host, what runs of a user). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
  */
+import type { IdRange } from '../../shared/protocol/assignment.ts';
 import type { Quota, User } from './account.ts';
 import { type Changes, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
@@ -30,6 +31,8 @@ export class Cluster {
   readonly users = new Map<number, User>();
   readonly quotas = new Map<number, Quota>();
   readonly nextIds: NextIds;
+  /** Services whose ids were given before the database was restored from a copy that does not have them. */
+  readonly unknown: IdRange[] = [];
   readonly scheduling: SchedulingPolicy;
   /** Queued executions, but for those whose start failed and is to be tried again later. */
   readonly queue: Queue<Execution>;
@@ -166,13 +169,18 @@ export class Cluster {
 
   /** Reserves the service's needs on a host. */
   place(service: Service, host: Host): void {
-    if (service.hostId !== null) this.#at(service.hostId).delete(service);
-    service.hostId = host.id;
+    this.locate(service, host);
     service.placed = true;
     this.elastic.remove(service.id);
-    this.#at(host.id).add(service);
     this.#reserve(service, 1);
     this.touch(service);
+  }
+
+  /** Notes on which host its container is. Of one that is placed, only its own. */
+  locate(service: Service, host: Host): void {
+    if (service.hostId !== null) this.#at(service.hostId).delete(service);
+    service.hostId = host.id;
+    this.#at(host.id).add(service);
   }
 
   /** Gives the reservation back; the host stays known, for the logs. */

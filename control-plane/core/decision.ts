@@ -43,7 +43,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       return;
     }
     case 'start':
-      startGeneration(cluster, decision.service);
+      startGeneration(cluster, decision.service, decision.service.generation + 1);
       return;
     case 'mark-running': {
       const { execution } = decision;
@@ -118,9 +118,10 @@ export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: n
   cluster.touch(execution);
 }
 
-function startGeneration(cluster: Cluster, service: Service): void {
+/** Makes the service as it is when a start of it begins. */
+export function startGeneration(cluster: Cluster, service: Service, generation: number): void {
   service.status = 'starting';
-  service.generation += 1;
+  service.generation = generation;
   service.backendStatus = 'undefined';
   service.containerId = null;
   service.ipAddress = null;

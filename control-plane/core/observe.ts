@@ -2,6 +2,7 @@
 import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
 import { type Host, setLabels } from './host.ts';
+import { adopt } from './restored.ts';
 import { describeExit, type Exit, type Failure, isLeaving, recentDeaths, type Service } from './service.ts';
 
 /** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
@@ -59,6 +60,7 @@ export function welcomeHost(
   setLabels(host, { agentLabels });
   Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs });
   cluster.changes.hosts.add(host);
+  adopt(cluster, host, inventory);
   const present = new Set<number>();
   for (const observation of inventory) {
     const service = cluster.services.get(observation.service);

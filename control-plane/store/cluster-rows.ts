@@ -8,6 +8,7 @@ import type { SchedulingPolicy } from '../core/scheduling.ts';
 import type { Db, Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
+import { insertUnknown, loadUnknown, raiseIds } from './id-rows.ts';
 import { pagedIds } from './pages.ts';
 import { listQuotas } from './quotas.ts';
 import { insertService, updateService } from './service-rows.ts';
@@ -37,6 +38,8 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),
     // A deleted user goes with the last of its executions.
     ...(changes.purged.size > 0 ? [purgeUsers] : []),
+    ...Array.from(changes.unknown, insertUnknown),
+    ...(changes.raisedIds ? raiseIds(changes.raisedIds) : []),
   ];
   if (statements.length === 0) return;
   await db.batch([fence(epoch), ...statements]);
@@ -77,6 +80,7 @@ async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluste
   const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
   const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };
   const cluster = new Cluster(nextIds, scheduling);
+  cluster.unknown.push(...(await loadUnknown(db)));
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts WHERE removed_ms IS NULL'))

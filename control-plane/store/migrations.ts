@@ -185,4 +185,12 @@ export const migrations: readonly Migration[] = [
       'ALTER TABLE hosts ADD COLUMN removed_name TEXT',
     ],
   },
+  {
+    version: 7,
+    name: 'services that a restored database does not know',
+    statements: [
+      // Ranges of ids that were given before this copy took the place of a newer one; containers of them may still run.
+      'CREATE TABLE unknown_services (first INTEGER PRIMARY KEY, last INTEGER NOT NULL)',
+    ],
+  },
 ];

@@ -3,9 +3,16 @@ import * as z from 'zod';
 
 const id = z.int().positive();
 
+/** Ids are given up to here. */
+export const MAX_ID = 999_999_999_999_999;
+
 /** Names one start of one service: the key of idempotency (PROTOCOL.md P5). */
 export const serviceKeySchema = z.object({ service: id, generation: id });
 export type ServiceKey = z.infer<typeof serviceKeySchema>;
+
+/** Ids from the first to the last. */
+export const idRangeSchema = z.object({ first: id, last: id });
+export type IdRange = z.infer<typeof idRangeSchema>;
 
 export const portProtocolSchema = z.enum(['tcp', 'udp']);
 

@@ -1,6 +1,6 @@
 /** Owns the messages the control plane sends to an agent. */
 import * as z from 'zod';
-import { assignmentSchema, serviceKeySchema } from './assignment.ts';
+import { assignmentSchema, idRangeSchema, serviceKeySchema } from './assignment.ts';
 
 const stream = z.int().nonnegative();
 const revision = z.int().nonnegative();
@@ -19,7 +19,14 @@ export const downSchema = z.discriminatedUnion('type', [
     timeMs: z.number(),
   }),
   /** The whole truth: what is not in it must not run. Comes in parts while `more` is true. */
-  z.object({ type: z.literal('sync'), revision, assignments: z.array(assignmentSchema), more: z.boolean() }),
+  z.object({
+    type: z.literal('sync'),
+    revision,
+    assignments: z.array(assignmentSchema),
+    more: z.boolean(),
+    /** Services of which this control plane knows nothing: their containers are left alone (P30). With the last part. */
+    unknown: z.array(idRangeSchema).optional(),
+  }),
   z.object({ type: z.literal('start'), revision, assignment: assignmentSchema }),
   serviceKeySchema.extend({ type: z.literal('stop'), revision }),
   /** The logs of these services are no longer wanted. */

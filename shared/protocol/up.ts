@@ -1,8 +1,10 @@
 /** Owns the messages an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
 import * as z from 'zod';
-import { portProtocolSchema, serviceKeySchema } from './assignment.ts';
+import { MAX_ID, portProtocolSchema, serviceKeySchema } from './assignment.ts';
 
 const timeMs = z.number().nonnegative();
+/** No id is longer than 15 digits. */
+const highestId = z.int().nonnegative().max(MAX_ID);
 
 /** What an agent saw of one (service, generation). The latest one replaces all before it. */
 export const observationSchema = z.discriminatedUnion('state', [
@@ -70,6 +72,8 @@ export const upSchema = z.discriminatedUnion('type', [
     host: hostFactsSchema,
     inventory: z.array(observationSchema),
     conditions,
+    /** The highest ids that this host has seen, of its containers' labels and its stored logs; 0: none (P31). */
+    highest: z.object({ execution: highestId, service: highestId }).optional(),
   }),
   /** Changed observations, resent until acknowledged; sent empty every report period as a sign of life. */
   z.object({

@@ -3,7 +3,8 @@
  *
  * History
  * - 1 (2026-11-21): first version.
- * - 2 (2026-11-21): conditions of the host in `hello` and `report`, what its containers use in `report`, the time in `ack`.
+ * - 2 (2026-11-21): conditions of the host in `hello` and `report`, what its containers use in `report`, the time in `ack`;
+ *   the highest ids in `hello`, unknown services in `sync`.
  */
 export const PROTOCOL_VERSION = 2;
 

@@ -2,12 +2,17 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Assignment } from '../../shared/protocol/assignment.ts';
+import type { Assignment, IdRange } from '../../shared/protocol/assignment.ts';
 import { decodeChunk, decodeUp, encode, type LogChunk } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { eventually } from './eventually.ts';
+
+interface WelcomeOptions {
+  reportPeriodMs?: number;
+  unknown?: IdRange[];
+}
 
 /** One connection of an agent, and all it has said. */
 export class PeerConnection {
@@ -53,7 +58,7 @@ export class PeerConnection {
     this.#socket.terminate();
   }
 
-  welcome(assignments: Assignment[] = [], reportPeriodMs = 60_000): void {
+  welcome(assignments: Assignment[] = [], { reportPeriodMs = 60_000, ...rest }: WelcomeOptions = {}): void {
     this.send({
       type: 'welcome',
       version: PROTOCOL_VERSION,
@@ -61,7 +66,7 @@ export class PeerConnection {
       reportPeriodMs,
       timeMs: Date.now(),
     });
-    this.send({ type: 'sync', revision: this.#revision, assignments, more: false });
+    this.send({ type: 'sync', revision: this.#revision, assignments, more: false, ...rest });
   }
 
   start(assignment: Assignment): void {

@@ -42,14 +42,14 @@ export class FakeEngine implements Engine {
   }
 
   async create(
-    { service, generation, image, coresMin, coresMax }: Assignment,
+    { service, generation, execution, image, coresMin, coresMax }: Assignment,
     limit: number,
   ): Promise<Container> {
     await this.#call(`create ${service}.${generation}`);
     if (!this.images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
     this.#ids += 1;
     const cores = { ...claimOf({ coresMin, coresMax }), limit };
-    return this.#put({ service, generation, id: `c${this.#ids}`, cores, state: 'created' });
+    return this.#put({ service, generation, execution, id: `c${this.#ids}`, cores, state: 'created' });
   }
 
   async start({ service, generation }: Assignment, id: string): Promise<Container> {
@@ -59,6 +59,7 @@ export class FakeEngine implements Engine {
       service,
       generation,
       id,
+      execution: this.containers.get(id)?.execution,
       cores: this.containers.get(id)?.cores,
       state: 'running',
       ipAddress: '10.0.0.1',

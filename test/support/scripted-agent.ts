@@ -19,6 +19,8 @@ type Hello = Extract<Up, { type: 'hello' }>;
 export interface AgentOptions {
   facts?: Partial<HostFacts>;
   inventory?: Observation[];
+  /** The highest ids it has seen. */
+  highest?: NonNullable<Hello['highest']>;
 }
 
 export const CONNECT_PATH = '/agent/v1/connect';
@@ -137,13 +139,14 @@ export class ScriptedAgent {
 
 export function hello(
   host: Pick<Host, 'deployment'>,
-  { facts = {}, inventory = [] }: AgentOptions = {},
+  { facts = {}, inventory = [], ...rest }: AgentOptions = {},
 ): Hello {
   return {
     type: 'hello',
     version: PROTOCOL_VERSION,
     deployment: host.deployment,
     inventory,
+    ...rest,
     host: {
       name: 'host1',
       address: '192.0.2.7',

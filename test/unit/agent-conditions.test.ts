@@ -132,7 +132,7 @@ describe('an agent', () => {
   test('P41: compares the clocks at the welcome, and again with each answer that tells the time', async () => {
     const connection = await rig.peer.connection();
     await connection.hello();
-    connection.welcome([], 20);
+    connection.welcome([], { reportPeriodMs: 20 });
     await eventually(() => connection.reports().length > 1);
     expect(rig.conditions.textOf('clock-skew')).toBeUndefined();
     const answer = () =>

@@ -246,7 +246,7 @@ describe('reports', () => {
   });
   test('P13: an empty report is the sign of life', async () => {
     const connection = await rig.peer.connection();
-    connection.welcome([], 30);
+    connection.welcome([], { reportPeriodMs: 30 });
     await eventually(() => connection.reports().length >= 2);
     expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
   });
