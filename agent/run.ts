@@ -16,6 +16,7 @@ import { type Journal, jsonJournal, wordsOf } from './journal.ts';
 import { OutputStore } from './logs/output-store.ts';
 import { readMachine } from './machine.ts';
 import { pause } from './pause.ts';
+import { withResolvers } from './promise.ts';
 import { Reporter } from './reporter.ts';
 import { Session } from './session.ts';
 import { stayConnected } from './socket.ts';
@@ -100,7 +101,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     everyMs: DISK_LOOK_MS,
   });
   try {
-    const seen = Promise.withResolvers<void>();
+    const seen = withResolvers<void>();
     const watching = watch.run(seen.resolve);
     await Promise.race([seen.promise, watching]);
     await stayConnected({

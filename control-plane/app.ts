@@ -5,9 +5,11 @@ import type { Log } from './coordinator/ports.ts';
 import { authorise } from './core/account.ts';
 import { OperationError } from './core/errors.ts';
 import type { AddressOf } from './http/address.ts';
-import { docsRoutes, type SwaggerFile } from './http/docs.ts';
+import { docsRoutes } from './http/docs.ts';
 import { executionRoutes } from './http/executions.ts';
+import type { ReadFile } from './http/files.ts';
 import { healthRoutes } from './http/health.ts';
+import { installRoutes } from './http/install.ts';
 import { allowedMethods } from './http/methods.ts';
 import { empty, errorResponse, json, toOperationError } from './http/render.ts';
 import { authenticated, type Env, jsonBody } from './http/request.ts';
@@ -25,7 +27,8 @@ export interface AppDeps extends Context {
   variant: Variant;
   nowMs: () => number;
   addressOf: AddressOf;
-  swaggerFile: SwaggerFile;
+  swaggerFile: ReadFile;
+  agentFile: ReadFile;
   log: Log;
 }
 
@@ -35,6 +38,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps));
   app.route('/', healthRoutes(deps));
+  app.route('/', installRoutes(deps.agentFile));
   const { documentedAs } = deps.variant;
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
   app.notFound((c) => {

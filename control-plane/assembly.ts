@@ -10,7 +10,7 @@ import { openRemote } from './store/remote.ts';
 
 export interface WorkerEnv extends Record<string, unknown> {
   COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
-  /** The files of Swagger UI. */
+  /** What local/make-worker-assets.ts has put together. */
   ASSETS: Fetcher;
 }
 

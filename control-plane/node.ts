@@ -14,6 +14,7 @@ import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { httpServer } from './http/node-server.ts';
 import { chooseVariant } from './http/variant.ts';
+import { agentFiles } from './local/agent-files.ts';
 import { ownJoinToken } from './local/join-token.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
@@ -65,6 +66,7 @@ async function start(config: NodeConfig): Promise<void> {
     addressOf,
     variant,
     swaggerFile,
+    agentFile: agentFiles(dataDir),
   });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });

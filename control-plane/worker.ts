@@ -65,6 +65,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     addressOf: cloudflareAddress,
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),
+    agentFile: (name) => readAsset(env, name),
   });
   return { ...assembly, app };
 }

@@ -5,6 +5,7 @@
 import type Docker from 'dockerode';
 import { EngineError, type EngineErrorKind } from '../engine.ts';
 import { pause } from '../pause.ts';
+import { withResolvers } from '../promise.ts';
 import { engineWords, statusOf } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type PullEvent, PullProgress } from './pull-progress.ts';
@@ -46,7 +47,7 @@ export class Pulls {
   async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
     const pull = this.#running.get(image) ?? this.#begin(image);
     pull.listeners.add(progress);
-    const stopped = Promise.withResolvers<never>();
+    const stopped = withResolvers<never>();
     const onAbort = () =>
       stopped.reject(new EngineError('temporary', `pulling ${image} is no longer wanted`));
     signal.addEventListener('abort', onAbort, { once: true });

@@ -4,15 +4,11 @@
  */
 import { Hono } from 'hono';
 import { OperationError } from '../core/errors.ts';
+import { file, type ReadFile } from './files.ts';
 import { jsonText } from './render.ts';
 import type { Env } from './request.ts';
 import type { Group } from './shapes.ts';
 import type { Variant } from './variant.ts';
-
-/** Reads a file of the package swagger-ui-dist, by its name there. Each host has them elsewhere. */
-export type SwaggerFile = (name: string) => Promise<Bytes>;
-
-type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
 
 /** All that is served of the package. */
 const SWAGGER_FILES: Readonly<Record<string, string>> = {
@@ -21,7 +17,7 @@ const SWAGGER_FILES: Readonly<Record<string, string>> = {
   'favicon-32x32.png': 'image/png',
 };
 
-export function docsRoutes(variant: Variant, group: Group, swaggerFile: SwaggerFile): Hono<Env> {
+export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile): Hono<Env> {
   const routes = new Hono<Env>();
   let text: string | undefined;
   routes.get('/openapi.json', async () => {
@@ -45,16 +41,6 @@ async function documentText(variant: Variant, group: Group): Promise<string> {
   const { openApiDocument } = await import('./openapi/document.ts');
   return JSON.stringify(await openApiDocument(variant, group));
 }
-
-const file = (body: string | Bytes, type: string, headers: Record<string, string> = {}) =>
-  new Response(body, {
-    headers: {
-      'content-type': type,
-      'cache-control': 'no-cache',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-  });
 
 /** Nothing of another host and nothing inline, but for the pictures that Swagger's styles hold. */
 const POLICY = [

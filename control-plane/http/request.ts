@@ -178,5 +178,6 @@ function checkOrigin(c: HonoContext): void {
   if (foreign) throw new OperationError('forbidden', 'The request comes from another site.');
 }
 
-const isHttps = (c: HonoContext) =>
+/** What the client speaks, to us or to a proxy before us. */
+export const isHttps = (c: HonoContext) =>
   new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';

@@ -83,6 +83,9 @@ const publicRows: Row[] = [
     needs: 'anyone',
     ask: (_, __, world) => ({ path: `discovery/by_group/${endedOf(world.stranger, world).id}/main` }),
   },
+  ...['/agent/install.sh', '/agent/berth-agent.mjs', '/agent/berth-agent.mjs.sha256'].map(
+    (path): Row => ({ endpoint: `GET ${path}`, what: 'public', needs: 'anyone', ask: () => ({ path }) }),
+  ),
   { endpoint: 'GET /healthz', what: 'public', needs: 'anyone', ask: () => ({ path: '/healthz' }) },
   { endpoint: 'GET /readyz', what: 'public', needs: 'anyone', ask: () => ({ path: '/readyz' }) },
   { endpoint: 'GET /openapi.json', what: 'public', needs: 'anyone', ask: () => ({ path: '/openapi.json' }) },

@@ -40,6 +40,9 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
       const ofApi = routes.filter((route) => route.includes(' /api/'));
       expect(described.sort()).toEqual(ofApi.sort());
       expect(routes.filter((route) => !route.includes(' /api/')).sort()).toEqual([
+        'GET /agent/berth-agent.mjs',
+        'GET /agent/berth-agent.mjs.sha256',
+        'GET /agent/install.sh',
         'GET /docs',
         'GET /docs/initialise.js',
         'GET /docs/{name}',

@@ -1,0 +1,14 @@
+/** Owns what promises lack on Node 20, for which the agent's bundle is made: Debian 13 has that one. */
+
+export interface Resolvers<T> {
+  promise: Promise<T>;
+  resolve(value: T | PromiseLike<T>): void;
+  reject(reason: unknown): void;
+}
+
+/** As Promise.withResolvers, which Node 22 brought. */
+export function withResolvers<T>(): Resolvers<T> {
+  const made = {} as Resolvers<T>;
+  made.promise = new Promise<T>((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+}
