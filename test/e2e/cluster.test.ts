@@ -61,7 +61,28 @@ test('C111, C24, H38, H41: services on different hosts reach each other by name,
   );
   const pages = await Promise.all(endpoints.map(async ([, url]) => (await cluster.fetch(url)).text()));
   expect(pages).toEqual(['I am left0\n', 'I am right0\n']);
-  await api.terminate(id);
-  await api.waitFor(id, 'terminated');
+  await cluster.terminate(id);
   expect(await cluster.containersOf(id)).toEqual({});
+});
+
+test('C3, H211, H212: labels choose the host, and what no host has the labels for waits, says so, and starts when one has', async () => {
+  const { api } = cluster;
+  const on = (...labels: string[]) => api.submit(application(script('exec sleep 1000', { labels })));
+  const [gpu, ssd, both] = await Promise.all([on('gpu'), on('ssd'), on('gpu', 'ssd')]);
+  await Promise.all([gpu, ssd].map((id) => api.waitFor(id, 'running')));
+  expect((await cluster.containersOf(gpu)).main0?.host).toBe('two');
+  expect((await cluster.containersOf(ssd)).main0?.host).toBe('one');
+  expect(await api.explain(both)).toMatchObject({
+    status: 'queued',
+    placement: null,
+    reasons: [{ filter: 'labels', hosts: 2, of_hosts: 2, labels: ['gpu', 'ssd'] }],
+  });
+
+  await cluster.restartAgent('two', { BERTH_AGENT_LABELS: 'gpu,ssd' });
+  await api.waitFor(both, 'running');
+  expect((await cluster.containersOf(both)).main0?.host).toBe('two');
+  await cluster.restartAgent('two');
+  // What runs stays where it is, whatever becomes of the labels.
+  expect((await api.execution(both)).status).toBe('running');
+  await cluster.terminate(gpu, ssd, both);
 });

@@ -74,6 +74,11 @@ export class RestClient {
     return Promise.all(services.map((id) => this.#json<ServiceJson>(`service/${id}`)));
   }
 
+  /** Why it is not further on. */
+  explain(execution: number): Promise<Record<string, unknown>> {
+    return this.#json(`execution/${execution}/explain`);
+  }
+
   endpoints(execution: number): Promise<[name: string, url: string][]> {
     return this.#json(`execution/endpoints/${execution}`);
   }

@@ -4,6 +4,7 @@
  * all. Nothing of it is on the machine's own network, and nothing outlives it.
  */
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { documentedAt } from '../documented.ts';
 import { type Program, startCommand } from '../process.ts';
@@ -110,15 +111,34 @@ export class Cluster {
     return Object.fromEntries(found.flat());
   }
 
+  /** Names of the containers that the engines have started for an execution since `sinceMs`, in no order. */
+  async startsOf(execution: number, sinceMs: number): Promise<string[]> {
+    const label = [`berth.deployment=${this.deployment}`, `berth.execution=${execution}`];
+    const span = { since: Math.floor(sinceMs / 1000), until: Math.ceil(Date.now() / 1000) };
+    const found = await Promise.all(
+      this.#hosts.map(async ({ docker }) =>
+        text(await docker.getEvents({ ...span, filters: { event: ['start'], label } })),
+      ),
+    );
+    const lines = found.flatMap((events) => events.split('\n').filter((line) => line !== ''));
+    return lines.map((line) => JSON.parse(line).Actor.Attributes.name);
+  }
+
+  /** Terminates executions and waits for their ends. */
+  async terminate(...executions: number[]): Promise<void> {
+    await Promise.all(executions.map((id) => this.api.terminate(id)));
+    await Promise.all(executions.map((id) => this.api.waitFor(id, 'terminated')));
+  }
+
   /** Reads the live log of a service until it holds the text. */
-  async logUntil(service: number | undefined, text: string): Promise<string> {
+  async logUntil(service: number | undefined, words: string): Promise<string> {
     const { body } = await this.api.openLog(Number(service));
     let read = '';
     for await (const bytes of body?.pipeThrough(new TextDecoderStream()) ?? []) {
       read += bytes;
-      if (read.includes(text)) return read;
+      if (read.includes(words)) return read;
     }
-    throw new Error(`the log of service ${service} has ended without ${JSON.stringify(text)}: ${read}`);
+    throw new Error(`the log of service ${service} has ended without ${JSON.stringify(words)}: ${read}`);
   }
 
   /** Ends everything; throws where a program had ended by itself, or something is left on an engine. */

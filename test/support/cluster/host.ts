@@ -4,6 +4,7 @@ import type Docker from 'dockerode';
 import { connectEngine, pingEngine, unixHost } from '../../../agent/engine-address.ts';
 import { findProgram } from '../../../agent/program.ts';
 import { ensureImage } from '../../../examples/image.ts';
+import { eventually } from '../eventually.ts';
 import { type Program, startCommand } from '../process.ts';
 import { cgroupOf, folderOf } from './leftovers.ts';
 import { Namespace, onlyChild } from './namespace.ts';
@@ -119,6 +120,15 @@ export class ClusterHost {
         ...settings,
       },
     });
+  }
+
+  /** Runs a program in a container to its end; throws where it fails. */
+  async exec(container: string | undefined, ...command: string[]): Promise<void> {
+    const exec = await this.docker.getContainer(String(container)).exec({ Cmd: command });
+    await exec.start({});
+    await eventually(async () => !(await exec.inspect()).Running);
+    const { ExitCode } = await exec.inspect();
+    if (ExitCode !== 0) throw new Error(`${command.join(' ')} ended with ${ExitCode}`);
   }
 
   /** The network is gone without a word: what is sent goes nowhere, both ways. */

@@ -1,0 +1,136 @@
+/** What several hosts can suffer: a network that is cut, an engine that is killed, a host that is gone. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../support/cluster/cluster.ts';
+import { application, script } from '../support/descriptions.ts';
+import { eventually } from '../support/eventually.ts';
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    deployment: 'e2e-faults',
+    hosts: [
+      { name: 'one', labels: ['one'] },
+      { name: 'two', labels: ['two'] },
+      { name: 'three', labels: ['three'] },
+    ],
+    // Time enough for an agent on a busy machine to report.
+    env: { BERTH_HOST_LOST_AFTER: '8' },
+  });
+});
+
+afterAll(() => cluster?.close());
+
+const COUNTING = 'i=0; while true; do echo $i; i=$((i+1)); sleep 0.05; done';
+const IDLE = 'exec sleep 1000';
+const onHost = (label: string) => ({ labels: [label] });
+
+/** Waits until the only service of the execution shows this `backend_status`. */
+const seen = (execution: number, status: string): Promise<unknown> =>
+  eventually(async () => {
+    const [service] = await cluster.api.services(execution);
+    expect(service?.backend_status).toBe(status);
+    return true;
+  }, 60_000);
+
+const isCount = (text: string, atLeast: number): void => {
+  const lines = text.trimEnd().split('\n');
+  expect(lines).toEqual(lines.map((_, at) => String(at)));
+  expect(lines.length).toBeGreaterThan(atLeast);
+};
+
+test('C17, C18, H45: a host whose network is cut and healed goes on as if nothing had been: nothing twice, no gap in the log', async () => {
+  const { api } = cluster;
+  const sinceMs = Date.now();
+  const submit = (text: string) => api.submit(application(script(text, onHost('two'))));
+  const [counting, ended, ending] = await Promise.all([
+    submit(COUNTING),
+    submit(IDLE),
+    submit('until test -e /tmp/end; do sleep 0.1; done; echo done; exit 3'),
+  ]);
+  await Promise.all([counting, ended, ending].map((id) => api.waitFor(id, 'running')));
+  const [early] = (await api.execution(counting)).services;
+  const log = (await api.openLog(Number(early))).text();
+  const two = cluster.host('two');
+  const before = await cluster.containersOf(counting);
+
+  await two.cut();
+  await two.exec((await cluster.containersOf(ending)).main0?.id, 'touch', '/tmp/end');
+  await seen(counting, 'undefined');
+  const waiting = await api.submit(application(script(IDLE, onHost('two'))));
+  const elsewhere = await api.submit(application(script(IDLE)));
+  await api.waitFor(elsewhere, 'running');
+  expect((await cluster.containersOf(elsewhere)).main0?.host).toBe('one');
+  expect((await api.execution(waiting)).status).toBe('queued');
+  expect(await api.explain(counting)).toMatchObject({
+    waiting_for: [expect.stringContaining('host two')],
+  });
+  await api.terminate(ended);
+  const statuses = await Promise.all(
+    [counting, ended, ending].map(async (id) => (await api.execution(id)).status),
+  );
+  expect(statuses).toEqual(['running', 'cleaning up', 'running']);
+  expect(await cluster.containersOf(counting)).toEqual(before);
+
+  await two.heal();
+  await seen(counting, 'started');
+  await Promise.all([api.waitFor(ended, 'terminated'), api.waitFor(waiting, 'running')]);
+  expect((await api.waitFor(ending, 'error')).error_message).toBe('service main0 ended with exit code 3');
+  expect(await api.logText(ending)).toBe('done\n');
+  expect(await cluster.containersOf(counting)).toEqual(before);
+  await cluster.terminate(counting, waiting, elsewhere);
+  expect(await cluster.startsOf(counting, sinceMs)).toEqual([`main0-${counting}-e2e-faults`]);
+  isCount(await log, 100);
+  isCount(await api.logText(counting), 100);
+});
+
+test('C113: an engine that is killed takes its containers along once it is started again, and what may start again does', async () => {
+  const { api } = cluster;
+  const [monitor, worker] = await Promise.all([
+    api.submit(application(script(COUNTING, onHost('two')))),
+    api.submit(
+      application(
+        script(IDLE, onHost('one')),
+        script(COUNTING, { name: 'worker', monitor: false, ...onHost('two') }),
+      ),
+    ),
+  ]);
+  await Promise.all([monitor, worker].map((id) => api.waitFor(id, 'running')));
+  const two = cluster.host('two');
+  await two.killEngine();
+  await two.agent.waitFor(/engine\.lost/);
+  const [service] = await api.services(monitor);
+  expect(service).toMatchObject({ status: 'active', backend_status: 'started' });
+
+  await two.startEngine();
+  const { error_message } = await api.waitFor(monitor, 'error', 60_000);
+  expect(error_message).toMatch(/^service main0 ended with exit code 1(43|37) /);
+  isCount(await api.logText(monitor), 0);
+  await eventually(async () => {
+    const { worker0 } = await cluster.containersOf(worker);
+    expect(worker0).toMatchObject({ host: 'two', state: 'running', generation: '2' });
+    return true;
+  }, 60_000);
+  const { main0 } = await cluster.containersOf(worker);
+  expect(main0).toMatchObject({ host: 'one', state: 'running', generation: '1' });
+  const name = `worker0-${worker}-e2e-faults`;
+  // A name is known on other hosts a moment later.
+  await eventually(
+    () =>
+      cluster
+        .host('one')
+        .exec(main0?.id, 'ping', '-c', '1', name)
+        .then(() => true),
+    30_000,
+  );
+  await cluster.terminate(worker);
+});
+
+test('C17: what runs on a host that is gone for good stays undefined, and is neither lost nor started elsewhere', async () => {
+  const { api } = cluster;
+  const id = await api.submit(application(script(IDLE, onHost('three'))));
+  await api.waitFor(id, 'running');
+  await cluster.host('three').destroy();
+  await seen(id, 'undefined');
+  expect((await api.execution(id)).status).toBe('running');
+});
