@@ -30,6 +30,7 @@ export async function startNodeHost(options: HostOptions): Promise<Host> {
   await start();
   return {
     ...options,
+    dataDir: folder,
     joinToken: options.env?.BERTH_JOIN_TOKEN ?? (await readFile(join(folder, 'join-token'), 'utf8')),
     url: () => url,
     output: () => program.output,

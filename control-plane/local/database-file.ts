@@ -1,0 +1,62 @@
+/** Owns what backup and restore have in common: which file the database is, their arguments, and how they tell what became of it. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { readNodeConfig } from '../config.ts';
+
+/** A reason for a person to act on. */
+export class Refusal extends Error {
+  override name = 'Refusal';
+}
+
+export interface Arguments {
+  file: string;
+  flags: ReadonlySet<string>;
+}
+
+/** One file and flags, of those that are `known`. */
+export function readArguments(args: readonly string[], known: readonly string[], usage: string): Arguments {
+  const flags = args.filter((arg) => arg.startsWith('--'));
+  const files = args.filter((arg) => !arg.startsWith('--'));
+  const [file] = files;
+  if (file === undefined || files.length > 1 || flags.some((flag) => !known.includes(flag)))
+    throw new Refusal(`Usage: ${usage}`);
+  return { file: resolve(file), flags: new Set(flags) };
+}
+
+/** The embedded database that the settings name. */
+export function databaseFile(env: NodeJS.ProcessEnv): string {
+  const config = readNodeConfig(env);
+  const url = config.BERTH_DATABASE_URL;
+  if (url === undefined) return resolve(join(config.BERTH_DATA_DIR, 'berth.db'));
+  if (url.startsWith('file:') && url !== 'file::memory:')
+    return fileURLToPath(new URL(url, pathToFileURL('./')).href);
+  throw new Refusal(
+    url === ':memory:' || url === 'file::memory:'
+      ? 'The database is in the memory of the control plane, where nothing outlives it.'
+      : 'The database is on a server: back it up and restore it there (of a sqld, stop it and copy its folder; of ' +
+          'Turso, its point-in-time recovery). Start with BERTH_DATABASE_URL of what was restored.',
+  );
+}
+
+export const urlOf = (path: string): string => pathToFileURL(path).href;
+
+export function mustExist(path: string, what: string): void {
+  if (!existsSync(path)) throw new Refusal(`${what} ${path} is not there.`);
+}
+
+/** Runs a command: its result as sentences, or as JSON; a reason it can't as one, and exit code 1. */
+export async function command(run: () => Promise<{ text: string } & Record<string, unknown>>): Promise<void> {
+  const asJson = process.argv.includes('--json');
+  const say = (text: string, fields: object) =>
+    process.stdout.write(`${asJson ? JSON.stringify(fields) : text}\n`);
+  try {
+    const { text, ...fields } = await run();
+    say(text, fields);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    if (asJson) say('', { error: message });
+    else process.stderr.write(`${message}\n`);
+    process.exitCode = 1;
+  }
+}

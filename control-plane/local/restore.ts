@@ -1,0 +1,104 @@
+/** Entry of `npm run restore FILE`: a backup takes the place of the embedded database, which is kept beside it. */
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { given, inspect, prepareRestored, SKIPPED_IDS, settle } from '../store/backup.ts';
+import type { Db } from '../store/db.ts';
+import { openEmbedded } from '../store/embedded.ts';
+import { command, databaseFile, mustExist, Refusal, readArguments, urlOf } from './database-file.ts';
+
+await command(async () => {
+  const usage = 'npm run restore FILE (to replace a database: npm run restore -- FILE --force; also --json)';
+  const { file, flags } = readArguments(process.argv.slice(2), ['--force', '--json'], usage);
+  const target = databaseFile(process.env);
+  mustExist(file, 'The backup');
+  mustExist(dirname(target), 'The data folder');
+  const former = existsSync(target) ? await leave(target, flags.has('--force')) : undefined;
+  const unfinished = `${target}.${process.pid}.restoring`;
+  try {
+    const found = await prepare(file, unfinished, former);
+    const kept = former === undefined ? undefined : keepAside(target);
+    renameSync(unfinished, target);
+    syncFolder(dirname(target));
+    const text = [
+      `Restored ${target} from ${file}: ${found.executions} executions.`,
+      ...(kept === undefined ? [] : [`The database that was there is now ${kept}.`]),
+      `Ids go on ${SKIPPED_IDS} further at least. All users must log in again.`,
+      'Containers that were started after the backup are left running: BERTH_UNKNOWN_CONTAINERS in README.md.',
+    ].join('\n');
+    return { text, file: target, kept: kept ?? null, ...found };
+  } finally {
+    for (const path of [unfinished, `${unfinished}-wal`, `${unfinished}-shm`]) rmSync(path, { force: true });
+  }
+});
+
+type Given = Awaited<ReturnType<typeof given>>;
+
+/** Sees to it that nobody uses the database that is there; what it has given, where it can be read. */
+async function leave(target: string, isForced: boolean): Promise<Given | null> {
+  if (!isForced)
+    throw new Refusal(
+      `${target} is there already: with --force it is kept aside and the backup takes its place.`,
+    );
+  let db: Db;
+  try {
+    db = await openEmbedded(urlOf(target), { busyTimeoutMs: 1_000 });
+  } catch {
+    // Damaged: nobody can be running on it.
+    return null;
+  }
+  try {
+    if (!(await settle(db)))
+      throw new Refusal(`A control plane runs on ${target}: stop it first, and start it again afterwards.`);
+    return await given(db).catch(() => null);
+  } finally {
+    await db.close();
+  }
+}
+
+async function prepare(file: string, unfinished: string, former: Given | null | undefined) {
+  try {
+    return await prepareCopy(file, unfinished, former);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Refusal(`The backup ${file} can't be used, nothing was changed: ${reason}.`, { cause });
+  }
+}
+
+async function prepareCopy(file: string, unfinished: string, former: Given | null | undefined) {
+  closeSync(openSync(unfinished, 'wx', 0o600));
+  copyFileSync(file, unfinished);
+  const db = await openEmbedded(urlOf(unfinished));
+  try {
+    const found = await inspect(db);
+    await prepareRestored(db, former ?? undefined);
+    await settle(db);
+    return found;
+  } finally {
+    await db.close();
+  }
+}
+
+/** A second name, so that at no moment there is no database. */
+function keepAside(target: string): string {
+  const kept = `${target}.before-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
+  linkSync(target, kept);
+  // Of a damaged one there may be more, which the engine would take for the new one's.
+  for (const part of ['-wal', '-shm'])
+    if (existsSync(`${target}${part}`)) renameSync(`${target}${part}`, `${kept}${part}`);
+  return kept;
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  fsyncSync(folder);
+  closeSync(folder);
+}
