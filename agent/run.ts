@@ -8,7 +8,6 @@ import { Conditions } from './conditions.ts';
 import { type Config, readConfig } from './config.ts';
 import { type DiskProbe, probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
-import { configFile } from './docker/registry-auth.ts';
 import type { Engine, EngineFacts } from './engine.ts';
 import { connectEngine, socketOf } from './engine-address.ts';
 import { type Identity, sharedSecret } from './identity.ts';
@@ -48,7 +47,7 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   try {
     const journal = jsonJournal(process.stderr, Date.now);
-    const engine = dockerEngine(config, configFile(env));
+    const engine = dockerEngine(config, env);
     const identity = sharedSecret(config.joinToken);
     await serveAgent(config, { engine, identity, journal, probeDisk, stopSignal: stop.signal });
   } finally {
@@ -136,7 +135,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   }
 }
 
-function dockerEngine(config: Config, authFile: string): DockerEngine {
+function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
   const { dockerHost, deployment, name, volumeRoots, workspaceRoot, network, networks, reserve } = config;
   return new DockerEngine(connectEngine(dockerHost, ENGINE_CALL_MS), connectEngine(dockerHost), {
     deployment,
@@ -148,11 +147,10 @@ function dockerEngine(config: Config, authFile: string): DockerEngine {
     networks,
     workspaceRoot,
     pull: {
-      authFile,
+      env,
       stallMs: PULL_STALL_MS,
       progressEveryMs: PULL_PROGRESS_MS,
       retryMs: PULL_RETRY_MS,
-      nowMs: Date.now,
     },
   });
 }

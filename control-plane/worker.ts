@@ -60,6 +60,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       summary: () => coordinationOf(coordinatorOf(env)).summary(),
       explain: (id) => coordinationOf(coordinatorOf(env)).explain(id),
       explainSubmission: (submission) => coordinationOf(coordinatorOf(env)).explainSubmission(submission),
+      progress: (id) => coordinationOf(coordinatorOf(env)).progress(id),
     },
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,

@@ -9,16 +9,15 @@ import { withResolvers } from '../promise.ts';
 import { engineWords, statusOf } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type PullEvent, PullProgress } from './pull-progress.ts';
-import { readRegistryAuth } from './registry-auth.ts';
+import { findLogin } from './registry-auth.ts';
 
 export interface PullOptions {
-  /** Docker's config file, for credentials. */
-  authFile: string;
+  /** Where Docker's config file and its credential helpers are found. */
+  env: NodeJS.ProcessEnv;
   stallMs: number;
   progressEveryMs: number;
   /** Pause before an unreachable registry is asked a second time. */
   retryMs: number;
-  nowMs(): number;
 }
 
 interface Pull {
@@ -29,9 +28,10 @@ interface Pull {
 
 /** The registry could not be asked, as opposed to: it said no. */
 const UNREACHABLE =
-  /lookup|dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client.Timeout|unreachable/i;
-const OVERLOADED =
-  /toomanyrequests|too many requests|50[0234]|no space left on device|unexpected EOF|connection reset/i;
+  /dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client\.Timeout|network is unreachable/i;
+/** By now, and not for long: the registry, the way there, or the disk. Names of images and ports hold numbers, too. */
+const OF_THE_MOMENT =
+  /toomanyrequests|too many requests|HTTP status:? 5\d\d|no space left on device|unexpected EOF|connection reset|handshake timeout|deadline exceeded/i;
 
 export class Pulls {
   readonly #docker: Docker;
@@ -89,13 +89,16 @@ export class Pulls {
   }
 
   async #once(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
-    const { authFile, stallMs, progressEveryMs, nowMs } = this.#options;
+    const { env, stallMs, progressEveryMs } = this.#options;
     const stall = new AbortController();
     const timer = setTimeout(() => stall.abort(), stallMs);
     const progress = new PullProgress(image);
-    let toldMs = Number.NEGATIVE_INFINITY;
+    const news = new Throttle(progressEveryMs, () => {
+      for (const listener of listeners) listener(progress.describe());
+    });
+    const { auth, problem } = await findLogin(env, image);
+    const told = (message: string) => (problem === undefined ? message : `${message} (${problem})`);
     try {
-      const auth = await readRegistryAuth(authFile, image);
       const abortSignal = AbortSignal.any([signal, stall.signal]);
       const options = { ...reference(image), abortSignal };
       const stream = await this.#docker.createImage(auth, options);
@@ -103,11 +106,9 @@ export class Pulls {
       for await (const event of jsonLines<PullEvent>(stream)) {
         timer.refresh();
         const failure = event.errorDetail?.message ?? event.error;
-        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), failure);
+        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), told(failure));
         progress.take(event);
-        if (nowMs() - toldMs < progressEveryMs) continue;
-        toldMs = nowMs();
-        for (const listener of listeners) listener(progress.describe());
+        news.came();
       }
       if (stall.signal.aborted) throw stall.signal.reason;
     } catch (error) {
@@ -120,10 +121,40 @@ export class Pulls {
         );
       }
       const message = engineWords(error);
-      throw new EngineError(kindOf(statusOf(error), message, error), message, error);
+      throw new EngineError(kindOf(statusOf(error), message, error), told(message), error);
     } finally {
       clearTimeout(timer);
+      news.close();
     }
+  }
+}
+
+/** Tells the first news at once and the last ones in time, but no two within `everyMs`. */
+class Throttle {
+  readonly #everyMs: number;
+  readonly #tell: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isStale = false;
+
+  constructor(everyMs: number, tell: () => void) {
+    this.#everyMs = everyMs;
+    this.#tell = tell;
+  }
+
+  came(): void {
+    this.#isStale = this.#timer !== undefined;
+    if (this.#isStale) return;
+    this.#tell();
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#isStale) this.came();
+    }, this.#everyMs);
+  }
+
+  /** What was not told yet is told now. */
+  close(): void {
+    clearTimeout(this.#timer);
+    if (this.#isStale) this.#tell();
   }
 }
 
@@ -137,7 +168,7 @@ function reference(image: string): { fromImage: string; tag?: string } {
 /** Without a status the message came within a pull, or the engine itself did not answer. */
 function kindOf(status: number | undefined, message: string, cause?: unknown): EngineErrorKind {
   if (status === undefined && cause !== undefined) return 'unreachable';
-  return OVERLOADED.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
+  return OF_THE_MOMENT.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
 }
 
 function destroy(stream: NodeJS.ReadableStream): void {

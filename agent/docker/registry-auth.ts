@@ -1,47 +1,55 @@
 /**
- * Owns the credentials of image registries, from the Docker config file of the agent's user. Only `auths` are read;
- * credential helpers are not run. Never logs what it reads.
+ * Owns the credentials of image registries, from the Docker config file of the agent's user: `auths`, and the programs
+ * that `credHelpers` and `credsStore` name. Never logs what it reads, and never lets a secret into an argument.
  */
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 
-export interface RegistryAuth {
-  username: string;
-  password: string;
-  serveraddress: string;
+export type RegistryAuth = { serveraddress: string } & (
+  | { username: string; password: string }
+  | { identitytoken: string }
+);
+
+/** Without `auth` the registry is asked as anybody; `problem` is what may be the reason should it refuse. */
+export interface Login {
+  auth?: RegistryAuth | undefined;
+  problem?: string;
 }
 
 interface DockerConfig {
   auths?: Record<string, { auth?: string; username?: string; password?: string }>;
+  credHelpers?: Record<string, string>;
+  credsStore?: string;
 }
 
 /** Docker's own name of the registry that images without one come from. */
 const HUB = 'https://index.docker.io/v1/';
+const HELPER_MS = 10_000;
 
-export function configFile(env: NodeJS.ProcessEnv): string {
-  return `${env.DOCKER_CONFIG || `${homedir()}/.docker`}/config.json`;
-}
-
-/** Credentials for the registry of `image`; undefined where there are none or the file can't be read. */
-export async function readRegistryAuth(file: string, image: string): Promise<RegistryAuth | undefined> {
+/** How to log in at the registry of `image`: by the helper of that registry or of all, else by what the file holds. */
+export async function findLogin(env: NodeJS.ProcessEnv, image: string): Promise<Login> {
+  const file = `${env.DOCKER_CONFIG || `${homedir()}/.docker`}/config.json`;
+  const text = await readFile(file, 'utf8').catch(() => '{}');
+  let config: DockerConfig;
   try {
-    return findAuth(JSON.parse(await readFile(file, 'utf8')) as DockerConfig, image);
+    config = JSON.parse(text) as DockerConfig;
   } catch {
-    return undefined;
+    return { problem: `${file} is not JSON` };
   }
+  const registry = registryOf(image);
+  const helper = entryOf(config.credHelpers, registry) ?? config.credsStore;
+  const helped = helper === undefined ? {} : await askHelper(helper, registry, env);
+  return helped.auth ? helped : { ...helped, auth: findAuth(config, image) };
 }
 
-export function findAuth({ auths = {} }: DockerConfig, image: string): RegistryAuth | undefined {
+export function findAuth({ auths }: DockerConfig, image: string): RegistryAuth | undefined {
   const registry = registryOf(image);
-  const wanted = hostOf(registry);
-  for (const [name, { auth, username, password }] of Object.entries(auths)) {
-    if (hostOf(name) !== wanted) continue;
-    const [user = '', ...rest] = auth
-      ? Buffer.from(auth, 'base64').toString().split(':')
-      : [username, password];
-    if (user !== '') return { username: user, password: rest.join(':'), serveraddress: registry };
-  }
-  return undefined;
+  const { auth, username, password } = entryOf(auths, registry) ?? {};
+  const [user = '', ...rest] = auth
+    ? Buffer.from(auth, 'base64').toString().split(':')
+    : [username, password];
+  return user === '' ? undefined : { username: user, password: rest.join(':'), serveraddress: registry };
 }
 
 /** The first part of an image name is a registry where it looks like a host. */
@@ -49,6 +57,44 @@ export function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
   return isHost && first !== 'docker.io' ? first : HUB;
+}
+
+/** Docker's protocol of helpers: the registry on stdin, `{Username, Secret}` on stdout. */
+async function askHelper(name: string, registry: string, env: NodeJS.ProcessEnv): Promise<Login> {
+  const program = `docker-credential-${name}`;
+  if (!/^[\w.-]+$/.test(name)) return { problem: 'the credential helper has a bad name' };
+  try {
+    const { Username, Secret } = JSON.parse(await output(program, registry, env)) as Record<string, string>;
+    if (!Username || !Secret) return {};
+    const token = { identitytoken: Secret, serveraddress: registry };
+    const user = { username: Username, password: Secret, serveraddress: registry };
+    return { auth: Username === '<token>' ? token : user };
+  } catch (error) {
+    return { problem: `${program} failed: ${error instanceof SyntaxError ? 'no JSON' : reasonOf(error)}` };
+  }
+}
+
+function output(program: string, input: string, env: NodeJS.ProcessEnv): Promise<string> {
+  return new Promise((done, fail) => {
+    const child = execFile(program, ['get'], { env, timeout: HELPER_MS }, (error, stdout) =>
+      error ? fail(error) : done(stdout),
+    );
+    // One that ends without reading has said all it has to say.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(input);
+  });
+}
+
+/** Of what it printed nothing is told: that may be a secret. */
+function reasonOf(error: unknown): string {
+  const { code, killed } = error as { code?: string | number; killed?: boolean };
+  return killed ? 'it took too long' : typeof code === 'number' ? `it ended with ${code}` : String(code);
+}
+
+/** The entry for a registry, which people write with and without a scheme and a path. */
+function entryOf<T>(entries: Record<string, T> = {}, registry: string): T | undefined {
+  const wanted = hostOf(registry);
+  return Object.entries(entries).find(([name]) => hostOf(name) === wanted)?.[1];
 }
 
 const hostOf = (name: string): string => name.replace(/^https?:\/\//, '').replace(/\/.*$/, '');

@@ -51,6 +51,8 @@ export interface Coordination {
   explain(executionId: number): Promise<Explanation | null>;
   /** What would become of it now, were it submitted. */
   explainSubmission(submission: Submission): Promise<Explanation>;
+  /** What the host of a service does towards its start; empty where nobody said, and where it does not start. */
+  progress(serviceId: number): Promise<string>;
 }
 
 export interface CoordinatorDeps extends AgentsDeps {
@@ -167,6 +169,13 @@ export class Coordinator implements Coordination {
       const execution = cluster.executions.get(executionId);
       if (execution?.deleted) throw noSuchExecution();
       return execution ? explain(cluster, execution, nowMs) : null;
+    });
+  }
+
+  progress(serviceId: number): Promise<string> {
+    return this.#look(({ services }) => {
+      const service = services.get(serviceId);
+      return service?.status === 'starting' ? service.preparing : '';
     });
   }
 

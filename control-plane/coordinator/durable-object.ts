@@ -119,6 +119,10 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.explainSubmission(submission));
   }
 
+  progress(serviceId: number): Promise<Outcome<string>> {
+    return this.#outcome((coordination) => coordination.progress(serviceId));
+  }
+
   async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
     try {
       await this.#prepared();
@@ -160,5 +164,6 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     summary: () => unwrap(stub.summary()),
     explain: (id) => unwrap(stub.explain(id)),
     explainSubmission: (submission) => unwrap(stub.explainSubmission(submission)),
+    progress: (id) => unwrap(stub.progress(id)),
   };
 }

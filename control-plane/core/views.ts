@@ -36,6 +36,8 @@ export interface ServiceView {
   /** Starts so far, over all hosts. */
   starts: number;
   description: ServiceDescription;
+  /** What its host does towards its start, where that is asked for and known. */
+  progress?: string;
 }
 
 /** [name, URL] of each published port of each active service. */

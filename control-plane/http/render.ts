@@ -41,6 +41,7 @@ export const serviceJson = (service: ServiceView): ServiceJson => ({
   backend_id: service.containerId ?? '',
   error_message: service.errorMessage,
   description: service.description,
+  ...(service.progress === undefined ? {} : { progress: service.progress }),
 });
 
 export const schedulerJson = ({ queue, running, cleaningUp, hosts }: SchedulerSummary): StatisticsJson => ({

@@ -1,14 +1,15 @@
 /** Owns the routes of services, their output, and discovery. */
 import { Hono } from 'hono';
 import type { Context } from '../operations/context.ts';
-import { discover, getService } from '../operations/services.ts';
+import { describeService, discover, getService } from '../operations/services.ts';
 import { json } from './render.ts';
 import { type Env, pathId } from './request.ts';
 import type { DiscoveryJson } from './shapes.ts';
-import type { Answers } from './variant.ts';
+import type { Answers, Routes } from './variant.ts';
 
-export function serviceRoutes(context: Context, variant: Answers): Hono<Env> {
+export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 'explains'>): Hono<Env> {
   const routes = new Hono<Env>();
+  const readService = variant.explains ? describeService : getService;
   routes.get('/logs/:id', async (c) => {
     const [actor, id] = [c.get('actor'), pathId(c, 'id')];
     const head = c.req.method === 'HEAD';
@@ -29,7 +30,7 @@ export function serviceRoutes(context: Context, variant: Answers): Hono<Env> {
     });
   });
   routes.get('/:id', async (c) =>
-    json(variant.serviceJson(await getService(context, c.get('actor'), pathId(c, 'id')))),
+    json(variant.serviceJson(await readService(context, c.get('actor'), pathId(c, 'id')))),
   );
   return routes;
 }

@@ -142,6 +142,10 @@ export const serviceShape = z
     backend_id: z.string().describe('Id of the container; empty while there is none'),
     error_message: z.string().nullable(),
     description: serviceSchema,
+    progress: z
+      .string()
+      .optional()
+      .describe('What its host does towards its start, e.g. the pull of its image; only there while it does'),
   })
   .meta({ id: 'Service' });
 

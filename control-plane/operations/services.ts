@@ -19,6 +19,17 @@ export async function getService(context: Context, actor: Actor, id: number): Pr
   return service;
 }
 
+/** With how far its start has come, where its host has told; without a coordinator nobody knows. */
+export async function describeService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
+  const service = await getService(context, actor, id);
+  if (service.status !== 'starting') return service;
+  const progress = await context.coordination.progress(id).catch((error: unknown) => {
+    if (error instanceof OperationError && error.code === 'unavailable') return '';
+    throw error;
+  });
+  return progress === '' ? service : { ...service, progress };
+}
+
 /** Combined output of a service from its first byte; the stream ends when the service does. */
 export async function openServiceLog(
   context: Context,

@@ -118,6 +118,20 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
+  test('C85: a service that starts shows what its host does towards that, until it has', async () => {
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    expect(await api.service(one.service)).not.toHaveProperty('progress');
+    const detail = 'pulling berth/busybox:1 45% of 60 MB';
+    await agent.report({ service: one.service, generation: one.generation, state: 'preparing', detail });
+    expect(await api.service(one.service)).toMatchObject({ status: 'starting', progress: detail });
+    await agent.report(seen.running(one));
+    expect(await api.service(one.service)).not.toHaveProperty('progress');
+    await api.terminate(id);
+    await agent.report(seen.gone(one));
+  });
+
   test('H40: a service shows its own state, and its container as last seen', async () => {
     const id = await api.submit();
     const [one] = await agent.assigned(id);

@@ -50,7 +50,7 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
       workspaceRoot: null,
       network: null,
       networks: [],
-      pull: { authFile: '', stallMs: 1, progressEveryMs: 1, retryMs: 1, nowMs: Date.now },
+      pull: { env: {}, stallMs: 1, progressEveryMs: 1, retryMs: 1 },
     });
     await engine.facts();
     store = openStore();

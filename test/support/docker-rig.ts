@@ -46,7 +46,7 @@ export function dockerRig(name: string): DockerRig {
       workspaceRoot: null,
       network: null,
       networks: [],
-      pull: { authFile: '/nowhere', stallMs, progressEveryMs: 0, retryMs: 1, nowMs: Date.now },
+      pull: { env: { DOCKER_CONFIG: '/nowhere' }, stallMs, progressEveryMs: 0, retryMs: 1 },
       ...changes,
     });
   const assignment = (changes: Partial<Assignment> = {}) =>
