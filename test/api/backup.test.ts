@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 async function run(command: 'backup' | 'restore', args: string[], env: Record<string, string> = {}) {
-  const program = startProgram([`control-plane/local/${command}.ts`, ...args], {
+  const program = startProgram([`control-plane/${command}.ts`, ...args], {
     env: { BERTH_DATA_DIR: host.dataDir ?? '', ...env },
   });
   return { code: await program.waitForEnd(), output: program.output };
