@@ -5,11 +5,14 @@ import { parseBytes, parseReserve, type Reserve } from './reserve.ts';
 export interface Config {
   /** Where the control plane answers, `http(s)://`. */
   url: URL;
-  joinToken: string;
+  /** What makes this machine a host, once. */
+  joinToken: string | undefined;
   deployment: string;
   /** A value of DOCKER_HOST. */
   dockerHost: string;
   name: string;
+  /** Whether the name is a setting, and not the machine's. */
+  isNameGiven: boolean;
   labels: string[];
   /** What others reach this host's published ports at. */
   address: string;
@@ -50,7 +53,7 @@ const settingsSchema = z.object({
   BERTH_URL: z
     .url({ protocol: /^https?$/, error: 'must be a URL like http://host:5001' })
     .default('http://127.0.0.1:5001'),
-  BERTH_JOIN_TOKEN: z.string('is required'),
+  BERTH_JOIN_TOKEN: z.string().optional(),
   BERTH_DEPLOYMENT_NAME: nameSchema.default('local'),
   DOCKER_HOST: z.string().optional(),
   BERTH_AGENT_NAME: nameSchema.max(128).optional(),
@@ -102,6 +105,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     deployment: settings.BERTH_DEPLOYMENT_NAME,
     dockerHost: settings.DOCKER_HOST ?? machine.dockerHost,
     name: settings.BERTH_AGENT_NAME ?? machine.hostname,
+    isNameGiven: settings.BERTH_AGENT_NAME !== undefined,
     labels: settings.BERTH_AGENT_LABELS,
     address: settings.BERTH_AGENT_ADDRESS ?? routed ?? '127.0.0.1',
     reserve: settings.BERTH_AGENT_RESERVE,

@@ -3,8 +3,8 @@
  * which is started where none answers. The engine is left running at the end, since containers must outlive us.
  */
 import { ensureEngine } from './local-engine.ts';
+import { Refused } from './refused.ts';
 import { runAgent } from './run.ts';
-import { Refused } from './socket.ts';
 import { terminal } from './terminal.ts';
 
 // Whoever started this agent is gone: end as after a signal.

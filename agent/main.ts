@@ -1,9 +1,16 @@
-/** Entry of `npm run agent`: one agent on the engine it is told of. The engine must be running. */
+/** Entry of `npm run agent`: one agent on the engine it is told of, which must be running; or, with `join`, only its registration. */
+import { ConfigError } from './config.ts';
 import { wordsOf } from './journal.ts';
-import { runAgent } from './run.ts';
+import { joinCluster, runAgent } from './run.ts';
 
 try {
-  await runAgent(process.env);
+  const [command] = process.argv.slice(2);
+  if (command === 'join') process.stdout.write(`${await joinCluster(process.env)}\n`);
+  else if (command === undefined) await runAgent(process.env);
+  else
+    throw new ConfigError(
+      `There is no command ${command}: join makes this machine a host; without one the agent runs.`,
+    );
   // Calls of the engine that are still under way are none of the process's business any more.
   process.exit(0);
 } catch (error) {

@@ -10,12 +10,13 @@ import { type DiskProbe, probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
 import type { Engine, EngineFacts } from './engine.ts';
 import { connectEngine, socketOf } from './engine-address.ts';
-import { type Identity, sharedSecret } from './identity.ts';
+import { HostIdentity, type Identity } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
 import { OutputStore } from './logs/output-store.ts';
 import { readMachine } from './machine.ts';
 import { pause } from './pause.ts';
 import { withResolvers } from './promise.ts';
+import { Refused } from './refused.ts';
 import { Reporter } from './reporter.ts';
 import { Session } from './session.ts';
 import { stayConnected } from './socket.ts';
@@ -38,7 +39,7 @@ const DAY_MS = 86_400_000;
  * ConfigError, or Refused where the control plane wants no retry.
  */
 export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
-  const config = readConfig(env, readMachine(env));
+  const settings = readConfig(env, readMachine(env));
   const stop = new AbortController();
   const onSignal = () => {
     if (stop.signal.aborted) process.exit(130);
@@ -47,12 +48,27 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   try {
     const journal = jsonJournal(process.stderr, Date.now);
+    const identity = await HostIdentity.open(settings, journal, Date.now);
+    const config = { ...settings, name: identity.name };
     const engine = dockerEngine(config, env);
-    const identity = sharedSecret(config.joinToken);
-    await serveAgent(config, { engine, identity, journal, probeDisk, stopSignal: stop.signal });
+    const parts = { engine, identity, journal, probeDisk, stopSignal: stop.signal };
+    await serveAgent(config, parts).catch(async (error) => {
+      if (error instanceof Refused && error.revoked) await identity.discard();
+      throw error;
+    });
   } finally {
     process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
   }
+}
+
+/** Makes this machine a host by the join token in `env`, where it is none yet; resolves to a sentence that says which. */
+export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
+  const config = readConfig(env, readMachine(env));
+  const identity = await HostIdentity.open(config, () => {}, Date.now);
+  const was = identity.hostId;
+  const hostId = await identity.join();
+  const done = was === null ? 'is now' : 'was already';
+  return `This machine ${done} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
 }
 
 /** What an agent works with besides its settings. */

@@ -2,12 +2,17 @@
  * Owns the agent's WebSocket: dials, notices a peer that is silently gone, and dials again with growing pauses until the
  * close code says never. Never looks into messages.
  */
+
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { retryAfter } from '../shared/protocol/close.ts';
+import { closeCodes, retryAfter } from '../shared/protocol/close.ts';
+import { CONNECT_PATH, type Refusal, refusalSchema } from '../shared/protocol/enrolment.ts';
 import { backoffMs } from './backoff.ts';
-import type { Identity } from './identity.ts';
+import type { ConnectionRefusal, Identity } from './identity.ts';
 import { type Journal, wordsOf } from './journal.ts';
 import { pause } from './pause.ts';
+import { Refused } from './refused.ts';
+import { endpoint } from './registration.ts';
 import type { SessionSocket } from './session.ts';
 
 /** The receiving side of one connection. */
@@ -29,17 +34,13 @@ export interface ConnectionOptions {
   signal: AbortSignal;
 }
 
-/** The control plane said not to come back. */
-export class Refused extends Error {
-  override name = 'Refused';
-}
-
 /** A connection that lasted this long was a good one: the pauses start small again. */
 const GOOD_MS = 10_000;
 const HANDSHAKE_MS = 10_000;
 /** A peer that does not answer a close within this time is left. */
 const GOODBYE_MS = 1000;
 const LARGEST_MESSAGE_BYTES = 64 * 2 ** 20;
+const MOST_REFUSAL_BYTES = 16 * 2 ** 10;
 
 interface Ending {
   code: number;
@@ -55,8 +56,10 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
     const { code, reason, lastedMs } = await connectOnce(options);
     if (signal.aborted) return;
     const retry = retryAfter(code);
-    if (retry === 'never')
-      throw new Refused(`The control plane refused this agent: ${reason || `code ${code}`}.`);
+    if (retry === 'never') {
+      const words = `The control plane refused this agent: ${reason || `code ${code}`}.`;
+      throw new Refused(words, { revoked: code === closeCodes.revoked.code });
+    }
     if (lastedMs >= GOOD_MS) attempt = 0;
     const waitMs = retry === 'now' && attempt === 0 ? 0 : backoffMs(attempt, random());
     attempt += 1;
@@ -66,7 +69,7 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
 }
 
 export function connectUrl(url: URL): string {
-  const connect = new URL(`${url.pathname.replace(/\/$/, '')}/agent/v1/connect`, url);
+  const connect = endpoint(url, CONNECT_PATH);
   connect.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   return connect.href;
 }
@@ -77,6 +80,7 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
   try {
     headers = await identity.headers();
   } catch (error) {
+    if (error instanceof Refused) throw error;
     return { code: 1006, reason: wordsOf(error), lastedMs: 0 };
   }
   return new Promise((resolve) => {
@@ -89,6 +93,8 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
     let receiver: Receiver | undefined;
     let openedMs: number | undefined;
     let failure = '';
+    let refusalCode: number | undefined;
+    let refusalWords = '';
     const heartbeat = watchPeer(ws, pingMs, nowMs);
     let impatience: NodeJS.Timeout | undefined;
     const stop = () => {
@@ -100,6 +106,14 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
       openedMs = nowMs();
       journal('connection.open');
       receiver = begin(sessionSocket(ws));
+    });
+    ws.on('unexpected-response', (_: ClientRequest, response: IncomingMessage) => {
+      void readRefusal(response).then(({ refusal, words }) => {
+        refusalCode = refusal.reason === 'revoked' ? closeCodes.revoked.code : undefined;
+        refusalWords = words;
+        identity.refused?.(refusal);
+        ws.terminate();
+      });
     });
     ws.on('message', (data, isBinary) => {
       if (isBinary) ws.close(4400, 'no binary frame is expected here');
@@ -114,9 +128,36 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
       signal.removeEventListener('abort', stop);
       receiver?.closed();
       const lastedMs = openedMs === undefined ? 0 : nowMs() - openedMs;
-      resolve({ code, reason: reason.toString() || failure, lastedMs });
+      resolve({ code: refusalCode ?? code, reason: reason.toString() || refusalWords || failure, lastedMs });
     });
   });
+}
+
+/** What the control plane answered instead of opening the connection. Never rejects. */
+async function readRefusal(
+  response: IncomingMessage,
+): Promise<{ refusal: ConnectionRefusal; words: string }> {
+  const { statusCode: status = 0, headers } = response;
+  const parts: Buffer[] = [];
+  try {
+    for await (const part of response) if (Buffer.concat(parts).length < MOST_REFUSAL_BYTES) parts.push(part);
+  } catch {
+    // What came of it must do.
+  }
+  const body = refusalOf(Buffer.concat(parts).toString());
+  const timeMs = Date.parse(headers.date ?? '');
+  return {
+    refusal: { status, reason: body?.reason, timeMs: Number.isNaN(timeMs) ? undefined : timeMs },
+    words: `it answered ${status}${body ? `: ${body.message}` : ''}`,
+  };
+}
+
+function refusalOf(text: string): Refusal | undefined {
+  try {
+    return refusalSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A half-open connection tells nobody that it is dead: only the missing answer does. */

@@ -1,14 +1,17 @@
 /** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
 import { Hono, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
+import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import type { Log } from './coordinator/ports.ts';
 import { authorise } from './core/account.ts';
 import { OperationError } from './core/errors.ts';
 import type { AddressOf } from './http/address.ts';
+import { agentRoutes } from './http/agents.ts';
 import { docsRoutes } from './http/docs.ts';
 import { executionRoutes } from './http/executions.ts';
 import type { ReadFile } from './http/files.ts';
 import { healthRoutes } from './http/health.ts';
+import { hostRoutes } from './http/hosts.ts';
 import { installRoutes } from './http/install.ts';
 import { allowedMethods } from './http/methods.ts';
 import { empty, errorResponse, json, toOperationError } from './http/render.ts';
@@ -38,6 +41,10 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps));
   app.route('/', healthRoutes(deps));
+  app.route(
+    '/',
+    agentRoutes(deps, (error) => deps.log('request.failed', { path: REGISTER_PATH, error: String(error) })),
+  );
   app.route('/', installRoutes(deps.agentFile));
   const { documentedAs } = deps.variant;
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
@@ -86,10 +93,11 @@ function userRoutes(deps: AppDeps): Hono<Env> {
   const authentication = new Authentication({ ...deps, tokenRules: variant.tokens });
   // Hono's '/x/*' takes in '/x'.
   const known = authenticated(authentication, deps.addressOf);
-  for (const path of ['/login', '/execution/*', '/service/*']) routes.use(path, known);
+  for (const path of ['/login', '/execution/*', '/service/*', '/host/*']) routes.use(path, known);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps, variant));
+  routes.route('/host', hostRoutes(deps, variant));
   if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, known));
   if (variant.tokens && authentication.tokens) {
     // What asks for an access token can't have one; it shows the refresh token.

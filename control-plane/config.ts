@@ -22,7 +22,6 @@ const settings = z.object({
   BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
   BERTH_EXECUTION_ENDPOINTS: z.enum(['on', 'off']).default('on'),
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
-  BERTH_JOIN_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   BERTH_DATABASE_URL: z.string().min(1).optional(),
   BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
   BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultScheduling.queue),

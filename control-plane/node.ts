@@ -12,14 +12,16 @@ import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
+import { admitAgent, agentRefusal } from './http/agents.ts';
 import { httpServer } from './http/node-server.ts';
+import { toOperationError } from './http/render.ts';
 import { chooseVariant } from './http/variant.ts';
 import { agentFiles } from './local/agent-files.ts';
-import { ownJoinToken } from './local/join-token.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
+import { makeJoinToken } from './operations/join-tokens.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';
 import { openEmbedded } from './store/embedded.ts';
@@ -71,8 +73,11 @@ async function start(config: NodeConfig): Promise<void> {
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
   const port = await listen(server, config);
-  const joinToken = config.BERTH_JOIN_TOKEN ?? ownJoinToken(dataDir);
-  const endAgents = serveAgents(server, coordinator, joinToken);
+  const nowMs = () => Date.now();
+  const endAgents = serveAgents(server, coordinator, {
+    admit: (authorization) => admitAgent({ db, deploymentName, nowMs }, authorization),
+    refusal: (error) => agentRefusal(toOperationError(error)),
+  });
   coordinator.wake();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
   say(`Berth listens on ${url} (deployment ${deploymentName}).`);
@@ -86,7 +91,13 @@ async function start(config: NodeConfig): Promise<void> {
   });
   const agent =
     config.BERTH_LOCAL_AGENT === 'on'
-      ? startLocalAgent(url, joinToken, dataDir, deploymentName, () => end(1))
+      ? startLocalAgent({
+          url,
+          dataDir,
+          deploymentName,
+          joinToken: async () => (await makeJoinToken(db, nowMs())).token,
+          unable: () => end(1),
+        })
       : undefined;
   process.on('SIGTERM', () => end(0));
   process.on('SIGINT', () => end(0));

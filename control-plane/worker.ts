@@ -1,9 +1,10 @@
 /** Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Wires things together; decides nothing. */
+import { CONNECT_PATH, REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
-import { CONNECT_PATH, isAgent } from './coordinator/agent-auth.ts';
-import { coordinationOf } from './coordinator/durable-object.ts';
+import { connectTo, coordinationOf } from './coordinator/durable-object.ts';
 import { cloudflareAddress } from './http/address.ts';
+import { admitAgent, agentRefusal } from './http/agents.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
 import { chooseVariant, variants } from './http/variant.ts';
 
@@ -19,15 +20,10 @@ export default {
   async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
     isolate ??= assembleIsolate(env);
     const { config, app, prepare, log } = isolate;
-    if (new URL(request.url).pathname === CONNECT_PATH) {
-      const joinToken = config.BERTH_JOIN_TOKEN;
-      const known = joinToken !== undefined && isAgent(request.headers.get('authorization'), joinToken);
-      if (!known) return new Response(null, { status: 401 });
-      if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
-      return coordinatorOf(env).fetch(request);
-    }
+    const { pathname } = new URL(request.url);
+    if (pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
     // Probes say themselves what is missing, and the document needs no database.
-    if (!new URL(request.url).pathname.startsWith('/api/')) return app.fetch(request, env, ctx);
+    if (!pathname.startsWith('/api/') && pathname !== REGISTER_PATH) return app.fetch(request, env, ctx);
     try {
       await prepare();
     } catch (error) {
@@ -40,6 +36,21 @@ export default {
     return response;
   },
 };
+
+/** Who an agent is is looked at here, so that nobody else gets as far as the coordinator. */
+async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate): Promise<Response> {
+  const { config, db, prepare } = isolate;
+  try {
+    await prepare();
+    const deps = { db, deploymentName: config.BERTH_DEPLOYMENT_NAME, nowMs: () => Date.now() };
+    const pass = await admitAgent(deps, request.headers.get('authorization'));
+    if (pass instanceof Response) return pass;
+    if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
+    return await connectTo(coordinatorOf(env), request, pass);
+  } catch (error) {
+    return agentRefusal(toOperationError(error));
+  }
+}
 
 function assembleIsolate(env: WorkerEnv): Isolate {
   const assembly = assemble(env);
@@ -56,6 +67,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
       openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
+      registerHost: (registration) => coordinationOf(coordinatorOf(env)).registerHost(registration),
       state: () => coordinationOf(coordinatorOf(env)).state(),
       summary: () => coordinationOf(coordinatorOf(env)).summary(),
       explain: (id) => coordinationOf(coordinatorOf(env)).explain(id),

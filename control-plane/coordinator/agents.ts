@@ -10,7 +10,7 @@ import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol
 import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
-import { type Host, newHost, reportPeriodMs } from '../core/host.ts';
+import { type Host, reportPeriodMs } from '../core/host.ts';
 import { observe, observeConditions, observeForgotten, welcomeHost } from '../core/observe.ts';
 import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
 import { isAssigned, type Service } from '../core/service.ts';
@@ -53,8 +53,8 @@ export class Agents implements SessionEvents {
   }
 
   /** Takes a new connection; the caller feeds the session with frames and its end. */
-  connect(socket: AgentSocket): Session {
-    return new Session(socket, this, this.#clock.nowMs() % 2 ** 31);
+  connect(socket: AgentSocket, hostId: number): Session {
+    return new Session(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
   }
 
   session(hostId: number | null): Session | undefined {
@@ -80,16 +80,18 @@ export class Agents implements SessionEvents {
     let host: Host | undefined;
     this.#turns.take({
       run: (cluster, nowMs) => {
-        if (session.isClosed || !this.#takesIds(cluster, session, hello)) return;
-        host = hostOf(cluster, hello.host.name, nowMs);
+        if (session.isClosed) return;
+        const known = this.#hostOf(session, hello, cluster);
+        if (!known || !this.#takesIds(cluster, session, hello)) return;
+        host = known;
         this.#conditions(host, hello.conditions ?? []);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
       },
       done: (cluster, nowMs) => {
         if (!host) return;
         this.#sessions.get(host.id)?.close('superseded');
-        session.hostId = host.id;
         this.#sessions.set(host.id, session);
+        session.isJoined = true;
         // It may have closed during the commit; then it was nobody's bye yet.
         if (session.isClosed) return this.bye(session);
         this.#greeted.add(session);
@@ -129,10 +131,20 @@ export class Agents implements SessionEvents {
     this.#log('agent.unknown-containers', { ...fields, decision: this.#unknownContainers });
   }
 
+  /** The host that the session has proved to be, as long as it is one and goes by its own name; closes it else. */
+  #hostOf(session: Session, hello: Hello, cluster: Cluster): Host | undefined {
+    const host = cluster.hosts.get(session.hostId);
+    if (!host) session.close('revoked', 'this host was removed');
+    else if (host.name !== hello.host.name)
+      session.close('badMessage', `this is the key of host ${host.name}, not ${hello.host.name}`);
+    else return host;
+    return undefined;
+  }
+
   report(session: Session, report: Report): void {
     this.#turns.take({
       run: (cluster, nowMs) => {
-        const host = session.hostId === null ? undefined : cluster.hosts.get(session.hostId);
+        const host = cluster.hosts.get(session.hostId);
         if (!host || this.#sessions.get(host.id) !== session) return;
         host.lastContactMs = nowMs;
         if (report.conditions) this.#conditions(host, report.conditions);
@@ -147,7 +159,7 @@ export class Agents implements SessionEvents {
 
   bye(session: Session): void {
     const { hostId } = session;
-    if (hostId === null || this.#sessions.get(hostId) !== session) return;
+    if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
     this.#turns.take({
       run: (cluster) => {
@@ -187,15 +199,6 @@ export class Agents implements SessionEvents {
     for (const [session, services] of forget) session.forget(services);
     this.#greeted.clear();
   }
-}
-
-function hostOf(cluster: Cluster, name: string, nowMs: number): Host {
-  const known = cluster.hostNamed(name);
-  if (known) return known;
-  const host = newHost(cluster.nextIds.host++, name, nowMs);
-  cluster.addHost(host);
-  cluster.changes.newHosts.add(host);
-  return host;
 }
 
 function assignmentsAt(cluster: Cluster, hostId: number, deployment: string): Assignment[] {

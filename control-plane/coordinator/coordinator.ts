@@ -7,9 +7,11 @@ import { noSuchExecution } from '../core/account.ts';
 import type { AccountChange } from '../core/account-input.ts';
 import type { Cluster } from '../core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
+import { type Grounds, type Pass, type Registration, register } from '../core/enrolment.ts';
 import { OperationError } from '../core/errors.ts';
 import { isEnded, isOver } from '../core/execution.ts';
 import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
+import type { Host } from '../core/host.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import {
   type SchedulerState,
@@ -22,10 +24,12 @@ import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
 import { findLogPlace } from '../store/executions.ts';
+import { findGrounds } from '../store/join-tokens.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { Agents, type AgentsDeps } from './agents.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
-import type { AgentSocket } from './ports.ts';
+import type { AgentSocket, Clock } from './ports.ts';
+import { Proofs } from './proofs.ts';
 import type { Session } from './session.ts';
 import { Turns } from './turns.ts';
 
@@ -43,6 +47,8 @@ export interface Coordination {
   openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
   /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
   changeAccounts(change: AccountChange): Promise<Written>;
+  /** Makes a host, or finds the one that this registration has made already; resolves to its id once that is committed. */
+  registerHost(registration: Registration): Promise<number>;
   /** What waits, runs and ends, and how full the hosts are. */
   state(): Promise<SchedulerState>;
   /** The same in a few numbers. */
@@ -62,6 +68,8 @@ export interface CoordinatorDeps extends AgentsDeps {
 
 export class Coordinator implements Coordination {
   readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #proofs = new Proofs();
   readonly #turns: Turns;
   readonly #agents: Agents;
   /** Log readers by service id. */
@@ -70,6 +78,7 @@ export class Coordinator implements Coordination {
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling } = deps;
     this.#db = db;
+    this.#clock = clock;
     this.#turns = new Turns(db, clock, log, scheduling, {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
       lost: () => this.#agents.dropAll(),
@@ -82,8 +91,14 @@ export class Coordinator implements Coordination {
     this.#turns.wake();
   }
 
-  connect(socket: AgentSocket): Session {
-    return this.#agents.connect(socket);
+  /** Takes note that a proof has let its host in; throws OperationError where it did before. */
+  admit(pass: Pass): void {
+    this.#proofs.use(pass, this.#clock.nowMs());
+  }
+
+  /** Takes a connection of the host, which has proved that it is. */
+  connect(socket: AgentSocket, hostId: number): Session {
+    return this.#agents.connect(socket, hostId);
   }
 
   async ready(): Promise<void> {
@@ -146,11 +161,29 @@ export class Coordinator implements Coordination {
     return new Promise((resolve, reject) => {
       let written: Written;
       this.#turns.take({
-        write: async ({ epoch, cluster }) => {
+        prepare: async ({ epoch, cluster }) => {
           written = await changeAccounts(this.#db, epoch, cluster, change);
         },
         run: () => {},
         done: () => resolve(written),
+        fail: reject,
+      });
+    });
+  }
+
+  registerHost(registration: Registration): Promise<number> {
+    const { tokenHash, publicKey } = registration;
+    return new Promise((resolve, reject) => {
+      let grounds: Grounds;
+      let host: Host;
+      this.#turns.take({
+        prepare: async () => {
+          grounds = await findGrounds(this.#db, tokenHash, publicKey);
+        },
+        run: (cluster, nowMs) => {
+          host = register(cluster, registration, grounds, nowMs);
+        },
+        done: () => resolve(host.id),
         fail: reject,
       });
     });

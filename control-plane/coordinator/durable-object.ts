@@ -7,13 +7,18 @@ import { closeCodes } from '../../shared/protocol/close.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { assemble, type WorkerEnv } from '../assembly.ts';
 import type { AccountChange } from '../core/account-input.ts';
+import type { Pass, Registration } from '../core/enrolment.ts';
 import { type ErrorCode, OperationError } from '../core/errors.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { type Coordination, Coordinator } from './coordinator.ts';
+import type { AgentSocket } from './ports.ts';
 import type { Session } from './session.ts';
+
+/** Tells the object which host the worker has found a request to be of. */
+const PASS_HEADER = 'berth-pass';
 
 /** Errors lose their class between a Durable Object and its caller, so they travel as values. */
 type Outcome<T> = { value: T } | { code: ErrorCode; message: string };
@@ -44,15 +49,23 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     for (const socket of ctx.getWebSockets()) socket.close(closeCodes.resync.code, 'coordinator restarted');
   }
 
-  /** An agent's upgrade request; the worker has checked who it is. */
-  override async fetch(): Promise<Response> {
+  /** An agent's upgrade request, from connectTo. */
+  override async fetch(request: Request): Promise<Response> {
     await this.#prepared();
+    const pass = JSON.parse(request.headers.get(PASS_HEADER) ?? '') as Pass;
+    try {
+      this.#coordinator.admit(pass);
+    } catch (error) {
+      if (error instanceof OperationError) return Response.json({ code: error.code, message: error.message });
+      throw error;
+    }
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
-    const session = this.#coordinator.connect({
+    const agentSocket: AgentSocket = {
       send: (data) => server.send(data),
       close: (code, reason) => server.close(code, reason),
-    });
+    };
+    const session = this.#coordinator.connect(agentSocket, pass.hostId);
     this.#sessions.set(server, session);
     return new Response(null, { status: 101, webSocket: client });
   }
@@ -103,6 +116,10 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.changeAccounts(change));
   }
 
+  registerHost(registration: Registration): Promise<Outcome<number>> {
+    return this.#outcome((coordination) => coordination.registerHost(registration));
+  }
+
   state(): Promise<Outcome<SchedulerState>> {
     return this.#outcome((coordination) => coordination.state());
   }
@@ -141,6 +158,21 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
   }
 }
 
+/** Hands an agent's upgrade request on, when the worker has checked who it is. Throws OperationError where it is not let in. */
+export async function connectTo(
+  stub: DurableObjectStub<CoordinatorObject>,
+  request: Request,
+  pass: Pass,
+): Promise<Response> {
+  const handed = new Request(request);
+  // Whatever the agent sent under that name is overwritten.
+  handed.headers.set(PASS_HEADER, JSON.stringify(pass));
+  const response = await stub.fetch(handed);
+  if (response.webSocket) return response;
+  const { code, message } = await response.json<{ code: ErrorCode; message: string }>();
+  throw new OperationError(code, message);
+}
+
 /** The coordinator as the worker's operations see it. */
 export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coordination {
   const unwrap = async <T>(call: Promise<Outcome<T>>): Promise<T> => {
@@ -160,6 +192,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     remove: (id) => unwrap(stub.remove(id)),
     openLog: (id, format) => unwrap(stub.openLog(id, format)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
+    registerHost: (registration) => unwrap(stub.registerHost(registration)),
     state: () => unwrap(stub.state()),
     summary: () => unwrap(stub.summary()),
     explain: (id) => unwrap(stub.explain(id)),

@@ -1,9 +1,11 @@
 /** Owns the agents' sockets on Node: takes the upgrade at the connect path and feeds the coordinator's session. */
-import type { IncomingMessage, Server } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { CONNECT_PATH, isAgent } from './agent-auth.ts';
+import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
+import type { Pass } from '../core/enrolment.ts';
 import type { Coordinator } from './coordinator.ts';
+import type { AgentSocket } from './ports.ts';
 
 /** An agent's hello lists every container of its host; nothing it sends is longer. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
@@ -12,8 +14,15 @@ const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
   URL.parse(url, 'http://berth')?.pathname === CONNECT_PATH;
 
+/** Which host an upgrade request is of, or the answer where it is of none. */
+export interface Gatekeeper {
+  admit(authorization: string | undefined): Promise<Pass | Response>;
+  /** Of an error of the coordinator. */
+  refusal(error: unknown): Response;
+}
+
 /** Serves agents on `server`; the returned function ends all their connections. */
-export function serveAgents(server: Server, coordinator: Coordinator, joinToken: string): () => void {
+export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper: Gatekeeper): () => void {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -21,9 +30,13 @@ export function serveAgents(server: Server, coordinator: Coordinator, joinToken:
   });
   server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     stream.on('error', () => stream.destroy());
-    if (!isConnect(request)) return refuse(stream, '404 Not Found');
-    if (!isAgent(request.headers.authorization, joinToken)) return refuse(stream, '401 Unauthorized');
-    sockets.handleUpgrade(request, stream, head, (socket) => feed(socket, stream, coordinator));
+    if (!isConnect(request)) return void refuse(stream, new Response(null, { status: 404 }));
+    void admit(request.headers.authorization, coordinator, gatekeeper).then((admitted) => {
+      if (admitted instanceof Response) return refuse(stream, admitted);
+      sockets.handleUpgrade(request, stream, head, (socket) =>
+        feed(socket, stream, coordinator, admitted.hostId),
+      );
+    });
   });
   return () => {
     for (const socket of sockets.clients) socket.close(1012, 'control plane restarts');
@@ -31,14 +44,30 @@ export function serveAgents(server: Server, coordinator: Coordinator, joinToken:
   };
 }
 
-function feed(socket: WebSocket, stream: Duplex, coordinator: Coordinator): void {
-  const session = coordinator.connect({
+/** Never rejects. */
+async function admit(
+  authorization: string | undefined,
+  coordinator: Coordinator,
+  gatekeeper: Gatekeeper,
+): Promise<Pass | Response> {
+  try {
+    const admitted = await gatekeeper.admit(authorization);
+    if (!(admitted instanceof Response)) coordinator.admit(admitted);
+    return admitted;
+  } catch (error) {
+    return gatekeeper.refusal(error);
+  }
+}
+
+function feed(socket: WebSocket, stream: Duplex, coordinator: Coordinator, hostId: number): void {
+  const agentSocket: AgentSocket = {
     send: (data) => {
       gather(stream);
       socket.send(data);
     },
     close: (code, reason) => socket.close(code, reason),
-  });
+  };
+  const session = coordinator.connect(agentSocket, hostId);
   socket.on('message', (data: Buffer, isBinary) => session.receive(isBinary ? data : data.toString('utf8')));
   socket.on('close', () => session.closed());
   socket.on('error', () => socket.terminate());
@@ -51,6 +80,10 @@ function gather(stream: Duplex): void {
   process.nextTick(() => stream.uncork());
 }
 
-function refuse(stream: Duplex, status: string): void {
-  stream.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+async function refuse(stream: Duplex, response: Response): Promise<void> {
+  const body = Buffer.from(await response.arrayBuffer());
+  const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const head = `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}\r\n${headers}`;
+  stream.write(`${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n`);
+  stream.end(body);
 }

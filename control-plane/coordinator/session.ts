@@ -31,8 +31,10 @@ type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 const SYNC_PART = 100;
 
 export class Session {
-  /** The host it speaks for, once its hello was taken in. */
-  hostId: number | null = null;
+  /** The host it speaks for, as its key has proved. */
+  readonly hostId: number;
+  /** Once its hello was taken in. */
+  isJoined = false;
   readonly #socket: AgentSocket;
   readonly #events: SessionEvents;
   readonly #streams = new Map<number, LogReader>();
@@ -42,8 +44,9 @@ export class Session {
   #closed = false;
 
   /** `firstStream`: differs from the last connection's, so that its late chunks hit no reader of this one. */
-  constructor(socket: AgentSocket, events: SessionEvents, firstStream: number) {
+  constructor(socket: AgentSocket, hostId: number, events: SessionEvents, firstStream: number) {
     this.#socket = socket;
+    this.hostId = hostId;
     this.#events = events;
     this.#nextStream = firstStream;
   }
@@ -140,7 +143,7 @@ export class Session {
         this.#events.hello(this, message);
         return;
       case 'report':
-        if (this.hostId === null) throw new ProtocolError('report came before hello');
+        if (!this.isJoined) throw new ProtocolError('report came before hello');
         this.#events.report(this, message);
         return;
       case 'logs.end': {

@@ -21,10 +21,10 @@ export interface State {
 /** One change asked for. `run` may throw OperationError, then before it changes anything; it must not wait. */
 export interface Input {
   /**
-   * Writes a transaction of its own and changes the state likewise, before any `run` of the turn. Where it rejects, the
-   * turn has failed.
+   * Called before any `run` of the turn: reads what that one must know of the database, or writes a transaction of its own
+   * and changes the state likewise. Where it rejects, the turn has failed.
    */
-  write?(state: State): Promise<void>;
+  prepare?(state: State): Promise<void>;
   run(cluster: Cluster, nowMs: number): void;
   /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
   done?(cluster: Cluster, nowMs: number): void;
@@ -101,7 +101,7 @@ export class Turns {
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#ready(nowMs);
-      for (const input of inputs) await input.write?.(state);
+      for (const input of inputs) await input.prepare?.(state);
       accepted = runAll(inputs, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
       await commit(this.#db, state.epoch, state.cluster.takeChanges());

@@ -12,6 +12,8 @@ export interface Changes {
   services: Set<Service>;
   newHosts: Set<Host>;
   hosts: Set<Host>;
+  /** Join tokens that were used, by their hash, and the hosts they made. */
+  usedTokens: Map<string, Host>;
   /** With the time of their removal. */
   removedHosts: Map<Host, number>;
   purged: Set<Execution>;
@@ -27,6 +29,7 @@ export const noChanges = (): Changes => ({
   services: new Set(),
   newHosts: new Set(),
   hosts: new Set(),
+  usedTokens: new Map(),
   removedHosts: new Map(),
   purged: new Set(),
   unknown: new Set(),

@@ -5,6 +5,8 @@ export type ErrorCode =
   | 'unauthenticated'
   | 'bad-token' // unauthenticated, too: the Bearer token is not valid, or not any more
   | 'forbidden'
+  | 'revoked' // forbidden, too: the host was removed
+  | 'unknown-host' // unauthenticated, too: no such host, or with another key
   | 'not-found'
   | 'wrong-method' // the path is there, but not for this method
   | 'conflict' // the object's state does not allow it

@@ -4,6 +4,8 @@ import type { Condition, HostUsage } from '../../shared/protocol/up.ts';
 export interface Host {
   readonly id: number;
   readonly name: string;
+  /** The public half of its agent's key (base64url); null for a host of an earlier release that has not joined again. */
+  publicKey: string | null;
   address: string;
   /** Those of its agent and those of the administrator: what services are placed by. */
   labels: readonly string[];
@@ -74,10 +76,11 @@ export const untold = { connected: false, conditions: [], usage: null };
 /** An agent sends a sign of life this often: nine times, at least, before its silence makes its host lost. */
 export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
 
-/** A host that says hello for the first time; its facts follow (observe.ts). */
+/** A host that has just been registered; its facts follow with its first hello (observe.ts). */
 export const newHost = (id: number, name: string, nowMs: number): Host => ({
   id,
   name,
+  publicKey: null,
   address: '',
   labels: [],
   agentLabels: [],

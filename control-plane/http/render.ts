@@ -66,6 +66,8 @@ const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   invalid: 400,
   unauthenticated: 401,
   'bad-token': 401,
+  'unknown-host': 401,
+  revoked: 403,
   'not-found': 404,
   'wrong-method': 405,
   conflict: 409,
@@ -73,6 +75,9 @@ const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   'too-many': 429,
   unavailable: 503,
 };
+
+/** For programs, of errors that agents must do something about. */
+const REASONS: Partial<Record<ErrorCode, string>> = { revoked: 'revoked', 'unknown-host': 'unknown-host' };
 
 /** What a caller is told of `error`: its own text where it is meant for callers, else only that something broke. */
 export function toOperationError(error: unknown): OperationError | undefined {
@@ -89,7 +94,7 @@ export function toOperationError(error: unknown): OperationError | undefined {
 export function errorResponse(error: OperationError | undefined, variant: Statuses): Response {
   const status = statusOf(error, variant);
   const message = error?.message ?? 'Berth failed at this; its log says why.';
-  const body = error?.details ? { message, problems: error.details } : { message };
+  const body = { message, problems: error?.details, reason: error && REASONS[error.code] };
   const text = variant.errorBody ? JSON.stringify(body) : null;
   const headers: Record<string, string> =
     text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };
@@ -108,7 +113,7 @@ function statusOf(error: OperationError | undefined, { forbidden }: Statuses): n
 
 /** How to prove who one is (RFC 7617), or what was wrong with the proof (RFC 6750). */
 const challenge = (code: ErrorCode): string =>
-  code === 'bad-token'
+  code === 'bad-token' || code === 'unknown-host'
     ? 'Bearer realm="berth", error="invalid_token"'
     : 'Basic realm="berth", charset="UTF-8"';
 

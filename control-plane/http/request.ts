@@ -127,6 +127,12 @@ function parse(text: string): unknown {
   }
 }
 
+/** The token of an Authorization header of the scheme Bearer. */
+export function bearerOf(authorization: string | null | undefined): string | undefined {
+  const [scheme = '', token] = (authorization ?? '').trim().split(/ +/, 2);
+  return scheme.toLowerCase() === 'bearer' ? token : undefined;
+}
+
 function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
   const sessionToken = getCookie(c, COOKIE);
   const proofs = {

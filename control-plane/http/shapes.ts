@@ -187,6 +187,13 @@ export const quotaShape = z
   })
   .meta({ id: 'Quota' });
 
+export const joinTokenShape = z
+  .strictObject({
+    token: z.string().describe('For one agent, as BERTH_JOIN_TOKEN; it is told only here'),
+    expires_at: seconds('When it can no longer be used'),
+  })
+  .meta({ id: 'JoinToken' });
+
 export const tokenShape = z
   .strictObject({
     token_type: z.literal('Bearer'),
@@ -230,4 +237,5 @@ export type UserJson = z.infer<typeof userShape>;
 export type RoleJson = z.infer<typeof roleShape>;
 export type QuotaJson = z.infer<typeof quotaShape>;
 export type TokenJson = z.infer<typeof tokenShape>;
+export type JoinTokenJson = z.infer<typeof joinTokenShape>;
 export type LoginJson = z.infer<(typeof groupShapes)[Group]['login']>;

@@ -7,7 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { ConfigError, readNodeConfig } from '../config.ts';
-import { ownJoinToken } from './join-token.ts';
+import { makeJoinToken } from '../operations/join-tokens.ts';
+import { openRemote } from '../store/remote.ts';
 import { startLocalAgent } from './local-agent.ts';
 
 const READY_MS = 60_000;
@@ -29,7 +30,6 @@ async function start(): Promise<void> {
   const config = readNodeConfig(process.env);
   const dataDir = resolve(config.BERTH_DATA_DIR, 'dev');
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const joinToken = config.BERTH_JOIN_TOKEN ?? ownJoinToken(dataDir);
   const databaseUrl = config.BERTH_DATABASE_URL ?? (await startDatabase(dataDir));
   const url = `http://${config.BERTH_HOST}:${config.BERTH_PORT}`;
 
@@ -39,7 +39,6 @@ async function start(): Promise<void> {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('BERTH_'))),
     BERTH_DATABASE_URL: databaseUrl,
     BERTH_DEPLOYMENT_NAME: config.BERTH_DEPLOYMENT_NAME,
-    BERTH_JOIN_TOKEN: joinToken,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
   writeFileSync(vars, lines.join(''), { mode: 0o600 });
@@ -61,11 +60,27 @@ async function start(): Promise<void> {
   };
   const agent =
     config.BERTH_LOCAL_AGENT === 'on'
-      ? startLocalAgent(url, joinToken, dataDir, config.BERTH_DEPLOYMENT_NAME, () => void end(1))
+      ? startLocalAgent({
+          url,
+          dataDir,
+          deploymentName: config.BERTH_DEPLOYMENT_NAME,
+          joinToken: () => joinTokenOf(databaseUrl, config.BERTH_DATABASE_TOKEN),
+          unable: () => void end(1),
+        })
       : undefined;
   process.on('SIGTERM', () => void end(0));
   process.on('SIGINT', () => void end(0));
   for (const child of children) child.on('exit', () => void end(1));
+}
+
+/** Written past the Worker, which has made the schema by now: nobody is here who could log in to it. */
+async function joinTokenOf(databaseUrl: string, databaseToken: string | undefined): Promise<string> {
+  const db = openRemote(databaseUrl, databaseToken);
+  try {
+    return (await makeJoinToken(db, Date.now())).token;
+  } finally {
+    await db.close();
+  }
 }
 
 /** A libSQL server on a free port, with its data beneath `dataDir`; resolves to its URL. */

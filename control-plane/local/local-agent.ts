@@ -15,28 +15,37 @@ const SMALL_YOUNG_GENERATION = '--max-semi-space-size=1';
 const UNABLE = 1;
 const REFUSED = 2;
 
-/**
- * `unable` is called where no agent can run here until a person acts; it has said why. Resolves `stop` once the agent is
- * gone; its containers go on running.
- */
-export function startLocalAgent(
-  url: string,
-  joinToken: string,
-  dataDir: string,
-  deploymentName: string,
-  unable: () => void,
-): { stop(): Promise<void> } {
-  const env = {
-    BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
-    ...process.env,
-    BERTH_URL: url,
-    BERTH_JOIN_TOKEN: joinToken,
-    BERTH_DEPLOYMENT_NAME: deploymentName,
-  };
+export interface LocalAgentOptions {
+  /** Of the control plane. */
+  url: string;
+  dataDir: string;
+  deploymentName: string;
+  /** Makes a join token, for each start a new one: an agent that has its key already leaves it unused. */
+  joinToken(): Promise<string>;
+  /** Called where no agent can run here until a person acts; it has said why. */
+  unable(): void;
+}
+
+/** Resolves `stop` once the agent is gone; its containers go on running. */
+export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<void> } {
+  const { url, dataDir, deploymentName, joinToken, unable } = options;
   let stopping = false;
-  let child: ChildProcess;
+  let child: ChildProcess | undefined;
   let restart: NodeJS.Timeout | undefined;
-  const run = () => {
+  const run = async () => {
+    const token = await joinToken().catch(() => undefined);
+    if (stopping) return;
+    if (token === undefined) {
+      restart = setTimeout(run, RESTART_DELAY_MS);
+      return;
+    }
+    const env = {
+      BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
+      ...process.env,
+      BERTH_URL: url,
+      BERTH_JOIN_TOKEN: token,
+      BERTH_DEPLOYMENT_NAME: deploymentName,
+    };
     // The channel says nothing; that it closes tells the agent that this process is gone, however that ended.
     child = spawn(process.execPath, [...process.execArgv, SMALL_YOUNG_GENERATION, AGENT], {
       env,
@@ -48,13 +57,13 @@ export function startLocalAgent(
       else restart = setTimeout(run, RESTART_DELAY_MS);
     });
   };
-  run();
+  void run();
   return {
     stop: () =>
       new Promise((done) => {
         stopping = true;
         clearTimeout(restart);
-        if (child.exitCode !== null || child.signalCode !== null) return done();
+        if (!child || child.exitCode !== null || child.signalCode !== null) return done();
         child.once('exit', () => done());
         child.kill('SIGTERM');
       }),

@@ -9,6 +9,7 @@ import type { Db, Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertUnknown, loadUnknown, raiseIds } from './id-rows.ts';
+import { useJoinToken } from './join-tokens.ts';
 import { pagedIds } from './pages.ts';
 import { listQuotas } from './quotas.ts';
 import { insertService, updateService } from './service-rows.ts';
@@ -32,6 +33,7 @@ export async function takeOver(
 export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
   const statements = [
     ...hostsToWrite(changes),
+    ...Array.from(changes.usedTokens, useJoinToken),
     ...Array.from(changes.newExecutions, insertExecution),
     ...updated(changes.executions, changes.newExecutions).map(updateExecution),
     ...servicesToWrite(changes),
@@ -64,7 +66,7 @@ function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
   return [
     ...known.flatMap(hide),
     ...[...newHosts].flatMap((host) => [insertHost(host), ...hide(host)]),
-    ...Array.from(hosts, updateHost),
+    ...updated(hosts, newHosts).map(updateHost),
   ];
 }
 

@@ -11,6 +11,7 @@ export function hostOf(row: Row): Host {
 const fieldsOf = (row: Row) => ({
   id: Number(row.id),
   name: String(row.name),
+  publicKey: row.public_key === null ? null : String(row.public_key),
   address: String(row.address),
   memoryBytes: Number(row.memory_bytes),
   cores: Number(row.cores),
@@ -25,13 +26,13 @@ const fieldsOf = (row: Row) => ({
 
 export const insertHost = (host: Host): Statement => ({
   sql: `INSERT INTO hosts (address, labels, admin_labels, memory_bytes, cores, schedulable, agent_version, engine_version,
-    last_contact_ms, lost, name, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    last_contact_ms, lost, public_key, name, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [...values(host), host.name, host.id],
 });
 
 export const updateHost = (host: Host): Statement => ({
   sql: `UPDATE hosts SET address = ?, labels = ?, admin_labels = ?, memory_bytes = ?, cores = ?, schedulable = ?, agent_version = ?,
-    engine_version = ?, last_contact_ms = ?, lost = ? WHERE id = ?`,
+    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ? WHERE id = ?`,
   args: [...values(host), host.id],
 });
 
@@ -53,4 +54,5 @@ const values = (host: Host) => [
   host.engineVersion,
   host.lastContactMs,
   Number(host.lost),
+  host.publicKey,
 ];

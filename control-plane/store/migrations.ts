@@ -193,4 +193,23 @@ export const migrations: readonly Migration[] = [
       'CREATE TABLE unknown_services (first INTEGER PRIMARY KEY, last INTEGER NOT NULL)',
     ],
   },
+  {
+    version: 8,
+    name: 'enrolment of hosts',
+    statements: [
+      // A removed host's key stays, so that its agent can be told apart from one that was never known.
+      'ALTER TABLE hosts ADD COLUMN public_key TEXT',
+      'CREATE UNIQUE INDEX hosts_by_key ON hosts (public_key) WHERE public_key IS NOT NULL',
+      // host_id: the host that it made; it makes no other.
+      `CREATE TABLE join_tokens (
+        hash TEXT PRIMARY KEY,
+        name TEXT,
+        labels TEXT NOT NULL,
+        expires_ms INTEGER NOT NULL,
+        host_id INTEGER REFERENCES hosts (id) ON DELETE CASCADE
+      ) WITHOUT ROWID`,
+      'CREATE INDEX join_tokens_by_expiry ON join_tokens (expires_ms)',
+      'CREATE INDEX join_tokens_by_host ON join_tokens (host_id)',
+    ],
+  },
 ];

@@ -10,6 +10,8 @@ export const closeCodes = {
   badMessage: { code: 4400, retry: 'backoff' },
   /** The agent belongs to another deployment. */
   wrongDeployment: { code: 4404, retry: 'never' },
+  /** The host was removed: its key is worth nothing any more. */
+  revoked: { code: 4403, retry: 'never' },
   /** A newer connection of the same host took over. */
   superseded: { code: 4409, retry: 'never' },
   /** No common protocol version. */

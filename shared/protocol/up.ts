@@ -33,9 +33,12 @@ export const observationSchema = z.discriminatedUnion('state', [
 ]);
 export type Observation = z.infer<typeof observationSchema>;
 
+export const hostNameSchema = z.string().min(1).max(128);
+export const deploymentNameSchema = z.string().min(1);
+
 /** Facts of the host, as its agent reports them; the reserve is already taken off. */
 export const hostFactsSchema = z.object({
-  name: z.string().min(1).max(128),
+  name: hostNameSchema,
   /** Where clients reach published ports: a host name or IP address. */
   address: z.string().min(1),
   labels: z.array(z.string()),
@@ -68,7 +71,7 @@ export const upSchema = z.discriminatedUnion('type', [
     type: z.literal('hello'),
     version: z.int(),
     /** The deployment whose containers the agent runs; another one than the control plane's own is refused. */
-    deployment: z.string().min(1),
+    deployment: deploymentNameSchema,
     host: hostFactsSchema,
     inventory: z.array(observationSchema),
     conditions,

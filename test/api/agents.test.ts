@@ -5,7 +5,7 @@ import { ApiClient } from '../support/api-client.ts';
 import { application, service } from '../support/descriptions.ts';
 import { eventually } from '../support/eventually.ts';
 import { everySetup, onHosts, queuedIn } from '../support/hosts.ts';
-import { type AgentOptions, hello, ScriptedAgent, seen } from '../support/scripted-agent.ts';
+import { type AgentOptions, hello, proofFor, ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
@@ -29,7 +29,7 @@ onHosts(everySetup, (host, { variant }) => {
     return agent;
   };
   const dial = async (): Promise<ScriptedAgent> => {
-    const agent = await ScriptedAgent.dial(host(), `Bearer ${host().joinToken}`);
+    const agent = await ScriptedAgent.dial(host(), await proofFor(host()));
     agents.push(agent);
     return agent;
   };

@@ -2,7 +2,9 @@
  * All agents of the group agents, a process of its own. Prints `joined` when all are, `ended <n>` as executions end, and at
  * the last one an AgentsResult. The name of an execution is the time of its submission, in milliseconds since the epoch.
  */
+import { openEmbedded } from '../../control-plane/store/embedded.ts';
 import { keyOf } from '../../shared/protocol/assignment.ts';
+import { enrol, newAgentKey, proofOf } from '../support/enrolment.ts';
 import type { AgentsLoad, AgentsResult } from './agents.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
 
@@ -10,7 +12,9 @@ import { SimulatedAgent } from './simulated-agent.ts';
 const JOINING = 50;
 const PROGRESS_MS = 1_000;
 
-const { agents, executions, ...connection } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
+const { agents, executions, databaseUrl, ...connection } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
+const place = { url: `http://127.0.0.1:${connection.port}`, deployment: connection.deployment };
+const db = await openEmbedded(databaseUrl);
 const started = new Set<string>();
 const latenciesMs: number[] = [];
 let firstMs = Number.POSITIVE_INFINITY;
@@ -19,19 +23,21 @@ let joined = 0;
 let ended = 0;
 let twice = 0;
 
-for (let n = 0; n < JOINING; n++) dial();
+for (let n = 0; n < JOINING; n++) void dial();
 setInterval(() => console.log(`ended ${ended}`), PROGRESS_MS);
 
-function dial(): void {
+async function dial(): Promise<void> {
   if (dialled === agents) return;
   const name = `host${dialled++}`;
+  const key = newAgentKey();
+  const id = await enrol(place, db, name, key);
   new SimulatedAgent(
-    { ...connection, name },
+    { ...connection, name, authorization: proofOf(id, place.deployment, key) },
     {
       joined: () => {
         joined += 1;
         if (joined === agents) console.log('joined');
-        dial();
+        void dial();
       },
       started: (assignment) => {
         const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));

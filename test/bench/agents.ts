@@ -21,7 +21,9 @@ import { type Load, runLoad } from './load.ts';
 import type { SimulatedAgentOptions } from './simulated-agent.ts';
 
 /** What agents-program.ts is to do. */
-export interface AgentsLoad extends Omit<SimulatedAgentOptions, 'name'> {
+export interface AgentsLoad extends Omit<SimulatedAgentOptions, 'name' | 'authorization'> {
+  /** Where join tokens can be written. */
+  databaseUrl: string;
   agents: number;
   /** It ends when this many have ended. */
   executions: number;
@@ -83,7 +85,7 @@ async function runAll(deployment: Deployment): Promise<AgentsResult> {
     agents: AGENTS,
     executions: EXECUTIONS,
     port,
-    joinToken: await deployment.joinToken(),
+    databaseUrl: deployment.databaseUrl,
     deployment: deployment.name,
   };
   const agents = startProgram(['test/bench/agents-program.ts', JSON.stringify(load)]);

@@ -59,11 +59,6 @@ export class Deployment {
     return new Deployment(name, url, cookie, program, folder);
   }
 
-  /** What agents show to be let in. */
-  joinToken(): Promise<string> {
-    return readFile(join(this.#folder, 'join-token'), 'utf8');
-  }
-
   /** Its embedded database, which another process may open as well. */
   get databaseUrl(): string {
     return pathToFileURL(join(this.#folder, 'berth.db')).href;

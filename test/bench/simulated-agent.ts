@@ -6,15 +6,16 @@ import { WebSocket } from 'ws';
 import { type Assignment, keyOf } from '../../shared/protocol/assignment.ts';
 import { decodeDown, encode } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
+import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
-import { CONNECT_PATH, hello, seen } from '../support/scripted-agent.ts';
+import { hello, seen } from '../support/scripted-agent.ts';
 
 export interface SimulatedAgentOptions {
   port: number;
-  joinToken: string;
   deployment: string;
   /** Name of its host. */
   name: string;
+  authorization: string;
 }
 
 export interface SimulatedAgentEvents {
@@ -35,10 +36,14 @@ export class SimulatedAgent {
   readonly #gone = new Set<number>();
   #sequence = 0;
 
-  constructor({ port, joinToken, deployment, name }: SimulatedAgentOptions, events: SimulatedAgentEvents) {
+  /** `authorization`: the proof of its host. */
+  constructor(
+    { port, deployment, name, authorization }: SimulatedAgentOptions,
+    events: SimulatedAgentEvents,
+  ) {
     this.#events = events;
     this.#socket = new WebSocket(`ws://127.0.0.1:${port}${CONNECT_PATH}`, {
-      headers: { authorization: `Bearer ${joinToken}` },
+      headers: { authorization },
       perMessageDeflate: false,
     });
     this.#socket.on('open', () => this.#socket.send(encode(hello({ deployment }, { facts: { name } }))));

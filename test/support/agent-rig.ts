@@ -5,7 +5,7 @@ import { Agent } from '../../agent/agent.ts';
 import { compareClocks } from '../../agent/clock-check.ts';
 import { Conditions } from '../../agent/conditions.ts';
 import type { Engine } from '../../agent/engine.ts';
-import { sharedSecret } from '../../agent/identity.ts';
+import type { Identity } from '../../agent/identity.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { Reporter } from '../../agent/reporter.ts';
 import { Session } from '../../agent/session.ts';
@@ -24,16 +24,20 @@ export interface AgentRig {
   close(): Promise<void>;
 }
 
+/** Who that is is nothing to the peer. */
+const someone: Identity = { headers: async () => ({ Authorization: 'Bearer secret' }) };
+
 export interface RigOptions {
   /** Kept for a successor with the same one. */
   dataDir: string;
   pingMs?: number;
   nowMs?: () => number;
+  identity?: Identity;
 }
 
 export async function agentRig(
   engine: Engine,
-  { dataDir, pingMs = 60_000, nowMs = Date.now }: RigOptions,
+  { dataDir, pingMs = 60_000, nowMs = Date.now, identity = someone }: RigOptions,
 ): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
   const lines: string[] = [];
@@ -73,7 +77,7 @@ export async function agentRig(
   };
   const connected = stayConnected({
     url: peer.url,
-    identity: sharedSecret('secret'),
+    identity,
     begin: (socket) =>
       new Session(socket, {
         agent,

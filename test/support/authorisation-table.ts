@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import type { Actor } from './actors.ts';
 import type { ApiClient } from './api-client.ts';
 import { application, service } from './descriptions.ts';
+import { newAgentKey } from './enrolment.ts';
 import type { Group } from './hosts.ts';
 import { basic, type HttpClient, type Reply } from './http-client.ts';
 import type { Flag } from './users.ts';
@@ -133,6 +134,40 @@ const ending = (
     { ...row, what: "another's", needs: others(needs), prepare: ({ stranger }) => submit(stranger.http) },
   ];
 };
+
+/** Makes a host by a token of the administrator's, which is all that it asks for. */
+function registrationRow(): Row {
+  const tokens: string[] = [];
+  return {
+    endpoint: 'POST /agent/v1/register',
+    what: 'by token',
+    needs: 'anyone',
+    prepare: async ({ admin }) => {
+      const reply = await admin.http.post('host/token', {});
+      expect(reply.status, reply.text).toBe(200);
+      return tokens.push(reply.json<{ token: string }>().token) - 1;
+    },
+    ask: (id, { name }) => ({
+      path: '/agent/v1/register',
+      headers: { authorization: `Bearer ${tokens[id]}` },
+      body: {
+        deployment: 'test',
+        name: `of.${name.replace(/\W/g, '-')}`,
+        publicKey: newAgentKey().publicKey,
+      },
+    }),
+  };
+}
+
+const hostRows: Row[] = [
+  registrationRow(),
+  {
+    endpoint: 'POST host/token',
+    what: 'any',
+    needs: CONFIG,
+    ask: () => ({ path: 'host/token', body: { labels: ['gpu'] } }),
+  },
+];
 
 const executionRows: Row[] = [
   { endpoint: 'GET login', what: 'own', needs: KNOWN, ask: () => ({ path: 'login' }) },
@@ -312,6 +347,7 @@ function tokenRows(): Row[] {
 export const TABLE: Row[] = [
   ...publicRows,
   ...executionRows,
+  ...hostRows,
   ...tokenRows(),
   ...accountRows('user'),
   ...accountRows('role'),

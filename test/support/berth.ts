@@ -22,7 +22,6 @@ export interface BerthOptions {
 }
 
 export const PASSWORD = 'secret';
-export const JOIN_TOKEN = 'a-join-token-for-tests';
 const START_MS = 60_000;
 
 /** On a folder that this call makes and `close` removes. */
@@ -46,6 +45,8 @@ export class Berth {
   /** Chosen at the first start and kept: agents of their own know it. */
   #port: number;
   #api: RestClient | undefined;
+  /** For the first agent of its own; when that starts again it has its key. */
+  #joinToken: string | undefined;
 
   constructor(options: BerthOptions, docker: Docker, dataDir: string) {
     this.#options = options;
@@ -77,7 +78,6 @@ export class Berth {
         BERTH_DATA_DIR: this.dataDir,
         BERTH_DEPLOYMENT_NAME: this.deployment,
         BERTH_ADMIN_PASSWORD: PASSWORD,
-        BERTH_JOIN_TOKEN: JOIN_TOKEN,
         ...this.#options.env,
       },
     });
@@ -85,14 +85,18 @@ export class Berth {
     this.#port = Number(port);
     documentedAt(this.url, this.#options.env?.BERTH_API_VARIANT ?? 'B');
     this.#api = new RestClient(this.url, 'admin', PASSWORD);
+    if (this.#options.env?.BERTH_LOCAL_AGENT === 'off') this.#joinToken ??= await this.#api.joinToken();
   }
 
-  /** An agent of its own (`npm run agent`), for a Berth with BERTH_LOCAL_AGENT=off. */
+  /**
+   * An agent of its own (`npm run agent`), for a Berth with BERTH_LOCAL_AGENT=off. A second one needs a join token (of
+   * `api`), a name and a data folder of its own.
+   */
   startAgent(env: NodeJS.ProcessEnv = {}): Program {
     return startProgram(['agent/main.ts'], {
       env: {
         BERTH_URL: this.url,
-        BERTH_JOIN_TOKEN: JOIN_TOKEN,
+        BERTH_JOIN_TOKEN: this.#joinToken,
         BERTH_DEPLOYMENT_NAME: this.deployment,
         BERTH_DATA_DIR: this.dataDir,
         ...env,

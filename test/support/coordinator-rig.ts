@@ -1,9 +1,11 @@
 /** Owns a coordinator on a database in memory for tests: its clock, its agents, and what they and users say. */
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../control-plane/core/errors.ts';
+import { newHost } from '../../control-plane/core/host.ts';
 import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { findExecution } from '../../control-plane/store/executions.ts';
+import { insertHost } from '../../control-plane/store/host-rows.ts';
 import type { Application } from '../../shared/application.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import type { HostFacts, Observation } from '../../shared/protocol/up.ts';
@@ -11,6 +13,9 @@ import { application } from './applications.ts';
 import { memoryDatabase, TroubledDb } from './memory-database.ts';
 import { ModelAgent } from './model-agent.ts';
 import { TestClock } from './test-clock.ts';
+
+/** Of the host one, which is registered. */
+export const HOST_ID = 1;
 
 export class CoordinatorRig {
   /** As it is, for looking into it past what the coordinator sees. */
@@ -26,7 +31,9 @@ export class CoordinatorRig {
   }
 
   static async open(): Promise<CoordinatorRig> {
-    return new CoordinatorRig(await memoryDatabase());
+    const memory = await memoryDatabase();
+    await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
+    return new CoordinatorRig(memory);
   }
 
   /** A new coordinator takes over; the old one is left as it is. */
@@ -44,8 +51,9 @@ export class CoordinatorRig {
     });
   }
 
-  agent(facts: Partial<HostFacts> = {}): ModelAgent {
-    return new ModelAgent(this.coordinator, facts);
+  /** Of the host one, unless told otherwise. */
+  agent(facts: Partial<HostFacts> = {}, hostId = HOST_ID): ModelAgent {
+    return new ModelAgent(this.coordinator, hostId, facts);
   }
 
   async statusOf(id: number): Promise<string | undefined> {

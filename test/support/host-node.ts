@@ -1,5 +1,5 @@
 /** Owns the control plane on Node for tests, started as users start it. Never starts an agent: tests bring their own. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -31,7 +31,6 @@ export async function startNodeHost(options: HostOptions): Promise<Host> {
   return {
     ...options,
     dataDir: folder,
-    joinToken: options.env?.BERTH_JOIN_TOKEN ?? (await readFile(join(folder, 'join-token'), 'utf8')),
     url: () => url,
     output: () => program.output,
     openDb: () => openEmbedded(pathToFileURL(join(folder, 'berth.db')).href),

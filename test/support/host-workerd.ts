@@ -12,7 +12,6 @@ import { type Program, startCommand } from './process.ts';
 import { type Sqld, startSqld } from './sqld.ts';
 
 const START_LIMIT_MS = 40_000;
-const JOIN_TOKEN = 'join-token-of-the-tests';
 
 /** `database`: to break it while the control plane goes on. */
 export async function startWorkerdHost(options: HostOptions): Promise<Host & { database: Sqld }> {
@@ -20,7 +19,6 @@ export async function startWorkerdHost(options: HostOptions): Promise<Host & { d
   const folder = await mkdtemp(join(tmpdir(), 'berth-workerd-'));
   const settings = {
     BERTH_DATABASE_URL: database.url,
-    BERTH_JOIN_TOKEN: JOIN_TOKEN,
     BERTH_API_VARIANT: options.variant,
     BERTH_DEPLOYMENT_NAME: options.deployment,
     BERTH_ADMIN_PASSWORD: options.adminPassword,
@@ -52,7 +50,6 @@ export async function startWorkerdHost(options: HostOptions): Promise<Host & { d
   await fetch(`${url}/api/0.7/info`);
   return {
     ...options,
-    joinToken: JOIN_TOKEN,
     url: () => url,
     output: () => program.output,
     openDb: async () => openRemote(database.url),

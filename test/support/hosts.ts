@@ -22,7 +22,6 @@ export interface HostOptions {
 
 /** A running control plane with data of its own. */
 export interface Host extends HostOptions {
-  readonly joinToken: string;
   /** Of the one on Node. */
   readonly dataDir?: string;
   /** Where it listens; another place after each start. */

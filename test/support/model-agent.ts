@@ -39,8 +39,8 @@ export class ModelAgent {
   readonly facts: HostFacts;
   #sequence = 0;
 
-  constructor(coordinator: Coordinator, changes: Partial<HostFacts> = {}) {
-    this.session = coordinator.connect(this.socket);
+  constructor(coordinator: Coordinator, hostId: number, changes: Partial<HostFacts> = {}) {
+    this.session = coordinator.connect(this.socket, hostId);
     this.facts = { ...hostFacts('one'), ...changes };
   }
 

@@ -95,6 +95,12 @@ export class RestClient {
     });
   }
 
+  /** With which one agent becomes one host. */
+  async joinToken(input: { name?: string; labels?: string[] } = {}): Promise<string> {
+    const init = { method: 'POST', body: JSON.stringify(input) };
+    return (await this.#json<{ token: string }>('host/token', init)).token;
+  }
+
   async terminate(execution: number): Promise<void> {
     await this.#ok(`execution/${execution}`, { method: 'DELETE' });
   }

@@ -7,8 +7,10 @@ import { WebSocket } from 'ws';
 import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import { decodeDown, encode } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
+import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
 import type { Condition, HostFacts, Observation, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import { type AgentKey, enrol, newAgentKey, proofOf } from './enrolment.ts';
 import { eventually } from './eventually.ts';
 import type { Host } from './hosts.ts';
 import { ScriptedLog } from './scripted-log.ts';
@@ -16,14 +18,15 @@ import { ScriptedLog } from './scripted-log.ts';
 type DownOf<T extends Down['type']> = Extract<Down, { type: T }>;
 type Hello = Extract<Up, { type: 'hello' }>;
 
+/** Of a host whose name does not matter. */
+const NAME = 'host1';
+
 export interface AgentOptions {
   facts?: Partial<HostFacts>;
   inventory?: Observation[];
   /** The highest ids it has seen. */
   highest?: NonNullable<Hello['highest']>;
 }
-
-export const CONNECT_PATH = '/agent/v1/connect';
 
 export class ScriptedAgent {
   /** All the control plane has said, in order. */
@@ -55,7 +58,7 @@ export class ScriptedAgent {
 
   /** An agent that was welcomed and has its whole sync. */
   static async join(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
-    const agent = await ScriptedAgent.dial(host, `Bearer ${host.joinToken}`);
+    const agent = await ScriptedAgent.dial(host, await proofFor(host, options.facts?.name));
     agent.send(hello(host, options));
     await eventually(() => agent.all('sync').some(({ more }) => !more));
     return agent;
@@ -137,6 +140,34 @@ export class ScriptedAgent {
   }
 }
 
+/** Keys of the hosts that tests have registered, by control plane and name. */
+const registered = new WeakMap<Host, Map<string, Promise<{ id: number; key: AgentKey }>>>();
+
+/** The host of that name, registered when it is first asked for. */
+export function registeredHost(host: Host, name = NAME): Promise<{ id: number; key: AgentKey }> {
+  const known = registered.get(host) ?? new Map<string, Promise<{ id: number; key: AgentKey }>>();
+  registered.set(host, known);
+  const found = known.get(name) ?? register(host, name);
+  known.set(name, found);
+  return found;
+}
+
+async function register(host: Host, name: string): Promise<{ id: number; key: AgentKey }> {
+  const key = newAgentKey();
+  const db = await host.openDb();
+  try {
+    return { id: await enrol({ url: host.url(), deployment: host.deployment }, db, name, key), key };
+  } finally {
+    await db.close();
+  }
+}
+
+/** The Authorization of one connection of the host of that name. */
+export async function proofFor(host: Host, name?: string): Promise<string> {
+  const { id, key } = await registeredHost(host, name);
+  return proofOf(id, host.deployment, key);
+}
+
 export function hello(
   host: Pick<Host, 'deployment'>,
   { facts = {}, inventory = [], ...rest }: AgentOptions = {},
@@ -148,7 +179,7 @@ export function hello(
     inventory,
     ...rest,
     host: {
-      name: 'host1',
+      name: NAME,
       address: '192.0.2.7',
       labels: [],
       memoryBytes: 64 * 1024 ** 3,

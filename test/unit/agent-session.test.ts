@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../agent/engine.ts';
-import { Refused } from '../../agent/socket.ts';
+import { Refused } from '../../agent/refused.ts';
 import { closeCodes } from '../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { type AgentRig, agentRig, type RigOptions, scratchDir } from '../support/agent-rig.ts';
@@ -36,7 +36,7 @@ async function restart(options: Partial<RigOptions> = {}): Promise<PeerConnectio
 }
 
 describe('connecting', () => {
-  test('P1: the agent presents its token', async () => {
+  test('P18: the agent shows the proof of its identity', async () => {
     const connection = await rig.peer.connection();
     expect(connection).toMatchObject({ path: '/agent/v1/connect', authorization: 'Bearer secret' });
   });

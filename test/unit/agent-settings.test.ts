@@ -6,15 +6,17 @@ import { parseReserve } from '../../agent/reserve.ts';
 import { connectUrl } from '../../agent/socket.ts';
 
 const machine: Machine = { hostname: 'node1', routedAddress: '10.0.0.5', dockerHost: 'unix:///run/d.sock' };
-const read = (env: NodeJS.ProcessEnv = {}) => readConfig({ BERTH_JOIN_TOKEN: 't', ...env }, machine);
+const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
 
 describe('settings', () => {
-  test('have defaults for everything but the token', () => {
+  test('have defaults for everything', () => {
     expect(read()).toMatchObject({
       url: new URL('http://127.0.0.1:5001'),
       deployment: 'local',
       dockerHost: 'unix:///run/d.sock',
       name: 'node1',
+      isNameGiven: false,
+      joinToken: undefined,
       labels: [],
       reserve: { memoryBytes: 0, cores: 0 },
       volumeRoots: [],
@@ -68,7 +70,6 @@ describe('settings', () => {
   });
   test('bad ones are all named in one message', () => {
     const env = {
-      BERTH_JOIN_TOKEN: '',
       BERTH_URL: 'nonsense',
       BERTH_AGENT_RESERVE: 'much',
       BERTH_AGENT_LOG_DAYS: '-1',

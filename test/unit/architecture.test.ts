@@ -79,6 +79,8 @@ describe('the control plane', () => {
     { from: 'operations/', to: 'coordinator/coordinator.ts', typeOnly: true },
     { from: 'coordinator/durable-object.ts', to: 'assembly.ts', typeOnly: false },
     { from: 'local/agent-files.ts', to: 'http/files.ts', typeOnly: true },
+    { from: 'local/dev.ts', to: 'operations/join-tokens.ts', typeOnly: false },
+    { from: 'local/dev.ts', to: 'store/remote.ts', typeOnly: false },
   ];
 
   test.each(Object.entries(MAY_IMPORT))('%s imports only what it may', (room, allowed) => {
@@ -102,7 +104,7 @@ describe('the control plane', () => {
     expect(unknown.filter((path) => !path.startsWith('control-plane/web/'))).toEqual([]);
   });
   test('the coordinator knows neither Hono, workerd nor Node', () => {
-    const files = ['coordinator', 'turns', 'agents', 'session', 'log-relay', 'ports'];
+    const files = ['coordinator', 'turns', 'agents', 'proofs', 'session', 'log-relay', 'ports'];
     const sources = files.map((name) => sourceOf(`control-plane/coordinator/${name}.ts`));
     const wall = 'the coordinator imports no package and nothing of a runtime';
     expect(breaches(sources, wall, (one) => one.package === undefined)).toEqual([]);
@@ -167,6 +169,7 @@ describe('packages', () => {
       'control-plane/operations/',
       'control-plane/http/',
       'agent/config.ts',
+      'agent/key-file.ts',
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/'],
     '@hono/node-server': ['control-plane/http/node-server.ts'],
@@ -174,7 +177,11 @@ describe('packages', () => {
     libsql: ['control-plane/store/embedded.ts', 'control-plane/store/statement-cache.ts'],
     '@libsql/client': ['control-plane/store/remote.ts'],
     'cloudflare:workers': ['control-plane/coordinator/durable-object.ts'],
-    jose: ['control-plane/operations/tokens.ts'],
+    jose: [
+      'control-plane/operations/tokens.ts',
+      'control-plane/operations/agent-proof.ts',
+      'agent/identity.ts',
+    ],
     ws: ['control-plane/coordinator/node-sockets.ts', 'agent/socket.ts'],
     dockerode: ['agent/docker/', 'agent/engine-address.ts', 'examples/image.ts'],
     esbuild: ['control-plane/local/agent-bundle.ts'],

@@ -30,7 +30,7 @@ class Rig {
       },
     };
     this.#streams += 100;
-    this.source = { ...this.source, session: new Session(this.socket, events, this.#streams) };
+    this.source = { ...this.source, session: new Session(this.socket, 1, events, this.#streams) };
     this.relay.update();
     return this;
   }

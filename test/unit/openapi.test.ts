@@ -49,6 +49,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /healthz',
         'GET /openapi.json',
         'GET /readyz',
+        'POST /agent/v1/register',
       ]);
     },
   );

@@ -23,6 +23,7 @@ import {
 import { grantSchema } from '../tokens.ts';
 import { users } from '../users.ts';
 import type { Variant } from '../variant.ts';
+import { hostOperations } from './host-operations.ts';
 
 export interface Operation {
   method: 'get' | 'post' | 'delete';
@@ -62,6 +63,7 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
     ...(variant.tokens ? tokenOperations(access) : []),
     ...executionOperations(variant, group, access),
     ...serviceOperations(access),
+    ...hostOperations(access),
     ...(variant.accounts
       ? [
           ...resourceOperations(users, 'Users', userShape, access),

@@ -27,7 +27,6 @@ export interface ClusterOptions {
 export const OVERLAY = 'berth-overlay';
 
 const PASSWORD = 'secret';
-const JOIN_TOKEN = 'a-join-token-for-tests';
 const BRIDGE = 'switch';
 const SUBNET = '192.168.77';
 const GATEWAY = `${SUBNET}.1`;
@@ -86,7 +85,12 @@ export class Cluster {
   async start(): Promise<void> {
     await this.#plug();
     await Promise.all([this.#startControlPlane(), this.#startEngines()]);
-    for (const host of this.#hosts) host.startAgent(this.#agentSettings());
+    await Promise.all(
+      this.#hosts.map(async (host) => {
+        const BERTH_JOIN_TOKEN = await this.api.joinToken();
+        host.startAgent({ ...this.#agentSettings(), BERTH_JOIN_TOKEN });
+      }),
+    );
     await Promise.all(this.#hosts.map(({ agent }) => agent.waitFor(/session\.synced/, START_MS)));
   }
 
@@ -182,7 +186,6 @@ export class Cluster {
         BERTH_DATA_DIR: join(folderOf(this.#name), 'control-plane'),
         BERTH_DEPLOYMENT_NAME: this.deployment,
         BERTH_ADMIN_PASSWORD: PASSWORD,
-        BERTH_JOIN_TOKEN: JOIN_TOKEN,
         BERTH_LOCAL_AGENT: 'off',
         ...this.#options.env,
       },
@@ -204,7 +207,6 @@ export class Cluster {
   #agentSettings(): AgentSettings {
     return {
       BERTH_URL: `http://${GATEWAY}:${PORT}`,
-      BERTH_JOIN_TOKEN: JOIN_TOKEN,
       BERTH_DEPLOYMENT_NAME: this.deployment,
       BERTH_AGENT_NETWORK: OVERLAY,
     };

@@ -1,0 +1,47 @@
+/** Owns what agents ask for before they have a connection, outside of the API: to be registered, and to be let in. */
+import { Hono } from 'hono';
+import { REGISTER_PATH, registrationSchema } from '../../shared/protocol/enrolment.ts';
+import type { Pass } from '../core/enrolment.ts';
+import type { OperationError } from '../core/errors.ts';
+import { type ProofDeps, readProof } from '../operations/agent-proof.ts';
+import type { Context } from '../operations/context.ts';
+import { registerHost } from '../operations/join-tokens.ts';
+import { errorResponse, json, toOperationError } from './render.ts';
+import { bearerOf, checked, type Env, jsonBody } from './request.ts';
+import type { Statuses } from './variant.ts';
+
+/** Agents are told the same by every variant of the API. */
+const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHeader: false, errorBody: true };
+
+export function agentRoutes(context: Context, failed: (error: unknown) => void): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.post(REGISTER_PATH, async (c) => {
+    const input = async () => checked(registrationSchema, await jsonBody(c), 'body');
+    return json({ host_id: await registerHost(context, bearerOf(c.req.header('authorization')), input) });
+  });
+  routes.onError((error) => {
+    const known = toOperationError(error);
+    if (!known || known.cause) failed(known?.cause ?? error);
+    return agentRefusal(known);
+  });
+  return routes;
+}
+
+/** Who may connect, or the answer to who may not. */
+export async function admitAgent(
+  deps: ProofDeps,
+  authorization: string | null | undefined,
+): Promise<Pass | Response> {
+  try {
+    return await readProof(deps, bearerOf(authorization));
+  } catch (error) {
+    return agentRefusal(toOperationError(error));
+  }
+}
+
+/** An error as agents are told of it, with the time, by which they find that their clock is wrong. */
+export function agentRefusal(error: OperationError | undefined): Response {
+  const response = errorResponse(error, PLAIN);
+  response.headers.set('date', new Date().toUTCString());
+  return response;
+}

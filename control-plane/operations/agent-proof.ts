@@ -1,0 +1,102 @@
+/**
+ * Owns how an agent proves on each connection which host it is: a JWT of a minute, signed with the key that the host was
+ * registered with (PROTOCOL.md P18). That each is used once is the coordinator's to see (P19).
+ */
+import { JOSEError, JWTClaimValidationFailed, JWTExpired } from 'jose/errors';
+import { decodeJwt } from 'jose/jwt/decode';
+import { jwtVerify } from 'jose/jwt/verify';
+import { importJWK } from 'jose/key/import';
+import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../shared/protocol/enrolment.ts';
+import { type Pass, revoked } from '../core/enrolment.ts';
+import { OperationError } from '../core/errors.ts';
+import type { Db } from '../store/db.ts';
+import { findHostKey } from '../store/join-tokens.ts';
+
+export interface ProofDeps {
+  db: Db;
+  deploymentName: string;
+  nowMs: () => number;
+}
+
+/** Of an id that is none by chance. */
+const MOST_CHARACTERS = 64;
+
+/**
+ * The host that the proof is of. Throws OperationError: `bad-token` where it proves nothing, saying why, `unknown-host` where
+ * no host has that key, and `revoked` for the key of a host that was removed.
+ */
+export async function readProof(deps: ProofDeps, proof: string | undefined): Promise<Pass> {
+  const hostId = proof === undefined ? undefined : hostIdOf(proof);
+  if (proof === undefined || hostId === undefined)
+    throw badProof('Send a proof: Authorization: Bearer <JWT signed with the key of the host>.');
+  const found = await findHostKey(deps.db, hostId);
+  if (!found) throw unknownHost();
+  const pass = { hostId, ...(await verified(deps, proof, found.publicKey)) };
+  if (found.removed) throw revoked();
+  return pass;
+}
+
+function hostIdOf(proof: string): number | undefined {
+  try {
+    const { sub = '' } = decodeJwt(proof);
+    return /^[1-9]\d{0,14}$/.test(sub) ? Number(sub) : undefined;
+  } catch (error) {
+    if (error instanceof JOSEError) return undefined;
+    throw error;
+  }
+}
+
+async function verified(
+  { deploymentName, nowMs }: ProofDeps,
+  proof: string,
+  publicKey: string,
+): Promise<Omit<Pass, 'hostId'>> {
+  const key = await importJWK({ kty: 'OKP', crv: 'Ed25519', x: publicKey }, PROOF_ALGORITHM);
+  try {
+    const { payload } = await jwtVerify(proof, key, {
+      algorithms: [PROOF_ALGORITHM],
+      audience: deploymentName,
+      requiredClaims: ['jti', 'iat', 'exp'],
+      // Of the token's age, too: a proof is of a minute, whatever it says of itself.
+      maxTokenAge: PROOF_LIFE_S,
+      clockTolerance: CLOCK_TOLERANCE_S,
+      currentDate: new Date(nowMs()),
+    });
+    const { jti, iat = 0 } = payload;
+    if (typeof jti !== 'string' || jti === '' || jti.length > MOST_CHARACTERS)
+      throw badProof(`The proof's jti is not a text of 1 to ${MOST_CHARACTERS} characters.`);
+    return { proofId: jti, expiresMs: (iat + PROOF_LIFE_S + CLOCK_TOLERANCE_S + 1) * 1_000 };
+  } catch (error) {
+    if (error instanceof JOSEError) throw refusal(error, deploymentName, nowMs());
+    throw error;
+  }
+}
+
+function refusal(error: JOSEError, deploymentName: string, nowMs: number): OperationError {
+  // Whose key it is not is answered as who has none: an id of a host alone tells nothing of the host.
+  if (error.code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return unknownHost();
+  if (error instanceof JWTExpired || error instanceof JWTClaimValidationFailed) {
+    const { claim, payload } = error;
+    if (claim === 'aud')
+      return badProof(
+        `This is deployment ${deploymentName}; the proof is for another. Set BERTH_DEPLOYMENT_NAME.`,
+      );
+    const isTime = (claim === 'iat' || claim === 'exp') && error.reason !== 'missing';
+    if (isTime && typeof payload.iat === 'number') {
+      const skewS = Math.round(payload.iat - nowMs / 1_000);
+      const when = skewS > 0 ? `in ${skewS} s from now` : `${-skewS} s ago`;
+      return badProof(
+        `The proof was made ${when} by this clock, and is good for ${PROOF_LIFE_S} s: set the clock of the agent's machine.`,
+      );
+    }
+  }
+  return badProof(`The proof is not valid: ${error.message}.`);
+}
+
+const badProof = (message: string) => new OperationError('bad-token', message);
+
+const unknownHost = () =>
+  new OperationError(
+    'unknown-host',
+    'No host here has this key. Get a join token (POST host/token) and start the agent with it in BERTH_JOIN_TOKEN.',
+  );

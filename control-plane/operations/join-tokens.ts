@@ -1,0 +1,63 @@
+/** Owns the use cases that make hosts: an administrator's join token, and the registration of an agent with it. */
+import { randomBytes } from 'node:crypto';
+import type { RegistrationBody } from '../../shared/protocol/enrolment.ts';
+import { type Actor, authorise } from '../core/account.ts';
+import { JOIN_TOKEN_MS } from '../core/enrolment.ts';
+import { OperationError } from '../core/errors.ts';
+import type { Db } from '../store/db.ts';
+import { insertJoinToken } from '../store/join-tokens.ts';
+import type { Context } from './context.ts';
+import { digest } from './digest.ts';
+import type { Input } from './settings.ts';
+
+/** What an administrator decides beforehand of the host that is to come. */
+export interface JoinTokenInput {
+  /** The only name it is good for; any where it is left out. */
+  name?: string | undefined;
+  /** Besides those of the agent's settings. */
+  labels?: readonly string[] | undefined;
+}
+
+export interface NewJoinToken {
+  token: string;
+  expiresMs: number;
+}
+
+/** A token with which one agent can make one host. It is told here and nowhere else. */
+export async function createJoinToken(
+  { db }: Pick<Context, 'db'>,
+  actor: Actor,
+  input: Input<JoinTokenInput>,
+  nowMs: number,
+): Promise<NewJoinToken> {
+  authorise(actor, { kind: 'configure' });
+  return makeJoinToken(db, nowMs, await input());
+}
+
+/** The same for whoever has the database in hand: a control plane that brings its own agent. */
+export async function makeJoinToken(
+  db: Db,
+  nowMs: number,
+  { name, labels = [] }: JoinTokenInput = {},
+): Promise<NewJoinToken> {
+  const token = randomBytes(24).toString('base64url');
+  const expiresMs = nowMs + JOIN_TOKEN_MS;
+  await insertJoinToken(db, { hash: digest(token), name: name ?? null, labels, expiresMs }, nowMs);
+  return { token, expiresMs };
+}
+
+/** Makes the host of an agent that has a join token; resolves to its id. The token is the authorisation, which the coordinator checks. */
+export async function registerHost(
+  { coordination, deploymentName }: Pick<Context, 'coordination' | 'deploymentName'>,
+  joinToken: string | undefined,
+  input: Input<RegistrationBody>,
+): Promise<number> {
+  if (!joinToken)
+    throw new OperationError('bad-token', 'Send the join token: Authorization: Bearer <token>.');
+  const { deployment, name, publicKey } = await input();
+  if (deployment !== deploymentName) {
+    const way = `set BERTH_DEPLOYMENT_NAME=${deploymentName}, or BERTH_URL to the other control plane`;
+    throw new OperationError('conflict', `This is deployment ${deploymentName}, not ${deployment}: ${way}.`);
+  }
+  return coordination.registerHost({ tokenHash: digest(joinToken), name, publicKey: publicKey.x });
+}

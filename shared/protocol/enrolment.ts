@@ -1,0 +1,35 @@
+/** Owns how an agent becomes a host and proves on each connection that it is (PROTOCOL.md P16 to P20): paths, bodies and times. */
+import * as z from 'zod';
+import { deploymentNameSchema, hostNameSchema } from './up.ts';
+
+export const CONNECT_PATH = '/agent/v1/connect';
+export const REGISTER_PATH = '/agent/v1/register';
+
+/** The proof of a connection is a JWT by this algorithm: `sub` host id, `aud` deployment, `iat`, `exp`, `jti`. */
+export const PROOF_ALGORITHM = 'EdDSA';
+export const PROOF_LIFE_S = 60;
+/** Clocks may differ by this much. */
+export const CLOCK_TOLERANCE_S = 30;
+
+/** `POST /agent/v1/register` with the join token as Bearer. */
+export const registrationSchema = z.object({
+  deployment: deploymentNameSchema,
+  /** What the host is to be called. */
+  name: hostNameSchema,
+  /** The public half of the agent's key, as a JWK (RFC 8037). */
+  publicKey: z.object({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes as base64url'),
+  }),
+});
+export type RegistrationBody = z.infer<typeof registrationSchema>;
+
+export const registeredSchema = z.object({ host_id: z.int().positive() });
+
+/** `reason` is for the program, where it must do something about it. */
+export const refusalSchema = z.object({
+  message: z.string(),
+  reason: z.enum(['revoked', 'unknown-host']).optional().catch(undefined),
+});
+export type Refusal = z.infer<typeof refusalSchema>;
