@@ -7,7 +7,7 @@ import type { Observation } from '../shared/protocol/up.ts';
 import { CoreLimits } from './core-limits.ts';
 import { type Container, type ContainerSummary, type Engine, EngineError } from './engine.ts';
 import { type Journal, wordsOf } from './journal.ts';
-import { Lane } from './lanes.ts';
+import { LANE_OF, Lane, type LaneName } from './lanes.ts';
 import type { OutputStore } from './logs/output-store.ts';
 import { inventoryOf, observeService, planService, sameKey } from './plan.ts';
 import type { Reporter } from './reporter.ts';
@@ -26,18 +26,6 @@ export interface AgentOptions {
   /** The engine failed at something that is to be tried again after the next refresh. */
   onTrouble(): void;
 }
-
-type LaneName = 'begin' | 'pull' | 'end' | 'look';
-
-const LANE_OF: Record<StepKind | 'look', LaneName> = {
-  create: 'begin',
-  start: 'begin',
-  pull: 'pull',
-  'keep-output': 'look',
-  look: 'look',
-  stop: 'end',
-  remove: 'end',
-};
 
 export class Agent {
   readonly #options: AgentOptions;
@@ -101,6 +89,11 @@ export class Agent {
   highestIds(): { execution: number; service: number } {
     const { execution, service } = this.#roster.highestIds();
     return { execution, service: Math.max(service, this.#options.output.highestService()) };
+  }
+
+  /** Nothing is wanted here, and nothing is there. */
+  get isIdle(): boolean {
+    return this.#synced && this.#roster.all().length === 0;
   }
 
   isKnown(service: number): boolean {

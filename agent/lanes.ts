@@ -1,4 +1,17 @@
-/** Owns how much goes on at once: each lane lets a fixed number through and makes the rest wait in order. */
+/** Owns how much goes on at once, and beside what: each lane lets a fixed number through and makes the rest wait in order. */
+import type { StepKind } from './steps.ts';
+
+export type LaneName = 'begin' | 'pull' | 'end' | 'look';
+
+export const LANE_OF: Record<StepKind | 'look', LaneName> = {
+  create: 'begin',
+  start: 'begin',
+  pull: 'pull',
+  'keep-output': 'look',
+  look: 'look',
+  stop: 'end',
+  remove: 'end',
+};
 
 export class Lane {
   readonly #waiting: (() => void)[] = [];

@@ -10,6 +10,7 @@ import { type DiskProbe, probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
 import type { Engine, EngineFacts } from './engine.ts';
 import { connectEngine, socketOf } from './engine-address.ts';
+import { keepHouse } from './housekeeping.ts';
 import { HostIdentity, type Identity } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
 import { OutputStore } from './logs/output-store.ts';
@@ -31,8 +32,7 @@ const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
 const DISK_LOOK_MS = 10_000;
-const LOG_EXPIRY_MS = 3_600_000;
-const DAY_MS = 86_400_000;
+const HOUSEKEEPING_MS = 3_600_000;
 
 /**
  * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once. Throws
@@ -107,7 +107,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     journal,
   });
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
-  const expiry = setInterval(() => void expire(config, output, agent, journal), LOG_EXPIRY_MS);
+  let endHousekeeping: (() => void) | undefined;
   const endDiskWatch = await watchDisk({
     folders: [...(facts.dataDir === undefined ? [] : [facts.dataDir]), resolve(config.dataDir)],
     minBytes: config.minDiskBytes,
@@ -119,6 +119,15 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     const seen = withResolvers<void>();
     const watching = watch.run(seen.resolve);
     await Promise.race([seen.promise, watching]);
+    endHousekeeping = keepHouse({
+      engine,
+      output,
+      agent,
+      logDays: config.logDays,
+      journal,
+      nowMs: Date.now,
+      everyMs: HOUSEKEEPING_MS,
+    });
     await stayConnected({
       url: config.url,
       identity,
@@ -141,7 +150,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     });
     await watching;
   } finally {
-    clearInterval(expiry);
+    endHousekeeping?.();
     endDiskWatch();
     watch.close();
     agent.close();
@@ -199,17 +208,4 @@ function hostFacts(config: Config, { memoryBytes, cores, version }: EngineFacts)
     agentVersion: packageJson.version,
     engineVersion: version,
   };
-}
-
-async function expire(
-  { logDays }: Config,
-  output: OutputStore,
-  agent: Agent,
-  journal: Journal,
-): Promise<void> {
-  try {
-    await output.expire(Date.now() - logDays * DAY_MS, (service) => agent.isKnown(service));
-  } catch (error) {
-    journal('logs.unexpired', { reason: wordsOf(error) });
-  }
 }

@@ -52,16 +52,17 @@ export class DeploymentNetwork implements ServiceNetwork {
     this.#id = undefined;
   }
 
-  /** Removes the network unless a container is on it. */
+  /** Removes each network with the deployment's label, also what a race or another version left, unless a container is on it. */
   async removeUnused(): Promise<void> {
     this.forget();
-    const found = await this.#find();
-    if (!this.#isOurs(found)) return;
-    try {
-      await this.#docker.getNetwork(found.Id).remove();
-    } catch (error) {
-      const status = statusOf(error);
-      if (status !== 403 && status !== 404 && status !== 409) throw error;
+    const filters = { label: [`${label.deployment}=${this.#deployment}`] };
+    for (const { Id } of await this.#docker.listNetworks({ filters })) {
+      try {
+        await this.#docker.getNetwork(Id).remove();
+      } catch (error) {
+        const status = statusOf(error);
+        if (status !== 403 && status !== 404 && status !== 409) throw error;
+      }
     }
   }
 

@@ -150,12 +150,9 @@ export class OutputStore {
   async expire(beforeMs: number, inUse: (service: number) => boolean): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const service = Number(name);
-      if (inUse(service)) continue;
-      const files = await readdir(`${this.#dir}/${name}`);
-      const times = await Promise.all(
-        files.map(async (file) => (await stat(`${this.#dir}/${name}/${file}`)).mtimeMs),
-      );
-      if (Math.max(0, ...times) < beforeMs) await this.forget(service);
+      // What else lies there is not ours.
+      if (!Number.isInteger(service) || inUse(service)) continue;
+      if ((await lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
     }
   }
 
@@ -232,6 +229,17 @@ async function replaceByLink(file: string, path: string): Promise<void> {
   await link(file, unfinished);
   await rename(unfinished, path);
   await rm(unfinished, { force: true });
+}
+
+/** Of the files in a folder the latest; of what vanishes meanwhile, or is no folder, nothing is known: now. */
+async function lastWrittenMs(folder: string): Promise<number> {
+  try {
+    const files = await readdir(folder);
+    const times = await Promise.all(files.map(async (file) => (await stat(`${folder}/${file}`)).mtimeMs));
+    return Math.max(0, ...times);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {

@@ -101,7 +101,17 @@ describe("the deployment's network", () => {
     await docker.getNetwork(network).remove();
     expect(await run()).toMatchObject({ state: 'running' });
   });
-  test('is removed when nothing uses it', async () => {
+  test('P47: is removed with any other of its label that nothing uses; what does not carry it stays', async () => {
+    const Labels = { 'berth.deployment': deployment };
+    await docker.createNetwork({ Name: `berth-${deployment}-old`, Labels });
+    const foreign = await docker.createNetwork({ Name: `berth-${deployment}-foreign` });
+    onTestFinished(() => foreign.remove());
+    await engine().create(assignment(), CORE_LIMIT);
+    await engine().remove(assignment().name);
+    await engine().tidy();
+    expect((await networks()).map(({ Name }) => Name)).toEqual([`berth-${deployment}-foreign`]);
+  });
+  test('P47: is removed when nothing uses it', async () => {
     const { id } = await run();
     await engine().tidy();
     expect(await networks()).toHaveLength(1);
