@@ -3,17 +3,16 @@
  * the last one an AgentsResult. The name of an execution is the time of its submission, in milliseconds since the epoch.
  */
 import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { keyOf } from '../../shared/protocol/assignment.ts';
-import { enrol, newAgentKey, proofOf } from '../support/enrolment.ts';
+import { type Assignment, keyOf } from '../../shared/protocol/assignment.ts';
+import { enrol, newAgentKey } from '../support/enrolment.ts';
 import type { AgentsLoad, AgentsResult } from './agents.ts';
-import { SimulatedAgent } from './simulated-agent.ts';
+import { simulateAgent } from './simulated-agent.ts';
 
 /** Connections that are being made at a time. */
 const JOINING = 50;
 const PROGRESS_MS = 1_000;
 
-const { agents, executions, databaseUrl, ...connection } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
-const place = { url: `http://127.0.0.1:${connection.port}`, deployment: connection.deployment };
+const { agents, executions, databaseUrl, ...place } = JSON.parse(process.argv[2] ?? '') as AgentsLoad;
 const db = await openEmbedded(databaseUrl);
 const started = new Set<string>();
 const latenciesMs: number[] = [];
@@ -30,32 +29,30 @@ async function dial(): Promise<void> {
   if (dialled === agents) return;
   const name = `host${dialled++}`;
   const key = newAgentKey();
-  const id = await enrol(place, db, name, key);
-  new SimulatedAgent(
-    { ...connection, name, authorization: proofOf(id, place.deployment, key) },
-    {
-      joined: () => {
-        joined += 1;
-        if (joined === agents) console.log('joined');
-        void dial();
-      },
-      started: (assignment) => {
-        const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
-        firstMs = Math.min(firstMs, submittedMs);
-        latenciesMs.push(Date.now() - submittedMs);
-        if (started.has(keyOf(assignment))) twice += 1;
-        started.add(keyOf(assignment));
-      },
-      ended: () => {
-        ended += 1;
-        if (ended === executions) finish();
-      },
-      closed: (reason) => {
-        console.error(`the connection of ${name} is over: ${reason}`);
-        process.exit(1);
-      },
+  const hostId = await enrol(place, db, name, key);
+  const events = {
+    synced: () => {
+      joined += 1;
+      if (joined === agents) console.log('joined');
+      void dial();
     },
-  );
+    started: (assignment: Assignment) => {
+      const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
+      firstMs = Math.min(firstMs, submittedMs);
+      latenciesMs.push(Date.now() - submittedMs);
+      if (started.has(keyOf(assignment))) twice += 1;
+      started.add(keyOf(assignment));
+    },
+    ended: () => {
+      ended += 1;
+      if (ended === executions) finish();
+    },
+    closed: () => {
+      console.error(`the connection of ${name} is over, which it never should be`);
+      process.exit(1);
+    },
+  };
+  await simulateAgent({ ...place, name, hostId, key, ends: true }, events, new AbortController().signal);
 }
 
 function finish(): void {

@@ -21,7 +21,7 @@ import { type Load, runLoad } from './load.ts';
 import type { SimulatedAgentOptions } from './simulated-agent.ts';
 
 /** What agents-program.ts is to do. */
-export interface AgentsLoad extends Omit<SimulatedAgentOptions, 'name' | 'authorization'> {
+export interface AgentsLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployment'> {
   /** Where join tokens can be written. */
   databaseUrl: string;
   agents: number;
@@ -84,7 +84,7 @@ async function runAll(deployment: Deployment): Promise<AgentsResult> {
   const load: AgentsLoad = {
     agents: AGENTS,
     executions: EXECUTIONS,
-    port,
+    url: deployment.url,
     databaseUrl: deployment.databaseUrl,
     deployment: deployment.name,
   };

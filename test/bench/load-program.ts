@@ -1,6 +1,6 @@
 /**
  * The load generator: keep-alive clients that send one request after the other over plain sockets, so that it costs
- * little beside the server it measures. Prints a LoadResult. Never parses more of an answer than its length.
+ * little beside the server it measures. Prints a LoadResult, after a SIGTERM of what was done until then. Never parses more of an answer than its length.
  */
 import { connect } from 'node:net';
 import type { Load } from './load.ts';
@@ -11,6 +11,9 @@ const load = JSON.parse(process.argv[2] ?? '') as Load;
 const latenciesMs: number[] = [];
 let sent = 0;
 
+process.once('SIGTERM', () => {
+  load.requests = sent;
+});
 const startMs = performance.now();
 await Promise.all(Array.from({ length: load.clients }, client));
 const seconds = (performance.now() - startMs) / 1000;
@@ -47,7 +50,8 @@ function client(): Promise<void> {
       if (!whole) return;
       latenciesMs.push(performance.now() - sentMs);
       received = '';
-      next();
+      if (load.pauseMs === undefined) next();
+      else setTimeout(next, load.pauseMs);
     });
   });
 }

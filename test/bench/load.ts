@@ -1,5 +1,5 @@
 /** Owns the calls of the load generator (load-program.ts), which is a process of its own. */
-import { startProgram } from '../support/process.ts';
+import { type Program, startProgram } from '../support/process.ts';
 
 export interface Load {
   port: number;
@@ -11,6 +11,8 @@ export interface Load {
   /** `{nowMs}` becomes the time of sending, in milliseconds since the epoch. */
   body?: string;
   clients: number;
+  /** Between an answer and the client's next request; none where left out. */
+  pauseMs?: number;
   requests: number;
 }
 
@@ -22,8 +24,21 @@ export interface LoadResult {
 const LIMIT_MS = 300_000;
 
 /** Rejects where any answer was not 200. */
-export async function runLoad(load: Load): Promise<LoadResult> {
-  const program = startProgram(['test/bench/load-program.ts', JSON.stringify(load)]);
+export const runLoad = (load: Load): Promise<LoadResult> => resultOf(startLoadProgram(load));
+
+/** Goes on until the returned function is called, which resolves to what came out. */
+export function startLoad(load: Omit<Load, 'requests'>): () => Promise<LoadResult> {
+  const program = startLoadProgram({ ...load, requests: Number.MAX_SAFE_INTEGER });
+  return () => {
+    process.kill(program.pid, 'SIGTERM');
+    return resultOf(program);
+  };
+}
+
+const startLoadProgram = (load: Load): Program =>
+  startProgram(['test/bench/load-program.ts', JSON.stringify(load)]);
+
+async function resultOf(program: Program): Promise<LoadResult> {
   const ended = await program.waitForEnd(LIMIT_MS);
   if (ended !== 0) throw new Error(`the load generator ended with ${ended}: ${program.output}`);
   const [line = ''] = (await program.waitFor(/^\{.*\}$/m)) ?? [];

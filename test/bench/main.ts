@@ -15,6 +15,7 @@ import { measureLogs } from './logs.ts';
 import { measureMemory } from './memory.ts';
 import { measureScheduler } from './scheduler.ts';
 import { measureStart } from './start.ts';
+import { measureStorm } from './storm.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
@@ -24,6 +25,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   logs: measureLogs,
   scheduler: measureScheduler,
   agents: measureAgents,
+  storm: measureStorm,
 };
 
 const words = process.argv.slice(2);

@@ -1,0 +1,58 @@
+/** Owns the reckoning after chaos: what was promised against what is there. Pure but for reading it; never changes anything. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
+import type { Db } from '../../../control-plane/store/db.ts';
+import type { ExecutionJson } from '../rest-client.ts';
+import type { SteadyLoad } from './load.ts';
+
+/** Acknowledged submissions that are not there, terminations that did not hold, names twice, ends without a word. */
+export function accountFor(
+  load: Pick<SteadyLoad, 'accepted' | 'unsure' | 'terminated'>,
+  executions: readonly ExecutionJson[],
+): string[] {
+  const byId = new Map(executions.map((one) => [one.id, one]));
+  const problems: string[] = [];
+  for (const [id, name] of load.accepted)
+    if (byId.get(id)?.name !== name) problems.push(`execution ${id} (${name}) was accepted and is lost`);
+  const names = executions.map(({ name }) => name);
+  for (const name of new Set(names))
+    if (names.indexOf(name) !== names.lastIndexOf(name)) problems.push(`${name} is there twice`);
+  for (const { id, name, status, error_message } of executions) {
+    if (load.accepted.get(id) !== name && !load.unsure.has(name))
+      problems.push(`execution ${id} (${name}) was submitted by nobody`);
+    if (status !== 'terminated' && status !== 'error') problems.push(`execution ${id} is ${status}`);
+    if (status === 'error' && !error_message) problems.push(`execution ${id} is error without a reason`);
+  }
+  return problems;
+}
+
+/**
+ * Containers that ran twice, and services with more containers than starts. `marks` has a file for each service,
+ * `<execution>-<service>`, with a line from each run of a container: its id.
+ */
+export async function startedTwice(marks: string, db: Db): Promise<string[]> {
+  const rows = await db.query('SELECT execution_id, name, generation FROM services');
+  const generations = new Map(rows.map((row) => [`${row.execution_id}-${row.name}`, Number(row.generation)]));
+  const problems: string[] = [];
+  for (const service of await readdir(marks)) {
+    const runs = (await readFile(join(marks, service), 'utf8')).trimEnd().split('\n');
+    const containers = new Set(runs);
+    const starts = generations.get(service) ?? 0;
+    if (containers.size < runs.length) problems.push(`a container of ${service} ran twice`);
+    if (containers.size > starts)
+      problems.push(`${service} had ${containers.size} containers for ${starts} starts`);
+  }
+  return problems;
+}
+
+/** Containers and networks of the deployment on an engine. */
+export async function leftOn(docker: Docker, deployment: string): Promise<string[]> {
+  const filters = { label: [`berth.deployment=${deployment}`] };
+  const containers = await docker.listContainers({ all: true, filters });
+  const networks = await docker.listNetworks({ filters });
+  return [
+    ...containers.map(({ Names, State }) => `container ${Names[0]} (${State})`),
+    ...networks.map(({ Name }) => `network ${Name}`),
+  ];
+}

@@ -1,0 +1,81 @@
+/** Owns a steady load of submissions to a control plane that is away at times, and what was promised to the client. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Application } from '../../../shared/application.ts';
+import { script } from '../descriptions.ts';
+import type { RestClient } from '../rest-client.ts';
+
+const PERIOD_MS = 400;
+const PATIENCE_MS = 5_000;
+
+/** Each container writes its id where the test finds it, so that every start is counted; see accounts.ts. */
+const MARK =
+  'grep -o "containers/[0-9a-f]*" /proc/self/mountinfo | head -n 1 >> /mnt/marks/$EXECUTION_ID-$SERVICE_NAME';
+
+/** Folder of the marks on the host, to be mounted as /mnt/marks. */
+export const marksVolume = (path: string) => [{ name: 'marks', path, read_only: false }];
+
+export class SteadyLoad {
+  /** Names by id of what was acknowledged. */
+  readonly accepted = new Map<number, string>();
+  /** Names of submissions of whose answer nobody knows. */
+  readonly unsure = new Set<string>();
+  /** Whose termination was acknowledged. */
+  readonly terminated = new Set<number>();
+  readonly #api: RestClient;
+  readonly #kinds: readonly Application['services'][];
+  readonly #random: () => number;
+
+  constructor(api: RestClient, marks: string, random: () => number) {
+    this.#api = api;
+    this.#random = random;
+    const volumes = marksVolume(marks);
+    const idle = `${MARK}; exec sleep 1000`;
+    this.#kinds = [
+      [script(`${MARK}; echo life; sleep 0.3`, { volumes })],
+      [script(`${MARK}; echo life; exit 3`, { volumes })],
+      [script(idle, { volumes })],
+      [
+        script(`${MARK}; sleep 1`, { volumes }),
+        script(idle, { volumes, name: 'side', monitor: false, total_count: 2, essential_count: 1 }),
+      ],
+    ];
+  }
+
+  /** Submits and terminates until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (let n = 0; !signal.aborted; n++) {
+      await this.#submit(`run-${n}`, this.#kinds[n % this.#kinds.length] ?? []);
+      if (n % 4 === 3) await this.#terminateOne();
+      await pause(PERIOD_MS);
+    }
+  }
+
+  async #submit(name: string, services: Application['services']): Promise<void> {
+    const application: Application = { name: 'chaos', version: 3, will_end: true, size: 1, services };
+    try {
+      const response = await this.#api.request('execution', {
+        method: 'POST',
+        body: JSON.stringify({ name, application }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      if (response.status === 200)
+        this.accepted.set(((await response.json()) as { execution_id: number }).execution_id, name);
+      else this.unsure.add(name);
+    } catch {
+      this.unsure.add(name);
+    }
+  }
+
+  async #terminateOne(): Promise<void> {
+    const ids = [...this.accepted.keys()].filter((id) => !this.terminated.has(id));
+    const id = ids[Math.floor(this.#random() * ids.length)];
+    if (id === undefined) return;
+    try {
+      const signal = AbortSignal.timeout(PATIENCE_MS);
+      const { status } = await this.#api.request(`execution/${id}`, { method: 'DELETE', signal });
+      if (status === 200) this.terminated.add(id);
+    } catch {
+      // Asked for again by whoever ends the test.
+    }
+  }
+}

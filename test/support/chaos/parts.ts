@@ -1,0 +1,117 @@
+/** Owns the parts of a Berth that a test may kill one by one, each a process: killed at once, and started until it is there. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { eventually } from '../eventually.ts';
+import { type Program, startCommand, startProgram } from '../process.ts';
+
+export interface Part {
+  readonly name: string;
+  kill(): Promise<void>;
+  /** Resolves when it does its work. */
+  start(): Promise<void>;
+}
+
+const START_MS = 60_000;
+
+/** As a supervisor does, which starts what ends again: what it needs may be away, too. */
+async function supervised(start: () => Program, ready: RegExp): Promise<Program> {
+  return eventually(async () => {
+    const program = start();
+    try {
+      await program.waitFor(ready, START_MS);
+      return program;
+    } catch (error) {
+      if (program.ended === undefined) await killGroup(program);
+      throw error;
+    }
+  }, START_MS);
+}
+
+/** The whole group: workerd would outlive its wrangler. */
+async function killGroup(program: Program): Promise<void> {
+  if (program.ended === undefined) process.kill(-program.pid, 'SIGKILL');
+  await program.waitForEnd();
+}
+
+export class ProgramPart implements Part {
+  readonly name: string;
+  readonly #start: () => Program;
+  readonly #ready: RegExp;
+  #program: Program | undefined;
+
+  constructor(name: string, start: () => Program, ready: RegExp) {
+    this.name = name;
+    this.#start = start;
+    this.#ready = ready;
+  }
+
+  get program(): Program {
+    if (!this.#program) throw new Error(`${this.name} has not been started`);
+    return this.#program;
+  }
+
+  async start(): Promise<void> {
+    this.#program = await supervised(this.#start, this.#ready);
+  }
+
+  async kill(): Promise<void> {
+    await killGroup(this.program);
+  }
+
+  async stop(): Promise<void> {
+    await this.program.stop();
+  }
+}
+
+export type Settings = Record<string, string>;
+
+export const nodeControlPlane = (env: Settings): ProgramPart =>
+  new ProgramPart('control plane', () => startProgram(['control-plane/node.ts'], { env }), /listens on/);
+
+/** `folder` takes its settings and its state. */
+export async function workerdControlPlane(folder: string, port: number, env: Settings): Promise<ProgramPart> {
+  const vars = join(folder, 'vars');
+  await writeFile(
+    vars,
+    Object.entries(env)
+      .map(([name, value]) => `${name}=${JSON.stringify(value)}\n`)
+      .join(''),
+  );
+  const listen = ['--ip', '127.0.0.1', '--port', String(port), '--inspector-port', '0'];
+  const state = ['--persist-to', join(folder, 'state'), '--env-file', vars];
+  const quiet = ['--show-interactive-dev-session=false', '--log-level', 'log'];
+  const start = () =>
+    startCommand(['wrangler', 'dev', ...listen, ...state, ...quiet], {
+      env: { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false', NO_COLOR: '1' },
+    });
+  return new ProgramPart('control plane', start, /Ready on/);
+}
+
+/** Kills one after the other and starts it again, at moments drawn by `random`, until `signal` aborts; all run then. */
+export async function killAtRandom(
+  parts: readonly Part[],
+  random: () => number,
+  signal: AbortSignal,
+  say: (line: string) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    const part = parts[Math.floor(random() * parts.length)];
+    if (!part) return;
+    await pause(500 + random() * 2_500);
+    say(`kill ${part.name}`);
+    await part.kill();
+    await pause(random() * 1_500);
+    await part.start();
+  }
+}
+
+export async function withFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-chaos-'));
+  try {
+    return await run(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
