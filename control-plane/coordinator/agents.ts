@@ -147,6 +147,7 @@ export class Agents implements SessionEvents {
         const host = cluster.hosts.get(session.hostId);
         if (!host || this.#sessions.get(host.id) !== session) return;
         host.lastContactMs = nowMs;
+        host.heardMs = nowMs;
         if (report.conditions) this.#conditions(host, report.conditions);
         host.usage = report.usage ?? host.usage;
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);

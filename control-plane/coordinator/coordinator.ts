@@ -7,11 +7,19 @@ import { noSuchExecution } from '../core/account.ts';
 import type { AccountChange } from '../core/account-input.ts';
 import type { Cluster } from '../core/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
+import {
+  changeHost,
+  type HostChanges,
+  type HostRemoval,
+  objectionToRemoval,
+  removeHost,
+} from '../core/departure.ts';
 import { type Grounds, type Pass, type Registration, register } from '../core/enrolment.ts';
 import { OperationError } from '../core/errors.ts';
-import { isEnded, isOver } from '../core/execution.ts';
+import { isEnded } from '../core/execution.ts';
 import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
 import type { Host } from '../core/host.ts';
+import { type HostDetail, type HostView, hostDetailOf, hostViewOf } from '../core/host-view.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import {
   type SchedulerState,
@@ -23,15 +31,14 @@ import { newExecution, type Submission } from '../core/submission.ts';
 import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
-import { findLogPlace } from '../store/executions.ts';
 import { findGrounds } from '../store/join-tokens.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { Agents, type AgentsDeps } from './agents.ts';
-import { LogRelay, type LogSource } from './log-relay.ts';
+import { Logs } from './logs.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Proofs } from './proofs.ts';
 import type { Session } from './session.ts';
-import { Turns } from './turns.ts';
+import { reading, Turns } from './turns.ts';
 
 /** What operations ask of the coordinator. Every method rejects with OperationError, and with nothing else. */
 export interface Coordination {
@@ -59,6 +66,13 @@ export interface Coordination {
   explainSubmission(submission: Submission): Promise<Explanation>;
   /** What the host of a service does towards its start; empty where nobody said, and where it does not start. */
   progress(serviceId: number): Promise<string>;
+  /** In the order in which they joined. */
+  hosts(): Promise<HostView[]>;
+  host(hostId: number): Promise<HostDetail>;
+  /** Resolves when the change, and what follows at once, is committed; services may still be leaving. */
+  changeHost(hostId: number, changes: HostChanges): Promise<void>;
+  /** Resolves when it is no host any more; its agent is told where it is connected. */
+  removeHost(hostId: number, force: boolean): Promise<HostRemoval>;
 }
 
 export interface CoordinatorDeps extends AgentsDeps {
@@ -72,8 +86,7 @@ export class Coordinator implements Coordination {
   readonly #proofs = new Proofs();
   readonly #turns: Turns;
   readonly #agents: Agents;
-  /** Log readers by service id. */
-  readonly #relays = new Map<number, Set<LogRelay>>();
+  readonly #logs: Logs;
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling } = deps;
@@ -84,6 +97,7 @@ export class Coordinator implements Coordination {
       lost: () => this.#agents.dropAll(),
     });
     this.#agents = new Agents(this.#turns, deps);
+    this.#logs = new Logs(db, this.#turns, this.#agents);
   }
 
   /** Takes up the work: reads the state and goes on with what is due. Also called whenever the clock's time comes. */
@@ -102,11 +116,11 @@ export class Coordinator implements Coordination {
   }
 
   async ready(): Promise<void> {
-    if (!this.#turns.cluster) await this.#turn(() => {});
+    if (!this.#turns.cluster) await this.#turns.run(() => {});
   }
 
   submit(submission: Submission): Promise<number> {
-    return this.#turn((cluster, nowMs) => {
+    return this.#turns.run((cluster, nowMs) => {
       checkUser(cluster, submission);
       const execution = newExecution(cluster.nextIds, submission, nowMs);
       cluster.addExecution(execution);
@@ -116,7 +130,7 @@ export class Coordinator implements Coordination {
   }
 
   terminate(executionId: number): Promise<void> {
-    return this.#turn((cluster, nowMs) => {
+    return this.#turns.run((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId);
       if (execution?.deleted) throw noSuchExecution();
       // The caller has seen it: what is not live any more has ended.
@@ -129,7 +143,7 @@ export class Coordinator implements Coordination {
     const ended = this.#turns.cluster?.executions.has(executionId)
       ? undefined
       : await reading(loadExecution(this.#db, executionId));
-    return this.#turn((cluster, nowMs) => {
+    return this.#turns.run((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId) ?? ended;
       if (!execution || execution.deleted) throw noSuchExecution();
       if (!cluster.executions.has(execution.id)) {
@@ -141,20 +155,8 @@ export class Coordinator implements Coordination {
     });
   }
 
-  async openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
-    // A turn makes sure that the state is there.
-    const live = await this.#turn((cluster) => cluster.services.has(serviceId));
-    const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
-    if (place && place.generation > 0 && !this.#agents.session(place.hostId)) {
-      const message = `The log is on host ${place.hostName}, which is not connected; try again when its agent is back.`;
-      throw new OperationError('unavailable', message);
-    }
-    const source = this.#sourceOf(serviceId, place ?? { hostId: null, generation: 0 });
-    const relay = new LogRelay(serviceId, format, source, () => this.#dropRelay(serviceId, relay));
-    const relays = this.#relays.get(serviceId) ?? new Set();
-    this.#relays.set(serviceId, relays.add(relay));
-    relay.update();
-    return relay.stream;
+  openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
+    return this.#logs.open(serviceId, format);
   }
 
   changeAccounts(change: AccountChange): Promise<Written> {
@@ -190,15 +192,15 @@ export class Coordinator implements Coordination {
   }
 
   state(): Promise<SchedulerState> {
-    return this.#look(schedulerStateOf);
+    return this.#turns.look(schedulerStateOf);
   }
 
   summary(): Promise<SchedulerSummary> {
-    return this.#look(schedulerSummaryOf);
+    return this.#turns.look(schedulerSummaryOf);
   }
 
   explain(executionId: number): Promise<Explanation | null> {
-    return this.#look((cluster, nowMs) => {
+    return this.#turns.look((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId);
       if (execution?.deleted) throw noSuchExecution();
       return execution ? explain(cluster, execution, nowMs) : null;
@@ -206,91 +208,61 @@ export class Coordinator implements Coordination {
   }
 
   progress(serviceId: number): Promise<string> {
-    return this.#look(({ services }) => {
+    return this.#turns.look(({ services }) => {
       const service = services.get(serviceId);
       return service?.status === 'starting' ? service.preparing : '';
     });
   }
 
   explainSubmission(submission: Submission): Promise<Explanation> {
-    return this.#look((cluster, nowMs) => {
+    return this.#turns.look((cluster, nowMs) => {
       checkUser(cluster, submission);
       // With the ids that it would get, and which stay for who comes next.
       return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
     });
   }
 
-  /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
-  #sourceOf(serviceId: number, last: { hostId: number | null; generation: number }): () => LogSource {
-    let { hostId, generation } = last;
-    return () => {
-      const cluster = this.#turns.cluster;
-      const service = cluster?.services.get(serviceId);
-      // Between a lost state and its reload nothing is known, so nothing is final.
-      let final = cluster !== undefined;
-      if (service) {
-        ({ hostId, generation } = service);
-        const execution = cluster?.executions.get(service.executionId);
-        final = execution !== undefined && isOver(execution, service);
-      }
-      return { generation, session: this.#agents.session(hostId), final };
-    };
+  hosts(): Promise<HostView[]> {
+    return this.#turns.look((cluster) =>
+      Array.from(cluster.hosts.values(), (host) => hostViewOf(cluster, host)),
+    );
   }
 
-  #dropRelay(serviceId: number, relay: LogRelay): void {
-    const relays = this.#relays.get(serviceId);
-    relays?.delete(relay);
-    if (relays?.size === 0) this.#relays.delete(serviceId);
+  host(hostId: number): Promise<HostDetail> {
+    return this.#turns.look((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
+  }
+
+  changeHost(hostId: number, changes: HostChanges): Promise<void> {
+    return this.#turns.run((cluster) => {
+      changeHost(cluster, hostIn(cluster, hostId), changes);
+    });
+  }
+
+  async removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
+    const removal = await this.#turns.run((cluster, nowMs) => {
+      const host = hostIn(cluster, hostId);
+      const objection = objectionToRemoval(cluster, host, force);
+      if (objection !== null) throw new OperationError('conflict', objection);
+      return removeHost(cluster, host, nowMs);
+    });
+    this.#agents.session(hostId)?.close('revoked');
+    return removal;
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
     this.#agents.tell(decisions, cluster);
-    for (const relays of this.#relays.values()) for (const relay of relays) relay.update();
+    this.#logs.update();
   }
+}
 
-  /** Runs `change` in a turn and resolves to its result once that is committed. */
-  #turn<T>(change: (cluster: Cluster, nowMs: number) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      let result: T;
-      this.#turns.take({
-        run: (cluster, nowMs) => {
-          result = change(cluster, nowMs);
-        },
-        done: () => resolve(result),
-        fail: reject,
-      });
-    });
-  }
-
-  /** Looks at the state when a turn has decided all there was to decide. Needs no commit where nothing changed. */
-  #look<T>(look: (cluster: Cluster, nowMs: number) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#turns.take({
-        run: () => {},
-        done: (cluster, nowMs) => {
-          try {
-            resolve(look(cluster, nowMs));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        fail: reject,
-      });
-    });
-  }
+function hostIn({ hosts }: Cluster, id: number): Host {
+  const host = hosts.get(id);
+  if (!host) throw new OperationError('not-found', 'There is no such host.');
+  return host;
 }
 
 /** Whoever was known when the request came may have been deleted or disabled since. */
 function checkUser(cluster: Cluster, { userId }: Submission): void {
   if (!cluster.users.get(userId)?.enabled)
     throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
-}
-
-/** Coordination promises its callers one kind of error. */
-async function reading<T>(query: Promise<T>): Promise<T> {
-  try {
-    return await query;
-  } catch (cause) {
-    throw new OperationError('unavailable', 'The database does not answer; try again later.', { cause });
-  }
 }

@@ -7,9 +7,11 @@ import { closeCodes } from '../../shared/protocol/close.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { assemble, type WorkerEnv } from '../assembly.ts';
 import type { AccountChange } from '../core/account-input.ts';
+import type { HostChanges, HostRemoval } from '../core/departure.ts';
 import type { Pass, Registration } from '../core/enrolment.ts';
 import { type ErrorCode, OperationError } from '../core/errors.ts';
 import type { Explanation } from '../core/explain.ts';
+import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
@@ -140,6 +142,22 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.progress(serviceId));
   }
 
+  hosts(): Promise<Outcome<HostView[]>> {
+    return this.#outcome((coordination) => coordination.hosts());
+  }
+
+  host(hostId: number): Promise<Outcome<HostDetail>> {
+    return this.#outcome((coordination) => coordination.host(hostId));
+  }
+
+  changeHost(hostId: number, changes: HostChanges): Promise<Outcome<void>> {
+    return this.#outcome((coordination) => coordination.changeHost(hostId, changes));
+  }
+
+  removeHost(hostId: number, force: boolean): Promise<Outcome<HostRemoval>> {
+    return this.#outcome((coordination) => coordination.removeHost(hostId, force));
+  }
+
   async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
     try {
       await this.#prepared();
@@ -198,5 +216,9 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     explain: (id) => unwrap(stub.explain(id)),
     explainSubmission: (submission) => unwrap(stub.explainSubmission(submission)),
     progress: (id) => unwrap(stub.progress(id)),
+    hosts: () => unwrap(stub.hosts()),
+    host: (id) => unwrap(stub.host(id)),
+    changeHost: (id, changes) => unwrap(stub.changeHost(id, changes)),
+    removeHost: (id, force) => unwrap(stub.removeHost(id, force)),
   };
 }

@@ -16,6 +16,8 @@ import type { LogReader, Session } from './session.ts';
 export interface LogSource {
   generation: number;
   session: Session | undefined;
+  /** That host is none any more, and its logs are gone. */
+  removed: boolean;
   /** No further generation will come. */
   final: boolean;
 }
@@ -60,7 +62,15 @@ export class LogRelay implements LogReader {
   /** Something about the service or its host changed: open, go on, or end. */
   update(): void {
     if (!this.#controller || this.#session) return;
-    const { generation, session, final } = this.#source();
+    const { generation, session, removed, final } = this.#source();
+    if (removed && this.#generation <= generation) {
+      // What was read of it has no end: that must not look like one.
+      if (this.#offset > 0) {
+        this.#fail('the host of the log was removed');
+        return;
+      }
+      this.#generation = generation + 1;
+    }
     if (this.#generation <= generation) {
       // Without room it waits until the reader has read; or each reconnect would cost memory.
       if (session && this.#free() > 0) this.#open(session);
@@ -83,9 +93,7 @@ export class LogRelay implements LogReader {
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
     this.#session = undefined;
     if (reason === 'failed') {
-      const controller = this.#controller;
-      this.#finish();
-      controller?.error(new Error(message ?? 'the host could not read the log'));
+      this.#fail(message ?? 'the host could not read the log');
       return;
     }
     this.#generation += 1;
@@ -115,6 +123,12 @@ export class LogRelay implements LogReader {
     if (credit < LOG_CHUNK_BYTES) return;
     this.#outstanding += credit;
     session.grant(this.#number, credit);
+  }
+
+  #fail(message: string): void {
+    const controller = this.#controller;
+    this.#finish();
+    controller?.error(new Error(message));
   }
 
   #finish(): void {

@@ -75,6 +75,37 @@ export class Turns {
     this.wake();
   }
 
+  /** Runs `change` in a turn and resolves to its result once that is committed. */
+  run<T>(change: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let result: T;
+      this.take({
+        run: (cluster, nowMs) => {
+          result = change(cluster, nowMs);
+        },
+        done: () => resolve(result),
+        fail: reject,
+      });
+    });
+  }
+
+  /** Looks at the state when a turn has decided all there was to decide. Needs no commit where nothing changed. */
+  look<T>(look: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.take({
+        run: () => {},
+        done: (cluster, nowMs) => {
+          try {
+            resolve(look(cluster, nowMs));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        fail: reject,
+      });
+    });
+  }
+
   /** Has a turn even without input: the clock alone may change things. */
   wake(): void {
     this.#due = true;
@@ -145,6 +176,15 @@ export class Turns {
     const nowMs = this.#clock.nowMs();
     if (this.#retired) this.#clock.wakeAt(null);
     else this.#clock.wakeAt(this.#state ? nextDeadline(this.#state.cluster) : nowMs + RELOAD_DELAY_MS);
+  }
+}
+
+/** A query beside the turns. The coordinator promises its callers one kind of error. */
+export async function reading<T>(query: Promise<T>): Promise<T> {
+  try {
+    return await query;
+  } catch (cause) {
+    throw new OperationError('unavailable', 'The database does not answer; try again later.', { cause });
   }
 }
 

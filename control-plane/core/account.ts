@@ -63,7 +63,7 @@ export type Action =
   | { kind: 'read-execution'; ownerId: number }
   | { kind: 'terminate-execution'; ownerId: number }
   | { kind: 'delete-execution'; ownerId: number }
-  /** Users, roles and quotas, but for the next two. */
+  /** Users, roles, quotas and hosts, but for the next two. */
   | { kind: 'configure' }
   | { kind: 'read-user'; userId: number }
   | { kind: 'update-user'; userId: number; fields: readonly string[] };
@@ -94,7 +94,7 @@ export function authorise(actor: Actor, action: Action): Account {
   if (!role.canChangeConfig && !needsNoConfig(action, user)) {
     throw new OperationError(
       'forbidden',
-      `The role ${role.name} does not allow this on users, roles and quotas.`,
+      `The role ${role.name} does not allow this on users, roles, quotas and hosts.`,
     );
   }
   // Last, so that what the role does not allow is the same answer for an execution of others as for none.

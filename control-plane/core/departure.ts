@@ -63,13 +63,23 @@ function requeue(cluster: Cluster, execution: Execution, message: string): boole
   return true;
 }
 
-/** Takes the host out of the cluster. Its containers, of which nobody will hear any more, count as gone. Returns what is queued again. */
-export function removeHost(cluster: Cluster, host: Host, nowMs: number): Execution[] {
+/** What became of the host's services when it was removed. */
+export interface HostRemoval {
+  name: string;
+  /** Executions that go back to the queue. */
+  requeued: number[];
+  /** Containers that may still be there. */
+  leftBehind: number;
+}
+
+/** Takes the host out of the cluster. Its containers, of which nobody will hear any more, count as gone. */
+export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRemoval {
+  const leftBehind = [...cluster.servicesAt(host.id)].filter(({ status }) => status !== 'inactive').length;
   const requeued = requeueFrom(cluster, host, `host ${host.name} was removed`);
   if (cluster.hold?.placements.some((placement) => placement.host === host)) releaseHold(cluster);
   cluster.removeHost(host, nowMs);
   for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
-  return requeued;
+  return { name: host.name, requeued: requeued.map(({ id }) => id), leftBehind };
 }
 
 /** No end and no death: an elastic one is placed again, an essential one waits for the end of its execution. */

@@ -19,7 +19,10 @@ export interface Host {
   schedulable: boolean;
   agentVersion: string;
   engineVersion: string;
+  /** Its silence counts from here: from its last contact, or from when this coordinator began. */
   lastContactMs: number;
+  /** When anything was last heard of it. In its row as of its last hello or end of connection. */
+  heardMs: number;
   /** Whether an agent is connected now; known to memory only. */
   connected: boolean;
   /** No contact for longer than the loss time; cleared by the next hello. */
@@ -52,7 +55,7 @@ export const unreserved = {
 /** Takes in what its agent or an administrator says of its labels. */
 export function setLabels(host: Host, { agentLabels, adminLabels }: Partial<Labels>): void {
   host.agentLabels = agentLabels ?? host.agentLabels;
-  host.adminLabels = adminLabels ?? host.adminLabels;
+  host.adminLabels = adminLabels ? [...new Set(adminLabels)] : host.adminLabels;
   host.labels = allLabels(host);
 }
 
@@ -91,6 +94,7 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   agentVersion: '',
   engineVersion: '',
   lastContactMs: nowMs,
+  heardMs: nowMs,
   lost: false,
   ...untold,
   ...unreserved,

@@ -58,7 +58,7 @@ export function welcomeHost(
 ): void {
   const { name: _, labels: agentLabels, ...rest } = facts;
   setLabels(host, { agentLabels });
-  Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs });
+  Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs, heardMs: nowMs });
   cluster.changes.hosts.add(host);
   adopt(cluster, host, inventory);
   const present = new Set<number>();

@@ -1,8 +1,10 @@
 /** Owns what a service (one container) is: its fields, states, and the words for how it ended. Pure. */
 import type { Observation } from '../../shared/protocol/up.ts';
 
-export type ServiceStatus = 'inactive' | 'starting' | 'active' | 'terminating';
-export type BackendStatus = 'undefined' | 'created' | 'started' | 'dead' | 'destroyed';
+export const serviceStatuses = ['inactive', 'starting', 'active', 'terminating'] as const;
+export type ServiceStatus = (typeof serviceStatuses)[number];
+export const backendStatuses = ['undefined', 'created', 'started', 'dead', 'destroyed'] as const;
+export type BackendStatus = (typeof backendStatuses)[number];
 
 export interface Exit {
   /** Null where the container vanished without an exit code. */

@@ -3,9 +3,13 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import { hostNameSchema } from '../../shared/protocol/up.ts';
 import type { Context } from '../operations/context.ts';
+import { getHost, listHosts, removeHost, updateHost } from '../operations/hosts.ts';
 import { createJoinToken } from '../operations/join-tokens.ts';
-import { json } from './render.ts';
-import { checked, type Env, jsonBody } from './request.ts';
+import { booleanText, nameFilter } from './account-fields.ts';
+import { hostDetailJson, hostJson, hostRemovalJson } from './host-shapes.ts';
+import { empty, json } from './render.ts';
+import { checked, type Env, jsonBody, pathId } from './request.ts';
+import { queryOf } from './resource.ts';
 import type { JoinTokenJson } from './shapes.ts';
 import type { Statuses } from './variant.ts';
 
@@ -18,9 +22,23 @@ const hostName = hostNameSchema.regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be l
 
 export const joinTokenFields = z.strictObject({ name: hostName.optional(), labels: labels.optional() });
 
+export const hostChanges = z
+  .strictObject({
+    schedulable: z.boolean().describe('False drains it: elastic services leave, essential ones stay'),
+    labels: labels.describe("The administrator's own, besides those of its agent"),
+    force: z.boolean().describe('With schedulable false: essential services leave, too'),
+  })
+  .partial();
+
+export const hostFilter = nameFilter;
+
+export const hostRemoval = z
+  .strictObject({ force: booleanText.describe('Also one that is away, but not lost yet') })
+  .partial();
+
 export function hostRoutes(
   deps: Context & { nowMs(): number },
-  { created }: Pick<Statuses, 'created'>,
+  { created, removed }: Pick<Statuses, 'created' | 'removed'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
@@ -28,6 +46,24 @@ export function hostRoutes(
     const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, deps.nowMs());
     const answer: JoinTokenJson = { token, expires_at: expiresMs / 1_000 };
     return json(answer, created);
+  });
+  routes.get('/', async (c) => {
+    const filter = async () => checked(hostFilter, queryOf(c), 'filter');
+    const all = await listHosts(deps, c.get('actor'), filter);
+    return json(Object.fromEntries(all.map((host) => [host.id, hostJson(host)])));
+  });
+  routes.get('/:id', async (c) => {
+    return json({ host: hostDetailJson(await getHost(deps, c.get('actor'), pathId(c, 'id'))) });
+  });
+  routes.post('/:id', async (c) => {
+    const input = async () => checked(hostChanges, await jsonBody(c), 'body');
+    await updateHost(deps, c.get('actor'), pathId(c, 'id'), input);
+    return empty(created);
+  });
+  routes.delete('/:id', async (c) => {
+    const input = async () => checked(hostRemoval, queryOf(c), 'query');
+    const removal = await removeHost(deps, c.get('actor'), pathId(c, 'id'), input);
+    return removed === 204 ? empty(removed) : json(hostRemovalJson(removal, deps.deploymentName), removed);
   });
   return routes;
 }

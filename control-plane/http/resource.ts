@@ -58,7 +58,7 @@ export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
 }
 
 /** The query's parameters, each of which may be there once. */
-function queryOf(c: HonoContext): Record<string, string> {
+export function queryOf(c: HonoContext): Record<string, string> {
   return Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, [value = '', ...more]]) => {
       if (more.length > 0) throw new OperationError('invalid', `The filter ${name} is given twice.`);

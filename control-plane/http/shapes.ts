@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { applicationSchema, serviceSchema } from '../../shared/application.ts';
 import { executionStatuses } from '../core/execution.ts';
+import { backendStatuses, serviceStatuses } from '../core/service.ts';
 import type { Variant } from './variant.ts';
 
 const id = z.int().positive();
@@ -134,10 +135,8 @@ export const serviceShape = z
     name: z.string().describe('The group and a number'),
     service_group: z.string(),
     execution_id: id,
-    status: z.enum(['inactive', 'starting', 'active', 'terminating']),
-    backend_status: z
-      .enum(['undefined', 'created', 'started', 'dead', 'destroyed'])
-      .describe('State of the container as last seen'),
+    status: z.enum(serviceStatuses),
+    backend_status: z.enum(backendStatuses).describe('State of the container as last seen'),
     ip_address: z.string().describe('Empty while there is no container'),
     backend_id: z.string().describe('Id of the container; empty while there is none'),
     error_message: z.string().nullable(),

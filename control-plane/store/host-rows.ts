@@ -19,6 +19,7 @@ const fieldsOf = (row: Row) => ({
   agentVersion: String(row.agent_version),
   engineVersion: String(row.engine_version),
   lastContactMs: Number(row.last_contact_ms),
+  heardMs: Number(row.last_contact_ms),
   lost: row.lost === 1,
   ...untold,
   ...unreserved,
@@ -52,7 +53,7 @@ const values = (host: Host) => [
   Number(host.schedulable),
   host.agentVersion,
   host.engineVersion,
-  host.lastContactMs,
+  host.heardMs,
   Number(host.lost),
   host.publicKey,
 ];

@@ -13,6 +13,7 @@ import {
 } from '../support/authorisation-table.ts';
 import { everySetup, type Group, onHosts } from '../support/hosts.ts';
 import { routesOf } from '../support/routes.ts';
+import { ScriptedAgent } from '../support/scripted-agent.ts';
 
 /** What the app has, as rows name it. */
 const endpointsOf = (group: Group): string[] =>
@@ -38,7 +39,10 @@ onHosts(everySetup, (host, { variant }) => {
       return [name, await admin.execution(id)];
     };
     const owners = [stranger, ...actors].filter(({ userId }) => userId !== '');
-    world = { admin, stranger, ended: new Map(await Promise.all(owners.map(end))) };
+    const makeHost = async (name: string) => {
+      await (await ScriptedAgent.join(host(), { facts: { name, cores: 0, memoryBytes: 0 } })).close();
+    };
+    world = { admin, makeHost, stranger, ended: new Map(await Promise.all(owners.map(end))) };
     for (const row of rows) {
       const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;
       objects.set(row, await Promise.all(actors.map(prepare)));

@@ -7,6 +7,7 @@ import type { Actor } from './actors.ts';
 import type { ApiClient } from './api-client.ts';
 import { application, service } from './descriptions.ts';
 import { newAgentKey } from './enrolment.ts';
+import { HostClient } from './host-client.ts';
 import type { Group } from './hosts.ts';
 import { basic, type HttpClient, type Reply } from './http-client.ts';
 import type { Flag } from './users.ts';
@@ -38,6 +39,8 @@ export interface Row {
 /** What is there before anybody asks. */
 export interface World {
   admin: ApiClient;
+  /** Has a host of that name join, on which nothing fits, and leave again. */
+  makeHost(name: string): Promise<void>;
   stranger: Actor;
   /** An ended execution of each actor, by name. */
   ended: ReadonlyMap<string, Ended>;
@@ -158,16 +161,6 @@ function registrationRow(): Row {
     }),
   };
 }
-
-const hostRows: Row[] = [
-  registrationRow(),
-  {
-    endpoint: 'POST host/token',
-    what: 'any',
-    needs: CONFIG,
-    ask: () => ({ path: 'host/token', body: { labels: ['gpu'] } }),
-  },
-];
 
 const executionRows: Row[] = [
   { endpoint: 'GET login', what: 'own', needs: KNOWN, ask: () => ({ path: 'login' }) },
@@ -344,10 +337,52 @@ function tokenRows(): Row[] {
   ];
 }
 
+/** Hosts are nobody's own. */
+const hostRows = (): Row[] => {
+  const row = {
+    what: 'any',
+    needs: CONFIG,
+    // Too small for anything to run there.
+    prepare: async ({ admin, makeHost }: World, { name }: Actor) => {
+      const host = `host of ${name} ${++hosts}`.replaceAll(' ', '-');
+      await makeHost(host);
+      return (await new HostClient(admin.http).named(host)).id;
+    },
+  };
+  const path = (id: number) => `host/${id}`;
+  return [
+    registrationRow(),
+    {
+      endpoint: 'POST host/token',
+      what: 'any',
+      needs: CONFIG,
+      ask: () => ({ path: 'host/token', body: { labels: ['gpu'] } }),
+    },
+    { endpoint: 'GET host', what: 'any', needs: CONFIG, ask: () => ({ path: 'host' }) },
+    { ...row, endpoint: 'GET host/:id', ask: (id) => ({ path: path(id) }) },
+    {
+      ...row,
+      endpoint: 'POST host/:id',
+      ask: (id) => ({ path: path(id), body: { labels: ['new'] } }),
+      happened: async ({ admin }, id) => {
+        const { host } = (await admin.http.get(path(id))).json<{ host: { admin_labels: string[] } }>();
+        return host.admin_labels.includes('new');
+      },
+    },
+    {
+      ...row,
+      endpoint: 'DELETE host/:id',
+      ask: (id) => ({ path: path(id) }),
+      happened: async ({ admin }, id) => !(await found(admin.http.get(path(id)))),
+    },
+  ];
+};
+let hosts = 0;
+
 export const TABLE: Row[] = [
   ...publicRows,
   ...executionRows,
-  ...hostRows,
+  ...hostRows(),
   ...tokenRows(),
   ...accountRows('user'),
   ...accountRows('role'),

@@ -188,7 +188,7 @@ const KEYS = [
   ...words(
     'name application email fs_uid priority concurrent_executions memory cores id services grant_type',
   ),
-  ...words('can_access_api can_change_config __proto__ constructor'),
+  ...words('can_access_api can_change_config schedulable labels force __proto__ constructor'),
   ...['', 'X-Evil: \\r\\n'],
 ];
 const object = fc

@@ -8,7 +8,7 @@ import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/a
 import { decodeDown, encode } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
-import type { Condition, HostFacts, Observation, Up } from '../../shared/protocol/up.ts';
+import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { type AgentKey, enrol, newAgentKey, proofOf } from './enrolment.ts';
 import { eventually } from './eventually.ts';
@@ -36,6 +36,7 @@ export class ScriptedAgent {
   readonly logs: ScriptedLog[] = [];
   closeCode: number | undefined;
   readonly #socket: WebSocket;
+  readonly #told = new Map<string, Assignment>();
   #sequence = 0;
 
   constructor(socket: WebSocket) {
@@ -90,6 +91,10 @@ export class ScriptedAgent {
     await this.#acknowledged({ conditions });
   }
 
+  async use(usage: HostUsage): Promise<void> {
+    await this.#acknowledged({ usage });
+  }
+
   async #acknowledged(report: Partial<Extract<Up, { type: 'report' }>>): Promise<void> {
     const sequence = ++this.#sequence;
     this.send({ type: 'report', observations: [], forgotten: [], ...report, sequence });
@@ -104,6 +109,11 @@ export class ScriptedAgent {
       const found = [...this.assignments.values()].filter((one) => one.execution === execution);
       return found.length >= count && found;
     }).then((found) => found || []);
+  }
+
+  /** All it was ever told to run of the execution. */
+  known(execution: number): Assignment[] {
+    return [...this.#told.values()].filter((one) => one.execution === execution);
   }
 
   /** Waits until it has been told to stop every service of the execution. */
@@ -132,7 +142,10 @@ export class ScriptedAgent {
     this.messages.push(message);
     if (message.type === 'sync' || message.type === 'start') {
       const added = message.type === 'sync' ? message.assignments : [message.assignment];
-      for (const assignment of added) this.assignments.set(keyOf(assignment), assignment);
+      for (const assignment of added) {
+        this.assignments.set(keyOf(assignment), assignment);
+        this.#told.set(keyOf(assignment), assignment);
+      }
     }
     if (message.type === 'stop') this.assignments.delete(keyOf(message));
     if (message.type === 'logs.open') this.logs.push(new ScriptedLog(message, this.#socket));

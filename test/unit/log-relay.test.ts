@@ -6,7 +6,7 @@ import { MemorySocket } from '../support/model-agent.ts';
 
 /** A relay with what it knows of its service, and the agent's end of its connections. */
 class Rig {
-  source: LogSource = { generation: 1, session: undefined, final: false };
+  source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
   done = 0;
   socket = new MemorySocket();
   readonly relay = new LogRelay(
@@ -222,7 +222,7 @@ test('P10: a start that left no log is passed over', async () => {
 
 test('C45: of a service that never started the stream waits, and ends with its execution', async () => {
   const rig = new Rig();
-  rig.source = { generation: 0, session: undefined, final: false };
+  rig.source = { generation: 0, session: undefined, removed: false, final: false };
   rig.relay.update();
   expect(rig.done).toBe(0);
   rig.know({ final: true });
@@ -235,6 +235,27 @@ test('C45: what a host can not read is an error for the reader, with the reason'
   rig.end('failed', 'disk on fire');
   await expect(all(rig.relay)).rejects.toThrow('disk on fire');
   expect(rig.done).toBe(1);
+});
+
+test('C96: a reader of a log whose host is removed is told that it breaks off, where it had read some', async () => {
+  const rig = new Rig().attach();
+  rig.send(4, text('half'));
+  rig.source.session?.close('revoked');
+  rig.know({ removed: true });
+  await expect(all(rig.relay)).rejects.toThrow('removed');
+});
+
+test('C96: a reader that had read none of it goes on with the next start elsewhere, or ends', async () => {
+  const rig = new Rig().attach();
+  rig.source.session?.close('revoked');
+  rig.know({ removed: true });
+  expect(rig.done).toBe(0);
+  rig.know({ removed: false, generation: 2 });
+  rig.attach();
+  expect(rig.opens).toMatchObject([{ generation: 2, offset: 0 }]);
+  rig.source.session?.close('revoked');
+  rig.know({ removed: true, final: true });
+  expect(await all(rig.relay)).toBe('');
 });
 
 test('C45: a reader that goes away closes the stream at the agent', async () => {

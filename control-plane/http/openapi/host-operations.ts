@@ -1,17 +1,56 @@
 /** Owns what the API's document says of the operations on hosts. */
-import { joinTokenFields } from '../hosts.ts';
+import * as z from 'zod';
+import { hostDetailShape, hostRemovalShape, hostShape } from '../host-shapes.ts';
+import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../hosts.ts';
 import { joinTokenShape } from '../shapes.ts';
 import type { Operation, Scheme } from './operations.ts';
 
-export const hostOperations = (access: readonly Scheme[]): Operation[] => [
-  {
-    method: 'post',
-    path: '/host/token',
-    tag: 'Hosts',
-    summary: 'Make a token with which one agent can join as one host, within an hour',
-    access,
-    body: joinTokenFields,
-    answer: joinTokenShape,
-    errors: [400, 413],
-  },
-];
+export function hostOperations(access: readonly Scheme[]): Operation[] {
+  const common = { tag: 'Hosts', access };
+  return [
+    {
+      ...common,
+      method: 'post',
+      path: '/host/token',
+      summary: 'Make a token with which one agent can join as one host, within an hour',
+      body: joinTokenFields,
+      answer: joinTokenShape,
+      errors: [400, 413],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/host',
+      summary: 'List hosts by id',
+      query: hostFilter,
+      answer: z.record(z.string(), hostShape),
+      errors: [400],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: '/host/:id',
+      summary: 'Read a host, with its services',
+      answer: z.strictObject({ host: hostDetailShape }),
+      errors: [404],
+    },
+    {
+      ...common,
+      method: 'post',
+      path: '/host/:id',
+      summary: 'Drain a host or take it back, or give it labels',
+      body: hostChanges,
+      answer: 'empty',
+      errors: [400, 404, 413],
+    },
+    {
+      ...common,
+      method: 'delete',
+      path: '/host/:id',
+      summary: 'Remove a host that has no services, or is lost',
+      query: hostRemoval,
+      answer: hostRemovalShape,
+      errors: [400, 404, 409],
+    },
+  ];
+}

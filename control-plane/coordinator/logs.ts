@@ -1,0 +1,79 @@
+/** Owns who reads which log, and where the output of each service is: on its host, as long as that is one. */
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import { OperationError } from '../core/errors.ts';
+import { isOver } from '../core/execution.ts';
+import type { Db } from '../store/db.ts';
+import { findLogPlace } from '../store/executions.ts';
+import type { Agents } from './agents.ts';
+import { LogRelay, type LogSource } from './log-relay.ts';
+import { reading, type Turns } from './turns.ts';
+
+/** Where a service was started last, and how often it was. */
+interface Place {
+  hostId: number | null;
+  generation: number;
+}
+
+export class Logs {
+  readonly #db: Db;
+  readonly #turns: Turns;
+  readonly #agents: Agents;
+  /** By service id. */
+  readonly #relays = new Map<number, Set<LogRelay>>();
+
+  constructor(db: Db, turns: Turns, agents: Agents) {
+    this.#db = db;
+    this.#turns = turns;
+    this.#agents = agents;
+  }
+
+  async open(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
+    // A turn makes sure that the state is there.
+    const live = await this.#turns.run((cluster) => cluster.services.has(serviceId));
+    const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
+    if (place && place.generation > 0 && !this.#isRemoved(place) && !this.#agents.session(place.hostId)) {
+      const message = `The log is on host ${place.hostName}, which is not connected; try again when its agent is back.`;
+      throw new OperationError('unavailable', message);
+    }
+    const source = this.#sourceOf(serviceId, place ?? { hostId: null, generation: 0 });
+    const relay = new LogRelay(serviceId, format, source, () => this.#drop(serviceId, relay));
+    const relays = this.#relays.get(serviceId) ?? new Set();
+    this.#relays.set(serviceId, relays.add(relay));
+    relay.update();
+    return relay.stream;
+  }
+
+  /** Something has changed: readers go on, or end. */
+  update(): void {
+    for (const relays of this.#relays.values()) for (const relay of relays) relay.update();
+  }
+
+  /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
+  #sourceOf(serviceId: number, last: Place): () => LogSource {
+    let { hostId, generation } = last;
+    return () => {
+      const cluster = this.#turns.cluster;
+      const service = cluster?.services.get(serviceId);
+      // Between a lost state and its reload nothing is known, so nothing is final.
+      let final = cluster !== undefined;
+      if (service) {
+        ({ hostId, generation } = service);
+        const execution = cluster?.executions.get(service.executionId);
+        final = execution !== undefined && isOver(execution, service);
+      }
+      const removed = this.#isRemoved({ hostId, generation });
+      return { generation, session: this.#agents.session(hostId), removed, final };
+    };
+  }
+
+  /** Whether its logs went with its host. */
+  #isRemoved({ hostId }: Place): boolean {
+    return hostId !== null && this.#turns.cluster?.hosts.has(hostId) === false;
+  }
+
+  #drop(serviceId: number, relay: LogRelay): void {
+    const relays = this.#relays.get(serviceId);
+    relays?.delete(relay);
+    if (relays?.size === 0) this.#relays.delete(serviceId);
+  }
+}

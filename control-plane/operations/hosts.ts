@@ -1,0 +1,56 @@
+/** Owns the use cases on hosts. Each authorises on its first line. */
+import { type Actor, authorise } from '../core/account.ts';
+import type { HostChanges, HostRemoval } from '../core/departure.ts';
+import { OperationError } from '../core/errors.ts';
+import type { HostDetail, HostView } from '../core/host-view.ts';
+import type { Context } from './context.ts';
+import type { Input } from './settings.ts';
+
+export interface HostFilter {
+  name?: string | undefined;
+}
+
+export async function listHosts(
+  { coordination }: Context,
+  actor: Actor,
+  filter: Input<HostFilter>,
+): Promise<HostView[]> {
+  authorise(actor, { kind: 'configure' });
+  const { name } = await filter();
+  const all = await coordination.hosts();
+  return name === undefined ? all : all.filter((host) => host.name === name);
+}
+
+export async function getHost({ coordination }: Context, actor: Actor, id: number): Promise<HostDetail> {
+  authorise(actor, { kind: 'configure' });
+  return coordination.host(id);
+}
+
+/** Drains it or takes it back, and gives it labels; resolves when that is decided, not when services have left. */
+export async function updateHost(
+  { coordination }: Context,
+  actor: Actor,
+  id: number,
+  input: Input<HostChanges>,
+): Promise<void> {
+  authorise(actor, { kind: 'configure' });
+  const changes = await input();
+  if (changes.force && changes.schedulable !== false)
+    throw new OperationError(
+      'invalid',
+      'force: goes with "schedulable": false, and moves essential services, too.',
+    );
+  await coordination.changeHost(id, changes);
+}
+
+/** Its key is worth nothing from here on; what ran there is started elsewhere. */
+export async function removeHost(
+  { coordination }: Context,
+  actor: Actor,
+  id: number,
+  input: Input<{ force?: boolean | undefined }>,
+): Promise<HostRemoval> {
+  authorise(actor, { kind: 'configure' });
+  const { force = false } = await input();
+  return coordination.removeHost(id, force);
+}
