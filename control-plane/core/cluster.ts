@@ -10,7 +10,8 @@ import { type Execution, isEnded } from './execution.ts';
 import { type Hold, Possibilities } from './hold.ts';
 import type { Host } from './host.ts';
 import { essentialNeeds, needsOf } from './needs.ts';
-import { Queue, type Standing, type Waiting } from './queue.ts';
+import type { Waiting } from './order.ts';
+import { Queue, type Standing } from './queue.ts';
 import { addUsage, type Excess, excesses, noUsage, type Usage } from './quota.ts';
 import { Rooms } from './rooms.ts';
 import type { SchedulingPolicy } from './scheduling.ts';
@@ -45,6 +46,8 @@ export class Cluster {
   readonly rooms: Rooms;
   /** Executions that count under the quota of their user: from their placing to their end or return to the queue. */
   readonly admitted = new Set<Execution>();
+  /** Elastic services that are placed. */
+  elasticCount = 0;
   /** By execution. */
   readonly deadlines = new Deadlines();
   /** Executions to look at in the next turn. */
@@ -262,6 +265,7 @@ export class Cluster {
     addUsage(this.#usageOf(userId), requirement, sign);
     if (sign === -1) this.#wakeUser(userId);
     if (!essential) {
+      this.elasticCount += sign;
       const elastic = this.#elasticOf.get(userId) ?? new Set();
       if (sign === 1) this.#elasticOf.set(userId, elastic.add(service));
       else elastic.delete(service);

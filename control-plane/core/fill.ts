@@ -2,16 +2,13 @@
 import type { Cluster } from './cluster.ts';
 import type { Decision } from './decision.ts';
 import type { Execution } from './execution.ts';
+import { Growth } from './growth.ts';
 import { placeHeld } from './hold.ts';
 import type { Host } from './host.ts';
 import type { Needs } from './needs.ts';
 import { placeAll } from './place.ts';
 import { placeByReclaiming, type Reclaim } from './reclaim.ts';
-import { fits, type Room, roomOf } from './room.ts';
-import type { Requirement } from './service.ts';
-
-/** Of more hosts than these each is not looked at: whatever fitted nowhere is tried again. */
-const MANY_HOSTS = 100;
+import { type Room, roomOf } from './room.ts';
 
 /** Whether anybody is to be offered room. */
 export const hasOffers = ({ queue, elastic, rooms, hold }: Cluster): boolean =>
@@ -24,23 +21,18 @@ export function fillRoom(cluster: Cluster, carryOut: (decision: Decision) => voi
   rooms.grown.clear();
   if (grown.length > 0 || cluster.hold?.untried) placeHeld(cluster, carryOut);
   const standingOf = (userId: number) => cluster.standing(userId);
-  const mayReclaim = mayFit(grown, reclaimableOf);
-  if (grown.length > 0) queue.wakeUnfit(mayReclaim);
-  for (const { item: execution, needs, woken, refuse } of queue.offers(standingOf)) {
+  const growthBy = (left: (host: Host) => Room) => (grown.length > 0 ? new Growth(grown, left) : undefined);
+  for (const { item: execution, needs, refuse } of queue.offers(standingOf, growthBy(reclaimableOf))) {
     const isOver = cluster.excesses(execution.userId, needs.usage).length > 0;
-    const hopeless = woken && !needs.requirements.some(mayReclaim);
-    const found = hopeless ? null : findRoom(cluster, execution, needs, isOver);
+    const found = rooms.mayHold(needs.usage) ? findRoom(cluster, execution, needs, isOver) : null;
     for (const service of found?.victims ?? []) carryOut({ kind: 'reclaim', service });
     if (found) carryOut({ kind: 'place', execution, placements: found.placements });
     else if (!isOver) refuse();
   }
-  const mayPlace = mayFit(grown, roomOf);
-  if (grown.length > 0) elastic.wakeUnfit(mayPlace);
-  for (const { item, needs, woken, refuse } of elastic.offers(standingOf)) {
+  for (const { item, needs, refuse } of elastic.offers(standingOf, growthBy(roomOf))) {
     const { execution, service } = item;
     if (cluster.excesses(execution.userId, needs.usage).length > 0) continue;
-    const hopeless = woken && !needs.requirements.some(mayPlace);
-    const placements = hopeless ? null : placeAll([service], rooms);
+    const placements = placeAll([service], rooms);
     if (placements) carryOut({ kind: 'place', execution, placements });
     else refuse();
   }
@@ -52,12 +44,6 @@ function findRoom(cluster: Cluster, execution: Execution, needs: Needs, isOver: 
   const placements = isOver ? null : placeAll(essential, cluster.rooms);
   return placements ? { placements, victims: [] } : placeByReclaiming(cluster, execution, needs);
 }
-
-/** Whether a need may fit now on one of the hosts that grew. */
-const mayFit =
-  (grown: readonly Host[], left: (host: Host) => Room) =>
-  (need: Requirement): boolean =>
-    grown.length > MANY_HOSTS || grown.some((host) => fits(left(host), need));
 
 function reclaimableOf(host: Host): Room {
   const { memoryBytes, cores } = roomOf(host);

@@ -4,45 +4,15 @@
  * stands in one line, since of a line the first fits or none does; a line is offered room again only when there is more.
  * Pure.
  */
+import type { Growth } from './growth.ts';
 import type { Needs } from './needs.ts';
+import { type Comparison, comparisons, placeOf, type Waiting } from './order.ts';
+import { type Kind, type Line, Row } from './row.ts';
 import type { SchedulingPolicy } from './scheduling.ts';
-import type { Requirement } from './service.ts';
-
-/** Ids ascend with the time of submission. */
-export interface Waiting {
-  readonly id: number;
-  readonly userId: number;
-  /** As its application says; what it means is the users' affair. */
-  readonly size: number;
-  readonly timeSubmitMs: number;
-}
-
-/** All with the same needs. */
-interface Kind extends Needs {
-  /** True where no host had room for it when it was last tried, nor came to have more since. */
-  unfit: boolean;
-  /** It was unfit until hosts grew, for the offers that follow. */
-  woken: boolean;
-  readonly lines: Set<Line<Waiting>>;
-}
-
-interface Row<T> {
-  readonly userId: number;
-  /** In the order of the policy. */
-  readonly items: T[];
-}
-
-interface Line<T> extends Row<T> {
-  readonly kind: Kind;
-  /** Of the items the one submitted first, where it is known. */
-  oldest: T | undefined;
-}
 
 export interface Offer<T> {
   item: T;
   needs: Needs;
-  /** What fitted nowhere may fit now only on a host that grew. */
-  woken: boolean;
   /** Says that no host has room for these needs, nor will have before one grows. */
   refuse(): void;
 }
@@ -54,13 +24,34 @@ export interface Standing {
   executions: number;
 }
 
+/** What decides where the next of a user stands. */
+interface Entry<T extends Waiting> {
+  readonly item: T;
+  /** As it was when the entry took its place. */
+  readonly standing: Standing;
+}
+
+interface Candidate<T extends Waiting> extends Entry<T> {
+  readonly line: Line<T>;
+  /** What of its row was offered room before. */
+  readonly after: T | null;
+}
+
+interface Place<T extends Waiting> {
+  readonly item: T;
+  readonly line: Line<T>;
+}
+
 export class Queue<T extends Waiting> {
-  readonly #compare: (a: Waiting, b: Waiting) => number;
-  readonly #kinds = new Map<string, Kind>();
-  readonly #linesOfUser = new Map<number, Map<Kind, Line<T>>>();
-  readonly #places = new Map<number, [T, Line<T>]>();
-  readonly #due = new Set<Line<T>>();
-  readonly #woken: Kind[] = [];
+  readonly #compare: Comparison;
+  readonly #kinds = new Map<string, Kind<T>>();
+  /** By user. */
+  readonly #rows = new Map<number, Row<T>>();
+  readonly #places = new Map<number, Place<T>>();
+  /** Rows with lines that are to be offered room. */
+  readonly #due = new Set<Row<T>>();
+  /** Of offers: what becomes due in one of them is offered room in the next. */
+  #round = 1;
 
   constructor(policy: SchedulingPolicy['queue']) {
     this.#compare = comparisons[policy];
@@ -80,89 +71,75 @@ export class Queue<T extends Waiting> {
   }
 
   add(item: T, needs: Needs): void {
-    const line = this.#line(item.userId, needs);
-    line.items.splice(placeOf(line.items, item, this.#compare), 0, item);
-    if (line.oldest && item.id < line.oldest.id) line.oldest = item;
-    this.#places.set(item.id, [item, line]);
-    if (!line.kind.unfit) this.#due.add(line);
+    const row = this.#rows.get(item.userId) ?? new Row(item.userId, this.#compare);
+    this.#rows.set(item.userId, row);
+    const kind = this.#kinds.get(needs.key) ?? kindOf<T>(needs);
+    this.#kinds.set(needs.key, kind);
+    const line = row.add(item, kind);
+    this.#places.set(item.id, { item, line });
+    if (!kind.unfit && line.dueFrom === 0) this.#setDue(line, this.#round + 1);
   }
 
   /** One that does not wait changes nothing. */
   remove(id: number): void {
-    const [item, line] = this.#places.get(id) ?? [];
+    const { item, line } = this.#places.get(id) ?? {};
     if (!item || !line) return;
+    const { row, kind } = line;
     this.#places.delete(id);
-    if (line.oldest === item) line.oldest = undefined;
-    const at = placeOf(line.items, item, this.#compare);
-    if (at === 0) line.items.shift();
-    else line.items.splice(at, 1);
-    if (line.items.length > 0) return;
-    this.#due.delete(line);
-    this.#linesOfUser.get(line.userId)?.delete(line.kind);
-    if (this.#linesOfUser.get(line.userId)?.size === 0) this.#linesOfUser.delete(line.userId);
-    line.kind.lines.delete(line);
-    if (line.kind.lines.size === 0) this.#kinds.delete(line.kind.key);
+    row.remove(item, line);
+    if (row.due === 0) this.#due.delete(row);
+    if (row.isEmpty) this.#rows.delete(row.userId);
+    if (kind.lines.length === 0) this.#kinds.delete(kind.key);
   }
 
   /** A user may have more than before: what it waits for is offered room again. */
   wakeUser(userId: number): void {
-    for (const line of this.#linesOfUser.get(userId)?.values() ?? [])
-      if (!line.kind.unfit) this.#due.add(line);
-  }
-
-  /** Hosts may have more room: of what fitted nowhere, that is offered room again of which something may fit now. */
-  wakeUnfit(mayFit: (requirement: Requirement) => boolean): void {
-    for (const kind of this.#kinds.values()) {
-      if (!kind.unfit || !kind.requirements.some(mayFit)) continue;
-      kind.unfit = false;
-      kind.woken = true;
-      this.#woken.push(kind);
-      for (const line of kind.lines) this.#due.add(line as Line<T>);
-    }
+    for (const line of this.#rows.get(userId)?.lines ?? [])
+      if (!line.kind.unfit && line.dueFrom === 0) this.#setDue(line, this.#round + 1);
   }
 
   /**
-   * Offers room to those who may have it now, in order. Who takes it is removed before the next; where it isn't, no
-   * other in its line has a better chance.
+   * Offers room to those who may have it now, in order; where hosts grew, also to what fitted nowhere and may fit now.
+   * Who takes it is removed before the next; where it isn't, no other in its line has a better chance.
    */
-  *offers(standingOf: (userId: number) => Standing): Generator<Offer<T>> {
-    const entries = this.#ranked(this.#due, standingOf);
-    this.#due.clear();
+  *offers(standingOf: (userId: number) => Standing, growth?: Growth): Generator<Offer<T>> {
+    const round = ++this.#round;
+    const isWanted = ({ dueFrom, kind }: Line<T>) =>
+      kind.unfit ? kind.round !== round && growth?.mayFit(kind) === true : dueFrom > 0 && dueFrom <= round;
+    const next = (row: Row<T>, after: T | null): Candidate<T>[] => {
+      const line = row.next(after, growth?.most() ?? null, isWanted);
+      const item = line?.items[0];
+      return line && item ? [{ item, line, after, standing: standingOf(row.userId) }] : [];
+    };
+    const rows = [...(growth ? this.#rows.values() : this.#due)];
+    const entries = rows.flatMap((row) => next(row, null)).sort((a, b) => this.#compareEntries(b, a));
     for (let entry = entries.pop(); entry; entry = entries.pop()) {
-      const { line, standing } = entry;
-      const [item] = line.items;
-      if (line.kind.unfit || item === undefined) continue;
-      const now = standingOf(line.userId);
-      if (now.executions === standing.executions) {
-        const refuse = () => {
-          line.kind.unfit = true;
-        };
-        yield { item, needs: line.kind, woken: line.kind.woken, refuse };
-        if (line.items.length === 0 || line.items[0] === item) continue;
-      }
-      this.#insert(entries, line, standingOf(line.userId));
+      const { line, item, after, standing } = entry;
+      const { row } = line;
+      const isCurrent = standingOf(row.userId).executions === standing.executions && isWanted(line);
+      if (isCurrent) yield* this.#offer(line, item, growth);
+      for (const one of next(row, isCurrent ? item : after)) this.#insert(entries, one);
     }
-    for (const kind of this.#woken.splice(0)) kind.woken = false;
   }
 
   /** All that wait, as they would be started if there were room for all; with another one, as if it waited, too. */
   order(standingOf: (userId: number) => Standing, other?: T): T[] {
-    const standings = new Map<number, Standing>();
-    for (const userId of this.#linesOfUser.keys()) standings.set(userId, { ...standingOf(userId) });
-    const current = (userId: number) => standings.get(userId) ?? standingOf(userId);
-    const lines = [...this.#linesOfUser.values()].flatMap((of) => [...of.values()]);
-    const rest: Row<T>[] = lines.map(({ userId, items }) => ({ userId, items: [...items] }));
-    if (other) rest.push({ userId: other.userId, items: [other] });
-    const entries = this.#ranked(rest, (userId) => ({ ...current(userId) }));
+    const itemsOf = new Map(Array.from(this.#rows.values(), (row) => [row.userId, row.items()]));
+    if (other) {
+      const items = itemsOf.get(other.userId) ?? [];
+      itemsOf.set(other.userId, items.toSpliced(placeOf(items, other, this.#compare), 0, other));
+    }
+    const entries = Array.from(itemsOf, ([userId, items]) => {
+      const rest = items.values();
+      return { rest, item: rest.next().value as T, standing: { ...standingOf(userId) } };
+    }).sort((a, b) => this.#compareEntries(b, a));
     const order: T[] = [];
     for (let entry = entries.pop(); entry; entry = entries.pop()) {
-      const { line } = entry;
-      const now = current(line.userId);
-      if (now.executions === entry.standing.executions) {
-        order.push(line.items.shift() as T);
-        now.executions += 1;
-      }
-      if (line.items.length > 0) this.#insert(entries, line, { ...now });
+      const { rest, item, standing } = entry;
+      order.push(item);
+      standing.executions += 1;
+      const { value } = rest.next();
+      if (value) this.#insert(entries, { rest, item: value, standing });
     }
     return order;
   }
@@ -174,88 +151,69 @@ export class Queue<T extends Waiting> {
   ): T | undefined {
     let found: T | undefined;
     let priority = Number.NEGATIVE_INFINITY;
-    for (const [userId, lines] of this.#linesOfUser) {
-      const { priority: its } = standingOf(userId);
+    for (const row of this.#rows.values()) {
+      const { priority: its } = standingOf(row.userId);
       if (its < priority) continue;
-      for (const line of lines.values()) {
-        const first = this.#oldestOf(line);
-        if (found && its === priority && first.id > found.id) continue;
-        if (!isEligible(first, line.kind)) continue;
-        found = first;
-        priority = its;
-      }
+      const before = its > priority ? Number.POSITIVE_INFINITY : (found?.id ?? Number.POSITIVE_INFINITY);
+      const first = row.oldest(before, isEligible);
+      if (!first) continue;
+      found = first;
+      priority = its;
     }
     return found;
   }
 
-  #oldestOf(line: Line<T>): T {
-    if (this.#compare === comparisons.FIFO) return line.items[0] as T;
-    line.oldest ??= line.items.reduce((a, b) => (b.id < a.id ? b : a));
-    return line.oldest;
+  *#offer(line: Line<T>, item: T, growth: Growth | undefined): Generator<Offer<T>> {
+    const { kind } = line;
+    if (kind.unfit) {
+      kind.unfit = false;
+      kind.round = this.#round;
+      for (const each of kind.lines) this.#setDue(each, this.#round);
+    }
+    this.#setDue(line, 0);
+    const hasHope = kind.round !== this.#round || growth?.mayFit(kind);
+    if (hasHope) yield { item, needs: kind, refuse: () => this.#refuse(kind) };
+    else this.#refuse(kind);
+    if (!kind.unfit && line.items.length > 0 && line.items[0] !== item) this.#setDue(line, this.#round);
   }
 
-  #line(userId: number, needs: Needs): Line<T> {
-    const kind = this.#kinds.get(needs.key) ?? { ...needs, unfit: false, woken: false, lines: new Set() };
-    this.#kinds.set(needs.key, kind);
-    const lines = this.#linesOfUser.get(userId) ?? new Map<Kind, Line<T>>();
-    this.#linesOfUser.set(userId, lines);
-    const line = lines.get(kind) ?? { userId, kind, items: [], oldest: undefined };
-    lines.set(kind, line);
-    kind.lines.add(line);
-    return line;
+  #refuse(kind: Kind<T>): void {
+    kind.unfit = true;
+    kind.round = this.#round;
+    for (const line of kind.lines) this.#setDue(line, 0);
   }
 
-  /** The first is the last: it is popped. */
-  #ranked<L extends Row<T>>(lines: Iterable<L>, standingOf: (userId: number) => Standing): Entry<L>[] {
-    return Array.from(lines, (line) => ({ line, standing: standingOf(line.userId) })).sort((a, b) =>
-      this.#compareEntries(b, a),
-    );
+  #setDue(line: Line<T>, from: number): void {
+    const { row } = line;
+    row.setDue(line, from);
+    if (row.due > 0) this.#due.add(row);
+    else this.#due.delete(row);
   }
 
-  #insert<L extends Row<T>>(entries: Entry<L>[], line: L, standing: Standing): void {
-    const entry = { line, standing };
-    entries.splice(
-      placeOf(entries, entry, (a, b) => this.#compareEntries(b, a)),
-      0,
-      entry,
-    );
+  /** Puts an entry among others of which the first to come is the last: it is popped. */
+  #insert<E extends Entry<T>>(entries: E[], entry: E): void {
+    const at = placeOf(entries, entry, (a, b) => this.#compareEntries(b, a));
+    entries.splice(at, 0, entry);
   }
 
-  #compareEntries(a: Entry<Row<T>>, b: Entry<Row<T>>): number {
+  #compareEntries(a: Entry<T>, b: Entry<T>): number {
     return (
       b.standing.priority - a.standing.priority ||
       a.standing.executions - b.standing.executions ||
-      this.#compare(a.line.items[0] as T, b.line.items[0] as T)
+      this.#compare(a.item, b.item)
     );
   }
 }
 
-interface Entry<L> {
-  line: L;
-  /** As it was when the entry took its place. */
-  standing: Standing;
-}
+/** Written out, since a spread would take more memory. */
+const kindOf = <T extends Waiting>({ key, requirements, usage }: Needs): Kind<T> => ({
+  key,
+  requirements,
+  usage,
+  unfit: false,
+  round: 0,
+  lines: NO_LINES,
+});
 
-/** A size of DYNSIZE shrinks by 1 in this time; what waits alike keeps its order. */
-const SHRINK_MS = 1_000;
-const sizeAtSubmission = ({ size, timeSubmitMs }: Waiting) => size + timeSubmitMs / SHRINK_MS;
-
-const comparisons: Record<SchedulingPolicy['queue'], (a: Waiting, b: Waiting) => number> = {
-  FIFO: (a, b) => a.id - b.id,
-  SIZE: (a, b) => a.size - b.size || a.id - b.id,
-  DYNSIZE: (a, b) => sizeAtSubmission(a) - sizeAtSubmission(b) || a.id - b.id,
-};
-
-/** Where `item` is, or would be, in what ascends. */
-function placeOf<T>(sorted: readonly T[], item: T, compare: (a: T, b: T) => number): number {
-  let from = 0;
-  let to = sorted.length;
-  // Most come last.
-  if (to > 0 && compare(sorted[to - 1] as T, item) < 0) return to;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (compare(sorted[middle] as T, item) < 0) from = middle + 1;
-    else to = middle;
-  }
-  return from;
-}
+/** Never changed: most kinds have one line, in an array of that length. */
+const NO_LINES: readonly never[] = [];

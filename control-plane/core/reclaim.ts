@@ -21,8 +21,9 @@ type Amount = Pick<Requirement, 'memoryBytes' | 'cores'>;
 /** A service that fits nowhere, after others were placed; `left` is what each host has when its elastic services go, too. */
 export type Missed = (service: Service, placements: readonly Placement[], left: Room[]) => void;
 
-/** Places all essential services of an execution with what elastic ones give back, or none: then null. */
+/** Places all essential services of an execution, which do not fit without, with what elastic ones give back, or none: then null. */
 export function placeByReclaiming(cluster: Cluster, execution: Execution, needs: Needs): Reclaim | null {
+  if (cluster.elasticCount === 0) return null;
   const own = forQuota(cluster, execution, needs);
   const essential = execution.services.filter((service) => service.essential);
   return own && placeServices(cluster, essential, own);

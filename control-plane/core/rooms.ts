@@ -3,10 +3,14 @@
  * labels and size stand on one shelf (shelf.ts). Follows the hosts by `update`; never changes one. Pure.
  */
 import type { Host } from './host.ts';
+import { MICRO, type Usage } from './quota.ts';
 import { changeRoom, hasLabels, type Room } from './room.ts';
 import type { SchedulingPolicy } from './scheduling.ts';
 import type { Requirement, Service } from './service.ts';
 import { Shelf, Spot } from './shelf.ts';
+
+/** Sums of fractions drift. */
+const SLACK_CORES = 0.01;
 
 export class Rooms {
   /** Hosts that have more room, free or held by elastic services, than when this was last emptied. */
@@ -16,6 +20,9 @@ export class Rooms {
   readonly #scheduling: SchedulingPolicy;
   readonly #shelves = new Map<string, Shelf>();
   readonly #spots = new Map<number, Spot>();
+  /** Sums over all hosts, with what elastic services have. */
+  #leftBytes = 0;
+  #leftCores = 0;
 
   constructor(scheduling: SchedulingPolicy) {
     this.#scheduling = scheduling;
@@ -26,7 +33,7 @@ export class Rooms {
     let spot = this.#spots.get(host.id);
     if (!spot?.isAbout(host)) spot = this.#shelve(host, spot);
     const { isUsable } = spot;
-    if (spot.update()) this.grown.add(host);
+    if (this.#follow(spot)) this.grown.add(host);
     if (spot.isUsable !== isUsable) this.version++;
   }
 
@@ -81,7 +88,25 @@ export class Rooms {
 
   /** Ends what was supposed of a host. */
   restore(host: Host): void {
-    this.#spots.get(host.id)?.update();
+    const spot = this.#spots.get(host.id);
+    if (spot) this.#follow(spot);
+  }
+
+  /** Whether all hosts together have so much left, if all elastic services went: a gang that asks for more fits nowhere. */
+  mayHold({ memoryBytes, microCores }: Usage): boolean {
+    return memoryBytes <= this.#leftBytes && microCores <= (this.#leftCores + SLACK_CORES) * MICRO;
+  }
+
+  #follow(spot: Spot): boolean {
+    this.#count(spot, -1);
+    const grew = spot.update();
+    this.#count(spot, 1);
+    return grew;
+  }
+
+  #count({ reclaimableBytes, reclaimableCores }: Spot, sign: 1 | -1): void {
+    this.#leftBytes += sign * Math.max(0, reclaimableBytes);
+    this.#leftCores += sign * Math.max(0, reclaimableCores);
   }
 
   #spotOf(host: Host): Spot {
@@ -106,6 +131,7 @@ export class Rooms {
   }
 
   #takeOff(spot: Spot): void {
+    this.#count(spot, -1);
     spot.shelf.remove(spot);
     if (spot.shelf.size === 0) this.#shelves.delete(spot.shelf.key);
   }

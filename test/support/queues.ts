@@ -1,6 +1,10 @@
 /** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
+import { Growth } from '../../control-plane/core/growth.ts';
+import { newHost } from '../../control-plane/core/host.ts';
 import { needsOf } from '../../control-plane/core/needs.ts';
-import { Queue, type Waiting } from '../../control-plane/core/queue.ts';
+import type { Waiting } from '../../control-plane/core/order.ts';
+import { Queue } from '../../control-plane/core/queue.ts';
+import { roomOf } from '../../control-plane/core/room.ts';
 import type { SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
 
 interface Item extends Waiting {
@@ -36,6 +40,15 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
     add,
     /** Ids of all that wait, in order. */
     order: () => queue.order(standingOf).map(({ id }) => id),
+    /** Has everything refused that is offered, and says what. */
+    refused(growth?: Growth): number[] {
+      const ids: number[] = [];
+      for (const { item, refuse } of queue.offers(standingOf, growth)) {
+        ids.push(item.id);
+        refuse();
+      }
+      return ids;
+    },
     /** Ids in the order they are offered room; those whom `starts` says take it. */
     offered(starts: (item: Item) => boolean): number[] {
       const ids: number[] = [];
@@ -49,3 +62,7 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
     },
   };
 }
+
+/** A host came to have so many cores left. */
+export const grownTo = (cores: number): Growth =>
+  new Growth([{ ...newHost(1, 'one', 0), connected: true, cores, memoryBytes: 1 }], roomOf);

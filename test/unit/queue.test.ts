@@ -1,9 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { comparisons } from '../../control-plane/core/order.ts';
 import { queuePolicies } from '../../control-plane/core/scheduling.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, gone, hostFacts, named, queuedIds, quota, running, user } from '../support/core-rig.ts';
-import { queueOf } from '../support/queues.ts';
+import { grownTo, queueOf } from '../support/queues.ts';
+import { seededRandom } from '../support/random.ts';
 
 const all = () => true;
 const none = () => false;
@@ -102,21 +104,43 @@ describe('C65: what is offered room', () => {
     queue.wakeUser(1);
     expect(offered(none)).toEqual([1, 4]);
   });
-  test('C65: what no host has room for is tried again when one that may take a part of it has more', () => {
-    const { queue } = queueOf([{ id: 1 }, { id: 2, cores: 2 }, { id: 3, userId: 2, cores: 2 }]);
-    const refused = () => {
-      const ids: number[] = [];
-      for (const { item, refuse } of queue.offers(() => ({ priority: 0, executions: 0 }))) {
-        ids.push(item.id);
-        refuse();
+  test.each(queuePolicies)(
+    'C65: with %s those that may fit are found among many that all differ',
+    (policy) => {
+      const random = seededRandom(1);
+      const some = (id: number) => ({
+        id,
+        cores: 1 + Math.floor(random() * 1e6) / 1e4,
+        size: Math.floor(random() * 50),
+        timeSubmitMs: Math.floor(random() * 50_000),
+      });
+      const given = Array.from({ length: 500 }, (_, at) => some(1 + ((at * 7) % 500)));
+      const { queue, add, order, refused } = queueOf(given, { policy });
+      const compare = comparisons[policy];
+      const expected = (those: readonly { id: number }[]) =>
+        those.map((one) => ({ userId: 1, size: 0, timeSubmitMs: 0, ...one })).sort(compare);
+      expect(order()).toEqual(expected(given).map(({ id }) => id));
+      expect(refused()).toEqual(order());
+      for (const { id } of given.slice(0, 300)) queue.remove(id);
+      const more = Array.from({ length: 200 }, (_, at) => some(501 + at));
+      for (const one of more) add(one);
+      const rest = [...given.slice(300), ...more];
+      expect(refused()).toEqual(expected(more).map(({ id }) => id));
+      expect(order()).toEqual(expected(rest).map(({ id }) => id));
+      for (const cores of [0.5, 2, 30, 101]) {
+        const fitting = rest.filter((one) => one.cores <= cores);
+        expect(refused(grownTo(cores))).toEqual(expected(fitting).map(({ id }) => id));
       }
-      return ids;
-    };
+    },
+  );
+  test('C65: what no host has room for is tried again when one that may take a part of it has more', () => {
+    const { queue, refused } = queueOf([{ id: 1 }, { id: 2, cores: 2 }, { id: 3, userId: 2, cores: 2 }]);
     expect(refused()).toEqual([1, 2]);
     queue.wakeUser(1);
     expect(refused()).toEqual([]);
-    queue.wakeUnfit(({ cores }) => cores === 2);
-    expect(refused()).toEqual([2]);
+    expect(refused(grownTo(1))).toEqual([1]);
+    expect(refused()).toEqual([]);
+    expect(refused(grownTo(2))).toEqual([1, 2]);
   });
 });
 
