@@ -4,7 +4,7 @@
  */
 import type { Application } from '../../shared/application.ts';
 import { assignmentOf } from '../../shared/expand.ts';
-import type { Assignment, IdRange } from '../../shared/protocol/assignment.ts';
+import { type Assignment, type IdRange, keyOf } from '../../shared/protocol/assignment.ts';
 import type { Condition, Up } from '../../shared/protocol/up.ts';
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Cluster } from '../core/cluster.ts';
@@ -12,6 +12,7 @@ import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
 import { type Host, reportPeriodMs } from '../core/host.ts';
 import { observe, observeConditions, observeForgotten, welcomeHost } from '../core/observe.ts';
+import { overreachIn, straysIn } from '../core/overreach.ts';
 import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
 import { isAssigned, type Service } from '../core/service.ts';
 import { definitionOf } from '../core/views.ts';
@@ -95,6 +96,7 @@ export class Agents implements SessionEvents {
         // It may have closed during the commit; then it was nobody's bye yet.
         if (session.isClosed) return this.bye(session);
         this.#greeted.add(session);
+        session.listed = new Set(hello.inventory.map(keyOf));
         const welcome = {
           session: `${host.id}.${nowMs}`,
           reportPeriodMs: reportPeriodMs(cluster.scheduling.lostAfterMs),
@@ -104,6 +106,8 @@ export class Agents implements SessionEvents {
         session.welcome(welcome, assignments, this.#unknownOf(cluster));
         this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
         this.#logUnknown(cluster, host, hello);
+        const strays = straysIn(cluster, host, hello.inventory);
+        if (strays.length > 0) this.#log('agent.strays', { host: host.name, services: strays.join(' ') });
       },
       fail: () => session.close('unavailable'),
     });
@@ -146,6 +150,8 @@ export class Agents implements SessionEvents {
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(session.hostId);
         if (!host || this.#sessions.get(host.id) !== session) return;
+        const overreach = overreachIn(cluster, host, report, session.listed);
+        if (overreach.length > 0) return this.overreached(session, `services ${overreach.join(' ')}`);
         host.lastContactMs = nowMs;
         host.heardMs = nowMs;
         if (report.conditions) this.#conditions(host, report.conditions);
@@ -156,6 +162,14 @@ export class Agents implements SessionEvents {
       done: (_, nowMs) => session.acknowledge(report.sequence, nowMs),
       fail: () => session.close('unavailable'),
     });
+  }
+
+  /** It has spoken of what is another host's. Its connection ends; an agent that is right gets a new one. */
+  overreached(session: Session, what: string): void {
+    if (session.isClosed) return;
+    const host = this.#turns.cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
+    this.#log('agent.overreached', { host, what: what.slice(0, 200) });
+    session.close('badMessage', `not of this host: ${what}`);
   }
 
   bye(session: Session): void {

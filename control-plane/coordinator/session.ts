@@ -22,6 +22,8 @@ export interface LogReader {
 export interface SessionEvents {
   hello(session: Session, hello: Extract<Up, { type: 'hello' }>): void;
   report(session: Session, report: Extract<Up, { type: 'report' }>): void;
+  /** It has sent of a log that it was never asked for. */
+  overreached(session: Session, what: string): void;
   bye(session: Session): void;
 }
 
@@ -35,9 +37,12 @@ export class Session {
   readonly hostId: number;
   /** Once its hello was taken in. */
   isJoined = false;
+  /** Keys in the inventory of its hello. */
+  listed: ReadonlySet<string> = new Set();
   readonly #socket: AgentSocket;
   readonly #events: SessionEvents;
   readonly #streams = new Map<number, LogReader>();
+  readonly #firstStream: number;
   #nextStream: number;
   #revision = 0;
   #greeted = false;
@@ -48,6 +53,7 @@ export class Session {
     this.#socket = socket;
     this.hostId = hostId;
     this.#events = events;
+    this.#firstStream = firstStream;
     this.#nextStream = firstStream;
   }
 
@@ -147,6 +153,10 @@ export class Session {
         this.#events.report(this, message);
         return;
       case 'logs.end': {
+        if (!this.#wasOpened(message.stream)) {
+          this.#events.overreached(this, 'the end of a log');
+          return;
+        }
         const reader = this.#streams.get(message.stream);
         this.#streams.delete(message.stream);
         reader?.end(message);
@@ -159,7 +169,14 @@ export class Session {
     const reader = this.#streams.get(chunk.stream);
     // A stream closed a moment ago may have chunks under way.
     if (reader) reader.chunk(chunk);
-    else this.#send({ type: 'logs.close', stream: chunk.stream });
+    else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
+    else this.#events.overreached(this, 'a part of a log');
+  }
+
+  /** On this connection; a stream number is given once on it. */
+  #wasOpened(stream: number): boolean {
+    const distance = (to: number) => (to - this.#firstStream + 2 ** 32) % 2 ** 32;
+    return distance(stream) < distance(this.#nextStream);
   }
 
   #send(message: Down): void {

@@ -97,3 +97,4 @@ export const upSchema = z.discriminatedUnion('type', [
   }),
 ]);
 export type Up = z.infer<typeof upSchema>;
+export type Report = Extract<Up, { type: 'report' }>;

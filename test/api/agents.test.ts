@@ -160,13 +160,14 @@ onHosts(everySetup, (host, { variant }) => {
     expect(older.all('start')).toEqual([]);
   });
 
-  test("P12: a report on another host's service changes nothing", async () => {
+  test("P12: a report on another host's service changes nothing, and closes with 4400", async () => {
     const agent = await join();
     const stranger = await join({ facts: { name: `stranger${tests}`, labels: [] } });
     const id = await submit();
     const [one] = await agent.assigned(id);
     if (!one) throw new Error('no assignment');
-    await stranger.report(seen.failed(one, 'sabotage'), seen.gone(one));
+    await expect(stranger.report(seen.failed(one, 'sabotage'), seen.gone(one))).rejects.toThrow('4400');
+    expect(host().output()).toContain('agent.overreached');
     expect((await api.execution(id)).status).toBe('starting');
     await agent.report(seen.running(one));
     expect((await api.execution(id)).status).toBe('running');

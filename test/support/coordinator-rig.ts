@@ -22,6 +22,8 @@ export class CoordinatorRig {
   readonly memory: Db;
   readonly db: TroubledDb;
   readonly clock = new TestClock();
+  /** What the coordinator has logged. */
+  readonly logged: string[] = [];
   coordinator: Coordinator;
 
   constructor(memory: Db) {
@@ -64,7 +66,7 @@ export class CoordinatorRig {
     return new Coordinator({
       db: this.db,
       clock: this.clock,
-      log: () => {},
+      log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),
       deploymentName: 'test',
       scheduling: defaultScheduling,
     });

@@ -25,6 +25,7 @@ class Rig {
     const events = {
       hello: () => {},
       report: () => {},
+      overreached: () => {},
       bye: () => {
         this.source = { ...this.source, session: undefined };
       },
@@ -278,8 +279,11 @@ test('C45: the bytes of a chunk are copied: a socket may use its buffer again', 
   expect(new TextDecoder().decode(value)).toBe('keep');
 });
 
-test('P10: a chunk of a stream that is closed is answered by closing it again', () => {
+test('P10: a chunk of a stream that is closed is answered by closing it again', async () => {
   const rig = new Rig().attach();
-  rig.source.session?.receive(encodeChunk({ stream: 9_999, next: 1, payload: text('x') }));
-  expect(rig.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream: 9_999 }]);
+  const stream = rig.socket.all('logs.open')[0]?.stream ?? 0;
+  await rig.relay.stream.cancel();
+  rig.source.session?.receive(encodeChunk({ stream, next: 1, payload: text('x') }));
+  const close = { type: 'logs.close', stream };
+  expect(rig.socket.all('logs.close')).toEqual([close, close]);
 });
