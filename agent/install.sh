@@ -189,11 +189,13 @@ put_drafts() {
 # make_folder PATH [MODE]: with all above it; what was not there before goes again where the installation fails.
 make_folder() {
   missing=$1
+  new=
   while [ ! -d "$missing" ]; do
-    made="$made$missing
+    new="$new$missing
 "
     missing=$(dirname "$missing")
   done
+  made=$new$made
   [ -d "$1" ] || mkdir -p "$1" || fail "$1 can't be made." 'See what is in the way of it, or whether its disk is full or read-only.'
   [ -z "${2:-}" ] || chmod "$2" "$1"
 }
@@ -241,6 +243,7 @@ RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
+UMask=0077
 SystemCallArchitectures=native
 
 [Install]
@@ -314,7 +317,9 @@ uninstall() {
 remove_data() {
   [ -d "$data" ] || return 0
   if [ "$1" = --purge ]; then
-    rm -rf "$data"
+    # What the agent has made there, and nothing that somebody else has.
+    rm -rf "${data:?}/${deployment:-local}"
+    rmdir "$data" 2>/dev/null || :
   else
     say "Its key and the output of containers are kept in $data; 'uninstall --purge' removes them."
   fi
@@ -333,8 +338,9 @@ undo() {
   [ -z "$work" ] || rm -rf "$work"
   [ -z "$finished" ] || exit "$code"
   rm -f "$bundle.new" "$program/install.sh.new" "$settings.new" "$unit.new"
+  rmdir "$data/${deployment:-}/identity" "$data/${deployment:-}" 2>/dev/null || :
   printf '%s' "$made" | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
-  say 'Nothing was installed or changed.'
+  say 'Nothing was installed or changed.' >&2
   exit "$code"
 }
 

@@ -1,19 +1,31 @@
-/** Entry of `npm run agent`: one agent on the engine it is told of, which must be running; or, with `join`, only its registration. */
+/**
+ * Entry of `npm run agent` and of the bundle: one agent on the engine it is told of, which must be running; with `join` only
+ * its registration, with `check` only whether this machine will do.
+ */
+import { checkHost } from './check.ts';
 import { ConfigError } from './config.ts';
 import { wordsOf } from './journal.ts';
+import { Refused } from './refused.ts';
 import { joinCluster, runAgent } from './run.ts';
+
+const commands: Record<string, (env: NodeJS.ProcessEnv) => Promise<string>> = {
+  join: async (env) => `${await joinCluster(env)}\n`,
+  check: checkHost,
+};
 
 try {
   const [command] = process.argv.slice(2);
-  if (command === 'join') process.stdout.write(`${await joinCluster(process.env)}\n`);
-  else if (command === undefined) await runAgent(process.env);
+  if (command === undefined) await runAgent(process.env);
+  else if (Object.hasOwn(commands, command))
+    process.stdout.write((await commands[command]?.(process.env)) ?? '');
   else
     throw new ConfigError(
-      `There is no command ${command}: join makes this machine a host; without one the agent runs.`,
+      `There is no command ${command}: join makes this machine a host, check looks whether it can be one; without one the agent runs.`,
     );
   // Calls of the engine that are still under way are none of the process's business any more.
   process.exit(0);
 } catch (error) {
   process.stderr.write(`${wordsOf(error)}\n`);
-  process.exit(1);
+  // 2: there is no use in starting it again, as what watches over services does.
+  process.exit(error instanceof Refused ? 2 : 1);
 }

@@ -66,7 +66,11 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   const config = readConfig(env, readMachine(env));
   const identity = await HostIdentity.open(config, () => {}, Date.now);
   const was = identity.hostId;
-  const hostId = await identity.join();
+  const hostId = await identity.join().catch(async (error: unknown) => {
+    // A key that nobody will ever know would only be in the way.
+    if (error instanceof Refused && was === null) await identity.discard();
+    throw error;
+  });
   const done = was === null ? 'is now' : 'was already';
   return `This machine ${done} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
 }
