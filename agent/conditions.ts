@@ -5,7 +5,7 @@
 import type { Condition } from '../shared/protocol/up.ts';
 import type { Journal } from './journal.ts';
 
-export type ConditionKind = 'low-disk' | 'clock-skew';
+export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew';
 
 export interface ConditionsOptions {
   journal: Journal;

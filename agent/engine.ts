@@ -57,6 +57,8 @@ export interface Watch {
 /** Every method throws EngineError. */
 export interface Engine {
   facts(): Promise<EngineFacts>;
+  /** Why no container can join the network that services are on, and what to do, where the engine can tell. */
+  networkTrouble(): Promise<string | undefined>;
   list(): Promise<ContainerSummary[]>;
   /** Undefined where there is no such container any more. */
   inspect(id: string): Promise<Container | undefined>;

@@ -105,7 +105,11 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   const watch = new EngineWatch({
     engine,
     changed: (id) => agent.changed(id),
-    refresh: () => agent.refresh(),
+    refresh: async () => {
+      await agent.refresh();
+      conditions.put('no-network', await engine.networkTrouble());
+    },
+    lost: (reason) => conditions.put('no-engine', reason),
     refreshMs: ENGINE_REFRESH_MS,
     retryMs: ENGINE_RETRY_MS,
     journal,
@@ -121,7 +125,10 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   });
   try {
     const seen = withResolvers<void>();
-    const watching = watch.run(seen.resolve);
+    const watching = watch.run(() => {
+      conditions.put('no-engine', undefined);
+      seen.resolve();
+    });
     await Promise.race([seen.promise, watching]);
     endHousekeeping = keepHouse({
       engine,

@@ -9,6 +9,8 @@ export interface EngineWatchOptions {
   engine: Pick<Engine, 'watch'>;
   changed(containerId: string): void;
   refresh(): Promise<void>;
+  /** The engine has ended or does not answer; it does again with the next `ready`. */
+  lost(reason: string): void;
   /** Time between two looks at everything. */
   refreshMs: number;
   /** Wait before a lost engine, or a step that failed, is tried again. */
@@ -25,13 +27,15 @@ export class EngineWatch {
     this.#options = options;
   }
 
-  /** Returns when closed; calls `ready` each time everything has been seen after a (new) subscription. */
+  /** Returns when closed; calls `ready` each time everything has been seen. */
   async run(ready: () => void): Promise<void> {
     while (!this.#closed) {
       try {
         await this.#follow(ready);
       } catch (error) {
-        this.#options.journal('engine.lost', { reason: wordsOf(error) });
+        const reason = wordsOf(error);
+        this.#options.journal('engine.lost', { reason });
+        this.#options.lost(reason);
       }
       if (!this.#closed) await this.#pause(this.#options.retryMs);
     }

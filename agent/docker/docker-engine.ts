@@ -20,11 +20,11 @@ import { readContainer, readSummary } from './container-state.ts';
 import { engineError, isInitMissing, isNetworkMissing, speak, statusOf, tolerate } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type MountRules, resolveMounts } from './mounts.ts';
-import { DeploymentNetwork, type ServiceNetwork } from './network.ts';
+import type { ServiceNetwork } from './network.ts';
 import { OomEvents } from './oom-events.ts';
 import { outputRecords } from './output-stream.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
-import { SharedNetwork } from './shared-network.ts';
+import { networkOf } from './shared-network.ts';
 
 export interface DockerEngineOptions extends MountRules {
   deployment: string;
@@ -78,10 +78,7 @@ export class DockerEngine implements Engine {
       const { ID, DockerRootDir } = await this.#readInfo();
       return `${ID} ${DockerRootDir}`;
     };
-    this.#network =
-      options.network === null
-        ? new DeploymentNetwork(docker, options.deployment, engineId)
-        : new SharedNetwork(docker, options.network);
+    this.#network = networkOf(docker, options, engineId);
     this.#pulls = new Pulls(streams, options.pull);
   }
 
@@ -91,6 +88,10 @@ export class DockerEngine implements Engine {
     this.#root = DockerRootDir;
     const dataDir = this.#options.local ? DockerRootDir : undefined;
     return { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion, dataDir };
+  }
+
+  networkTrouble(): Promise<string | undefined> {
+    return this.#network.trouble();
   }
 
   async list(): Promise<ContainerSummary[]> {

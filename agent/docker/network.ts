@@ -17,6 +17,8 @@ const LOOK_PAUSE_MS = 50;
 export interface ServiceNetwork {
   /** What containers join it by. */
   id(): Promise<string>;
+  /** Why no container can join it, and what to do, as far as this engine can tell. */
+  trouble(): Promise<string | undefined>;
   /** What was known of it holds no more. */
   forget(): void;
   /** Leaves nothing behind that is the deployment's alone and unused. */
@@ -47,6 +49,9 @@ export class DeploymentNetwork implements ServiceNetwork {
     });
     return this.#id;
   }
+
+  /** What is wrong is found when it is made, for each start. */
+  async trouble(): Promise<undefined> {}
 
   forget(): void {
     this.#id = undefined;

@@ -6,7 +6,7 @@ import type Docker from 'dockerode';
 import type { NetworkInspectInfo } from 'dockerode';
 import { EngineError } from '../engine.ts';
 import { engineError, networkWords, speak, statusOf } from './docker-error.ts';
-import type { ServiceNetwork } from './network.ts';
+import { DeploymentNetwork, type ServiceNetwork } from './network.ts';
 
 interface SwarmInfo {
   LocalNodeState: string;
@@ -14,7 +14,15 @@ interface SwarmInfo {
   ControlAvailable: boolean;
 }
 
-export class SharedNetwork implements ServiceNetwork {
+/** The network of services as the settings have it. */
+export const networkOf = (
+  docker: Docker,
+  { deployment, network }: { deployment: string; network: string | null },
+  engineId: () => Promise<string>,
+): ServiceNetwork =>
+  network === null ? new DeploymentNetwork(docker, deployment, engineId) : new SharedNetwork(docker, network);
+
+class SharedNetwork implements ServiceNetwork {
   readonly #docker: Docker;
   readonly #name: string;
 
@@ -35,7 +43,6 @@ export class SharedNetwork implements ServiceNetwork {
 
   async removeUnused(): Promise<void> {}
 
-  /** Why containers can't join it and what to do, as far as this engine can tell. */
   async trouble(): Promise<string | undefined> {
     const network = await this.#find();
     if (network) {

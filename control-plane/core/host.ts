@@ -69,9 +69,16 @@ export const allLabels = ({ agentLabels, adminLabels }: Labels): readonly string
 export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
   connected && !lost;
 
+/** The kinds of conditions for which a host takes nothing new, and what it is then called. */
+export const pauses: ReadonlyMap<string, string> = new Map([
+  ['low-disk', 'low on disk'],
+  ['no-engine', 'without an engine that answers'],
+  ['no-network', 'without the network that services are on'],
+]);
+
 /** The condition for which it takes nothing new, where it has one: what runs would suffer, and what starts fail. */
 export const pauseOf = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
-  conditions.find(({ kind }) => kind === 'low-disk');
+  conditions.find(({ kind }) => pauses.has(kind));
 
 /** Of a host whose agent has not said anything yet. */
 export const untold = { connected: false, conditions: [], usage: null };

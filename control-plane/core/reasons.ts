@@ -2,6 +2,7 @@
  * Owns why services find no host: for each need, at which filters hosts fail, how many do, and what they lack. It goes
  * through a gang by the very functions that place it, and so comes to the same end. Pure; never changes a host.
  */
+import type { Condition } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
 import type { Execution } from './execution.ts';
 import { withKeptRoom } from './hold.ts';
@@ -45,9 +46,8 @@ export type Failure = { hosts: number; of: number } & (
 interface Outages {
   disconnected: number;
   drained: number;
-  /** Low on disk, and how, in the words of the first. */
-  paused: number;
-  pause: string | null;
+  /** By the kind of condition for which they take nothing: these conditions. */
+  paused: ReadonlyMap<string, readonly Condition[]>;
 }
 
 /** Tries to start an execution; `own` are elastic services that would go for its quota. */
@@ -147,12 +147,11 @@ function split(
 
 function outages(rooms: readonly Room[]): Outages {
   const reachable = rooms.filter(({ host }) => isReachable(host));
-  const pauses = reachable.flatMap(({ host }) => (host.schedulable ? (pauseOf(host) ?? []) : []));
+  const paused = reachable.flatMap(({ host }) => (host.schedulable ? (pauseOf(host) ?? []) : []));
   return {
     disconnected: rooms.length - reachable.length,
-    drained: reachable.length - pauses.length,
-    paused: pauses.length,
-    pause: pauses[0]?.text ?? null,
+    drained: reachable.length - paused.length,
+    paused: Map.groupBy(paused, ({ kind }) => kind),
   };
 }
 

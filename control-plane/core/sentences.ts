@@ -1,4 +1,5 @@
 /** Owns the sentences that tell people why a start waits, and what would change that. Pure. */
+import { pauses } from './host.ts';
 import type { Excess } from './quota.ts';
 import type { Failure, Misfit } from './reasons.ts';
 
@@ -47,12 +48,15 @@ export function failureText(misfit: Misfit, failure: Failure): string {
 type Of<Filter extends Failure['filter']> = Extract<Failure, { filter: Filter }>;
 type Amounts = Failure & { missing: number; largest: number };
 
-function outageText({ hosts, of, disconnected, drained, paused, pause }: Of<'schedulable'>): string {
+function outageText({ hosts, of, disconnected, drained, paused }: Of<'schedulable'>): string {
   if (of === 0) return 'There is no host: start an agent on one.';
   const outages = [
     ...(disconnected > 0 ? [`${disconnected} not connected (start the agent there)`] : []),
     ...(drained > 0 ? [`${drained} drained`] : []),
-    ...(paused > 0 ? [`${paused} low on disk (${paused > 1 ? 'one: ' : ''}${pause})`] : []),
+    ...Array.from(paused, ([kind, [first, ...more]]) => {
+      const text = `${more.length > 0 ? 'one: ' : ''}${first?.text}`;
+      return `${1 + more.length} ${pauses.get(kind)} (${text})`;
+    }),
   ];
   return `${hosts} of ${count(of, 'host')} ${hosts === 1 ? 'takes' : 'take'} no services now: ${outages.join(', ')}.`;
 }

@@ -50,8 +50,8 @@ export const hostFactsSchema = z.object({
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
 /**
- * What is wrong with the host itself, for administrators. `kind` is for programs: `low-disk` takes no new services,
- * `clock-skew` only tells; one that is not known tells, too.
+ * What is wrong with the host itself, for administrators. `kind` is for programs: `low-disk`, `no-engine` and
+ * `no-network` take no new services, `clock-skew` only tells; one that is not known tells, too.
  */
 export const conditionSchema = z.object({ kind: z.string().min(1).max(64), text: z.string().max(500) });
 export type Condition = z.infer<typeof conditionSchema>;

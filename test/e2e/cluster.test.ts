@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../shared/application.ts';
 import { type Cluster, OVERLAY, startCluster } from '../support/cluster/cluster.ts';
 import { application, script } from '../support/descriptions.ts';
+import { eventually } from '../support/eventually.ts';
 
 let cluster: Cluster;
 
@@ -85,4 +86,22 @@ test('C3, H211, H212: labels choose the host, and what no host has the labels fo
   // What runs stays where it is, whatever becomes of the labels.
   expect((await api.execution(both)).status).toBe('running');
   await cluster.terminate(gpu, ssd, both);
+});
+
+test('C112, C114: a network that is not there is named: by the host that can tell, which takes nothing, else by the start', async () => {
+  const { api } = cluster;
+  const missing = 'network nosuch does not exist in the swarm';
+  const nosuch = { BERTH_AGENT_NETWORK: 'nosuch' };
+  await Promise.all(['one', 'two'].map((name) => cluster.restartAgent(name, nosuch)));
+  const on = (label: string) => api.submit(application(script('exec sleep 1000', { labels: [label] })));
+  const [manager, worker] = await Promise.all([on('ssd'), on('gpu')]);
+  const reasonOf = async (id: number) => String((await api.explain(id)).waiting_for);
+  await eventually(async () => (await reasonOf(worker)).includes(missing), 30_000);
+  expect(await reasonOf(worker)).toContain('tried again');
+  expect(await reasonOf(manager)).toContain(`1 without the network that services are on (${missing}`);
+  expect(await cluster.containersOf(manager)).toEqual({});
+
+  await Promise.all(['one', 'two'].map((name) => cluster.restartAgent(name)));
+  await Promise.all([manager, worker].map((id) => api.waitFor(id, 'running')));
+  await cluster.terminate(manager, worker);
 });

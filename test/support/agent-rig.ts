@@ -58,6 +58,7 @@ export async function agentRig(
     engine,
     changed: (id) => agent.changed(id),
     refresh: () => agent.refresh(),
+    lost: () => {},
     refreshMs: 60_000,
     retryMs: 20,
     journal,

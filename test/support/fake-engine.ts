@@ -33,6 +33,10 @@ export class FakeEngine implements Engine {
     return { memoryBytes: 2 ** 30, cores: 2, version: 'fake' };
   }
 
+  async networkTrouble(): Promise<string | undefined> {
+    return undefined;
+  }
+
   async list(): Promise<ContainerSummary[]> {
     return [...this.containers.values()];
   }

@@ -79,6 +79,11 @@ export class RestClient {
     return this.#json(`execution/${execution}/explain`);
   }
 
+  /** What would become of it now, were it submitted. */
+  explainSubmission(application: Application): Promise<Record<string, unknown>> {
+    return this.#json('execution/explain', { method: 'POST', body: JSON.stringify({ application }) });
+  }
+
   endpoints(execution: number): Promise<[name: string, url: string][]> {
     return this.#json(`execution/endpoints/${execution}`);
   }

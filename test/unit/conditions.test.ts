@@ -16,6 +16,19 @@ test('C83: a host that is low on disk takes nothing new until it is no longer', 
   expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
 });
 
+test.each(['no-engine', 'no-network'])(
+  'C114: a host with the condition %s takes nothing new, and others do',
+  (kind) => {
+    const rig = new CoreRig();
+    observeConditions(rig.hello(hostFacts('one')), [{ kind, text: 'why' }]);
+    const execution = rig.submit();
+    expect(told(rig.turn())).toEqual([]);
+    expect(execution.status).toBe('queued');
+    rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
+    expect(told(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+  },
+);
+
 test('C83: others take what it does not', () => {
   const rig = new CoreRig();
   observeConditions(rig.hello(hostFacts('one')), [lowDisk]);

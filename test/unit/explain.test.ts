@@ -89,13 +89,17 @@ describe('H212: why no host takes a service', () => {
     two.schedulable = false;
     two.conditions = [lowDisk];
     const { reasons, waitingFor } = waiting(rig, of({}));
-    expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2, drained: 1, paused: 1 }]);
+    expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2, drained: 1 }]);
     expect(waitingFor[0]).toBe(
       '2 of 2 hosts take no services now: 1 drained, 1 low on disk (0.4 GiB free at /var/lib/docker).',
     );
     two.schedulable = true;
     expect(waiting(rig, of({})).waitingFor[0]).toBe(
       '2 of 2 hosts take no services now: 2 low on disk (one: 0.4 GiB free at /var/lib/docker).',
+    );
+    two.conditions = [{ kind: 'no-engine', text: 'connect ECONNREFUSED' }];
+    expect(waiting(rig, of({})).waitingFor[0]).toBe(
+      '2 of 2 hosts take no services now: 1 low on disk (0.4 GiB free at /var/lib/docker), 1 without an engine that answers (connect ECONNREFUSED).',
     );
   });
 
