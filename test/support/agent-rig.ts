@@ -32,12 +32,13 @@ export interface RigOptions {
   dataDir: string;
   pingMs?: number;
   nowMs?: () => number;
+  refreshMs?: number;
   identity?: Identity;
 }
 
 export async function agentRig(
   engine: Engine,
-  { dataDir, pingMs = 60_000, nowMs = Date.now, identity = someone }: RigOptions,
+  { dataDir, pingMs = 60_000, nowMs = Date.now, refreshMs = 60_000, identity = someone }: RigOptions,
 ): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
   const lines: string[] = [];
@@ -59,7 +60,7 @@ export async function agentRig(
     changed: (id) => agent.changed(id),
     refresh: () => agent.refresh(),
     lost: () => {},
-    refreshMs: 60_000,
+    refreshMs,
     retryMs: 20,
     journal,
   });

@@ -8,7 +8,8 @@ import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { scratchDir } from './agent-rig.ts';
 import { assignment as plain } from './assignments.ts';
 
-type Changes = Partial<DockerEngineOptions & { docker: Docker; stallMs: number }>;
+/** `streams` is the client for what may be silent for long. */
+type Changes = Partial<DockerEngineOptions & { docker: Docker; streams: Docker; stallMs: number }>;
 
 export interface DockerRig {
   docker: Docker;
@@ -36,8 +37,13 @@ export function dockerRig(name: string): DockerRig {
   let engine: DockerEngine;
   let scratch: Awaited<ReturnType<typeof scratchDir>>;
 
-  const makeEngine = ({ docker: own = docker, stallMs = 10_000, ...changes }: Changes = {}) =>
-    new DockerEngine(own, own === docker ? connectEngine(host) : own, {
+  const makeEngine = ({
+    docker: own = docker,
+    streams = own === docker ? connectEngine(host) : own,
+    stallMs = 10_000,
+    ...changes
+  }: Changes = {}) =>
+    new DockerEngine(own, streams, {
       deployment,
       host: 'node1',
       local: socketOf(host) !== undefined,

@@ -1,0 +1,94 @@
+/** An agent whose real engine hangs, fails, loses answers or is away: it knows nothing then, and makes nothing up. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { type AgentRig, agentRig } from '../support/agent-rig.ts';
+import type { PeerConnection } from '../support/control-plane-peer.ts';
+import { dockerRig } from '../support/docker-rig.ts';
+import { EngineProxy } from '../support/engine-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+
+const CALL_MS = 2000;
+const { docker, engine, makeEngine, assignment, scratch } = dockerRig('trouble');
+let proxy: EngineProxy;
+let rig: AgentRig;
+let peer: PeerConnection;
+
+beforeEach(async () => {
+  const socket = socketOf(process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET)) ?? DEFAULT_SOCKET;
+  proxy = await EngineProxy.open(`${scratch()}/engine.sock`, socket);
+  const host = unixHost(proxy.path);
+  const behind = makeEngine({ docker: connectEngine(host, CALL_MS), streams: connectEngine(host) });
+  await behind.facts();
+  rig = await agentRig(behind, { dataDir: `${scratch()}/data`, refreshMs: 500 });
+  peer = await rig.peer.connection();
+  peer.welcome();
+});
+afterEach(async () => {
+  await rig.close();
+  proxy.close();
+});
+
+const troubled = (reason: RegExp) => eventually(() => rig.journal.some((line) => reason.test(line)));
+const statesOf = ({ service }: Assignment) => peer.observations(service).map(({ state }) => state);
+
+/** A service that runs, and one that is to. */
+async function two(): Promise<[running: Assignment, next: Assignment]> {
+  const running = assignment({ command: ['sh', '-c', 'trap "exit 3" TERM; while true; do sleep 0.1; done'] });
+  peer.start(running);
+  await peer.reported(1, 'running');
+  return [running, assignment({ service: 2, name: `two-${running.name}` })];
+}
+
+test('P49: of an engine that hangs nothing is known: nothing is gone or failed, and all goes on when it answers', async () => {
+  const [running, next] = await two();
+  await proxy.become('hangs');
+  peer.start(next);
+  await troubled(/step\.failed.*"unreachable"/);
+  await troubled(/engine\.lost/);
+  expect(statesOf(running).at(-1)).toBe('running');
+  expect(statesOf(next)).toEqual([]);
+  await proxy.become('well');
+  await peer.reported(2, 'running');
+  expect(statesOf(running)).not.toContain('gone');
+  expect(await engine().list()).toHaveLength(2);
+});
+
+test('P49: what an engine that answers with 500 is asked to start fails for a passing reason; what runs stays, a stop is tried again', async () => {
+  const [running, next] = await two();
+  await proxy.become('fails');
+  peer.start(next);
+  expect(await peer.reported(2, 'failed')).toMatchObject({
+    temporary: true,
+    message: 'the daemon is in trouble',
+  });
+  peer.stop(running);
+  await troubled(/step\.failed.*"stop"/);
+  expect(statesOf(running).at(-1)).toBe('running');
+  await proxy.become('well');
+  await peer.reported(1, 'gone');
+  expect(await engine().list()).toEqual([]);
+});
+
+test('P49: an exit while the engine could not be reached is told when it can, with its code', async () => {
+  const [running] = await two();
+  const [container] = await engine().list();
+  await proxy.become('refuses');
+  await troubled(/engine\.lost/);
+  await docker.getContainer(String(container?.id)).stop();
+  expect(statesOf(running).at(-1)).toBe('running');
+  await proxy.become('well');
+  expect(await peer.reported(1, 'exited')).toMatchObject({ exitCode: 3 });
+});
+
+test('P5, P49: a start whose answers are lost makes one container and starts it once', async () => {
+  await proxy.become('loses');
+  peer.start(assignment({ command: ['sh', '-c', 'echo life; exec sleep 1000'] }));
+  await troubled(/step\.failed.*"create".*"unreachable"/);
+  await eventually(async () => (await engine().list()).length === 1);
+  await proxy.become('well');
+  const { containerId } = await peer.reported(1, 'running');
+  expect((await engine().list()).map(({ id }) => id)).toEqual([containerId]);
+  const { RestartCount } = await docker.getContainer(containerId).inspect();
+  expect(RestartCount).toBe(0);
+});

@@ -1,0 +1,81 @@
+/** Owns a socket before the real engine that treats its callers as an engine in trouble does. It never touches the engine itself. */
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/**
+ * `hangs`: takes connections and answers nothing; `fails`: answers everything with 500; `loses`: makes and starts
+ * containers, but these answers never arrive; `refuses`: is not there, as while it restarts.
+ */
+export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'refuses';
+
+const MESSAGE = '{"message":"the daemon is in trouble"}';
+const FAILURE = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${MESSAGE.length}\r\nConnection: close\r\n\r\n${MESSAGE}`;
+
+export class EngineProxy {
+  readonly path: string;
+  readonly #enginePath: string;
+  readonly #server: Server;
+  readonly #callers = new Set<Socket>();
+  #mood: EngineMood = 'well';
+
+  constructor(path: string, enginePath: string) {
+    this.path = path;
+    this.#enginePath = enginePath;
+    this.#server = createServer((caller) => this.#take(caller));
+  }
+
+  static async open(path: string, enginePath: string): Promise<EngineProxy> {
+    const proxy = new EngineProxy(path, enginePath);
+    await proxy.#listen();
+    return proxy;
+  }
+
+  /** Whoever is connected is cut off, but by an engine that hangs, which leaves them waiting. */
+  async become(mood: EngineMood): Promise<void> {
+    const before = this.#mood;
+    this.#mood = mood;
+    for (const caller of this.#callers) {
+      if (mood === 'hangs') caller.unpipe().pause();
+      else caller.destroy();
+    }
+    if (mood === 'refuses') this.#server.close();
+    else if (before === 'refuses') await this.#listen();
+  }
+
+  close(): void {
+    for (const caller of this.#callers) caller.destroy();
+    this.#server.close();
+  }
+
+  async #listen(): Promise<void> {
+    await rm(this.path, { force: true });
+    this.#server.listen(this.path);
+    await once(this.#server, 'listening');
+  }
+
+  #take(caller: Socket): void {
+    this.#callers.add(caller);
+    caller.on('close', () => this.#callers.delete(caller));
+    caller.on('error', () => caller.destroy());
+    if (this.#mood === 'hangs') return;
+    if (this.#mood === 'fails') caller.once('data', () => caller.end(FAILURE));
+    else this.#pass(caller);
+  }
+
+  #pass(caller: Socket): void {
+    let isLost = false;
+    caller.on('data', (bytes) => {
+      isLost = this.#mood === 'loses' && /^POST \S*\/containers\//.test(bytes.toString('latin1'));
+    });
+    const engine = connect(this.#enginePath);
+    engine.on('error', () => caller.destroy());
+    caller.on('close', () => engine.destroy());
+    caller.pipe(engine);
+    engine.on('close', () => caller.destroy());
+    engine.on('data', (bytes) => {
+      if (isLost) caller.destroy();
+      else if (this.#mood !== 'hangs') caller.write(bytes);
+    });
+  }
+}
