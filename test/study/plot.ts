@@ -43,6 +43,7 @@ export function plotOf(rows: readonly Row[]): string {
     return `<g transform="translate(${n * (PANEL.width + PANEL.gap)} 0)">${content}</g>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="12" fill="#1f2937">
+<title>Turnaround, waiting and allocation over the offered load, by scheduler</title>
 <rect width="${width}" height="${height}" fill="white"/>
 ${legend(linesOf(rows, panels[0]?.column ?? ''))}
 ${drawn.join('\n')}
