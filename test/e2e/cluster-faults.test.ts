@@ -11,8 +11,8 @@ beforeAll(async () => {
     deployment: 'e2e-faults',
     hosts: [
       { name: 'one', labels: ['one'] },
-      { name: 'two', labels: ['two'] },
-      { name: 'three', labels: ['three'] },
+      { name: 'two', labels: ['two', 'spare'] },
+      { name: 'three', labels: ['three', 'spare'] },
     ],
     // Time enough for an agent on a busy machine to report.
     env: { BERTH_HOST_LOST_AFTER: '8' },
@@ -33,6 +33,27 @@ const seen = (execution: number, status: string): Promise<unknown> =>
     expect(service?.backend_status).toBe(status);
     return true;
   }, 60_000);
+
+interface HostJson {
+  id: number;
+  state: string;
+}
+
+const hostId = async (name: string): Promise<number> => {
+  const hosts = (await (await cluster.api.request(`host?name=${name}`)).json()) as Record<string, HostJson>;
+  return Number(Object.keys(hosts)[0]);
+};
+
+const hostOf = async (id: number): Promise<HostJson> =>
+  ((await (await cluster.api.request(`host/${id}`)).json()) as { host: HostJson }).host;
+
+async function changeHost(id: number, changes: object): Promise<void> {
+  const { status } = await cluster.api.request(`host/${id}`, {
+    method: 'POST',
+    body: JSON.stringify(changes),
+  });
+  expect(status).toBe(200);
+}
 
 const isCount = (text: string, atLeast: number): void => {
   const lines = text.trimEnd().split('\n');
@@ -136,11 +157,36 @@ test('C113, C114: an engine that is killed takes its containers along once it is
   await cluster.terminate(worker, waiting);
 });
 
-test('C17: what runs on a host that is gone for good stays undefined, and is neither lost nor started elsewhere', async () => {
+test('C17, C93, H231, H233: what runs on a host that is gone for good stays undefined until the host is removed, and then runs elsewhere', async () => {
   const { api } = cluster;
-  const id = await api.submit(application(script(IDLE, onHost('three'))));
+  const [two, three] = await Promise.all([hostId('two'), hostId('three')]);
+  await changeHost(two, { schedulable: false });
+  const id = await api.submit(
+    application(
+      script(IDLE, onHost('spare')),
+      script(COUNTING, { name: 'here', monitor: false, ...onHost('one') }),
+    ),
+  );
   await api.waitFor(id, 'running');
+  await changeHost(two, { schedulable: true });
+  const before = await cluster.containersOf(id);
+  expect(before.main0?.host).toBe('three');
+
   await cluster.host('three').destroy();
   await seen(id, 'undefined');
   expect((await api.execution(id)).status).toBe('running');
+  expect((await cluster.containersOf(id)).here0).toEqual(before.here0);
+  expect((await hostOf(three)).state).toBe('lost');
+
+  const removed = await api.request(`host/${three}`, { method: 'DELETE' });
+  expect(await removed.json()).toMatchObject({ requeued: [id], left_behind: 1 });
+  await eventually(async () => {
+    const { main0, here0 } = await cluster.containersOf(id);
+    expect(main0).toMatchObject({ host: 'two', state: 'running', generation: '2' });
+    expect(here0).toMatchObject({ host: 'one', state: 'running', generation: '2' });
+    return true;
+  }, 60_000);
+  await api.waitFor(id, 'running');
+  expect((await api.request(`host/${three}`)).status).toBe(404);
+  await cluster.terminate(id);
 });

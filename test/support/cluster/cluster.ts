@@ -110,7 +110,7 @@ export class Cluster {
   /** Containers of an execution with the host they are on, by the names of their services. */
   async containersOf(execution: number): Promise<Record<string, ContainerAt>> {
     const found = await Promise.all(
-      this.#hosts.map((host) => containersAt(host, this.deployment, execution)),
+      this.#reachable.map((host) => containersAt(host, this.deployment, execution)),
     );
     return Object.fromEntries(found.flat());
   }
@@ -120,7 +120,7 @@ export class Cluster {
     const label = [`berth.deployment=${this.deployment}`, `berth.execution=${execution}`];
     const span = { since: Math.floor(sinceMs / 1000), until: Math.ceil(Date.now() / 1000) };
     const found = await Promise.all(
-      this.#hosts.map(async ({ docker }) =>
+      this.#reachable.map(async ({ docker }) =>
         text(await docker.getEvents({ ...span, filters: { event: ['start'], label } })),
       ),
     );
@@ -202,6 +202,10 @@ export class Cluster {
     const [manager, ...workers] = this.#hosts;
     if (!manager) throw new Error('a cluster has one host at least');
     await Promise.all([loadImages(manager, workers), joinSwarm(manager, workers)]);
+  }
+
+  get #reachable(): ClusterHost[] {
+    return this.#hosts.filter(({ isGone }) => !isGone);
   }
 
   #agentSettings(): AgentSettings {

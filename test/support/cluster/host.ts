@@ -37,6 +37,7 @@ export class ClusterHost {
   readonly #cluster: string;
   #engine: Program | undefined;
   #agent: Program | undefined;
+  #isGone = false;
 
   private constructor(
     cluster: string,
@@ -76,6 +77,10 @@ export class ClusterHost {
     ])
       await namespace.run(...command.split(' '));
     return host;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
   }
 
   /** It must have been started. */
@@ -142,6 +147,7 @@ export class ClusterHost {
 
   /** It is gone for good, at once and with all that runs on it. */
   async destroy(): Promise<void> {
+    this.#isGone = true;
     await this.#agent?.kill();
     this.#agent = undefined;
     await this.#namespace.end();
