@@ -53,8 +53,9 @@ export class HostIdentity implements Identity {
   static async open(config: Config, journal: Journal, nowMs: () => number): Promise<HostIdentity> {
     const folder = `${config.dataDir}/${config.deployment}/identity`;
     let kept = await readKey(folder);
+    // A key that was never registered makes no host either.
+    if (!kept?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
     if (!kept) {
-      if (config.joinToken === undefined) throw new ConfigError(noToken(folder));
       kept = newKey(config.name);
       // Before it is registered: where the answer gets lost, the same key is shown again.
       await writeKey(folder, kept);
@@ -147,7 +148,7 @@ export class HostIdentity implements Identity {
 }
 
 const noToken = (folder: string) =>
-  `There is no key of a host in ${folder}, and BERTH_JOIN_TOKEN is not set. An administrator makes a join token by ` +
+  `There is no key of a host in ${folder} yet, and BERTH_JOIN_TOKEN is not set. An administrator makes a join token by ` +
   'POST host/token; start the agent once with it in BERTH_JOIN_TOKEN.';
 
 const otherName = (kept: string, given: string, folder: string) =>
