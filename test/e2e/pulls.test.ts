@@ -17,8 +17,7 @@ beforeAll(async () => {
 });
 afterEach(() => registry.door.release());
 afterAll(async () => {
-  await berth.close();
-  await registry.close();
+  await berth.close().finally(() => registry.close());
 });
 
 const running = (image: string) => application(service({ image, command: 'sleep 1000' }));
