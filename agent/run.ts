@@ -13,6 +13,7 @@ import { connectEngine, socketOf } from './engine-address.ts';
 import { keepHouse } from './housekeeping.ts';
 import { HostIdentity, type Identity } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
+import { leave } from './leave.ts';
 import { OutputStore } from './logs/output-store.ts';
 import { readMachine } from './machine.ts';
 import { pause } from './pause.ts';
@@ -84,7 +85,10 @@ export interface AgentParts {
   stopSignal: AbortSignal;
 }
 
-/** A whole agent, until `stopSignal` aborts; throws Refused where the control plane wants no retry. */
+/**
+ * A whole agent, until `stopSignal` aborts; throws Refused where the control plane wants no retry. Where that is because the
+ * host was removed, none of its containers is left.
+ */
 export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
   const { engine, identity, journal, stopSignal } = parts;
   const facts = await firstFacts(engine, journal, stopSignal);
@@ -158,6 +162,10 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
       random: Math.random,
       pingMs: PING_MS,
       signal: stopSignal,
+    }).catch(async (error: unknown) => {
+      if (!(error instanceof Refused && error.revoked)) throw error;
+      // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
+      if (await leave(agent, journal, stopSignal)) throw error;
     });
     await watching;
   } finally {

@@ -13,7 +13,7 @@ import {
 } from '../support/authorisation-table.ts';
 import { everySetup, type Group, onHosts } from '../support/hosts.ts';
 import { routesOf } from '../support/routes.ts';
-import { ScriptedAgent } from '../support/scripted-agent.ts';
+import { registeredHost } from '../support/scripted-agent.ts';
 
 /** What the app has, as rows name it. */
 const endpointsOf = (group: Group): string[] =>
@@ -39,9 +39,7 @@ onHosts(everySetup, (host, { variant }) => {
       return [name, await admin.execution(id)];
     };
     const owners = [stranger, ...actors].filter(({ userId }) => userId !== '');
-    const makeHost = async (name: string) => {
-      await (await ScriptedAgent.join(host(), { facts: { name, cores: 0, memoryBytes: 0 } })).close();
-    };
+    const makeHost = async (name: string) => (await registeredHost(host(), name)).id;
     world = { admin, makeHost, stranger, ended: new Map(await Promise.all(owners.map(end))) };
     for (const row of rows) {
       const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;

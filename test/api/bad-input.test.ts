@@ -8,7 +8,7 @@ import { checkExchange } from '../support/documented.ts';
 import { everySetup, onHosts, type Setup } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
 import { routesOf } from '../support/routes.ts';
-import { ScriptedAgent } from '../support/scripted-agent.ts';
+import { registeredHost } from '../support/scripted-agent.ts';
 import { addUser } from '../support/users.ts';
 
 /** The same requests in each run; one that fails is printed, and becomes a named test of its own. */
@@ -28,11 +28,9 @@ onHosts(everySetup, (host, { kind, variant }) => {
     await addUser(host(), PLAIN.username, PLAIN.password, PLAIN.role);
     // Ended: the log of what waits goes on for ever.
     for (let id = 1; id <= LAST_ID; id++) await api.terminate(await api.submit());
-    // Nothing has room on these.
-    for (let id = 1; id <= LAST_ID; id++) {
-      const facts = { name: `host${id}`, cores: 0, memoryBytes: 0 };
-      await (await ScriptedAgent.join(host(), { facts })).close();
-    }
+    // No agent of theirs ever comes.
+    const names = Array.from({ length: LAST_ID }, (_, at) => `host${at}`);
+    await Promise.all(names.map((name) => registeredHost(host(), name)));
     const login = await new HttpClient(() => host().url(), basic(STORM.username, STORM.password)).get(
       'login',
     );

@@ -7,7 +7,6 @@ import type { Actor } from './actors.ts';
 import type { ApiClient } from './api-client.ts';
 import { application, service } from './descriptions.ts';
 import { newAgentKey } from './enrolment.ts';
-import { HostClient } from './host-client.ts';
 import type { Group } from './hosts.ts';
 import { basic, type HttpClient, type Reply } from './http-client.ts';
 import type { Flag } from './users.ts';
@@ -39,8 +38,8 @@ export interface Row {
 /** What is there before anybody asks. */
 export interface World {
   admin: ApiClient;
-  /** Has a host of that name join, on which nothing fits, and leave again. */
-  makeHost(name: string): Promise<void>;
+  /** Makes a host whose agent never comes; resolves to its id. */
+  makeHost(name: string): Promise<number>;
   stranger: Actor;
   /** An ended execution of each actor, by name. */
   ended: ReadonlyMap<string, Ended>;
@@ -342,12 +341,7 @@ const hostRows = (): Row[] => {
   const row = {
     what: 'any',
     needs: CONFIG,
-    // Too small for anything to run there.
-    prepare: async ({ admin, makeHost }: World, { name }: Actor) => {
-      const host = `host of ${name} ${++hosts}`.replaceAll(' ', '-');
-      await makeHost(host);
-      return (await new HostClient(admin.http).named(host)).id;
-    },
+    prepare: ({ makeHost }: World, { name }: Actor) => makeHost(`host-${++hosts}-of-${name}`),
   };
   const path = (id: number) => `host/${id}`;
   return [

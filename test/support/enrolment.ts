@@ -1,5 +1,6 @@
 /** Owns hosts for tests that bring their own agents: registered as real ones are, with keys that are kept in memory. */
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto';
+import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { makeJoinToken } from '../../control-plane/operations/join-tokens.ts';
@@ -24,17 +25,27 @@ export interface Place {
   deployment: string;
 }
 
-/** Asks for a registration, and gives the answer as it is. */
-export const askToRegister = (
+/** Asks for a registration, and gives the answer as it is. Each on a connection of its own: one that is kept may be closed just then. */
+export async function askToRegister(
   { url }: Pick<Place, 'url'>,
   joinToken: string | undefined,
   body: unknown,
-): Promise<Response> =>
-  fetch(`${url}${REGISTER_PATH}`, {
-    method: 'POST',
-    headers: joinToken === undefined ? {} : { authorization: `Bearer ${joinToken}` },
-    body: JSON.stringify(body),
-  });
+): Promise<Response> {
+  const headers = joinToken === undefined ? {} : { authorization: `Bearer ${joinToken}` };
+  const outgoing = request(new URL(REGISTER_PATH, url), { agent: false, method: 'POST', headers });
+  const answered = once(outgoing, 'response');
+  outgoing.end(JSON.stringify(body));
+  const [response] = (await answered) as [IncomingMessage];
+  return responseOf(response);
+}
+
+async function responseOf(response: IncomingMessage): Promise<Response> {
+  const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [
+    name,
+    String(value),
+  ]);
+  return new Response(await text(response), { status: response.statusCode ?? 0, headers: fields });
+}
 
 /** Registers a host with a token that is written into the database; resolves to its id. */
 export async function enrol(place: Place, db: Db, name: string, { publicKey }: AgentKey): Promise<number> {
@@ -62,12 +73,7 @@ export async function refusalOf(url: string, authorization: string): Promise<Res
     );
   });
   outgoing.end();
-  const response = await refused;
-  const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [
-    name,
-    String(value),
-  ]);
-  return new Response(await text(response), { status: response.statusCode ?? 0, headers: fields });
+  return responseOf(await refused);
 }
 
 /** What a proof says; left out where undefined. */

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../../agent/config.ts';
+import { Refused } from '../../agent/refused.ts';
+import { serveAgent } from '../../agent/run.ts';
+import { closeCodes } from '../../shared/protocol/close.ts';
+import { scratchDir } from '../support/agent-rig.ts';
+import { assignment } from '../support/assignments.ts';
+import { ControlPlanePeer } from '../support/control-plane-peer.ts';
+import { eventually } from '../support/eventually.ts';
+import { FakeEngine } from '../support/fake-engine.ts';
+
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let peer: ControlPlanePeer;
+let stop: AbortController;
+let served: Promise<unknown>;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  peer = await ControlPlanePeer.open();
+  begin();
+  const connection = await peer.connection();
+  connection.welcome([assignment(), assignment({ service: 2 })]);
+  for (const service of [1, 2]) await connection.reported(service, 'running');
+});
+
+afterEach(async () => {
+  stop.abort();
+  await served;
+  peer.close();
+  await scratch.remove();
+});
+
+/** A whole agent; `served` resolves to the error that it ends with, if it does. */
+function begin(): void {
+  stop = new AbortController();
+  const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///var/run/docker.sock' };
+  const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: scratch.path }, machine);
+  const identity = { headers: async () => ({ authorization: 'Bearer proof' }) };
+  const probeDisk = async () => ({ freeBytes: 2 ** 40, freeInodesShare: null });
+  served = serveAgent(config, {
+    engine,
+    identity,
+    journal: () => {},
+    probeDisk,
+    stopSignal: stop.signal,
+  }).catch((error: unknown) => error);
+}
+
+test('C97: an agent whose host was removed stops and removes what it runs, and ends', async () => {
+  (await peer.connection()).close(closeCodes.revoked.code, 'this host was removed');
+  const error = await served;
+  expect(error).toBeInstanceOf(Refused);
+  expect(error).toMatchObject({ revoked: true, message: expect.stringContaining('this host was removed') });
+  expect(engine.containers.size).toBe(0);
+  expect(peer.connections).toHaveLength(1);
+});
+
+test('C97: it does so once its engine lets it', async () => {
+  let busy = true;
+  engine.before = (call) => {
+    if (busy && call.startsWith('stop')) throw new Error('the engine is busy');
+  };
+  (await peer.connection()).close(closeCodes.revoked.code);
+  await eventually(() => engine.calls.some((call) => call.startsWith('stop')) || !busy);
+  busy = false;
+  expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
+});
+
+test('C97: one that is told to end meanwhile ends as ever, and goes on at its next start', async () => {
+  engine.before = (call) => (call.startsWith('stop') ? new Promise(() => {}) : undefined);
+  (await peer.connection()).close(closeCodes.revoked.code);
+  stop.abort();
+  expect(await served).toBeUndefined();
+  expect(engine.containers.size).toBe(2);
+  engine.before = () => {};
+  begin();
+  (await peer.connection(2)).close(closeCodes.revoked.code);
+  expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
+});
+
+test.each(['superseded', 'wrongDeployment'] as const)(
+  'C97: one that is refused for another reason (%s) leaves its containers running',
+  async (reason) => {
+    (await peer.connection()).close(closeCodes[reason].code);
+    expect(await served).toMatchObject({ revoked: false });
+    expect(engine.containers.size).toBe(2);
+  },
+);
