@@ -52,7 +52,9 @@ function outageText({ hosts, of, disconnected, drained, paused }: Of<'schedulabl
   if (of === 0) return 'There is no host: start an agent on one.';
   const outages = [
     ...(disconnected > 0 ? [`${disconnected} not connected (start the agent there)`] : []),
-    ...(drained > 0 ? [`${drained} drained`] : []),
+    ...(drained > 0
+      ? [`${drained} drained (until an administrator takes ${drained === 1 ? 'it' : 'them'} back)`]
+      : []),
     ...Array.from(paused, ([kind, [first, ...more]]) => {
       const text = `${more.length > 0 ? 'one: ' : ''}${first?.text}`;
       return `${1 + more.length} ${pauses.get(kind)} (${text})`;
@@ -72,7 +74,7 @@ const labelsText = (labels: readonly string[]): string =>
 function haveText({ hosts, of, labels }: Of<'labels'>): string {
   const able = of - hosts;
   const have = `which ${able} of ${count(of, 'usable host')} ${able === 1 || of === 1 ? 'has' : 'have'}`;
-  const remedy = `: add ${labels.length === 1 ? 'it' : 'them'} with BERTH_AGENT_LABELS`;
+  const remedy = `: add ${labels.length === 1 ? 'it' : 'them'} with BERTH_AGENT_LABELS, or by POST host/<id>`;
   return `${have}${labels.length === 1 ? '' : ' together'}${able === 0 ? remedy : ''}`;
 }
 

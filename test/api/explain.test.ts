@@ -134,7 +134,7 @@ onHosts(hosts, (host) => {
         const reason = reasonOf(answer, 'labels');
         expect(reason).toMatchObject({ hosts: reason?.of_hosts, missing: null, labels: ['quantum'] });
         expect(reason?.text).toMatch(
-          /^main0 needs the label quantum, which 0 of \d+ usable hosts? ha(s|ve): add it with BERTH_AGENT_LABELS\.$/,
+          /^main0 needs the label quantum, which 0 of \d+ usable hosts? ha(s|ve): add it with BERTH_AGENT_LABELS, or by POST host\/<id>\.$/,
         );
       }
     });
@@ -169,7 +169,7 @@ onHosts(hosts, (host) => {
         // Nobody else has come back after the crash.
         expect(reason).toMatchObject({ hosts: reason?.of_hosts });
         expect(reason?.text).toMatch(
-          /^\d+ of \d+ hosts take no services now: \d+ not connected \(start the agent there\), 1 drained\.$/,
+          /^\d+ of \d+ hosts take no services now: \d+ not connected \(start the agent there\), 1 drained \(until an administrator takes it back\)\.$/,
         );
         expect(answer.reasons).toHaveLength(1);
       }

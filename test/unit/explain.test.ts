@@ -77,7 +77,7 @@ describe('H212: why no host takes a service', () => {
       { filter: 'memory', hosts: 1, of: 1 },
     ]);
     expect(waitingFor[0]).toBe(
-      '2 of 3 hosts take no services now: 1 not connected (start the agent there), 1 drained.',
+      '2 of 3 hosts take no services now: 1 not connected (start the agent there), 1 drained (until an administrator takes it back).',
     );
   });
 
@@ -91,7 +91,7 @@ describe('H212: why no host takes a service', () => {
     const { reasons, waitingFor } = waiting(rig, of({}));
     expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2, drained: 1 }]);
     expect(waitingFor[0]).toBe(
-      '2 of 2 hosts take no services now: 1 drained, 1 low on disk (0.4 GiB free at /var/lib/docker).',
+      '2 of 2 hosts take no services now: 1 drained (until an administrator takes it back), 1 low on disk (0.4 GiB free at /var/lib/docker).',
     );
     two.schedulable = true;
     expect(waiting(rig, of({})).waitingFor[0]).toBe(
@@ -109,7 +109,7 @@ describe('H212: why no host takes a service', () => {
     const none = waiting(rig, of({ labels: ['ssd', 'gpu'] }));
     expect(none.reasons).toMatchObject([{ filter: 'labels', hosts: 2, of: 2, labels: ['gpu'] }]);
     expect(none.waitingFor[0]).toBe(
-      'web0 needs the label gpu, which 0 of 2 usable hosts have: add it with BERTH_AGENT_LABELS.',
+      'web0 needs the label gpu, which 0 of 2 usable hosts have: add it with BERTH_AGENT_LABELS, or by POST host/<id>.',
     );
     const some = waiting(rig, of({ labels: ['ssd'], resources: needs(9 * GIB, 1) }));
     expect(some.waitingFor).toEqual([
@@ -119,7 +119,7 @@ describe('H212: why no host takes a service', () => {
     ]);
     rig.hello(hostFacts('three', { labels: ['gpu'] }));
     expect(draft(rig, of({ labels: ['ssd', 'gpu'] })).waitingFor[0]).toBe(
-      'web0 needs the labels ssd and gpu, which 0 of 3 usable hosts have together: add them with BERTH_AGENT_LABELS.',
+      'web0 needs the labels ssd and gpu, which 0 of 3 usable hosts have together: add them with BERTH_AGENT_LABELS, or by POST host/<id>.',
     );
   });
 
