@@ -7,6 +7,7 @@ import { getHost, listHosts, removeHost, updateHost } from '../operations/hosts.
 import { createJoinToken } from '../operations/join-tokens.ts';
 import { booleanText, nameFilter } from './account-fields.ts';
 import { hostDetailJson, hostJson, hostRemovalJson } from './host-shapes.ts';
+import { installLine } from './install.ts';
 import { empty, json } from './render.ts';
 import { checked, type Env, jsonBody, pathId } from './request.ts';
 import { queryOf } from './resource.ts';
@@ -44,7 +45,8 @@ export function hostRoutes(
   routes.post('/token', async (c) => {
     const input = async () => checked(joinTokenFields, await jsonBody(c), 'body');
     const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, deps.nowMs());
-    const answer: JoinTokenJson = { token, expires_at: expiresMs / 1_000 };
+    const install = installLine(c, token);
+    const answer: JoinTokenJson = { token, expires_at: expiresMs / 1_000, ...(install && { install }) };
     return json(answer, created);
   });
   routes.get('/', async (c) => {

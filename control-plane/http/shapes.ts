@@ -190,6 +190,7 @@ export const joinTokenShape = z
   .strictObject({
     token: z.string().describe('For one agent, as BERTH_JOIN_TOKEN; it is told only here'),
     expires_at: seconds('When it can no longer be used'),
+    install: z.string().optional().describe('The line that makes a machine a host with it, as root'),
   })
   .meta({ id: 'JoinToken' });
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { scratchFolder } from '../support/folder.ts';
-import { hosts, onHosts } from '../support/hosts.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../support/hosts.ts';
+import { basic, HttpClient } from '../support/http-client.ts';
 import { answerOn, dial } from '../support/raw-http.ts';
 import { routesOf } from '../support/routes.ts';
 
@@ -100,5 +101,15 @@ onHosts(hosts, (host) => {
         await readFile('agent/install.sh', 'utf8'),
       );
     });
+  });
+
+  test('H269: a join token comes with the line that installs the agent, for the URL that was asked', async () => {
+    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+    const { token, install } = (await admin.post('host/token', {})).json<Record<string, string>>();
+    expect(install).toBe(`curl -fsSL ${host().url()}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);
+    const forwarded = await admin.with({ 'x-forwarded-proto': 'https' }).post('host/token', {});
+    expect(forwarded.json().install).toContain(
+      `curl -fsSL ${host().url().replace('http:', 'https:')}/agent/`,
+    );
   });
 });

@@ -1,6 +1,6 @@
 /** The agent as hosts install it: by the script that a control plane serves, and as an image. */
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -161,6 +161,7 @@ describe('H264: where it fails it says why and what to do, and leaves everything
 
   test('H264: no Node', async () => {
     const folder = await scratchFolder('berth-path-');
+    onTestFinished(() => rm(folder, { recursive: true }));
     for (const tool of ['uname', 'id'])
       await symlink((await run('which', [tool])).stdout.trim(), join(folder, tool));
     expect(await failure({ PATH: folder })).toMatch(/There is no Node here(.|\n)*nodejs\.org/);

@@ -1,0 +1,39 @@
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { scratchFolder } from '../support/folder.ts';
+import { startProgram } from '../support/process.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await scratchFolder('berth-bundle-');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const make = async () => {
+  const program = startProgram(['control-plane/local/make-worker-assets.ts', folder]);
+  expect([await program.waitForEnd(), program.output]).toEqual([0, '']);
+};
+const path = (name: string) => join(folder, name);
+
+test('H261: processes that make it at the same time leave one whole bundle, and nothing else', async () => {
+  await Promise.all([make(), make(), make()]);
+  expect((await readdir(folder)).sort()).toEqual([
+    'berth-agent.mjs',
+    'favicon-32x32.png',
+    'install.sh',
+    'swagger-ui-bundle.js',
+    'swagger-ui.css',
+  ]);
+  const bundle = await readFile(path('berth-agent.mjs'), 'utf8');
+  expect(bundle).toMatch(/^\/\/ Berth agent .*\*\/\n$/s);
+});
+
+test('H261: it is made again where it is not of these sources, and left alone where it is', async () => {
+  await writeFile(path('berth-agent.mjs'), '// Berth agent 0.0.1 (0123456789abcdef)\n');
+  await make();
+  const { mtimeMs, size } = await stat(path('berth-agent.mjs'));
+  expect(size).toBeGreaterThan(1_000_000);
+  await make();
+  expect((await stat(path('berth-agent.mjs'))).mtimeMs).toBe(mtimeMs);
+});
