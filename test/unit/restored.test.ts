@@ -17,7 +17,7 @@ describe('C100: ids that a host has seen', () => {
     rig.agent().hello([], { highest: { execution: 40, service: 90 } });
     expect(await rig.submit()).toBe(41);
     rig.restart();
-    const agent = await rig.agent({ name: 'two' }).join();
+    const agent = await rig.agent().join();
     expect(await rig.submit()).toBe(42);
     const { execution, service } = await agent.started();
     expect(execution).toBe(42);
