@@ -13,6 +13,7 @@ beforeAll(async () => {
       { name: 'one', labels: ['one'] },
       { name: 'two', labels: ['two', 'spare'] },
       { name: 'three', labels: ['three', 'spare'] },
+      { name: 'four', labels: ['four'] },
     ],
     // Time enough for an agent on a busy machine to report.
     env: { BERTH_HOST_LOST_AFTER: '8' },
@@ -188,5 +189,29 @@ test('C17, C93, H231, H233: what runs on a host that is gone for good stays unde
   }, 60_000);
   await api.waitFor(id, 'running');
   expect((await api.request(`host/${three}`)).status).toBe(404);
+  await cluster.terminate(id);
+});
+
+test('C97, H233: a host that is cut off and removed ends what it ran when it is back, and its agent with it', async () => {
+  const { api } = cluster;
+  const four = await hostId('four');
+  const id = await api.submit(application(script(IDLE, onHost('four'))));
+  await api.waitFor(id, 'running');
+  const [container] = Object.values(await cluster.containersOf(id));
+  const host = cluster.host('four');
+  await host.cut();
+  await eventually(async () => (await hostOf(four)).state === 'lost', 60_000);
+  expect((await api.request(`host/${four}`, { method: 'DELETE' })).status).toBe(200);
+  expect((await api.execution(id)).status).toBe('queued');
+  // Nobody has told it yet.
+  expect(await host.docker.getContainer(String(container?.id)).inspect()).toMatchObject({
+    State: { Running: true },
+  });
+
+  await host.heal();
+  expect(await host.agent.waitForEnd(60_000)).not.toBe(0);
+  expect(host.agent.output).toContain('host.left');
+  expect(await cluster.containersOf(id)).toEqual({});
+  await host.destroy();
   await cluster.terminate(id);
 });
