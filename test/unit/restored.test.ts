@@ -19,7 +19,7 @@ describe('C100: ids that a host has seen', () => {
     rig.restart();
     const agent = await rig.agent().join();
     expect(await rig.submit()).toBe(42);
-    const { execution, service } = await agent.started();
+    const { execution, service } = await agent.started(3);
     expect(execution).toBe(42);
     expect(service).toBeGreaterThan(90);
   });
