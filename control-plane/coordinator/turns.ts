@@ -9,8 +9,8 @@ import { OperationError } from '../core/errors.ts';
 import { resumeContact } from '../core/observe.ts';
 import { nextDeadline, reconcile } from '../core/reconcile.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
-import { commit, type Epoch, takeOver } from '../store/cluster-rows.ts';
-import { DatabaseError, type Db } from '../store/db.ts';
+import { commit, type Epoch, isStale, takeOver } from '../store/cluster-rows.ts';
+import type { Db } from '../store/db.ts';
 import type { Clock, Log } from './ports.ts';
 
 export interface State {
@@ -53,6 +53,9 @@ export class Turns {
   #state: State | undefined;
   #active = false;
   #due = false;
+  /** Tells this coordinator's hold on the database from another's. */
+  readonly #name = crypto.randomUUID();
+  #hasHeld = false;
   /** Set once a later coordinator has taken over: this one can never commit again. */
   #retired = false;
 
@@ -149,7 +152,9 @@ export class Turns {
 
   async #ready(nowMs: number): Promise<State> {
     if (!this.#state) {
-      this.#state = await takeOver(this.#db, this.#scheduling);
+      const claimant = { name: this.#name, hasHeld: this.#hasHeld };
+      this.#state = await takeOver(this.#db, this.#scheduling, claimant);
+      this.#hasHeld = true;
       const { epoch, cluster } = this.#state;
       resumeContact(cluster, nowMs);
       this.#log('coordinator.ready', {
@@ -163,7 +168,7 @@ export class Turns {
 
   #lose(error: unknown, inputs: readonly Input[]): void {
     this.#state = undefined;
-    if (error instanceof DatabaseError && error.message.includes('stale_coordinator')) this.#retired = true;
+    if (isStale(error)) this.#retired = true;
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired
       ? 'Another control plane has taken over this database; use that one, or restart this one.'

@@ -5,7 +5,7 @@ import { Cluster } from '../core/cluster.ts';
 import type { Execution } from '../core/execution.ts';
 import type { Host } from '../core/host.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
-import type { Db, Statement } from './db.ts';
+import { DatabaseError, type Db, type Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertUnknown, loadUnknown, raiseIds } from './id-rows.ts';
@@ -18,16 +18,43 @@ import { loadUsers, purgeUsers } from './user-rows.ts';
 /** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
 export type Epoch = number;
 
+/** Who takes over, by a name that nobody else has; `hasHeld`: it was at work before, and lost its state. */
+export interface Claimant {
+  name: string;
+  hasHeld: boolean;
+}
+
 /** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
 export async function takeOver(
   db: Db,
   scheduling: SchedulingPolicy,
+  claimant: Claimant,
 ): Promise<{ epoch: Epoch; cluster: Cluster }> {
-  const [row] = await db.query(
-    'UPDATE coordinator SET epoch = epoch + 1, writer = epoch + 1 RETURNING epoch',
-  );
-  return { epoch: Number(row?.epoch), cluster: await loadCluster(db, scheduling) };
+  const epoch = await claim(db, claimant);
+  return { epoch, cluster: await loadCluster(db, scheduling) };
 }
+
+/** A database may carry out late what it did not answer in time: that must not come after the claims that were made since. */
+async function claim(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
+  const [held] = await db.query('SELECT epoch, holder FROM coordinator');
+  if (hasHeld && held?.holder !== name)
+    throw new DatabaseError('constraint', `${STALE}: it has another holder`);
+  const epoch = Number(held?.epoch) + 1;
+  const claimed = await db.query(
+    'UPDATE coordinator SET epoch = ?, writer = ?, holder = ? WHERE epoch = ? RETURNING epoch',
+    [epoch, epoch, name, epoch - 1],
+  );
+  if (claimed.length === 0)
+    throw new DatabaseError('unavailable', 'another control plane has taken over at the same moment');
+  return epoch;
+}
+
+/** Of the constraint that refuses the statements of an earlier epoch. */
+const STALE = 'stale_coordinator';
+
+/** Whether a later coordinator has taken over. */
+export const isStale = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.message.includes(STALE);
 
 /** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
 export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {

@@ -212,4 +212,10 @@ export const migrations: readonly Migration[] = [
       'CREATE INDEX join_tokens_by_host ON join_tokens (host_id)',
     ],
   },
+  {
+    version: 9,
+    name: "holder of the coordinator's epoch",
+    // Which coordinator took the epoch, so that one that lost its state knows whether it was itself.
+    statements: ['ALTER TABLE coordinator ADD COLUMN holder TEXT'],
+  },
 ];

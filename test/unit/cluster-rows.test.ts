@@ -7,6 +7,8 @@ import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 import { operation, Simulation } from '../support/simulation.ts';
 
+const CLAIMANT = { name: 'one', hasHeld: false };
+
 let db: Db;
 beforeAll(async () => {
   db = await memoryDatabase();
@@ -67,14 +69,14 @@ test('C41: what was committed and read again equals what was in memory, whatever
         await clear();
         const simulation = new Simulation();
         const { cluster } = simulation.rig;
-        let { epoch } = await takeOver(db, defaultScheduling);
+        let { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
         for (const [at, one] of operations.entries()) {
           simulation.run([one]);
           // A commit may cover one turn or several.
           if (at % (pause + 1) === 0) await commit(db, epoch, cluster.takeChanges());
         }
         await commit(db, epoch, cluster.takeChanges());
-        const read = await takeOver(db, defaultScheduling);
+        const read = await takeOver(db, defaultScheduling, CLAIMANT);
         epoch = read.epoch;
         expect(lasting(read.cluster)).toEqual(lasting(cluster));
         executions += read.cluster.executions.size;
@@ -94,30 +96,30 @@ test('C41: what was committed and read again equals what was in memory, whatever
 test('C42: a coordinator that was taken over from can commit no more', async () => {
   await clear();
   const simulation = new Simulation();
-  const { epoch } = await takeOver(db, defaultScheduling);
+  const { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
   simulation.run([{ do: 'submit', which: 0, user: 0 }]);
-  await takeOver(db, defaultScheduling);
+  await takeOver(db, defaultScheduling, CLAIMANT);
   const late = commit(db, epoch, simulation.rig.cluster.takeChanges());
   await expect(late).rejects.toThrow(DatabaseError);
   await expect(late).rejects.toThrow('stale_coordinator');
-  expect((await takeOver(db, defaultScheduling)).cluster.executions.size).toBe(0);
+  expect((await takeOver(db, defaultScheduling, CLAIMANT)).cluster.executions.size).toBe(0);
 });
 
 test('C41: ids are never given twice, also after a deletion', async () => {
   await clear();
   const simulation = new Simulation();
-  const { epoch } = await takeOver(db, defaultScheduling);
+  const { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
   simulation.run([
     { do: 'submit', which: 0, user: 0 },
     { do: 'remove', which: 0 },
   ]);
   await commit(db, epoch, simulation.rig.cluster.takeChanges());
-  const { cluster } = await takeOver(db, defaultScheduling);
+  const { cluster } = await takeOver(db, defaultScheduling, CLAIMANT);
   expect(cluster.executions.size).toBe(0);
   expect(cluster.nextIds).toMatchObject({ execution: 2, service: 2 });
 });
 
 test('C41: where nothing changed nothing is written', async () => {
-  const { epoch, cluster } = await takeOver(db, defaultScheduling);
+  const { epoch, cluster } = await takeOver(db, defaultScheduling, CLAIMANT);
   await expect(commit(db, epoch - 1, cluster.takeChanges())).resolves.toBeUndefined();
 });

@@ -6,8 +6,8 @@ import { OperationError } from '../../control-plane/core/errors.ts';
 import { newHost } from '../../control-plane/core/host.ts';
 import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
-import { takeOver } from '../../control-plane/store/cluster-rows.ts';
-import type { Db } from '../../control-plane/store/db.ts';
+import { commit, takeOver } from '../../control-plane/store/cluster-rows.ts';
+import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
 import { application } from '../support/applications.ts';
 import { told } from '../support/core-rig.ts';
 import { eventually } from '../support/eventually.ts';
@@ -197,7 +197,7 @@ describe('C42: a later coordinator', () => {
   test('C42: makes the earlier one retire: it acknowledges nothing, commits nothing and asks for no alarm', async () => {
     turns.take(submission('a'));
     await happened(2);
-    await takeOver(memory, defaultScheduling);
+    await takeOver(memory, defaultScheduling, { name: 'another', hasHeld: false });
     events = [];
     turns.take(submission('b'));
     await happened(2);
@@ -207,6 +207,65 @@ describe('C42: a later coordinator', () => {
     expect(events.slice(2)).toEqual(['fail c unavailable', 'lost']);
     await eventually(() => clock.alarmMs === null);
     expect(await stored()).toBe(1);
+  });
+});
+
+describe('C121: a coordinator that lost its state', () => {
+  test('C121: retires where another has taken over meanwhile, which goes on', async () => {
+    turns.take(submission('a'));
+    await happened(2);
+    db.failing = 'unreachable';
+    turns.take(submission('b'));
+    await happened(4);
+    const other = await takeOver(memory, defaultScheduling, { name: 'another', hasHeld: false });
+    db.failing = 'no';
+    turns.take(submission('c'));
+    await happened(6);
+    expect(events.slice(2)).toEqual(['fail b unavailable', 'lost', 'fail c unavailable', 'lost']);
+    await eventually(() => clock.alarmMs === null);
+    await commit(memory, other.epoch, other.cluster.takeChanges());
+    expect((await memory.query('SELECT epoch FROM coordinator'))[0]?.epoch).toBe(other.epoch);
+  });
+
+  test('C121: goes on where the last to take over was itself, though it was told that it failed', async () => {
+    turns.take(submission('a'));
+    await happened(2);
+    const query = db.query.bind(db);
+    db.failing = 'refused';
+    turns.take(submission('b'));
+    await happened(4);
+    db.failing = 'no';
+    db.query = async (sql, args) => {
+      const rows = await query(sql, args);
+      if (!sql.startsWith('UPDATE coordinator')) return rows;
+      db.query = query;
+      throw new DatabaseError('unavailable', 'the answer is lost');
+    };
+    turns.take(submission('c'));
+    await happened(6);
+    turns.take(submission('d'));
+    await happened(8);
+    expect(events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'told ']);
+  });
+});
+
+describe('C120: a takeover that the database carries out late', () => {
+  test('C120: takes nothing from the coordinator that has begun meanwhile', async () => {
+    const claims: (() => Promise<unknown>)[] = [];
+    const query = db.query.bind(db);
+    db.query = async (sql, args) => {
+      if (!sql.startsWith('UPDATE coordinator') || claims.length > 0) return query(sql, args);
+      claims.push(() => query(sql, args));
+      throw new DatabaseError('unavailable', 'it does not answer in time');
+    };
+    turns.take(submission('a'));
+    await happened(2);
+    turns.take(submission('b'));
+    await happened(4);
+    await claims[0]?.();
+    turns.take(submission('c'));
+    await happened(6);
+    expect(events).toEqual(['fail a unavailable', 'lost', 'done b', 'told ', 'done c', 'told ']);
   });
 });
 
