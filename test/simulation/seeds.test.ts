@@ -1,0 +1,66 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type FaultName, faultNames } from '../support/sim/fault-names.ts';
+import type { Outcome } from '../support/sim/main.ts';
+import { runManySeeds, runSeeds, storyOf } from '../support/sim/runs.ts';
+
+/** In `npm test`. */
+const USUAL = 150;
+/** `SEED=7` runs that seed, `SEED=7 RUNS=100` a hundred from it on, `RUNS=5000` more than usual. */
+const FIRST = Number(process.env.SEED ?? 1);
+const RUNS = Number(process.env.RUNS ?? (process.env.SEED === undefined ? USUAL : 1));
+/** Fewer need not have seen everything. */
+const ENOUGH = 500;
+/** What must have happened beside each fault. */
+const EVENTS = [
+  'answer: submitted',
+  'answer: terminated',
+  'answer: deleted',
+  'request: unavailable',
+  'life: queued to starting',
+  'life: starting to queued',
+  'life: starting to running',
+  'life: running to cleaning up',
+  'life: cleaning up to terminated',
+  'life: cleaning up to error',
+  'life: purged',
+  'service: started again',
+  'service: gives its room',
+  'service: on another host',
+  'log: ended',
+  'log: broken off',
+  'fault: a reader stalls',
+  'fault: a reader vanishes',
+  'fault: terminate and delete race',
+  'fault: cut at a frame',
+  'fault: half-open',
+  'disk: no space',
+  'engine: hung',
+  'engine: answered 500',
+  'pull: stall',
+  'agent: refused',
+];
+
+let outcome: Outcome;
+
+describe(`${RUNS} seeds from ${FIRST} on`, () => {
+  beforeAll(async () => {
+    outcome = await runManySeeds(FIRST, RUNS);
+  }, 300_000);
+
+  test('C1, C2, C3, C14, C15, C42, C43, C52, H60, P5, P6, P7, P8, P9, P10: whatever goes wrong, every promise is kept, and afterwards all settles', () => {
+    if (outcome.failed) throw new Error(storyOf(outcome.failed));
+    expect(outcome.runs).toBe(RUNS);
+  });
+
+  if (RUNS >= ENOUGH)
+    test('every fault has happened, and every kind of event', () => {
+      const wanted = [...faultNames.map((name: FaultName) => `fault: ${name}`), ...EVENTS];
+      expect(wanted.filter((what) => !((outcome.counts[what] ?? 0) >= 3))).toEqual([]);
+    });
+});
+
+test('the same seed gives the same events at the same times', async () => {
+  const traces = await Promise.all([runSeeds(FIRST, 1), runSeeds(FIRST, 1)]);
+  expect(traces[0].traceHash).not.toBe('');
+  expect(traces[1].traceHash).toBe(traces[0].traceHash);
+}, 60_000);

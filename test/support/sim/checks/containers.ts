@@ -1,0 +1,80 @@
+/** Owns the check of containers: one for each start, never two starts of a service at once, and in the end exactly what the rows say. */
+import type { SimContainer } from '../container.ts';
+import type { EngineEvents, SimEngine } from '../engine.ts';
+import { isLive, type Ledger } from '../ledger.ts';
+import type { World } from '../time.ts';
+
+/** A start that was carried out. */
+export interface Start {
+  container: SimContainer;
+  machine: string;
+}
+
+export class Containers implements EngineEvents {
+  /** Every container that ever ran, by `service.generation`. */
+  readonly started = new Map<string, Start>();
+  engines: readonly SimEngine[] = [];
+  readonly #world: World;
+  readonly #ledger: Ledger;
+
+  constructor(world: World, ledger: Ledger) {
+    this.#world = world;
+    this.#ledger = ledger;
+  }
+
+  starts(engine: SimEngine, container: SimContainer): void {
+    const { key } = container;
+    if (!key) return;
+    const name = `${key.service}.${key.generation}`;
+    this.#world.note(`${engine.machine} starts ${container.id} of ${name}`);
+    const earlier = this.started.get(name);
+    if (earlier)
+      this.#world.violate(`${name} is started as ${container.id}, and was as ${earlier.container.id}`);
+    this.started.set(name, { container, machine: engine.machine });
+    for (const other of this.#running())
+      if (other !== container && other.key?.service === key.service)
+        this.#world.violate(`service ${key.service} runs as ${other.id} and as ${container.id}`);
+  }
+
+  trespasses(engine: SimEngine, id: string, call: string): void {
+    this.#world.violate(`the agent on ${engine.machine} calls ${call} for ${id}, which is another's`);
+  }
+
+  /** Once all is quiet: each service that is active has its container, and there is no other. */
+  settled(): string[] {
+    const wanted = new Map<string, string>();
+    const problems: string[] = [];
+    for (const service of this.#ledger.services.values()) {
+      if (service.status === 'starting' || service.status === 'terminating')
+        problems.push(`service ${service.id} is ${service.status}`);
+      if (isLive(service)) wanted.set(`${service.id}.${service.generation}`, String(service.backend_id));
+    }
+    for (const { key, id, state } of this.#ours()) {
+      const name = `${key?.service}.${key?.generation}`;
+      if (!wanted.has(name)) problems.push(`container ${id} of ${name} is ${state}, and nobody wants it`);
+      else if (state !== 'running') problems.push(`container ${id} of ${name} is ${state}`);
+      else if (wanted.get(name) !== id)
+        problems.push(`container ${id} of ${name} is known as ${wanted.get(name)}`);
+      wanted.delete(name);
+    }
+    return [...problems, ...[...wanted.keys()].map((name) => `${name} has no container`)];
+  }
+
+  /** Once all is quiet: those of somebody else are there. */
+  others(): string[] {
+    const machines = this.engines.filter(
+      ({ containers }) => ![...containers.values()].some(({ key }) => key === null),
+    );
+    return machines.map(({ machine }) => `the container of somebody else on ${machine} is gone`);
+  }
+
+  #ours(): SimContainer[] {
+    return this.engines
+      .flatMap((engine) => [...engine.containers.values()])
+      .filter(({ key }) => key !== null);
+  }
+
+  #running(): SimContainer[] {
+    return this.#ours().filter(({ state }) => state === 'running');
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Owns the check of logs as their readers get them: what came is a prefix of what the starts of the service wrote, one
+ * after the other; a clean end comes once, after the last byte, and only when no more can come.
+ */
+import { lineOf } from '../container.ts';
+import { isEnded, type Ledger } from '../ledger.ts';
+import type { World } from '../time.ts';
+import type { Containers } from './containers.ts';
+
+export class LogReading {
+  readonly service: number;
+  #text = '';
+  /** Lines read of each start. */
+  readonly #read = new Map<number, number>();
+  #generation = 0;
+  #over = false;
+  readonly #logs: Logs;
+
+  constructor(logs: Logs, service: number) {
+    this.#logs = logs;
+    this.service = service;
+  }
+
+  bytes(bytes: Uint8Array): void {
+    const { world } = this.#logs;
+    if (this.#over) world.violate(`the log of ${this.service} goes on after its end`);
+    world.count('log: bytes', bytes.length);
+    const lines = (this.#text + Buffer.from(bytes).toString()).split('\n');
+    this.#text = lines.pop() ?? '';
+    for (const line of lines) this.#line(line);
+  }
+
+  #line(line: string): void {
+    const { world } = this.#logs;
+    const [key = '', at] = line.split(':');
+    const [service, generation] = key.split('.').map(Number);
+    if (service !== this.service || generation === undefined || generation < this.#generation) {
+      world.violate(`the log of ${this.service}, at start ${this.#generation}, has the line ${line}`);
+      return;
+    }
+    if (generation > this.#generation) this.#leave(generation);
+    const expected = this.#read.get(generation) ?? 0;
+    if (line !== lineOf(key, expected))
+      world.violate(`the log of ${key} has, instead of line ${expected}: ${line}`);
+    this.#read.set(generation, Number(at) + 1);
+  }
+
+  /** All starts before `generation` have been read, or have no log that can be read. */
+  #leave(generation: number): void {
+    for (let one = Math.max(1, this.#generation); one < generation; one++)
+      this.#logs.isComplete(this.service, one, this.#read.get(one) ?? 0);
+    this.#generation = generation;
+  }
+
+  /** The stream has ended cleanly. */
+  ended(): void {
+    const { world } = this.#logs;
+    world.count('log: ended');
+    if (this.#over) world.violate(`the log of ${this.service} ends twice`);
+    if (this.#text !== '') world.violate(`the log of ${this.service} ends in the middle of a line`);
+    this.#over = true;
+    this.#logs.mayEnd(this.service);
+    this.#leave(this.#logs.lastStart(this.service) + 1);
+  }
+
+  /** It broke off, and says so: that is a gap which everybody sees. */
+  broken(): void {
+    this.#logs.world.count('log: broken off');
+    this.#over = true;
+  }
+}
+
+/** What may have no log. */
+export interface WithoutLog {
+  /** Services that have been on more than one host. */
+  moved: ReadonlySet<number>;
+  /** Starts, by `service.generation`. */
+  failed: ReadonlySet<string>;
+}
+
+export class Logs {
+  readonly world: World;
+  readonly #ledger: Ledger;
+  readonly #containers: Containers;
+  readonly #without: WithoutLog;
+  /** Starts whose output was lost as the documents say, by `service.generation`. */
+  readonly excused = new Set<string>();
+  /** Services of which an agent said that output was lost. */
+  readonly lost = new Set<number>();
+
+  constructor(world: World, ledger: Ledger, containers: Containers, without: WithoutLog) {
+    this.world = world;
+    this.#ledger = ledger;
+    this.#containers = containers;
+    this.#without = without;
+  }
+
+  /** A start of which `lines` were read is passed over. */
+  isComplete(service: number, generation: number, lines: number): void {
+    const start = this.#containers.started.get(`${service}.${generation}`);
+    const written = start?.container.records.length ?? 0;
+    if (lines === written) return;
+    const key = `${service}.${generation}`;
+    // The log of a service is that of its last host, and a start that failed need not have one.
+    const none = lines === 0 && (this.#without.moved.has(service) || this.#without.failed.has(key));
+    const excused = none || this.#isDeleted(service) || this.lost.has(service) || this.excused.has(key);
+    if (excused) this.world.count('log: a start without its log');
+    else this.world.violate(`of the log of ${service}.${generation} ${lines} lines of ${written} came`);
+  }
+
+  /** Its logs are removed then. */
+  #isDeleted(service: number): boolean {
+    const execution = Number(this.#ledger.services.get(service)?.execution_id);
+    return this.#ledger.executions.get(execution)?.deleted !== 0;
+  }
+
+  mayEnd(service: number): void {
+    const row = this.#ledger.services.get(service);
+    const execution = row && this.#ledger.executions.get(Number(row.execution_id));
+    const isOver = !execution || isEnded(execution) || execution.status === 'cleaning up';
+    if (!isOver && row.exit === null)
+      this.world.violate(`the log of ${service} ends while its execution is ${execution.status}`);
+  }
+
+  lastStart(service: number): number {
+    const row = this.#ledger.services.get(service);
+    if (row) return Number(row.generation);
+    return Math.max(
+      0,
+      ...[...this.#containers.started.keys()].flatMap((key) => {
+        const [of, generation] = key.split('.').map(Number);
+        return of === service && generation !== undefined ? [generation] : [];
+      }),
+    );
+  }
+}

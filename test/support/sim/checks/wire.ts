@@ -1,0 +1,208 @@
+/**
+ * Owns the check of what goes over the connections: nothing is sent that is not committed, nothing acknowledged that is
+ * not, no log stream gets more than its credit, and a stream ends once.
+ */
+import { CHUNK_HEADER_BYTES, decodeChunk, LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
+import type { Down } from '../../../../shared/protocol/down.ts';
+import type { Observation, Up } from '../../../../shared/protocol/up.ts';
+import { isLive, type Ledger } from '../ledger.ts';
+import type { Frame, Link, Tap, Way } from '../network.ts';
+import type { World } from '../time.ts';
+
+interface Conversation {
+  revision: number | null;
+  /** By sequence, until acknowledged. */
+  reports: Map<number, Extract<Up, { type: 'report' }>>;
+  streams: Map<number, { credit: number; ended: boolean }>;
+}
+
+export class Wire implements Tap {
+  readonly #world: World;
+  readonly #ledger: Ledger;
+  readonly #conversations = new WeakMap<Link, Conversation>();
+
+  /** Starts that failed, by `service.generation`. */
+  readonly failed = new Set<string>();
+
+  constructor(world: World, ledger: Ledger) {
+    this.#world = world;
+    this.#ledger = ledger;
+  }
+
+  sent(link: Link, way: Way, frame: Frame): void {
+    const talk = this.#of(link);
+    if (typeof frame !== 'string') this.#chunk(link, talk, frame);
+    else if (way === 'up') this.#saidUp(link, talk, JSON.parse(frame) as Up);
+    else this.#saidDown(link, talk, JSON.parse(frame) as Down);
+  }
+
+  arrived(link: Link, way: Way, frame: Frame): void {
+    if (way !== 'up' || typeof frame !== 'string') return;
+    const message = JSON.parse(frame) as Up;
+    if (message.type === 'report') this.#of(link).reports.set(message.sequence, message);
+  }
+
+  #saidUp(link: Link, talk: Conversation, message: Up): void {
+    this.#world.count(`up: ${message.type}`);
+    if (!isSignOfLife(message)) this.#world.note(`${link.name} > ${summary(message)}`);
+    if (message.type === 'report')
+      for (const { state, service, generation } of message.observations) {
+        this.#world.count(`observed: ${state}`);
+        if (state === 'failed') this.failed.add(`${service}.${generation}`);
+      }
+    if (message.type !== 'logs.end') return;
+    const stream = talk.streams.get(message.stream);
+    if (stream?.ended) this.#world.violate(`${link.name}: stream ${message.stream} ends twice`);
+    if (stream) stream.ended = true;
+  }
+
+  #saidDown(link: Link, talk: Conversation, message: Down): void {
+    this.#world.count(`down: ${message.type}`);
+    if (message.type !== 'ack' || isNews(talk.reports.get(message.sequence)))
+      this.#world.note(`${link.name} < ${summary(message)}`);
+    switch (message.type) {
+      case 'sync':
+        talk.revision = message.revision;
+        for (const one of message.assignments) this.#committedStart(link, one);
+        return;
+      case 'start':
+        this.#revision(link, talk, message.revision);
+        this.#committedStart(link, message.assignment);
+        return;
+      case 'stop':
+        this.#revision(link, talk, message.revision);
+        this.#committedStop(link, message);
+        return;
+      case 'ack':
+        this.#acknowledged(link, talk, message.sequence);
+        return;
+      case 'logs.open':
+        talk.streams.set(message.stream, { credit: message.credit, ended: false });
+        if (message.credit > LOG_WINDOW_BYTES)
+          this.#world.violate(`${link.name}: a window of ${message.credit}`);
+        return;
+      case 'logs.credit': {
+        const stream = talk.streams.get(message.stream);
+        if (stream) stream.credit += message.bytes;
+        if (stream && stream.credit > LOG_WINDOW_BYTES)
+          this.#world.violate(`${link.name}: credit of ${stream.credit}`);
+      }
+    }
+  }
+
+  #chunk(link: Link, talk: Conversation, frame: Uint8Array): void {
+    this.#world.count('up: chunk');
+    const { stream } = decodeChunk(frame);
+    const known = talk.streams.get(stream);
+    if (!known) {
+      this.#world.violate(`${link.name}: a chunk of no stream`);
+      return;
+    }
+    known.credit -= frame.byteLength - CHUNK_HEADER_BYTES;
+    if (known.credit < 0) this.#world.violate(`${link.name}: ${-known.credit} bytes beyond the credit`);
+    if (known.ended) this.#world.violate(`${link.name}: a chunk after the end of stream ${stream}`);
+  }
+
+  #revision(link: Link, talk: Conversation, revision: number): void {
+    if (talk.revision === null || revision !== talk.revision + 1)
+      this.#world.violate(`${link.name}: revision ${revision} after ${talk.revision}`);
+    talk.revision = revision;
+  }
+
+  #committedStart(link: Link, { service, generation }: { service: number; generation: number }): void {
+    const row = this.#ledger.services.get(service);
+    // A later coordinator may have gone further.
+    const holds =
+      row &&
+      (Number(row.generation) > generation || (row.generation === generation && row.status !== 'inactive'));
+    if (!holds && !this.#isStale(link))
+      this.#world.violate(`${link.name}: ${service}.${generation} is sent before it is committed`);
+  }
+
+  #committedStop(link: Link, { service, generation }: { service: number; generation: number }): void {
+    const row = this.#ledger.services.get(service);
+    if (row?.generation === generation && isLive(row) && !this.#isStale(link))
+      this.#world.violate(
+        `${link.name}: the stop of ${service}.${generation} is sent before it is committed`,
+      );
+  }
+
+  #acknowledged(link: Link, talk: Conversation, sequence: number): void {
+    const report = talk.reports.get(sequence);
+    if (!report) {
+      this.#world.violate(`${link.name}: report ${sequence} is acknowledged and never arrived`);
+      return;
+    }
+    talk.reports.delete(sequence);
+    const host = [...this.#ledger.hosts.values()].find(({ name }) => name === link.machine);
+    for (const seen of report.observations)
+      if (!this.#isTakenIn(seen, Number(host?.id)))
+        this.#world.violate(
+          `${link.name}: ${seen.state} of ${seen.service}.${seen.generation} is acknowledged and not committed`,
+        );
+    for (const service of report.forgotten) {
+      const row = this.#ledger.services.get(service);
+      const execution = row && this.#ledger.executions.get(Number(row.execution_id));
+      if (
+        row &&
+        execution?.deleted === 1 &&
+        row.host_id === host?.id &&
+        row.forgotten !== 1 &&
+        row.status === 'inactive'
+      )
+        this.#world.count('forgotten too early');
+    }
+  }
+
+  #isTakenIn(seen: Observation, host: number): boolean {
+    const row = this.#ledger.services.get(seen.service);
+    if (!row || row.generation !== seen.generation || row.host_id !== host || row.status === 'inactive')
+      return true;
+    switch (seen.state) {
+      case 'running':
+        return row.status !== 'starting' || row.backend_status === 'dead';
+      case 'exited':
+        return row.exit !== null || row.status === 'terminating';
+      case 'failed':
+        return row.failure !== null || row.exit !== null || row.status === 'terminating';
+      case 'gone':
+        return false;
+      default:
+        return true;
+    }
+  }
+
+  #isStale(link: Link): boolean {
+    return !link.server.process.alive;
+  }
+
+  #of(link: Link): Conversation {
+    const known = this.#conversations.get(link);
+    if (known) return known;
+    const fresh: Conversation = { revision: null, reports: new Map(), streams: new Map() };
+    this.#conversations.set(link, fresh);
+    return fresh;
+  }
+}
+
+const isNews = (report: Extract<Up, { type: 'report' }> | undefined): boolean =>
+  !report || report.observations.length + report.forgotten.length > 0;
+
+const isSignOfLife = (message: Up): boolean => message.type === 'report' && !isNews(message);
+
+function summary(message: Up | Down): string {
+  switch (message.type) {
+    case 'hello':
+      return `hello ${message.version} ${message.inventory.map(seenOf).join(' ')}`;
+    case 'report':
+      return `report ${message.sequence} ${message.observations.map(seenOf).join(' ')} ${message.forgotten.map((id) => `forgot ${id}`).join(' ')}`;
+    case 'sync':
+      return `sync ${message.revision} ${message.assignments.map(({ service, generation }) => `${service}.${generation}`).join(' ')}`;
+    case 'start':
+      return `start ${message.revision} ${message.assignment.service}.${message.assignment.generation}`;
+    default:
+      return JSON.stringify(message);
+  }
+}
+
+const seenOf = ({ service, generation, state }: Observation) => `${service}.${generation}:${state}`;

@@ -1,0 +1,138 @@
+/**
+ * Owns the simulated disks: files by path, which several names may share, for all machines of the world at once. Of an
+ * agent that has been killed nothing reaches them any more, and a full one takes nothing in.
+ */
+import { currentProcess, world } from './time.ts';
+
+export class Inode {
+  data: Buffer = Buffer.alloc(0);
+  length = 0;
+  mtimeMs = 0;
+
+  append(bytes: Uint8Array, at = this.length): void {
+    const end = at + bytes.length;
+    if (end > this.data.length) {
+      const larger = Buffer.alloc(Math.max(1024, 2 * end));
+      this.data.copy(larger, 0, 0, this.length);
+      this.data = larger;
+    }
+    this.data.set(bytes, at);
+    this.length = Math.max(this.length, end);
+    this.mtimeMs = world().nowMs;
+  }
+
+  get bytes(): Buffer {
+    return this.data.subarray(0, this.length);
+  }
+}
+
+export class FileError extends Error {
+  readonly code: string;
+
+  constructor(code: string, path: string) {
+    super(`${code}: ${path}`);
+    this.code = code;
+  }
+}
+
+/** Of one machine. */
+export class Disk {
+  readonly files = new Map<string, Inode>();
+  readonly folders = new Set<string>();
+  full = false;
+  /** The engine keeps its files elsewhere: no links lead there. */
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+    disks.set(root, this);
+  }
+
+  isFolder(path: string): boolean {
+    return this.folders.has(path);
+  }
+
+  makeFolder(path: string): void {
+    const parts = path.split('/');
+    for (let end = 2; end <= parts.length; end++) {
+      const folder = parts.slice(0, end).join('/');
+      if (this.folders.has(folder)) continue;
+      this.room(folder);
+      this.folders.add(folder);
+    }
+  }
+
+  /** The file, made where there is none. */
+  make(path: string): Inode {
+    const known = this.files.get(path);
+    if (known) return known;
+    if (!this.folders.has(folderOf(path))) throw new FileError('ENOENT', path);
+    this.room(path);
+    const inode = new Inode();
+    this.files.set(path, inode);
+    return inode;
+  }
+
+  /** Throws where there is none left. */
+  room(path: string): void {
+    if (!this.full) return;
+    world().count('disk: no space');
+    throw new FileError('ENOSPC', path);
+  }
+
+  get(path: string): Inode {
+    const inode = this.files.get(path);
+    if (!inode) throw new FileError('ENOENT', path);
+    return inode;
+  }
+
+  /** Paths beneath a folder, relative to it. */
+  beneath(folder: string, recursive: boolean): string[] {
+    const prefix = `${folder}/`;
+    return [...this.folders, ...this.files.keys()]
+      .filter((path) => path.startsWith(prefix))
+      .map((path) => path.slice(prefix.length))
+      .filter((path) => recursive || !path.includes('/'));
+  }
+
+  remove(path: string): void {
+    for (const all of [this.files, this.folders])
+      for (const one of [...all.keys()]) if (one === path || one.startsWith(`${path}/`)) all.delete(one);
+  }
+}
+
+const disks = new Map<string, Disk>();
+/** Open files by number, for paths of `/proc/self/fd`. */
+export const openFiles = new Map<number, { inode: Inode; disk: Disk }>();
+
+/** For a new world. */
+export function resetDisks(): void {
+  disks.clear();
+  openFiles.clear();
+}
+
+/** Of the machine whose path it is: `/<machine>/...`. */
+export function diskOf(path: string): Disk {
+  const disk = disks.get(path.split('/').slice(0, 2).join('/'));
+  if (!disk) throw new FileError('ENOENT', path);
+  return disk;
+}
+
+export const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+
+/** Does something at once, if whoever asks is still there. */
+export function atOnce<T>(label: string, otherwise: T, effect: () => T): T {
+  if (!world().step(currentProcess(), label)) return otherwise;
+  const result = effect();
+  world().step(currentProcess(), `${label}, done`);
+  return result;
+}
+
+/** The same, for who waits for the answer; a dead program waits for ever. */
+export async function inTime<T>(label: string, effect: () => T): Promise<T> {
+  const asker = currentProcess();
+  if (!world().step(asker, label)) return new Promise<T>(() => {});
+  const result = effect();
+  if (!world().step(asker, `${label}, done`)) return new Promise<T>(() => {});
+  return result;
+}

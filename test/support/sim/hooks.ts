@@ -1,0 +1,38 @@
+/**
+ * Owns what of the program is another thing in a simulation, and loads the rest as it is: the agent's files lie on
+ * simulated disks, its sockets lead into the simulated network. With `BREAKAGE` one line of the sources is changed, so
+ * that the checkers can be seen to find it. Loaded by `node --import` before anything else.
+ */
+import { registerHooks } from 'node:module';
+import { breakages } from './breakages.ts';
+
+const ROOT = new URL('../../../', import.meta.url).href;
+/** Folder of the importer, what it imports, and what it gets. */
+const STAND_INS: readonly [string, string, string][] = [
+  ['agent/logs/', 'node:fs', './fs.ts'],
+  ['agent/logs/', 'node:fs/promises', './fs-promises.ts'],
+  ['agent/', 'ws', './ws.ts'],
+];
+
+const name = process.env.BREAKAGE;
+const breakage = name === undefined ? undefined : breakages.find((one) => one.name === name);
+if (name !== undefined && !breakage) throw new Error(`there is no breakage ${name}`);
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const parent = context.parentURL ?? '';
+    const standIn = STAND_INS.find(([from, what]) => what === specifier && parent.startsWith(ROOT + from));
+    return standIn ? next(new URL(standIn[2], import.meta.url).href, context) : next(specifier, context);
+  },
+  load(url, context, next) {
+    const loaded = next(url, context);
+    if (!breakage || url !== ROOT + breakage.file) return loaded;
+    return { ...loaded, source: broken(String(loaded.source), breakage) };
+  },
+});
+
+function broken(source: string, { name, from, to }: (typeof breakages)[number]): string {
+  const parts = source.split(from);
+  if (parts.length !== 2) throw new Error(`${name}: its line is there ${parts.length - 1} times`);
+  return parts.join(to);
+}

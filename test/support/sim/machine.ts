@@ -1,0 +1,162 @@
+/** Owns a simulated host: its engine, its disk, its way to the control planes, and the agent that a supervisor keeps running. */
+import { type Config, readConfig } from '../../../agent/config.ts';
+import { Refused } from '../../../agent/refused.ts';
+import { serveAgent } from '../../../agent/run.ts';
+import { DEPLOYMENT } from './control-plane.ts';
+import { Disk } from './disk.ts';
+import { SimEngine, type SimEngineOptions } from './engine.ts';
+import type { Network } from './network.ts';
+import { Route } from './pipe.ts';
+import { Process, type World } from './time.ts';
+import { dialling, WebSocket } from './ws.ts';
+
+export interface MachineOptions extends SimEngineOptions {
+  network: Network;
+  labels: readonly string[];
+  /** The agent says that it has lost output of a service. */
+  lost(service: number): void;
+}
+
+interface Running {
+  process: Process;
+  stop: AbortController;
+}
+
+/** The calls of an agent that was superseded take no longer. */
+const DOUBLED_MS = 150_000;
+
+export class Machine {
+  readonly name: string;
+  readonly engine: SimEngine;
+  readonly disk: Disk;
+  readonly route = new Route();
+  /** What the agent that starts next speaks, beside this version of the protocol. */
+  versionOffset = 0;
+  /** Until then two agents may be at work here. */
+  doubledUntilMs = 0;
+  /** Without power nothing runs here. */
+  powered = true;
+  readonly #options: MachineOptions;
+  readonly #world: World;
+  readonly #config: Config;
+  #starts = 0;
+  #agents: Running[] = [];
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.name = options.machine;
+    this.engine = new SimEngine(options);
+    this.disk = options.output === 'linked' ? this.engine.disk : new Disk(`/${this.name}`);
+    const env = {
+      BERTH_DEPLOYMENT_NAME: DEPLOYMENT,
+      BERTH_AGENT_NAME: this.name,
+      BERTH_AGENT_LABELS: options.labels.join(','),
+      BERTH_AGENT_DATA_DIR: `/${this.name}/agent`,
+    };
+    const machine = {
+      hostname: this.name,
+      routedAddress: '192.0.2.1',
+      dockerHost: 'unix:///run/docker.sock',
+    };
+    this.#config = readConfig(env, machine);
+  }
+
+  /** The agent that runs, the last that was started where there are two. */
+  get agent(): Process | undefined {
+    return this.#agents.at(-1)?.process;
+  }
+
+  startAgent(): void {
+    if (!this.powered) return;
+    const { network } = this.#options;
+    const world = this.#world;
+    const process = new Process(`${this.name}/${++this.#starts}`);
+    const stop = new AbortController();
+    const running = { process, stop };
+    if (this.#agents.length > 0) this.doubledUntilMs = world.nowMs + DOUBLED_MS;
+    this.#agents.push(running);
+    const version = this.versionOffset;
+    dialling.set(process, (socket) => network.dial(socket, this.name, process, this.route, version));
+    world.note(`${process.name} starts`);
+    const ended = world.enter(process, () =>
+      serveAgent(this.#config, {
+        engine: this.engine,
+        identity: { headers: async () => ({}) },
+        journal: (event, fields = {}) => {
+          world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
+          if (event === 'output.lost') this.#options.lost(Number(fields.service));
+        },
+        probeDisk: async () => ({ freeBytes: this.disk.full ? 0 : 2 ** 40, freeInodesShare: 1 }),
+        stopSignal: stop.signal,
+      }),
+    );
+    ended.then(
+      () => this.#ended(running, undefined),
+      (error: unknown) => this.#ended(running, error),
+    );
+  }
+
+  /** Somebody else connects in this host's name, and says nothing. */
+  connectAgain(): void {
+    const { network } = this.#options;
+    const process = new Process(`${this.name}/nobody`);
+    const socket = this.#world.enter(process, () => {
+      dialling.set(process, (dialled) => network.dial(dialled, this.name, process, this.route));
+      return new WebSocket('ws://control-plane', {});
+    });
+    socket.on('error', () => {});
+    this.#world.after(this.#world.between(1, 30_000), () => socket.terminate());
+  }
+
+  /** As SIGTERM, or as systemd does it; a supervisor starts the next. */
+  stopAgent(): void {
+    for (const { process, stop } of this.#agents) this.#world.enter(process, () => stop.abort());
+  }
+
+  /** As SIGKILL; a supervisor starts the next. */
+  killAgent(process = this.agent, silently = false): void {
+    const running = this.#agents.find((one) => one.process === process);
+    if (!running) return;
+    this.#world.note(`${running.process.name} is killed`);
+    this.#gone(running, silently);
+    this.#restartLater();
+  }
+
+  /** The power fails, and with it everything; nobody is told. */
+  powerOff(): void {
+    this.#world.note(`${this.name} loses its power`);
+    this.powered = false;
+    for (const running of [...this.#agents]) this.#gone(running, true);
+    this.engine.stopServing(false);
+  }
+
+  powerOn(): void {
+    if (this.powered) return;
+    this.#world.note(`${this.name} has power again`);
+    this.powered = true;
+    this.engine.down = false;
+    this.#restartLater();
+  }
+
+  #ended(running: Running, error: unknown): void {
+    if (!this.#agents.includes(running)) return;
+    this.#world.note(`${running.process.name} has ended: ${error ?? 'as told'}`);
+    this.#world.count(error instanceof Refused ? 'agent: refused' : 'agent: ended as told');
+    if (error && !(error instanceof Refused)) this.#world.violate(`an agent failed: ${error}`);
+    this.#gone(running, false);
+    this.#restartLater();
+  }
+
+  #gone(running: Running, silently: boolean): void {
+    running.process.alive = false;
+    this.#agents = this.#agents.filter((one) => one !== running);
+    this.#options.network.ended(running.process, silently);
+  }
+
+  #restartLater(): void {
+    this.#world.after(this.#world.between(100, 5_000), () => {
+      if (this.#agents.length === 0) this.startAgent();
+    });
+  }
+}

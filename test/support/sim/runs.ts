@@ -1,0 +1,54 @@
+/** Owns running simulations from tests: in processes of their own, where the hooks hold, as many at once as there are cores. */
+import { startProgram } from '../process.ts';
+import type { Outcome } from './main.ts';
+
+const PROCESSES = 2;
+const LONGEST_MS = 240_000;
+
+export interface RunOptions {
+  /** A change of the sources, by its name. */
+  breakage?: string;
+  traceLines?: number;
+}
+
+/** Runs the seeds from `first` on, up to the first that fails. */
+export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
+  const { breakage, traceLines = 200 } = options;
+  const env = { TRACE_LINES: String(traceLines), ...(breakage === undefined ? {} : { BREAKAGE: breakage }) };
+  const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
+  const end = await program.waitForEnd(LONGEST_MS);
+  const line = program.output.trim().split('\n').at(-1) ?? '';
+  if (end !== 0 || !line.startsWith('{'))
+    throw new Error(`the simulation ended with ${end}: ${program.output}`);
+  return JSON.parse(line) as Outcome;
+}
+
+/** The same in several processes, each with its part of the seeds. */
+export async function runManySeeds(first: number, count: number): Promise<Outcome> {
+  const part = Math.ceil(count / PROCESSES);
+  const begins = Array.from({ length: PROCESSES }, (_, at) => at * part).filter((at) => at < count);
+  const outcomes = await Promise.all(begins.map((at) => runSeeds(first + at, Math.min(part, count - at))));
+  return outcomes.reduce(together);
+}
+
+function together(one: Outcome, other: Outcome): Outcome {
+  const counts = { ...one.counts };
+  for (const [what, times] of Object.entries(other.counts)) counts[what] = (counts[what] ?? 0) + times;
+  return {
+    ...one,
+    counts,
+    runs: one.runs + other.runs,
+    virtualMs: one.virtualMs + other.virtualMs,
+    cpuMs: one.cpuMs + other.cpuMs,
+    failed: one.failed ?? other.failed,
+  };
+}
+
+/** What a person needs of a seed that failed. */
+export const storyOf = ({ seed, failure, trace }: NonNullable<Outcome['failed']>): string =>
+  [
+    `Seed ${seed}: ${failure}`,
+    'Its last events, by seconds of virtual time:',
+    ...trace,
+    `Again by: SEED=${seed} npm run test:sim`,
+  ].join('\n');

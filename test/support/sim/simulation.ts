@@ -1,0 +1,376 @@
+/**
+ * Owns one run: a world made from a seed, a time of faults, then peace, in which all must settle, and at last the end of
+ * everything, of which nothing may be left.
+ */
+import { createHash } from 'node:crypto';
+import { newHost } from '../../../control-plane/core/host.ts';
+import { insertHost } from '../../../control-plane/store/host-rows.ts';
+import { Answers } from './checks/answers.ts';
+import { Containers } from './checks/containers.ts';
+import { Lives } from './checks/lives.ts';
+import { Logs } from './checks/logs.ts';
+import { Room } from './checks/room.ts';
+import { Wire } from './checks/wire.ts';
+import type { Fate } from './container.ts';
+import { ControlPlane, hostIdOf, MACHINES } from './control-plane.ts';
+import { resetDisks } from './disk.ts';
+import type { OutputWay } from './engine.ts';
+import { type FaultName, faultNames } from './fault-names.ts';
+import { faults } from './faults.ts';
+import { Ledger } from './ledger.ts';
+import { Machine } from './machine.ts';
+import { Network } from './network.ts';
+import { type Change, Store } from './store.ts';
+import { inWorld, World } from './time.ts';
+import { Users } from './users.ts';
+
+const SETTLE_STEP_MS = 10_000;
+/** Room may be kept for one execution for 10 minutes; all else is over sooner. */
+const SETTLE_MS = 20 * 60_000;
+/** Coordinators' turns for that: reports of a few hosts every 10 s, and what is left to do. */
+const SETTLE_TURNS = 4_000;
+
+export class Simulation {
+  readonly world: World;
+  readonly ledger = new Ledger();
+  readonly network: Network;
+  readonly machines: Machine[] = [];
+  readonly users: Users;
+  readonly containers: Containers;
+  readonly logs: Logs;
+  /** All that were ever started and not killed. */
+  controlPlanes: ControlPlane[] = [];
+  /** Undo what faults did. */
+  readonly heals = new Set<() => void>();
+  /** Whether containers end by themselves. */
+  calm = false;
+  store!: Store;
+  readonly #answers: Answers;
+  readonly #lives: Lives;
+  readonly #room: Room;
+  #controlPlanes = 0;
+
+  constructor(world: World) {
+    this.world = world;
+    const { ledger } = this;
+    const wire = new Wire(world, ledger);
+    this.network = new Network(world, wire);
+    this.#answers = new Answers(world, ledger);
+    this.#lives = new Lives(world, ledger);
+    this.#room = new Room(world, ledger);
+    this.containers = new Containers(world, ledger);
+    this.logs = new Logs(world, ledger, this.containers, { moved: this.#lives.moved, failed: wire.failed });
+    this.users = new Users({
+      world,
+      ledger,
+      answers: this.#answers,
+      logs: this.logs,
+      servers: () => this.controlPlanes,
+    });
+    world.crash = (process) => {
+      const machine = this.machines.find(({ name }) => process.name.startsWith(`${name}/`));
+      if (machine) machine.killAgent(process);
+      else this.restart(this.controlPlanes.find((one) => one.process === process));
+    };
+  }
+
+  async run(): Promise<void> {
+    const { world } = this;
+    this.store = await Store.open((changes) => this.#committed(changes));
+    await this.#makeAccounts();
+    for (const name of MACHINES.slice(0, world.between(1, 3))) this.#addMachine(name);
+    await this.#register();
+    this.containers.engines = this.machines.map(({ engine }) => engine);
+    this.startControlPlane();
+    for (const machine of this.machines) world.after(world.between(0, 3_000), () => machine.startAgent());
+    await this.#trouble();
+    this.#heal();
+    await this.#settle('the faults have stopped', () => [...this.containers.settled(), ...this.#waiting()]);
+    for (const how of ['terminate', 'remove'] as const) {
+      this.users.endAll(how);
+      await this.#settle(`all was asked to ${how}`, () => {
+        // What was still on its way to a control plane has become an execution meanwhile.
+        this.users.endAll(how);
+        return this.#remains(how);
+      });
+    }
+  }
+
+  startControlPlane(): void {
+    this.controlPlanes.push(
+      new ControlPlane(`cp${++this.#controlPlanes}`, this.world, this.network, this.store),
+    );
+  }
+
+  /** A control plane is killed, and another takes its place soon; never none for long. */
+  restart(controlPlane = this.controlPlanes.at(-1), afterMs = this.world.between(10, 5_000)): void {
+    controlPlane?.kill(this.world.chance(0.2));
+    this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
+    this.world.after(afterMs, () => {
+      if (this.controlPlanes.length === 0) this.startControlPlane();
+    });
+  }
+
+  /** Of two control planes one goes. */
+  end(controlPlane: ControlPlane): void {
+    controlPlane.kill();
+    this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
+    if (this.controlPlanes.length === 0) this.startControlPlane();
+  }
+
+  /** What a container that somebody removes had written may be lost, as the agent's README says. */
+  excuse(id: string): void {
+    for (const [key, { container }] of this.containers.started)
+      if (container.id === id) this.logs.excused.add(key);
+  }
+
+  /** Does something, and undoes it after a while, or when all heals. */
+  during(forMs: number, undo: () => void): void {
+    const heal = () => {
+      if (this.heals.delete(heal)) undo();
+    };
+    this.heals.add(heal);
+    this.world.after(forMs, heal);
+  }
+
+  #addMachine(name: string): void {
+    const { world } = this;
+    const machine: Machine = new Machine({
+      world,
+      network: this.network,
+      machine: name,
+      labels: name === 'two' ? ['ssd'] : [],
+      facts: { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]), version: 'simulated' },
+      output: world.pick<OutputWay>(['linked', 'linked', 'elsewhere', 'unreachable']),
+      events: {
+        starts: (engine, container) => {
+          this.containers.starts(engine, container);
+          // Of two agents on one machine the earlier may start what nobody hears of.
+          if (world.nowMs < machine.doubledUntilMs) this.excuse(container.id);
+        },
+        trespasses: (engine, id, call) => this.containers.trespasses(engine, id, call),
+      },
+      fate: () => this.#fate(),
+      lost: (service) => this.logs.lost.add(service),
+    });
+    const other = machine.engine.add(`another-${name}`, null, well());
+    other.state = 'running';
+    this.machines.push(machine);
+  }
+
+  #fate(): Fate {
+    const { world } = this;
+    const written = { lines: world.between(0, 30), linesMs: world.between(1, 5_000) };
+    const kind = this.calm ? 1 : world.random();
+    const ends = (exitCode: number, afterMs: number, more: Partial<Fate> = {}): Fate => ({
+      ...well(),
+      ...written,
+      afterMs,
+      exitCode,
+      ...more,
+    });
+    if (kind < 0.2) return ends(0, world.between(0, 40_000));
+    if (kind < 0.3) return ends(3, world.between(0, 40_000));
+    if (kind < 0.33) return ends(137, world.between(0, 20_000), { outOfMemory: true });
+    if (kind < 0.38) return ends(world.pick([0, 1]), 0);
+    if (kind < 0.4) return ends(127, 1, { startError: 'exec nothing failed: No such file', lines: 0 });
+    return { ...well(), ...written };
+  }
+
+  async #makeAccounts(): Promise<void> {
+    const { db } = this.store;
+    await db.query(
+      `INSERT INTO quotas (id, name, concurrent_executions, memory, cores) VALUES (2, 'small', 3, 80, 2)`,
+    );
+    await db.query(
+      `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+        VALUES (2, 'bob', '', 1, 2, 'internal', 1001, 0, 1)`,
+    );
+    await db.query('UPDATE quotas SET name = name');
+    await db.query('UPDATE users SET email = email');
+  }
+
+  async #register(): Promise<void> {
+    for (const { name } of this.machines)
+      await this.store.db.batch([insertHost(newHost(hostIdOf(name), name, 0))]);
+    await this.store.publish();
+  }
+
+  /** Users act and faults happen, a few kinds in each run. */
+  async #trouble(): Promise<void> {
+    const { world } = this;
+    const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
+    world.note(`faults: ${kinds.join(', ')}`);
+    const untilMs = world.nowMs + world.between(30_000, 100_000);
+    await world.run(world.between(0, 6_000));
+    while (world.nowMs < untilMs) {
+      for (let acts = world.between(0, 3); acts > 0; acts--) this.users.act();
+      if (world.chance(0.4)) this.#fault(world.pick(kinds));
+      await world.run(world.between(1, 6_000));
+    }
+  }
+
+  #fault(name: FaultName): void {
+    this.world.note(`FAULT ${name}`);
+    if (faults[name](this)) this.world.count(`fault: ${name}`);
+  }
+
+  #heal(): void {
+    this.world.note('PEACE');
+    this.calm = true;
+    for (const heal of [...this.heals]) heal();
+    this.store.faults.length = 0;
+    for (const one of [...this.controlPlanes]) one.process.crashIn = null;
+    for (const machine of this.machines) {
+      if (machine.agent) machine.agent.crashIn = null;
+      machine.powerOn();
+    }
+  }
+
+  async #settle(when: string, problems: () => string[]): Promise<void> {
+    const { world } = this;
+    const turns = () => world.counts.get('turn') ?? 0;
+    const before = turns();
+    const untilMs = world.nowMs + SETTLE_MS;
+    let found: string[];
+    do {
+      await world.run(SETTLE_STEP_MS);
+      found = problems();
+    } while (found.length > 0 && world.nowMs < untilMs);
+    world.note(`settled: ${when}`);
+    if (found.length > 0) world.violate(`${when}, and after ${SETTLE_MS / 1000} s: ${found.join('; ')}`);
+    if (turns() - before > SETTLE_TURNS) world.violate(`${when}: ${turns() - before} turns to settle`);
+    world.demandNoViolation();
+  }
+
+  /** What neither runs nor has ended nor has a reason to wait. */
+  #waiting(): string[] {
+    const { ledger } = this;
+    const executions = [...ledger.executions.values()];
+    const lost = this.machines.filter(
+      ({ agent, name }) => !agent || ![...this.network.links].some((link) => link.machine === name),
+    );
+    const undone = executions.filter(({ status }) => status === 'starting' || status === 'cleaning up');
+    return [
+      ...this.#answers.settled(),
+      ...undone.map(({ id, status }) => `execution ${id} is ${status}`),
+      ...lost.map(({ name }) => `host ${name} is not connected`),
+      ...executions.flatMap(({ id, status }) =>
+        status === 'queued' && this.#fits(Number(id)) ? [`execution ${id} is queued`] : [],
+      ),
+      ...this.containers.others(),
+    ];
+  }
+
+  /** Whether it surely has room: nothing else is placed, and no cap is in its way. */
+  #fits(id: number): boolean {
+    const { ledger } = this;
+    if ([...ledger.services.values()].some((one) => one.placed === 1)) return false;
+    const gang = ledger.servicesOf(id).filter((one) => ledger.isEssential(one));
+    const needs = gang.map((one) => ledger.needsOf(one));
+    const memory = needs.reduce((sum, one) => sum + one.memory, 0);
+    const cores = needs.reduce((sum, one) => sum + one.cores, 0);
+    const quota = ledger.quotas.get(
+      Number(ledger.users.get(Number(ledger.executions.get(id)?.user_id))?.quota_id),
+    );
+    if (
+      [
+        [quota?.memory, memory],
+        [quota?.cores, cores],
+      ].some(([cap, wanted]) => Number(cap) > 0 && Number(wanted) > Number(cap))
+    )
+      return false;
+    return [...ledger.hosts.values()].some(
+      (host) =>
+        memory <= Number(host.memory_bytes) &&
+        cores <= Number(host.cores) &&
+        needs.every(({ labels }) => labels.every((label) => String(host.labels).includes(label))),
+    );
+  }
+
+  #remains(after: 'terminate' | 'remove'): string[] {
+    const { ledger } = this;
+    const isLeft =
+      after === 'remove' ? () => true : (status: unknown) => status !== 'terminated' && status !== 'error';
+    return [
+      ...this.containers.settled(),
+      ...[...ledger.executions.values()].flatMap(({ id, status }) =>
+        isLeft(status) ? [`execution ${id} is ${status}`] : [],
+      ),
+      ...(after === 'remove' ? this.#leftovers() : []),
+    ];
+  }
+
+  /** Of containers, marks and logs nothing is left on any machine. */
+  #leftovers(): string[] {
+    return this.machines.flatMap(({ disk, engine, name }) => [
+      ...[...engine.containers.values()].flatMap(({ id, key }) => (key ? [`container ${id}`] : [])),
+      ...disk
+        .beneath(`/${name}/agent`, true)
+        .filter((path) => path.includes('.') && !this.#isExcused(path))
+        .map((path) => `${name}: ${path}`),
+    ]);
+  }
+
+  /** Of a service that moved, the logs on earlier hosts stay until they are too old; likewise what two agents left. */
+  #isExcused(path: string): boolean {
+    const [, service, generation] = /\/(\d+)\/(\d+)\.log$/.exec(path) ?? [];
+    return this.#lives.moved.has(Number(service)) || this.logs.excused.has(`${service}.${generation}`);
+  }
+
+  #committed(changes: readonly Change[]): void {
+    const placed = this.#room.placedBy(changes);
+    for (const change of changes) {
+      this.#lives.check(change);
+      this.ledger.apply(change);
+      const { table, id, row } = change;
+      if (table === 'executions')
+        this.world.note(
+          `row: execution ${id} ${row ? `${row.status}${row.ending ? ` ${row.ending}` : ''}` : 'purged'}`,
+        );
+      if (table === 'services' && row)
+        this.world.note(
+          `row: service ${id}.${row.generation} ${row.status} ${row.backend_status} on ${row.host_id} ${row.placed ? '' : 'not placed'}`,
+        );
+    }
+    this.#room.check(changes, placed);
+    this.#answers.check(
+      changes.flatMap(({ table, id, row }) =>
+        table === 'executions' ? [id] : table === 'services' && row ? [Number(row.execution_id)] : [],
+      ),
+    );
+  }
+}
+
+/** Runs for ever. */
+const well = (): Fate => ({
+  ...{ afterMs: null, exitCode: 0, outOfMemory: false, startError: undefined },
+  ...{ lines: 0, linesMs: 0, immortalUntilMs: 0 },
+});
+
+export interface Run {
+  seed: number;
+  counts: Record<string, number>;
+  trace: readonly string[];
+  virtualMs: number;
+  failure: string | undefined;
+  /** The same for the same trace. */
+  traceHash: string;
+}
+
+export async function simulate(seed: number): Promise<Run> {
+  resetDisks();
+  const world = new World(seed);
+  let failure: string | undefined;
+  await inWorld(world, () => new Simulation(world).run()).catch((error: unknown) => {
+    failure =
+      error instanceof Error
+        ? error.name === 'Violation'
+          ? error.message
+          : String(error.stack)
+        : String(error);
+  });
+  const { trace, ageMs: virtualMs } = world;
+  const traceHash = createHash('sha256').update(trace.join('\n')).digest('hex');
+  return { seed, counts: Object.fromEntries(world.counts), trace, virtualMs, failure, traceHash };
+}
