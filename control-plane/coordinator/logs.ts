@@ -52,6 +52,8 @@ export class Logs {
   #sourceOf(serviceId: number, last: Place): () => LogSource {
     let { hostId, generation } = last;
     return () => {
+      // What is not committed is told nobody; after the commit all readers are asked again.
+      if (this.#turns.isAhead) return { generation, session: undefined, removed: false, final: false };
       const cluster = this.#turns.cluster;
       const service = cluster?.services.get(serviceId);
       // Between a lost state and its reload nothing is known, so nothing is final.

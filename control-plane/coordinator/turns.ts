@@ -53,6 +53,8 @@ export class Turns {
   #state: State | undefined;
   #active = false;
   #due = false;
+  /** Set from the first change of a turn to its commit. */
+  #isAhead = false;
   /** Tells this coordinator's hold on the database from another's. */
   readonly #name = crypto.randomUUID();
   #hasHeld = false;
@@ -67,9 +69,14 @@ export class Turns {
     this.#events = events;
   }
 
-  /** The state as of the last commit, or undefined while there is none. */
+  /** The state as of the last commit, unless it `isAhead` of it; undefined while there is none. */
   get cluster(): Cluster | undefined {
     return this.#state?.cluster;
+  }
+
+  /** Whether the state holds what is not committed yet: it may be read, and nothing of it told. */
+  get isAhead(): boolean {
+    return this.#isAhead;
   }
 
   /** Takes an input into the next turn. */
@@ -135,10 +142,12 @@ export class Turns {
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#ready(nowMs);
+      this.#isAhead = true;
       for (const input of inputs) await input.prepare?.(state);
       accepted = runAll(inputs, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
+      this.#isAhead = false;
     } catch (error) {
       this.#lose(error, inputs);
       return;
@@ -168,6 +177,7 @@ export class Turns {
 
   #lose(error: unknown, inputs: readonly Input[]): void {
     this.#state = undefined;
+    this.#isAhead = false;
     if (isStale(error)) this.#retired = true;
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired

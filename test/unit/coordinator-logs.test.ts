@@ -10,6 +10,15 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
+/** Resolves when the next commit begins, which then waits for `until`. */
+const commitBegins = (until: Promise<void>): Promise<void> =>
+  new Promise((resolve) => {
+    rig.db.before = () => {
+      resolve();
+      return until;
+    };
+  });
+
 describe('logs', () => {
   const text = async (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
   const bytes = (value: string) => new TextEncoder().encode(value);
@@ -73,6 +82,45 @@ describe('logs', () => {
     await back.tell(seen(web, exited(0)));
     back.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('one two');
+  });
+  test('C43, C45: a log does not end before the end of its service is committed', async () => {
+    const one = await rig.agent().join();
+    const id = await rig.submit();
+    const web = await one.started();
+    await one.tell(seen(web, running));
+    let isOver = false;
+    const log = text(await rig.coordinator.openLog(web.service, 'raw')).finally(() => {
+      isOver = true;
+    });
+    const commit = Promise.withResolvers<void>();
+    const begun = commitBegins(commit.promise);
+    const ended = rig.coordinator.terminate(id);
+    await begun;
+    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'exited' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isOver).toBe(false);
+    commit.resolve();
+    await ended;
+    expect(await log).toBe('');
+  });
+  test('C43, C45: the log of a start is not asked for before that start is committed and sent', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const web = await one.started();
+    const log = await rig.coordinator.openLog(web.service, 'raw');
+    await one.tell(seen(web, failed(true)), seen(web, gone));
+    const commit = Promise.withResolvers<void>();
+    const begun = commitBegins(commit.promise);
+    rig.clock.pass(1_000);
+    rig.coordinator.wake();
+    await begun;
+    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
+    commit.resolve();
+    await one.started(2);
+    await eventually(() => one.socket.all('logs.open').length === 2);
+    const told = one.socket.sent.map(({ type }) => type);
+    expect(told.slice(-2)).toEqual(['start', 'logs.open']);
+    await log.cancel();
   });
   test('C45: of a service that never started a log is empty, and ends with the execution', async () => {
     const id = await rig.submit();
