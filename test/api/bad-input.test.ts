@@ -27,10 +27,10 @@ onHosts(everySetup, (host, { kind, variant }) => {
     await addUser(host(), STORM.username, STORM.password, STORM.role);
     await addUser(host(), PLAIN.username, PLAIN.password, PLAIN.role);
     // Ended: the log of what waits goes on for ever.
-    for (let id = 1; id <= LAST_ID; id++) await api.terminate(await api.submit());
+    const all = Array.from({ length: LAST_ID }, (_, at) => `host${at}`);
+    await Promise.all(all.map(async () => api.terminate(await api.submit())));
     // No agent of theirs ever comes.
-    const names = Array.from({ length: LAST_ID }, (_, at) => `host${at}`);
-    await Promise.all(names.map((name) => registeredHost(host(), name)));
+    await Promise.all(all.map((name) => registeredHost(host(), name)));
     const login = await new HttpClient(() => host().url(), basic(STORM.username, STORM.password)).get(
       'login',
     );
