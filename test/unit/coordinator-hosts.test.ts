@@ -1,91 +1,93 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { digest } from '../../control-plane/operations/digest.ts';
-import { makeJoinToken } from '../../control-plane/operations/join-tokens.ts';
-import { closeCodes } from '../../shared/protocol/close.ts';
-import { CoordinatorRig, codeOf, seen } from '../support/coordinator-rig.ts';
-import { running } from '../support/core-rig.ts';
-import { eventually } from '../support/eventually.ts';
+import type { Registration } from '../../control-plane/core/enrolment.ts';
+import { insertJoinToken } from '../../control-plane/store/join-tokens.ts';
+import { CoordinatorRig, codeOf } from '../support/coordinator-rig.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
+  const expiresMs = rig.clock.nowMs() + 1_000;
+  for (const hash of ['t1', 't2'])
+    await insertJoinToken(rig.memory, { hash, name: null, labels: [], expiresMs }, 0);
 });
 afterEach(() => rig.memory.close());
 
-/** Makes a host as its agent does; resolves to its id. */
-async function register(name: string): Promise<number> {
-  const { token } = await makeJoinToken(rig.memory, rig.clock.nowMs());
-  return rig.coordinator.registerHost({ tokenHash: digest(token), name, publicKey: `key of ${token}` });
-}
+const asked = (changes: Partial<Registration> = {}): Registration => ({
+  tokenHash: 't1',
+  name: 'two',
+  publicKey: 'k1',
+  ...changes,
+});
+/** Ids of the hosts with a key, and of those that the tokens made. */
+const kept = async () => {
+  const hosts = await rig.memory.query('SELECT id FROM hosts WHERE public_key IS NOT NULL ORDER BY id');
+  const used = await rig.memory.query('SELECT host_id FROM join_tokens WHERE host_id IS NOT NULL ORDER BY 1');
+  return [hosts.map(({ id }) => id), used.map(({ host_id }) => host_id)];
+};
 
-test('C95, C41: what an administrator changed of a host outlives a restart', async () => {
-  await rig.agent({ labels: ['ssd'] }).join();
-  await rig.coordinator.changeHost(1, { schedulable: false, labels: ['gpu'] });
+test('P17: a commit that is refused leaves neither a host nor a used token', async () => {
+  rig.db.failing = 'refused';
+  expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('unavailable');
+  expect(await kept()).toEqual([[], []]);
+  rig.db.failing = 'no';
+  expect(await rig.coordinator.registerHost(asked())).toBe(2);
+  expect(await kept()).toEqual([[2], [2]]);
+});
+
+test('P17: a commit whose answer got lost leaves both, and the same registration finds its host', async () => {
+  rig.db.failing = 'committed';
+  expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('unavailable');
+  expect(await kept()).toEqual([[2], [2]]);
+  rig.db.failing = 'no';
+  expect(await rig.coordinator.registerHost(asked())).toBe(2);
+  expect(await codeOf(rig.coordinator.registerHost(asked({ name: 'thief', publicKey: 'k2' })))).toBe(
+    'bad-token',
+  );
+  expect(await kept()).toEqual([[2], [2]]);
+});
+
+test('P17: registrations of one turn with one token, one name or one key make one host', async () => {
+  const codes = await Promise.all([
+    rig.coordinator.registerHost(asked()),
+    codeOf(rig.coordinator.registerHost(asked({ name: 'thief', publicKey: 'k2' }))),
+    codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2', publicKey: 'k3' }))),
+    rig.coordinator.registerHost(asked()),
+  ]);
+  expect(codes).toEqual([2, 'bad-token', 'conflict', 2]);
+  expect(await kept()).toEqual([[2], [2]]);
+  expect(await rig.coordinator.registerHost(asked({ tokenHash: 't2' }))).toBe(2);
+  expect(await kept()).toEqual([[2], [2, 2]]);
+});
+
+test('P17: an expired token makes no host', async () => {
+  rig.clock.pass(1_000);
+  expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('bad-token');
+});
+
+test('P16: a host of an earlier release gets its key when it joins by its name', async () => {
+  expect(await rig.coordinator.registerHost(asked({ name: 'one' }))).toBe(1);
+  expect(
+    await codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2', name: 'one', publicKey: 'k2' }))),
+  ).toBe('conflict');
   rig.restart();
-  const [host] = await rig.coordinator.hosts();
-  expect(host).toMatchObject({ schedulable: false, labels: ['ssd', 'gpu'], adminLabels: ['gpu'] });
+  expect(await rig.coordinator.registerHost(asked({ name: 'one' }))).toBe(1);
 });
 
-test('H230: a coordinator that begins knows when each host was last heard of', async () => {
-  const one = await rig.agent().join();
-  const heardMs = rig.clock.nowMs();
-  one.drop();
-  await eventually(async () => (await rig.coordinator.host(1)).state === 'disconnected');
-  rig.clock.pass(60_000);
-  rig.restart();
-  expect(await rig.coordinator.host(1)).toMatchObject({ heardMs, state: 'disconnected' });
-});
-
-test('C93: a removed host is told so, and its execution goes on elsewhere, also after a restart', async () => {
-  const one = await rig.agent().join();
-  const id = await rig.submit();
-  const web = await one.started();
-  await one.tell(seen(web, running));
-  one.drop();
-  const two = await rig.agent({ name: 'two' }, await register('two')).join();
-  expect(await rig.coordinator.removeHost(1, true)).toEqual({ name: 'one', requeued: [id], leftBehind: 1 });
-  expect(await two.started()).toMatchObject({ service: web.service, generation: 2 });
-  rig.restart();
-  expect((await rig.coordinator.hosts()).map(({ name }) => name)).toEqual(['two']);
-  expect(await rig.statusOf(id)).toBe('starting');
-});
-
-test('C93: a host that is connected and empty is removed, and its session closed as revoked', async () => {
-  const one = await rig.agent().join();
-  await rig.coordinator.removeHost(1, false);
-  expect(one.socket.closeCode).toBe(closeCodes.revoked.code);
-  expect(await codeOf(rig.coordinator.host(1))).toBe('not-found');
-  expect(await codeOf(rig.coordinator.removeHost(1, false))).toBe('not-found');
-});
-
-test('C94: a host that is connected and has services stays', async () => {
-  const one = await rig.agent().join();
-  await rig.submit();
-  await one.started();
-  expect(await codeOf(rig.coordinator.removeHost(1, true))).toBe('conflict');
-  expect(one.socket.closeCode).toBeUndefined();
-  expect(await rig.coordinator.host(1)).toMatchObject({ state: 'ready', services: [{ name: 'web0' }] });
-});
-
-test('C93: a removal and the coming of another host of that name may share a commit', async () => {
-  (await rig.agent().join()).drop();
-  await eventually(async () => (await rig.coordinator.host(1)).state === 'disconnected');
-  const removed = rig.coordinator.removeHost(1, false);
-  await Promise.all([removed, register('one')]);
-  expect((await rig.coordinator.hosts()).map(({ id, name }) => [id, name])).toEqual([[2, 'one']]);
-});
-
-test('C96: the log of an ended service is empty once its host is removed', async () => {
-  const one = await rig.agent().join();
-  const id = await rig.submit();
-  const web = await one.started();
-  await one.tell(seen(web, running));
-  await rig.coordinator.terminate(id);
-  await one.tell({ service: web.service, generation: 1, state: 'gone' });
-  one.drop();
-  expect(await codeOf(rig.coordinator.openLog(web.service, 'raw'))).toBe('unavailable');
-  await rig.coordinator.removeHost(1, false);
-  expect(await new Response(await rig.coordinator.openLog(web.service, 'raw')).text()).toBe('');
-  await rig.coordinator.remove(id);
-  expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
+test('P19: a proof lets in once, and a host has no more than a thousand in two minutes', () => {
+  const nowMs = rig.clock.nowMs();
+  const pass = (proofId: string, hostId = 1) => ({ hostId, proofId, expiresMs: nowMs + 91_000 });
+  const admitted = (proofId: string, hostId?: number) => {
+    try {
+      rig.coordinator.admit(pass(proofId, hostId));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  expect([admitted('a'), admitted('a'), admitted('a', 2), admitted('b')]).toEqual([true, false, true, true]);
+  const more = Array.from({ length: 1_000 }, (_, n) => admitted(`n${n}`));
+  expect(more.filter(Boolean)).toHaveLength(998);
+  expect(admitted('b', 2)).toBe(true);
+  rig.clock.pass(91_000);
+  expect([admitted('a'), admitted('c')]).toEqual([true, true]);
 });
