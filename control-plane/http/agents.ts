@@ -13,7 +13,12 @@ import type { Statuses } from './variant.ts';
 /** Agents are told the same by every variant of the API. */
 const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHeader: false, errorBody: true };
 
-export function agentRoutes(context: Context, failed: (error: unknown) => void): Hono<Env> {
+/** Their errors have a body and the same status in every variant. */
+export function agentRoutes(
+  context: Context & { variant: Pick<Statuses, 'statusHeader'> },
+  failed: (error: unknown) => void,
+): Hono<Env> {
+  const { statusHeader } = context.variant;
   const routes = new Hono<Env>();
   routes.post(REGISTER_PATH, async (c) => {
     const input = async () => checked(registrationSchema, await jsonBody(c), 'body');
@@ -22,7 +27,7 @@ export function agentRoutes(context: Context, failed: (error: unknown) => void):
   routes.onError((error) => {
     const known = toOperationError(error);
     if (!known || known.cause) failed(known?.cause ?? error);
-    return agentRefusal(known);
+    return agentRefusal(known, { ...PLAIN, statusHeader });
   });
   return routes;
 }
@@ -40,8 +45,8 @@ export async function admitAgent(
 }
 
 /** An error as agents are told of it, with the time, by which they find that their clock is wrong. */
-export function agentRefusal(error: OperationError | undefined): Response {
-  const response = errorResponse(error, PLAIN);
+export function agentRefusal(error: OperationError | undefined, shape: Statuses = PLAIN): Response {
+  const response = errorResponse(error, shape);
   response.headers.set('date', new Date().toUTCString());
   return response;
 }

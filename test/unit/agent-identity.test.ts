@@ -38,6 +38,7 @@ beforeEach(async () => {
   const context = {
     db: rig.memory,
     deploymentName,
+    variant: variants.B,
     // Another one after a restart.
     get coordination() {
       return rig.coordinator;
