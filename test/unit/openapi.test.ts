@@ -109,3 +109,11 @@ test.each(['zoe-2018.12', 'zoe-2017.12'] as const)(
     }
   },
 );
+
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)('H234: hosts are managed in %s', (group) => {
+  const routes = routesOf(group).map(({ method, path }) => `${method} ${path}`);
+  const [all, one] = ['/api/0.7/host', '/api/0.7/host/:id'];
+  expect(routes).toEqual(
+    expect.arrayContaining([`GET ${all}`, `GET ${one}`, `POST ${one}`, `DELETE ${one}`]),
+  );
+});
