@@ -7,9 +7,9 @@ import type { Observation } from '../shared/protocol/up.ts';
 import { CoreLimits } from './core-limits.ts';
 import { type Container, type ContainerSummary, type Engine, EngineError } from './engine.ts';
 import { type Journal, wordsOf } from './journal.ts';
-import { LANE_OF, Lane, type LaneName } from './lanes.ts';
+import { Lanes } from './lanes.ts';
 import type { OutputStore } from './logs/output-store.ts';
-import { inventoryOf, observeService, planService, sameKey } from './plan.ts';
+import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
 import type { Reporter } from './reporter.ts';
 import { type Entry, Roster } from './roster.ts';
 import { type Effect, execute, type Step, type StepKind } from './steps.ts';
@@ -31,13 +31,7 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #roster = new Roster();
   readonly #coreLimits: CoreLimits;
-  /** Ends mostly wait for grace periods to pass, so many of them cost little. */
-  readonly #lanes: Record<LaneName, Lane> = {
-    begin: new Lane(8),
-    pull: new Lane(4),
-    end: new Lane(64),
-    look: new Lane(16),
-  };
+  readonly #lanes = new Lanes();
   /** Until the first complete sync nothing is known to be unwanted. */
   #synced = false;
   #closed = false;
@@ -82,13 +76,22 @@ export class Agent {
 
   inventory(): Observation[] {
     const { output } = this.#options;
-    return this.#roster.all().flatMap((entry) => inventoryOf(entry.view((id) => output.stateOf(id))));
+    const seen = this.#roster.all().flatMap((entry) => inventoryOf(entry.view((id) => output.stateOf(id))));
+    return withLapsed(seen, output.lapsedKeys());
+  }
+
+  /** Stops all that it was told to run, by itself: there was no contact for the lease (P32). */
+  lapse(unknown: readonly IdRange[]): void {
+    if (!this.#synced) this.#roster.unknown = unknown;
+    const keys = this.#roster.lapse();
+    for (const key of keys) this.#options.output.markLapsed(key);
+    this.#options.journal('lease.passed', { services: keys.map(({ service }) => service).join(' ') });
+    for (const { service } of keys) this.#advance(this.#roster.entry(service));
   }
 
   /** The highest ids that are in use on this host, by containers and stored logs (P31). */
   highestIds(): { execution: number; service: number } {
-    const { execution, service } = this.#roster.highestIds();
-    return { execution, service: Math.max(service, this.#options.output.highestService()) };
+    return this.#roster.highestIds(this.#options.output.highestService());
   }
 
   /** Nothing is wanted here, and nothing is there. */
@@ -147,10 +150,13 @@ export class Agent {
   #accept(assignment: Assignment): void {
     const entry = this.#roster.entry(assignment.service);
     if (entry.assignment && entry.assignment.generation >= assignment.generation) return;
-    const { output } = this.#options;
+    const { output, reporter } = this.#options;
+    if (output.isLapsed(assignment)) {
+      if (!entry.has(assignment) && !entry.work) reporter.observe(lapsedOf(assignment));
+      return;
+    }
     const started = output.wasStarted(assignment);
-    const exists = [...entry.containers.values()].some((container) => sameKey(container, assignment));
-    if (!started && !exists) output.clear(assignment);
+    if (!started && !entry.has(assignment)) output.clear(assignment);
     entry.assign(assignment, { kind: started ? 'started' : 'fresh' });
   }
 
@@ -158,7 +164,7 @@ export class Agent {
   async #lookAt({ id, service, state }: ContainerSummary): Promise<Container | undefined> {
     const known = this.#roster.get(service)?.containers.get(id);
     if (known?.state === state) return known;
-    return await this.#lanes.look.run(() => this.#options.engine.inspect(id));
+    return await this.#lanes.of('look').run(() => this.#options.engine.inspect(id));
   }
 
   #correct(entry: Entry, found: ReadonlyMap<string, Container> | undefined): number {
@@ -183,7 +189,7 @@ export class Agent {
       if (entry.work.kind === 'pull' && !entry.assignment) entry.work.abort.abort();
       return;
     }
-    if (this.#closed || !this.#synced || this.#roster.isUnknown(entry.service)) return;
+    if (this.#closed || !(this.#synced || entry.lapsed) || this.#roster.isUnknown(entry.service)) return;
     const { output } = this.#options;
     if (entry.stale.size > 0) {
       this.#look(entry);
@@ -202,8 +208,9 @@ export class Agent {
     for (const generation of entry.departed()) {
       const key = { service: entry.service, generation };
       entry.leaving.delete(generation);
-      output.unmark(key);
-      reporter.observe({ ...key, state: 'gone' });
+      const isLapsed = output.isLapsed(key);
+      if (!isLapsed) output.unmark(key);
+      reporter.observe(isLapsed ? lapsedOf(key) : { ...key, state: 'gone' });
     }
   }
 
@@ -274,7 +281,7 @@ export class Agent {
     const abort = new AbortController();
     entry.work = { kind, abort };
     this.#roster.touch(entry);
-    const lane = this.#lanes[LANE_OF[kind]];
+    const lane = this.#lanes.of(kind);
     const done = () => {
       entry.work = undefined;
       this.#roster.touch(entry);

@@ -1,9 +1,9 @@
 /** Owns how much goes on at once, and beside what: each lane lets a fixed number through and makes the rest wait in order. */
 import type { StepKind } from './steps.ts';
 
-export type LaneName = 'begin' | 'pull' | 'end' | 'look';
+type LaneName = 'begin' | 'pull' | 'end' | 'look';
 
-export const LANE_OF: Record<StepKind | 'look', LaneName> = {
+const LANE_OF: Record<StepKind | 'look', LaneName> = {
   create: 'begin',
   start: 'begin',
   pull: 'pull',
@@ -31,5 +31,19 @@ export class Lane {
       if (next) next();
       else this.#free += 1;
     }
+  }
+}
+
+export class Lanes {
+  /** Ends mostly wait for grace periods to pass, so many of them cost little. */
+  readonly #lanes: Record<LaneName, Lane> = {
+    begin: new Lane(8),
+    pull: new Lane(4),
+    end: new Lane(64),
+    look: new Lane(16),
+  };
+
+  of(kind: StepKind | 'look'): Lane {
+    return this.#lanes[LANE_OF[kind]];
   }
 }

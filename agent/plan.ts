@@ -75,6 +75,28 @@ export function inventoryOf(view: ServiceView): Observation[] {
   return failure ? [failure, ...seen.filter((observation) => !sameKey(observation, failure))] : seen;
 }
 
+/** What was given up for lack of contact is gone; as long as its container is there, it is on its way. */
+export function withLapsed(seen: readonly Observation[], lapsed: readonly ServiceKey[]): Observation[] {
+  const isLapsed = (one: ServiceKey) => lapsed.some((key) => sameKey(key, one));
+  const detail = 'being stopped, as there was no contact with the control plane';
+  return [
+    ...seen.filter((observation) => !isLapsed(observation)),
+    ...lapsed.map(
+      (key): Observation =>
+        seen.some((observation) => sameKey(observation, key))
+          ? { ...key, state: 'preparing', detail }
+          : lapsedOf(key),
+    ),
+  ];
+}
+
+export const lapsedOf = ({ service, generation }: ServiceKey): Observation => ({
+  service,
+  generation,
+  state: 'gone',
+  lapsed: true,
+});
+
 export function observationOf(container: Container): Observation {
   if (container.state === 'exited' && container.startError !== undefined) {
     const { service, generation, startError: message } = container;

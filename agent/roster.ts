@@ -26,6 +26,8 @@ export class Entry {
   /** The engine did not do its part: wait for the next look at everything. */
   blocked = false;
   pulled = false;
+  /** The lease has passed: what is left goes, connected or not. */
+  lapsed = false;
   /** When it was last worked on, by the roster's clock. */
   touched = 0;
 
@@ -46,6 +48,24 @@ export class Entry {
   dismiss({ generation }: ServiceKey): void {
     this.leaving.add(generation);
     if (this.assignment?.generation === generation) this.assignment = undefined;
+  }
+
+  has(key: ServiceKey): boolean {
+    return [...this.containers.values()].some((container) => sameKey(container, key));
+  }
+
+  /** Gives up what runs or is to run, and tells which keys these were; what has ended is left for the control plane to hear of. */
+  lapse(): ServiceKey[] {
+    const { service, assignment, start } = this;
+    const live = [...this.containers.values()].filter(({ state }) => state !== 'exited');
+    const generations = new Set(live.map(({ generation }) => generation));
+    const waits =
+      assignment && !this.has(assignment) && (start.kind === 'fresh' || start.kind === 'image-missing');
+    if (waits) generations.add(assignment.generation);
+    const keys = [...generations].map((generation) => ({ service, generation }));
+    for (const key of keys) this.dismiss(key);
+    this.lapsed = keys.length > 0;
+    return keys;
   }
 
   see(container: Container): void {
@@ -126,14 +146,19 @@ export class Roster {
     return left.map(({ service }) => service);
   }
 
-  /** Of all containers; 0: none. */
-  highestIds(): { execution: number; service: number } {
+  /** Gives up all that is known; returns which keys these were. */
+  lapse(): ServiceKey[] {
+    return this.all().flatMap((entry) => (this.isUnknown(entry.service) ? [] : entry.lapse()));
+  }
+
+  /** Of all containers; `storedService`: the highest of a log. 0: none. */
+  highestIds(storedService: number): { execution: number; service: number } {
     const containers = this.all().flatMap((entry) => [...entry.containers.values()]);
     const highest = (ids: (number | undefined)[]) =>
       ids.reduce<number>((most, id) => Math.max(most, id ?? 0), 0);
     return {
       execution: highest(containers.map(({ execution }) => execution)),
-      service: highest(containers.map(({ service }) => service)),
+      service: highest([storedService, ...containers.map(({ service }) => service)]),
     };
   }
 

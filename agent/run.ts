@@ -1,4 +1,5 @@
 /** Owns putting an agent together and running it until it is told to stop. Containers are left running at the end. */
+import { uptime } from 'node:os';
 import { resolve } from 'node:path';
 import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
@@ -13,6 +14,7 @@ import { connectEngine, socketOf } from './engine-address.ts';
 import { keepHouse } from './housekeeping.ts';
 import { HostIdentity, type Identity } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
+import { LEASE_CHECK_MS, Lease } from './lease.ts';
 import { leave } from './leave.ts';
 import { OutputStore } from './logs/output-store.ts';
 import { readMachine } from './machine.ts';
@@ -83,6 +85,8 @@ export interface AgentParts {
   journal: Journal;
   probeDisk: DiskProbe;
   stopSignal: AbortSignal;
+  /** A clock that nobody sets, and that runs on while the machine sleeps; this machine's unless told otherwise. */
+  uptimeMs?: () => number;
 }
 
 /**
@@ -90,7 +94,7 @@ export interface AgentParts {
  * host was removed, none of its containers is left.
  */
 export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
-  const { engine, identity, journal, stopSignal } = parts;
+  const { engine, identity, journal, stopSignal, uptimeMs = () => 1000 * uptime() } = parts;
   const facts = await firstFacts(engine, journal, stopSignal);
   if (!facts) return;
   const output = new OutputStore(`${config.dataDir}/${config.deployment}/logs`, engine, journal);
@@ -120,6 +124,12 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   });
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
   let endHousekeeping: (() => void) | undefined;
+  const lease = new Lease({
+    file: `${config.dataDir}/${config.deployment}/lease.json`,
+    now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
+    lapsed: (unknown) => agent.lapse(unknown),
+  });
+  let leaseCheck: NodeJS.Timeout | undefined;
   const endDiskWatch = await watchDisk({
     folders: [...(facts.dataDir === undefined ? [] : [facts.dataDir]), resolve(config.dataDir)],
     minBytes: config.minDiskBytes,
@@ -143,6 +153,9 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
       nowMs: Date.now,
       everyMs: HOUSEKEEPING_MS,
     });
+    // It may have passed while no agent ran: before anything else, what runs is stopped.
+    lease.check();
+    leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
     await stayConnected({
       url: config.url,
       identity,
@@ -155,6 +168,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
           host,
           journal,
           nowMs: Date.now,
+          lease,
           clock: (exchange) => compareClocks(exchange, conditions),
         }),
       journal,
@@ -170,6 +184,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     await watching;
   } finally {
     endHousekeeping?.();
+    clearInterval(leaseCheck);
     endDiskWatch();
     watch.close();
     agent.close();

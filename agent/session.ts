@@ -11,6 +11,7 @@ import { PROTOCOL_VERSION } from '../shared/protocol/version.ts';
 import type { Agent } from './agent.ts';
 import type { Exchange } from './clock-check.ts';
 import { type Journal, wordsOf } from './journal.ts';
+import type { Lease, Moment } from './lease.ts';
 import { LogStreams } from './log-streams.ts';
 import type { OutputStore } from './logs/output-store.ts';
 import type { Reporter } from './reporter.ts';
@@ -31,6 +32,8 @@ export interface SessionOptions {
   host: HostFacts;
   journal: Journal;
   nowMs(): number;
+  /** Told of what is answered, which is contact. */
+  lease: Pick<Lease, 'leaseMs' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
   /** Told of each answer that carries the time. */
   clock(exchange: Exchange): void;
 }
@@ -54,6 +57,8 @@ export class Session {
   #flushing = false;
   /** Of the hello (0) or the report whose answer will tell the time. */
   #asked: { sequence: number; sentMs: number } | undefined;
+  /** When the hello (0) and the reports went that are not answered yet. */
+  #unanswered: { sequence: number; sent: Moment }[] = [];
 
   constructor(socket: SessionSocket, options: SessionOptions) {
     this.#socket = socket;
@@ -66,6 +71,7 @@ export class Session {
       sendBytes: (bytes) => socket.sendBytes(bytes),
     });
     reporter.reconnected();
+    this.#unanswered.push({ sequence: 0, sent: options.lease.now() });
     this.#send({
       type: 'hello',
       version: PROTOCOL_VERSION,
@@ -74,6 +80,7 @@ export class Session {
       inventory: agent.inventory(),
       conditions: [...reporter.conditions],
       highest: agent.highestIds(),
+      ...(options.lease.leaseMs === undefined ? {} : { leaseMs: options.lease.leaseMs }),
     });
     this.#asked = { sequence: 0, sentMs: options.nowMs() };
   }
@@ -116,6 +123,7 @@ export class Session {
         break;
       case 'ack':
         reporter.acknowledge(message.sequence);
+        this.#answered(message.sequence, (sent) => this.#options.lease.confirm(sent));
         this.#compareClocks(message.sequence, message.timeMs);
         break;
       case 'logs.open':
@@ -134,7 +142,7 @@ export class Session {
     agent.forget(services).catch((error: unknown) => journal('logs.unforgotten', { reason: wordsOf(error) }));
   }
 
-  #welcome({ session, reportPeriodMs, timeMs }: Extract<Down, { type: 'welcome' }>): void {
+  #welcome({ session, reportPeriodMs, timeMs, leaseMs }: Extract<Down, { type: 'welcome' }>): void {
     if (this.#phase.name !== 'greeting') {
       this.#close('badMessage', 'a second welcome');
       return;
@@ -143,6 +151,7 @@ export class Session {
     journal('session.welcome', { session });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
+    this.#answered(0, (sent) => this.#options.lease.take(leaseMs, sent));
     this.#signOfLife = setInterval(() => this.#send(reporter.everything()), reportPeriodMs);
     reporter.onChange((urgent) => this.#changed(urgent));
     this.#flush();
@@ -155,8 +164,9 @@ export class Session {
     }
     this.#phase.assignments.push(...assignments);
     if (more) return;
-    const { agent, journal } = this.#options;
+    const { agent, journal, lease } = this.#options;
     journal('session.synced', { revision, assignments: this.#phase.assignments.length });
+    lease.leaveAlone(unknown ?? []);
     agent.sync(this.#phase.assignments, unknown);
     this.#phase = { name: 'following', revision };
   }
@@ -202,8 +212,17 @@ export class Session {
     this.#asked = undefined;
   }
 
+  /** Contact is as old as what was answered, not as the answer. */
+  #answered(sequence: number, tell: (sent: Moment) => void): void {
+    const answered = this.#unanswered.filter((one) => one.sequence <= sequence).at(-1);
+    this.#unanswered = this.#unanswered.filter((one) => one.sequence > sequence);
+    if (answered) tell(answered.sent);
+  }
+
   #send(message: Up): void {
     if (this.#phase.name === 'closed') return;
+    if (message.type === 'report')
+      this.#unanswered.push({ sequence: message.sequence, sent: this.#options.lease.now() });
     this.#socket.send(encode(message));
     if (message.type === 'report')
       this.#asked ??= { sequence: message.sequence, sentMs: this.#options.nowMs() };

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import {
   defaultScheduling,
+  hostLosses,
   placementPolicies,
   queuePolicies,
   type SchedulingPolicy,
@@ -32,7 +33,7 @@ const settings = z.object({
     .min(0, 'must be at least 0 seconds')
     .max(MAX_HOLD_AFTER_S, `must be at most ${MAX_HOLD_AFTER_S} seconds (a year)`)
     .default(defaultScheduling.holdAfterMs / 1_000),
-  BERTH_HOST_LOSS: z.enum(['wait']).default('wait'),
+  BERTH_HOST_LOSS: z.enum(hostLosses).default(defaultScheduling.hostLoss),
   BERTH_HOST_LOST_AFTER: z.coerce
     .number('must be a number of seconds')
     .min(5, 'must be at least 5 seconds')
@@ -68,6 +69,7 @@ export const schedulingOf = (config: Config): SchedulingPolicy => ({
   placement: config.BERTH_PLACEMENT_POLICY,
   holdAfterMs: config.BERTH_HOLD_AFTER * 1_000,
   lostAfterMs: 1000 * config.BERTH_HOST_LOST_AFTER,
+  hostLoss: config.BERTH_HOST_LOSS,
 });
 
 /** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */

@@ -30,6 +30,7 @@ export class OutputStore {
   readonly #engine: Pick<Engine, 'outputFile' | 'followOutput'>;
   readonly #journal: Journal;
   readonly #started: Set<string>;
+  readonly #lapsed: Set<string>;
   readonly #keeping = new Map<string, Keeping & { key: string }>();
   #highestService: number;
 
@@ -39,7 +40,8 @@ export class OutputStore {
     this.#journal = journal;
     mkdirSync(dir, { recursive: true });
     const paths = readdirSync(dir, { recursive: true }).map(String);
-    this.#started = new Set(paths.flatMap(markedKey));
+    this.#started = new Set(paths.flatMap((path) => markedKey(path, 'started')));
+    this.#lapsed = new Set(paths.flatMap((path) => markedKey(path, 'lapsed')));
     this.#highestService = paths.reduce(
       (highest, path) => Math.max(highest, Number.parseInt(path, 10) || 0),
       0,
@@ -58,17 +60,31 @@ export class OutputStore {
     writeFileSync(this.#path(key, 'started'), '');
   }
 
+  /** It was stopped, or is to be, because there was no contact: it is never started again (P33). */
+  markLapsed(key: ServiceKey): void {
+    this.#lapsed.add(keyOf(key));
+    mkdirSync(this.#serviceDir(key.service), { recursive: true });
+    writeFileSync(this.#path(key, 'lapsed'), '');
+  }
+
+  isLapsed(key: ServiceKey): boolean {
+    return this.#lapsed.has(keyOf(key));
+  }
+
+  lapsedKeys(): ServiceKey[] {
+    return [...this.#lapsed].map(readKey);
+  }
+
   /** The key will not be asked for again; its log stays. */
   unmark(key: ServiceKey): void {
+    if (this.#lapsed.delete(keyOf(key))) rmSync(this.#path(key, 'lapsed'), { force: true });
     if (this.#started.delete(keyOf(key))) rmSync(this.#path(key, 'started'), { force: true });
   }
 
   /** Unmarks all keys but these, and those of services that are left alone. */
   retainMarks(keys: ReadonlySet<string>, isLeftAlone: (service: number) => boolean): void {
-    for (const key of this.#started) {
-      const [service, generation] = key.split('.').map(Number);
-      if (!service || !generation || keys.has(key) || isLeftAlone(service)) continue;
-      this.unmark({ service, generation });
+    for (const key of [...this.#started, ...this.#lapsed]) {
+      if (!keys.has(key) && !isLeftAlone(readKey(key).service)) this.unmark(readKey(key));
     }
   }
 
@@ -217,7 +233,7 @@ export class OutputStore {
     return `${this.#dir}/${service}`;
   }
 
-  #path({ service, generation }: ServiceKey, extension: 'log' | 'started'): string {
+  #path({ service, generation }: ServiceKey, extension: 'log' | 'started' | 'lapsed'): string {
     return `${this.#serviceDir(service)}/${generation}.${extension}`;
   }
 }
@@ -250,7 +266,12 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-function markedKey(path: string): string[] {
-  const [, generation] = /(\d+)\.started$/.exec(path) ?? [];
-  return generation === undefined ? [] : [`${dirname(path)}.${generation}`];
+function markedKey(path: string, mark: 'started' | 'lapsed'): string[] {
+  const [, generation, extension] = /(\d+)\.(\w+)$/.exec(path) ?? [];
+  return generation === undefined || extension !== mark ? [] : [`${dirname(path)}.${generation}`];
+}
+
+function readKey(text: string): ServiceKey {
+  const [service = 0, generation = 0] = text.split('.').map(Number);
+  return { service, generation };
 }

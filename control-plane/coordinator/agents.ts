@@ -15,6 +15,7 @@ import { observe, observeConditions, observeForgotten, welcomeHost } from '../co
 import { overreachIn, straysIn } from '../core/overreach.ts';
 import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
 import { isAssigned, type Service } from '../core/service.ts';
+import { beginSilence, confirmLease, leaseFor, surelyKept } from '../core/silence.ts';
 import { definitionOf } from '../core/views.ts';
 import type { AgentSocket, Clock, Log } from './ports.ts';
 import { Session, type SessionEvents } from './session.ts';
@@ -86,6 +87,8 @@ export class Agents implements SessionEvents {
         if (!known || !this.#takesIds(cluster, session, hello)) return;
         host = known;
         this.#conditions(host, hello.conditions ?? []);
+        session.leaseMs = leaseFor(cluster, hello.version);
+        host.leaseMs = surelyKept(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
       },
       done: (cluster, nowMs) => {
@@ -101,6 +104,7 @@ export class Agents implements SessionEvents {
           session: `${host.id}.${nowMs}`,
           reportPeriodMs: reportPeriodMs(cluster.scheduling.lostAfterMs),
           timeMs: nowMs,
+          ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
         };
         const assignments = assignmentsAt(cluster, host.id, this.#deployment);
         session.welcome(welcome, assignments, this.#unknownOf(cluster));
@@ -154,6 +158,7 @@ export class Agents implements SessionEvents {
         if (overreach.length > 0) return this.overreached(session, `services ${overreach.join(' ')}`);
         host.lastContactMs = nowMs;
         host.heardMs = nowMs;
+        confirmLease(cluster, host, session.leaseMs);
         if (report.conditions) this.#conditions(host, report.conditions);
         host.usage = report.usage ?? host.usage;
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);
@@ -180,8 +185,7 @@ export class Agents implements SessionEvents {
       run: (cluster) => {
         const host = cluster.hosts.get(hostId);
         if (!host || this.#sessions.has(hostId)) return;
-        host.connected = false;
-        cluster.changes.hosts.add(host);
+        beginSilence(cluster, host);
         this.#log('agent.left', { host: host.name });
       },
       fail: () => {},
@@ -200,6 +204,7 @@ export class Agents implements SessionEvents {
     const forget = new Map<Session, number[]>();
     for (const decision of decisions) {
       if (decision.kind === 'lose-host') this.#sessions.get(decision.host.id)?.close('resync');
+      if (decision.kind === 'requeue-host') this.#log('host.requeued', { host: decision.host.name });
       if (!('service' in decision)) continue;
       const { service } = decision;
       const session = this.session(service.hostId);

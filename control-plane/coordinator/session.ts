@@ -35,6 +35,8 @@ const SYNC_PART = 100;
 export class Session {
   /** The host it speaks for, as its key has proved. */
   readonly hostId: number;
+  /** The lease that its welcome tells; null: none. */
+  leaseMs: number | null = null;
   /** Once its hello was taken in. */
   isJoined = false;
   /** Keys in the inventory of its hello. */

@@ -6,10 +6,10 @@
 import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
-import { resumeContact } from '../core/observe.ts';
 import { nextDeadline, reconcile } from '../core/reconcile.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
-import { commit, type Epoch, isStale, takeOver } from '../store/cluster-rows.ts';
+import { resumeSilence } from '../core/silence.ts';
+import { commit, type Epoch, fence, isStale, takeOver } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
 import type { Clock, Log } from './ports.ts';
 
@@ -40,6 +40,8 @@ export interface TurnEvents {
 
 /** Inputs of one commit at most, so that a burst makes several transactions of bearable size. */
 const MAX_INPUTS = 500;
+/** How long a coordinator takes for granted that none has taken over: well below the margin of a lease. */
+const PROOF_MS = 10_000;
 /** Before a database that could not be read is tried again without anybody asking. */
 const RELOAD_DELAY_MS = 1_000;
 
@@ -52,6 +54,7 @@ export class Turns {
   readonly #inputs: Input[] = [];
   #state: State | undefined;
   #active = false;
+  #provenMs = 0;
   #due = false;
   /** Set from the first change of a turn to its commit. */
   #isAhead = false;
@@ -142,6 +145,7 @@ export class Turns {
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#ready(nowMs);
+      if (inputs.length > 0) await this.#prove(state.epoch, nowMs);
       this.#isAhead = true;
       for (const input of inputs) await input.prepare?.(state);
       accepted = runAll(inputs, state.cluster, nowMs);
@@ -165,7 +169,7 @@ export class Turns {
       this.#state = await takeOver(this.#db, this.#scheduling, claimant);
       this.#hasHeld = true;
       const { epoch, cluster } = this.#state;
-      resumeContact(cluster, nowMs);
+      resumeSilence(cluster, nowMs);
       this.#log('coordinator.ready', {
         epoch,
         executions: cluster.executions.size,
@@ -175,9 +179,20 @@ export class Turns {
     return this.#state;
   }
 
+  /**
+   * Where agents stop what they run without contact, only who may still decide may tell them that they have it: a later
+   * coordinator counts the silence from its own beginning. Reports need no commit, so that this one might not notice.
+   */
+  async #prove(epoch: Epoch, nowMs: number): Promise<void> {
+    if (this.#scheduling.hostLoss !== 'requeue' || Math.abs(nowMs - this.#provenMs) < PROOF_MS) return;
+    await this.#db.batch([fence(epoch)]);
+    this.#provenMs = nowMs;
+  }
+
   #lose(error: unknown, inputs: readonly Input[]): void {
     this.#state = undefined;
     this.#isAhead = false;
+    this.#provenMs = 0;
     if (isStale(error)) this.#retired = true;
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired

@@ -1,5 +1,6 @@
 /** Owns the decisions of the coordinator and what each does to the state. Pure. */
 import type { Cluster } from './cluster.ts';
+import { abandonHost } from './departure.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
 import type { Host } from './host.ts';
 import type { Placement } from './place.ts';
@@ -26,7 +27,9 @@ export type Decision =
   /** Nobody may read the logs any more: the host removes them. */
   | { kind: 'forget'; service: Service }
   | { kind: 'purge'; execution: Execution }
-  | { kind: 'lose-host'; host: Host };
+  | { kind: 'lose-host'; host: Host }
+  /** By its lease, nothing runs any more on a lost host: what was there goes back to the queue. */
+  | { kind: 'requeue-host'; host: Host };
 
 /** Carries a decision out on the state, and notes the rows to write. */
 export function apply(cluster: Cluster, decision: Decision, nowMs: number): void {
@@ -90,6 +93,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
     case 'lose-host': {
       const { host } = decision;
       host.lost = true;
+      host.silentSinceMs = nowMs;
       for (const service of cluster.servicesAt(host.id)) {
         if (!service.placed) continue;
         service.backendStatus = 'undefined';
@@ -98,6 +102,9 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       cluster.changes.hosts.add(host);
       return;
     }
+    case 'requeue-host':
+      abandonHost(cluster, decision.host);
+      return;
   }
 }
 

@@ -82,6 +82,21 @@ export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRem
   return { name: host.name, requeued: requeued.map(({ id }) => id), leftBehind };
 }
 
+/** What a lost host ran counts as gone; the host stays, and comes back with its next hello. */
+export function abandonHost(cluster: Cluster, host: Host): void {
+  requeueFrom(cluster, host, `host ${host.name} was lost`);
+  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
+  host.silentSinceMs = null;
+  cluster.changes.hosts.add(host);
+}
+
+/** The agent has stopped the container by itself, as its lease wants: the execution starts again. */
+export function takeBack(cluster: Cluster, host: Host, service: Service): void {
+  const execution = cluster.executions.get(service.executionId);
+  if (service.essential && execution) requeue(cluster, execution, `host ${host.name} was out of contact`);
+  countAsGone(cluster, service);
+}
+
 /** No end and no death: an elastic one is placed again, an essential one waits for the end of its execution. */
 export function countAsGone(cluster: Cluster, service: Service): void {
   if (service.status !== 'inactive') {

@@ -4,7 +4,7 @@
  */
 import type { Cluster } from './cluster.ts';
 import type { Ending, Execution, ExecutionStatus } from './execution.ts';
-import { isReachable } from './host.ts';
+import { type Host, isReachable } from './host.ts';
 import { essentialNeeds, needsOf } from './needs.ts';
 import type { Placement } from './place.ts';
 import { type Excess, noUsage } from './quota.ts';
@@ -12,6 +12,7 @@ import { elasticMisfit, type Failure, isAlike, type Misfit, tryStart } from './r
 import { forQuota } from './reclaim.ts';
 import { count, delayText, excessText, failureText, listText } from './sentences.ts';
 import { isLeaving, type Service } from './service.ts';
+import { requeueForeseenMs } from './silence.ts';
 
 export interface Explanation {
   /** Null for what was not submitted. */
@@ -239,8 +240,7 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
       return `waiting until services that gave it their room have left host ${host.name}`;
     return 'waiting for essential services of a lower startup_order';
   }
-  if (host && !isReachable(host))
-    return `on host ${host.name}, which is not connected; it goes on when its agent is back`;
+  if (host && !isReachable(host)) return silenceText(cluster, host, nowMs);
   if (isLeaving(service))
     return host?.schedulable === false
       ? `leaving host ${host.name}, which is drained`
@@ -251,4 +251,12 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
   return backendStatus === 'created'
     ? `being started on host ${host?.name}`
     : `being prepared on host ${host?.name}${progress}`;
+}
+
+function silenceText(cluster: Cluster, host: Host, nowMs: number): string {
+  const requeueMs = requeueForeseenMs(cluster, host);
+  if (requeueMs === null)
+    return `on host ${host.name}, which is not connected; it goes on when its agent is back`;
+  const silentS = Math.max(0, Math.round((nowMs - host.heardMs) / 1000));
+  return `on host ${host.name}, which has not been heard of for ${silentS} s; it goes on when its agent is back, and is started elsewhere ${delayText(requeueMs - nowMs)} if it is not`;
 }

@@ -27,6 +27,10 @@ export interface Host {
   connected: boolean;
   /** No contact for longer than the loss time; cleared by the next hello. */
   lost: boolean;
+  /** Since when its silence is counted: it is not connected, or lost. Null while it is connected, and when nothing is left to count for. */
+  silentSinceMs: number | null;
+  /** After this long without contact its agent stops all it runs, as it has confirmed; null: it never does. */
+  leaseMs: number | null;
   /** What its agent says is wrong with it; known to memory only. */
   conditions: readonly Condition[];
   /** What its containers really use, where its agent has told; known to memory only. */
@@ -103,6 +107,8 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   lastContactMs: nowMs,
   heardMs: nowMs,
   lost: false,
+  silentSinceMs: null,
+  leaseMs: null,
   ...untold,
   ...unreserved,
 });

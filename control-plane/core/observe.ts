@@ -1,9 +1,18 @@
 /** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
 import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
+import { takeBack } from './departure.ts';
 import { type Host, setLabels } from './host.ts';
 import { adopt } from './restored.ts';
-import { describeExit, type Exit, type Failure, isLeaving, recentDeaths, type Service } from './service.ts';
+import {
+  describeExit,
+  type Exit,
+  type Failure,
+  isAssigned,
+  isLeaving,
+  recentDeaths,
+  type Service,
+} from './service.ts';
 
 /** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
 export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
@@ -38,6 +47,10 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
       recordFailure(service, { temporary: observation.temporary, message: observation.message }, nowMs);
       break;
     case 'gone':
+      if (observation.lapsed && isAssigned(service) && service.placed && !service.exit && !service.failure) {
+        takeBack(cluster, host, service);
+        break;
+      }
       if (isLeaving(service)) cluster.vacate(host);
       recordGone(service, nowMs);
       break;
@@ -58,7 +71,8 @@ export function welcomeHost(
 ): void {
   const { name: _, labels: agentLabels, ...rest } = facts;
   setLabels(host, { agentLabels });
-  Object.assign(host, rest, { connected: true, lost: false, lastContactMs: nowMs, heardMs: nowMs });
+  const contact = { silentSinceMs: null, lastContactMs: nowMs, heardMs: nowMs };
+  Object.assign(host, rest, { connected: true, lost: false, ...contact });
   cluster.changes.hosts.add(host);
   adopt(cluster, host, inventory);
   const present = new Set<number>();
@@ -76,11 +90,6 @@ export function welcomeHost(
     }
   }
   for (const observation of inventory) observe(cluster, host, observation, nowMs);
-}
-
-/** For a coordinator that begins: it has heard of no host yet, so the silence of each is counted from now. */
-export function resumeContact(cluster: Cluster, nowMs: number): void {
-  for (const host of cluster.hosts.values()) host.lastContactMs = nowMs;
 }
 
 /** Takes in what is wrong with a host; true where that is not of the kinds that it was. */

@@ -8,7 +8,6 @@ import { apply, type Decision } from './decision.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
 import { fillRoom, hasOffers } from './fill.ts';
 import { keepRoom } from './hold.ts';
-import type { Host } from './host.ts';
 import {
   DEATH_WINDOW_MS,
   describeExit,
@@ -18,6 +17,7 @@ import {
   recentDeaths,
   type Service,
 } from './service.ts';
+import { silenceEndsMs } from './silence.ts';
 
 /** Decides and applies all that follows from the state at `nowMs`; returns the decisions in order. */
 export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
@@ -27,7 +27,8 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
     decisions.push(decision);
   };
   for (const host of cluster.hosts.values()) {
-    if (!host.lost && nowMs >= lossMs(cluster, host)) carryOut({ kind: 'lose-host', host });
+    if (nowMs >= silenceEndsMs(cluster, host))
+      carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
     cluster.rooms.update(host);
   }
   for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
@@ -48,12 +49,9 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
 export function nextDeadline(cluster: Cluster): number | null {
   const known = [cluster.deadlines.next(), cluster.hold?.dueMs ?? null].filter((time) => time !== null);
   let next = Math.min(...known, Number.POSITIVE_INFINITY);
-  for (const host of cluster.hosts.values()) if (!host.lost) next = Math.min(next, lossMs(cluster, host));
+  for (const host of cluster.hosts.values()) next = Math.min(next, silenceEndsMs(cluster, host));
   return next === Number.POSITIVE_INFINITY ? null : next;
 }
-
-/** When a host is lost, unless it is heard of before. */
-const lossMs = ({ scheduling }: Cluster, host: Host): number => host.lastContactMs + scheduling.lostAfterMs;
 
 /** Applies decisions on one execution until none follows. */
 function settle(

@@ -6,6 +6,8 @@
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
 export const placementPolicies = ['average', 'waterfill', 'random'] as const;
 
+export const hostLosses = ['wait', 'requeue'] as const;
+
 export interface SchedulingPolicy {
   queue: (typeof queuePolicies)[number];
   placement: (typeof placementPolicies)[number];
@@ -15,6 +17,8 @@ export interface SchedulingPolicy {
   holdAfterMs: number;
   /** Without contact for this long a host counts as lost. */
   lostAfterMs: number;
+  /** What becomes of what a lost host runs: it is waited for, or goes back to the queue once its lease has passed. */
+  hostLoss: (typeof hostLosses)[number];
 }
 
 export const defaultScheduling: SchedulingPolicy = {
@@ -23,4 +27,5 @@ export const defaultScheduling: SchedulingPolicy = {
   seed: 1,
   holdAfterMs: 10 * 60_000,
   lostAfterMs: 90_000,
+  hostLoss: 'wait',
 };

@@ -66,7 +66,7 @@ export async function prepareRestored(db: Db, former: Given | undefined): Promis
   const last = (of: 'execution' | 'service') => Math.max(own[of] + SKIPPED_IDS, former?.[of] ?? 0);
   const epoch = Math.max(own.epoch, former?.epoch ?? 0) + 1;
   await db.batch([
-    { sql: 'UPDATE coordinator SET epoch = ?, writer = ?', args: [epoch, epoch] },
+    { sql: 'UPDATE coordinator SET epoch = ?, writer = ?, holder = NULL', args: [epoch, epoch] },
     insertUnknown({ first: own.service + 1, last: last('service') }),
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
     { sql: 'DELETE FROM sessions', args: [] },

@@ -21,19 +21,22 @@ const fieldsOf = (row: Row) => ({
   lastContactMs: Number(row.last_contact_ms),
   heardMs: Number(row.last_contact_ms),
   lost: row.lost === 1,
+  silentSinceMs: row.silent_since_ms === null ? null : Number(row.silent_since_ms),
+  leaseMs: row.lease_ms === null ? null : Number(row.lease_ms),
   ...untold,
   ...unreserved,
 });
 
 export const insertHost = (host: Host): Statement => ({
   sql: `INSERT INTO hosts (address, labels, admin_labels, memory_bytes, cores, schedulable, agent_version, engine_version,
-    last_contact_ms, lost, public_key, name, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    last_contact_ms, lost, public_key, silent_since_ms, lease_ms, name, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [...values(host), host.name, host.id],
 });
 
 export const updateHost = (host: Host): Statement => ({
   sql: `UPDATE hosts SET address = ?, labels = ?, admin_labels = ?, memory_bytes = ?, cores = ?, schedulable = ?, agent_version = ?,
-    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ? WHERE id = ?`,
+    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ?, silent_since_ms = ?, lease_ms = ? WHERE id = ?`,
   args: [...values(host), host.id],
 });
 
@@ -56,4 +59,6 @@ const values = (host: Host) => [
   host.heardMs,
   Number(host.lost),
   host.publicKey,
+  host.silentSinceMs,
+  host.leaseMs,
 ];

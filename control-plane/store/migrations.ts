@@ -218,4 +218,14 @@ export const migrations: readonly Migration[] = [
     // Which coordinator took the epoch, so that one that lost its state knows whether it was itself.
     statements: ['ALTER TABLE coordinator ADD COLUMN holder TEXT'],
   },
+  {
+    version: 10,
+    name: 'silence of hosts',
+    statements: [
+      // Null while the agent is connected, or nothing is left to count for.
+      'ALTER TABLE hosts ADD COLUMN silent_since_ms INTEGER',
+      // The lease that the agent has confirmed; null: it runs its containers without contact, too.
+      'ALTER TABLE hosts ADD COLUMN lease_ms INTEGER',
+    ],
+  },
 ];

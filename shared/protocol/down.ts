@@ -17,6 +17,8 @@ export const downSchema = z.discriminatedUnion('type', [
     reportPeriodMs: z.int().positive(),
     /** The control plane's clock, for the agent to compare its own with. */
     timeMs: z.number(),
+    /** Without contact for this long the agent stops all that it runs (P32). */
+    leaseMs: z.int().positive().optional(),
   }),
   /** The whole truth: what is not in it must not run. Comes in parts while `more` is true. */
   z.object({

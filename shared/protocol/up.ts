@@ -29,7 +29,11 @@ export const observationSchema = z.discriminatedUnion('state', [
   /** The start did not succeed, in the engine's own words. `temporary`: the same start may succeed later. */
   serviceKeySchema.extend({ state: z.literal('failed'), temporary: z.boolean(), message: z.string() }),
   /** No container of this key exists on the host, and none will without a new assignment. */
-  serviceKeySchema.extend({ state: z.literal('gone') }),
+  serviceKeySchema.extend({
+    state: z.literal('gone'),
+    /** The agent stopped it by itself, since it had no contact for the lease (P33): neither an end nor a death. */
+    lapsed: z.literal(true).optional(),
+  }),
 ]);
 export type Observation = z.infer<typeof observationSchema>;
 
@@ -77,6 +81,8 @@ export const upSchema = z.discriminatedUnion('type', [
     conditions,
     /** The highest ids that this host has seen, of its containers' labels and its stored logs; 0: none (P31). */
     highest: z.object({ execution: highestId, service: highestId }).optional(),
+    /** The lease it keeps to since an earlier welcome (P32). */
+    leaseMs: z.int().positive().optional(),
   }),
   /** Changed observations, resent until acknowledged; sent empty every report period as a sign of life. */
   z.object({

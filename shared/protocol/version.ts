@@ -4,7 +4,7 @@
  * History
  * - 1 (2026-11-21): first version.
  * - 2 (2026-11-21): conditions of the host in `hello` and `report`, what its containers use in `report`, the time in `ack`;
- *   the highest ids in `hello`, unknown services in `sync`.
+ *   the highest ids in `hello`, unknown services in `sync`; the lease in `welcome` and `hello`, `lapsed` of what is gone.
  */
 export const PROTOCOL_VERSION = 2;
 

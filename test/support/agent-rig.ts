@@ -6,6 +6,7 @@ import { compareClocks } from '../../agent/clock-check.ts';
 import { Conditions } from '../../agent/conditions.ts';
 import type { Engine } from '../../agent/engine.ts';
 import type { Identity } from '../../agent/identity.ts';
+import { Lease, type Moment } from '../../agent/lease.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { Reporter } from '../../agent/reporter.ts';
 import { Session } from '../../agent/session.ts';
@@ -16,6 +17,7 @@ import { ControlPlanePeer } from './control-plane-peer.ts';
 export interface AgentRig {
   peer: ControlPlanePeer;
   agent: Agent;
+  lease: Lease;
   output: OutputStore;
   conditions: Conditions;
   /** What became of the connection: settles when the agent gives up or is closed. */
@@ -23,6 +25,8 @@ export interface AgentRig {
   journal: string[];
   close(): Promise<void>;
 }
+
+const realNow = (): Moment => ({ uptimeMs: performance.now(), wallMs: Date.now() });
 
 /** Who that is is nothing to the peer. */
 const someone: Identity = { headers: async () => ({ Authorization: 'Bearer secret' }) };
@@ -33,12 +37,21 @@ export interface RigOptions {
   pingMs?: number;
   nowMs?: () => number;
   refreshMs?: number;
+  /** Of the lease; a test has it checked itself. */
+  now?: () => Moment;
   identity?: Identity;
 }
 
 export async function agentRig(
   engine: Engine,
-  { dataDir, pingMs = 60_000, nowMs = Date.now, refreshMs = 60_000, identity = someone }: RigOptions,
+  {
+    dataDir,
+    pingMs = 60_000,
+    nowMs = Date.now,
+    now = realNow,
+    refreshMs = 60_000,
+    identity = someone,
+  }: RigOptions,
 ): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
   const lines: string[] = [];
@@ -67,6 +80,12 @@ export async function agentRig(
   const seen = Promise.withResolvers<void>();
   const watching = watch.run(seen.resolve);
   await seen.promise;
+  const lease = new Lease({
+    file: `${dataDir}.lease.json`,
+    now,
+    lapsed: (unknown) => agent.lapse(unknown),
+  });
+  lease.check();
   const stop = new AbortController();
   const host = {
     name: 'node1',
@@ -89,6 +108,7 @@ export async function agentRig(
         host,
         journal,
         nowMs,
+        lease,
         clock: (exchange) => compareClocks(exchange, conditions),
       }),
     journal,
@@ -106,7 +126,7 @@ export async function agentRig(
     await watching;
     await output.close();
   };
-  return { peer, agent, output, conditions, connected, journal: lines, close };
+  return { peer, agent, lease, output, conditions, connected, journal: lines, close };
 }
 
 export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {

@@ -11,6 +11,7 @@ import { eventually } from './eventually.ts';
 
 interface WelcomeOptions {
   reportPeriodMs?: number;
+  leaseMs?: number;
   unknown?: IdRange[];
 }
 
@@ -58,13 +59,17 @@ export class PeerConnection {
     this.#socket.terminate();
   }
 
-  welcome(assignments: Assignment[] = [], { reportPeriodMs = 60_000, ...rest }: WelcomeOptions = {}): void {
+  welcome(
+    assignments: Assignment[] = [],
+    { reportPeriodMs = 60_000, leaseMs, ...rest }: WelcomeOptions = {},
+  ): void {
     this.send({
       type: 'welcome',
       version: PROTOCOL_VERSION,
       session: 's',
       reportPeriodMs,
       timeMs: Date.now(),
+      ...(leaseMs === undefined ? {} : { leaseMs }),
     });
     this.send({ type: 'sync', revision: this.#revision, assignments, more: false, ...rest });
   }

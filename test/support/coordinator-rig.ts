@@ -2,7 +2,7 @@
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../control-plane/core/errors.ts';
 import { newHost } from '../../control-plane/core/host.ts';
-import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { findExecution } from '../../control-plane/store/executions.ts';
 import { insertHost } from '../../control-plane/store/host-rows.ts';
@@ -26,16 +26,19 @@ export class CoordinatorRig {
   readonly logged: string[] = [];
   coordinator: Coordinator;
 
-  constructor(memory: Db) {
+  readonly #scheduling: Partial<SchedulingPolicy>;
+
+  constructor(memory: Db, scheduling: Partial<SchedulingPolicy> = {}) {
     this.memory = memory;
+    this.#scheduling = scheduling;
     this.db = new TroubledDb(memory);
     this.coordinator = this.#make();
   }
 
-  static async open(): Promise<CoordinatorRig> {
+  static async open(scheduling: Partial<SchedulingPolicy> = {}): Promise<CoordinatorRig> {
     const memory = await memoryDatabase();
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
-    return new CoordinatorRig(memory);
+    return new CoordinatorRig(memory, scheduling);
   }
 
   /** A new coordinator takes over; the old one is left as it is. */
@@ -68,7 +71,7 @@ export class CoordinatorRig {
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),
       deploymentName: 'test',
-      scheduling: defaultScheduling,
+      scheduling: { ...defaultScheduling, ...this.#scheduling },
     });
   }
 }

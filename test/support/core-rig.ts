@@ -198,7 +198,8 @@ export const keyOfService = ({ id, generation }: Service) => ({ service: id, gen
 export function describe(decision: Decision): string {
   const { kind } = decision;
   if ('service' in decision) return `${kind} ${decision.service.name}.${decision.service.generation}`;
-  if (decision.kind === 'lose-host') return `${kind} ${decision.host.name}`;
+  if (decision.kind === 'lose-host' || decision.kind === 'requeue-host')
+    return `${kind} ${decision.host.name}`;
   if (decision.kind === 'place')
     return `${kind} ${decision.placements.map(({ service, host }) => `${service.name}@${host.name}`).join(' ')}`;
   return `${kind} ${decision.execution.id}${'ending' in decision ? ` ${decision.ending.status}` : ''}`;

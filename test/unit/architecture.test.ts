@@ -170,6 +170,7 @@ describe('packages', () => {
       'control-plane/http/',
       'agent/config.ts',
       'agent/key-file.ts',
+      'agent/lease.ts',
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/'],
     '@hono/node-server': ['control-plane/http/node-server.ts'],

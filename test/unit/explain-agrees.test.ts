@@ -58,6 +58,7 @@ const scheduling: fc.Arbitrary<SchedulingPolicy> = fc.record({
   seed: fc.nat({ max: 9 }),
   holdAfterMs: fc.constant(defaultScheduling.holdAfterMs),
   lostAfterMs: fc.constant(90_000),
+  hostLoss: fc.constant('wait' as const),
 });
 const scene = fc.record({
   scheduling,
