@@ -12,9 +12,8 @@ import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/node-sockets.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
-import { admitAgent, agentRefusal } from './http/agents.ts';
+import { admitAgent, refuseAgent } from './http/agents.ts';
 import { httpServer } from './http/node-server.ts';
-import { toOperationError } from './http/render.ts';
 import { chooseVariant } from './http/variant.ts';
 import { agentFiles } from './local/agent-files.ts';
 import { startLean } from './local/lean-start.ts';
@@ -76,7 +75,7 @@ async function start(config: NodeConfig): Promise<void> {
   const nowMs = () => Date.now();
   const endAgents = serveAgents(server, coordinator, {
     admit: (authorization) => admitAgent({ db, deploymentName, nowMs }, authorization),
-    refusal: (error) => agentRefusal(toOperationError(error)),
+    refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
   coordinator.wake();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;

@@ -4,7 +4,7 @@ import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
 import { connectTo, coordinationOf } from './coordinator/durable-object.ts';
 import { cloudflareAddress } from './http/address.ts';
-import { admitAgent, agentRefusal } from './http/agents.ts';
+import { admitAgent, refuseAgent } from './http/agents.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
 import { chooseVariant, variants } from './http/variant.ts';
 
@@ -39,16 +39,15 @@ export default {
 
 /** Who an agent is is looked at here, so that nobody else gets as far as the coordinator. */
 async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate): Promise<Response> {
-  const { config, db, prepare } = isolate;
+  const { config, db, prepare, log } = isolate;
   try {
     await prepare();
     const deps = { db, deploymentName: config.BERTH_DEPLOYMENT_NAME, nowMs: () => Date.now() };
     const pass = await admitAgent(deps, request.headers.get('authorization'));
-    if (pass instanceof Response) return pass;
     if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
     return await connectTo(coordinatorOf(env), request, pass);
   } catch (error) {
-    return agentRefusal(toOperationError(error));
+    return refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) }));
   }
 }
 

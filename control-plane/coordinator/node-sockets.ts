@@ -14,10 +14,11 @@ const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
   URL.parse(url, 'http://berth')?.pathname === CONNECT_PATH;
 
-/** Which host an upgrade request is of, or the answer where it is of none. */
+/** Tells which host an upgrade request is of. */
 export interface Gatekeeper {
-  admit(authorization: string | undefined): Promise<Pass | Response>;
-  /** Of an error of the coordinator. */
+  /** Rejects where it is of none. */
+  admit(authorization: string | undefined): Promise<Pass>;
+  /** The answer to that, whatever the error. */
   refusal(error: unknown): Response;
 }
 
@@ -51,9 +52,9 @@ async function admit(
   gatekeeper: Gatekeeper,
 ): Promise<Pass | Response> {
   try {
-    const admitted = await gatekeeper.admit(authorization);
-    if (!(admitted instanceof Response)) coordinator.admit(admitted);
-    return admitted;
+    const pass = await gatekeeper.admit(authorization);
+    coordinator.admit(pass);
+    return pass;
   } catch (error) {
     return gatekeeper.refusal(error);
   }

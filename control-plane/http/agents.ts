@@ -24,28 +24,27 @@ export function agentRoutes(
     const input = async () => checked(registrationSchema, await jsonBody(c), 'body');
     return json({ host_id: await registerHost(context, bearerOf(c.req.header('authorization')), input) });
   });
-  routes.onError((error) => {
-    const known = toOperationError(error);
-    if (!known || known.cause) failed(known?.cause ?? error);
-    return agentRefusal(known, { ...PLAIN, statusHeader });
-  });
+  routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
   return routes;
 }
 
-/** Who may connect, or the answer to who may not. */
-export async function admitAgent(
-  deps: ProofDeps,
-  authorization: string | null | undefined,
-): Promise<Pass | Response> {
-  try {
-    return await readProof(deps, bearerOf(authorization));
-  } catch (error) {
-    return agentRefusal(toOperationError(error));
-  }
+/** Who connects; throws OperationError where that is not proved. */
+export const admitAgent = (deps: ProofDeps, authorization: string | null | undefined): Promise<Pass> =>
+  readProof(deps, bearerOf(authorization));
+
+/** The answer to who is not let in; `failed` is told what was not foreseen. */
+export function refuseAgent(
+  error: unknown,
+  failed: (error: unknown) => void,
+  shape: Statuses = PLAIN,
+): Response {
+  const known = toOperationError(error);
+  if (!known || known.cause) failed(known?.cause ?? error);
+  return agentRefusal(known, shape);
 }
 
 /** An error as agents are told of it, with the time, by which they find that their clock is wrong. */
-export function agentRefusal(error: OperationError | undefined, shape: Statuses = PLAIN): Response {
+function agentRefusal(error: OperationError | undefined, shape: Statuses): Response {
   const response = errorResponse(error, shape);
   response.headers.set('date', new Date().toUTCString());
   return response;

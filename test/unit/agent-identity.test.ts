@@ -8,9 +8,8 @@ import { HostIdentity } from '../../agent/identity.ts';
 import { Refused } from '../../agent/refused.ts';
 import { stayConnected } from '../../agent/socket.ts';
 import { isConnect, serveAgents } from '../../control-plane/coordinator/node-sockets.ts';
-import { admitAgent, agentRefusal, agentRoutes } from '../../control-plane/http/agents.ts';
+import { admitAgent, agentRoutes, refuseAgent } from '../../control-plane/http/agents.ts';
 import { httpServer } from '../../control-plane/http/node-server.ts';
-import { toOperationError } from '../../control-plane/http/render.ts';
 import { bearerOf } from '../../control-plane/http/request.ts';
 import { variants } from '../../control-plane/http/variant.ts';
 import { readProof } from '../../control-plane/operations/agent-proof.ts';
@@ -53,7 +52,7 @@ beforeEach(async () => {
   server = httpServer(answer, { variant: variants.B, isUpgrade: isConnect });
   serveAgents(server, rig.coordinator, {
     admit: (authorization) => admitAgent(deps(), authorization),
-    refusal: (error) => agentRefusal(toOperationError(error)),
+    refusal: (error) => refuseAgent(error, () => {}),
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -219,3 +218,10 @@ async function forgetHosts(): Promise<void> {
   await rig.memory.query(`DELETE FROM hosts WHERE name = 'node1'`);
   rig.restart();
 }
+
+test('P1: what was not foreseen is refused without details, which are for the log', async () => {
+  const failures: unknown[] = [];
+  const response = refuseAgent(new Error('the disk has gone'), (error) => failures.push(error));
+  expect([response.status, failures.map(String)]).toEqual([500, ['Error: the disk has gone']]);
+  expect(await response.text()).not.toContain('disk');
+});
