@@ -82,10 +82,11 @@ async function start(config: NodeConfig): Promise<void> {
   say(`Berth listens on ${url} (deployment ${deploymentName}).`);
 
   const end = endOnce(async () => {
-    clock.stop();
+    const served = closeServer(server);
     await agent?.stop();
     endAgents();
-    await closeServer(server);
+    await served;
+    clock.stop();
     await db.close();
   });
   const agent =
@@ -121,7 +122,7 @@ function listen(server: Server, { BERTH_HOST, BERTH_PORT }: NodeConfig): Promise
   });
 }
 
-/** Lets requests finish for a moment; streams that go on are cut. */
+/** Takes no new connection, and lets requests finish for a moment; streams that go on are cut. */
 function closeServer(server: Server): Promise<void> {
   return new Promise((done) => {
     server.close(() => done());

@@ -78,7 +78,7 @@ test('C41: killed while an execution is cleaned up, the control plane finishes t
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test('SIGTERM ends the control plane and its agent within 5 s, and leaves containers running', async () => {
+test('H270: SIGTERM ends the control plane and its agent within 5 s, and leaves containers running', async () => {
   const id = await berth.api.submit(idle());
   await berth.api.waitFor(id, 'running');
   const [before] = await berth.containersOf(id);
