@@ -6,7 +6,7 @@ import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 /** Of the lease and its margin, with the settings below. */
 const REQUEUE_MS = 35_000;
-/** Left of that when the control plane begins: enough for it to start. */
+/** Left of that when the control plane begins: mostly enough for it to start; else the time begins anew (C105). */
 const LEFT_MS = 15_000;
 
 onHosts(
@@ -29,13 +29,6 @@ onHosts(
         silentSinceMs,
       ]);
       await host().start();
-      const { waitingFor } = await eventually(async () => {
-        const { waiting_for: waitingFor } = (await api.http.get(`execution/${id}/explain`)).json() as {
-          waiting_for: string[];
-        };
-        return waitingFor && { waitingFor };
-      });
-      expect(waitingFor.join()).toMatch(/has not been heard of for \d+ s; .* is started elsewhere/);
       await eventually(async () => (await api.execution(id)).status === 'queued', 90_000);
       const second = await ScriptedAgent.join(host(), { facts: { name: 'second' } });
       const [again] = await second.assigned(id);
