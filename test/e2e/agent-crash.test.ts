@@ -161,14 +161,22 @@ test('C11: another service whose container is removed by hand is started again',
 });
 
 test('P6: a container of this deployment that nobody assigned is removed, and one of another deployment is not', async () => {
-  const { docker } = berth;
-  const labels = { 'berth.host': (await berth.docker.info()).Name, 'berth.execution': '9999' };
+  const { api, docker } = berth;
+  const ended = await api.submit(application(script('echo over')));
+  await api.waitFor(ended, 'terminated');
+  const [service] = (await api.execution(ended)).services;
+  const labels = {
+    'berth.host': (await docker.info()).Name,
+    'berth.execution': String(ended),
+    'berth.service': String(service),
+    'berth.generation': '1',
+  };
   const make = (deployment: string) =>
     docker.createContainer({
       Image: 'berth/busybox:1',
       Cmd: ['sleep', '1000'],
       HostConfig: { Init: true },
-      Labels: { ...labels, 'berth.deployment': deployment, 'berth.service': '9999', 'berth.generation': '1' },
+      Labels: { ...labels, 'berth.deployment': deployment },
     });
   const stray = await make('e2e-agent-crash');
   const foreign = await make('e2e-agent-crash-other');
@@ -176,7 +184,7 @@ test('P6: a container of this deployment that nobody assigned is removed, and on
     await Promise.all([stray.start(), foreign.start()]);
     await agent.kill();
     await restartAgent();
-    await eventually(async () => (await ids(9999)).length === 0, 20_000);
+    await eventually(async () => (await ids(ended)).length === 0, 20_000);
     expect((await foreign.inspect()).State.Running).toBe(true);
   } finally {
     await foreign.remove({ force: true });

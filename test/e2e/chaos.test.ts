@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRemote } from '../../control-plane/store/remote.ts';
 import { accountFor, leftOn, startedTwice } from '../support/chaos/accounts.ts';
-import { LoneEngine } from '../support/chaos/engine.ts';
+import { type LoneEngine, startLoneEngine } from '../support/chaos/engine.ts';
 import { SteadyLoad } from '../support/chaos/load.ts';
 import {
   killAtRandom,
@@ -28,7 +28,7 @@ const PASSWORD = 'secret';
 let engine: LoneEngine;
 
 beforeAll(async () => {
-  engine = await LoneEngine.start();
+  engine = await startLoneEngine();
 });
 
 afterAll(() => engine?.end());

@@ -121,7 +121,7 @@ test('C113, C114: an engine that is killed takes its containers along once it is
   ]);
   await Promise.all([monitor, worker].map((id) => api.waitFor(id, 'running')));
   const two = cluster.host('two');
-  await two.killEngine();
+  await two.engine.kill();
   await two.agent.waitFor(/engine\.lost/);
   const [service] = await api.services(monitor);
   expect(service).toMatchObject({ status: 'active', backend_status: 'started' });
@@ -133,7 +133,7 @@ test('C113, C114: an engine that is killed takes its containers along once it is
   const waiting = await api.submit(more);
   expect((await api.execution(waiting)).status).toBe('queued');
 
-  await two.startEngine();
+  await two.engine.start();
   const { error_message } = await api.waitFor(monitor, 'error', 60_000);
   expect(error_message).toMatch(/^service main0 ended with exit code 1(43|37) /);
   isCount(await api.logText(monitor), 0);

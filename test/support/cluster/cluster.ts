@@ -198,7 +198,7 @@ export class Cluster {
 
   /** Engines with the image, in one swarm, with the network. */
   async #startEngines(): Promise<void> {
-    await Promise.all(this.#hosts.map((host) => host.startEngine()));
+    await Promise.all(this.#hosts.map((host) => host.engine.start()));
     const [manager, ...workers] = this.#hosts;
     if (!manager) throw new Error('a cluster has one host at least');
     await Promise.all([loadImages(manager, workers), joinSwarm(manager, workers)]);
@@ -239,8 +239,8 @@ async function containersAt(
 
 /** The first one may have to fetch what the image is made of. */
 async function loadImages(first: ClusterHost, others: readonly ClusterHost[]): Promise<void> {
-  await first.loadImage();
-  await Promise.all(others.map((host) => host.loadImage()));
+  await first.engine.loadImage();
+  await Promise.all(others.map((host) => host.engine.loadImage()));
 }
 
 /** What `docker swarm init`, `swarm join` and `network create --attachable` do. */

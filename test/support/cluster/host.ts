@@ -1,13 +1,11 @@
 /** Owns one host of a cluster: its network, its engine and its agent, and what may happen to each. */
 import { join } from 'node:path';
 import type Docker from 'dockerode';
-import { connectEngine, pingEngine, unixHost } from '../../../agent/engine-address.ts';
-import { findProgram } from '../../../agent/program.ts';
-import { ensureImage } from '../../../examples/image.ts';
 import { eventually } from '../eventually.ts';
 import { type Program, startCommand } from '../process.ts';
+import { NamespacedEngine } from './engine.ts';
 import { cgroupOf, folderOf } from './leftovers.ts';
-import { Namespace, onlyChild } from './namespace.ts';
+import { Namespace } from './namespace.ts';
 
 export interface HostOptions {
   name: string;
@@ -30,12 +28,11 @@ const AGENT = join(import.meta.dirname, '../../../agent/main.ts');
 export class ClusterHost {
   readonly name: string;
   readonly address: string;
-  readonly docker: Docker;
+  readonly engine: NamespacedEngine;
   readonly #options: HostOptions;
   readonly #namespace: Namespace;
   readonly #switch: Switch;
   readonly #cluster: string;
-  #engine: Program | undefined;
   #agent: Program | undefined;
   #isGone = false;
 
@@ -52,7 +49,7 @@ export class ClusterHost {
     this.address = address;
     this.#namespace = namespace;
     this.#switch = at;
-    this.docker = connectEngine(this.#dockerHost);
+    this.engine = new NamespacedEngine(namespace, this.#folder, cgroupOf(cluster));
   }
 
   /** A host of the cluster of that name, plugged in, without engine and agent. */
@@ -79,6 +76,10 @@ export class ClusterHost {
     return host;
   }
 
+  get docker(): Docker {
+    return this.engine.docker;
+  }
+
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -89,35 +90,11 @@ export class ClusterHost {
     return this.#agent;
   }
 
-  /** Starts dockerd and waits until it answers; also after its end. */
-  async startEngine(): Promise<void> {
-    const folder = this.#folder;
-    const dockerd = [
-      String(await findProgram('dockerd')),
-      ...['-H', this.#dockerHost, '--pidfile', join(folder, 'docker.pid')],
-      ...['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')],
-      ...['--exec-opt', 'native.cgroupdriver=cgroupfs', '--cgroup-parent', cgroupOf(this.#cluster)],
-    ];
-    this.#engine = startCommand([...this.#namespace.inside, ...dockerd]);
-    await this.#engine.waitUntil(async () => (await pingEngine(this.#dockerHost)) === null, 60_000);
-  }
-
-  /** kill -9 of dockerd. Its containers live on until it is started again. */
-  async killEngine(): Promise<void> {
-    if (!this.#engine) return;
-    process.kill(await onlyChild(this.#engine.pid), 'SIGKILL');
-    await this.#engine.waitForEnd();
-  }
-
-  async loadImage(): Promise<void> {
-    await ensureImage(this.docker);
-  }
-
   startAgent(settings: AgentSettings): void {
     const { labels = [], env } = this.#options;
     this.#agent = startCommand([...this.#namespace.onNetwork, process.execPath, AGENT], {
       env: {
-        DOCKER_HOST: this.#dockerHost,
+        DOCKER_HOST: this.engine.dockerHost,
         BERTH_AGENT_NAME: this.name,
         BERTH_AGENT_LABELS: labels.join(','),
         BERTH_DATA_DIR: this.#folder,
@@ -170,10 +147,6 @@ export class ClusterHost {
 
   get #folder(): string {
     return join(folderOf(this.#cluster), this.name);
-  }
-
-  get #dockerHost(): string {
-    return unixHost(join(this.#folder, 'docker.sock'));
   }
 
   /** The end of its cable at the switch. */
