@@ -23,6 +23,8 @@ export interface AgentOptions {
   cores: number;
   /** In what way the host is low on disk, if it is: no image is pulled then. */
   lowDisk(): string | undefined;
+  /** Services that the control plane does not know and that have containers here; told whenever it was looked. */
+  leftAlone(services: readonly number[]): void;
   /** The engine failed at something that is to be tried again after the next refresh. */
   onTrouble(): void;
 }
@@ -54,8 +56,7 @@ export class Agent {
     }
     for (const assignment of assignments) this.#accept(assignment);
     for (const entry of this.#roster.all()) this.#advance(entry);
-    const services = this.#roster.leftAlone();
-    if (services.length > 0) this.#options.journal('containers.left-alone', { services: services.join(' ') });
+    this.#options.leftAlone(this.#roster.leftAlone());
   }
 
   start(assignment: Assignment): void {
@@ -138,6 +139,7 @@ export class Agent {
       this.#advance(entry);
     }
     if (corrections > 0) this.#options.journal('engine.corrected', { containers: corrections });
+    this.#options.leftAlone(this.#roster.leftAlone());
   }
 
   /** Begins no further step; those under way may end. */

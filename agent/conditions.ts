@@ -5,7 +5,10 @@
 import type { Condition } from '../shared/protocol/up.ts';
 import type { Journal } from './journal.ts';
 
-export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew';
+export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew' | 'unknown-containers';
+
+/** The text of a condition is short. */
+const MOST_NAMED = 20;
 
 export interface ConditionsOptions {
   journal: Journal;
@@ -35,4 +38,16 @@ export class Conditions {
     if (text === undefined) journal('condition.ended', { kind });
     changed(Array.from(this.#texts, ([one, words]) => ({ kind: one, text: words })));
   }
+}
+
+/** Undefined where there are none. */
+export function unknownContainers(services: readonly number[]): string | undefined {
+  if (services.length === 0) return undefined;
+  const named =
+    services.length > MOST_NAMED ? `${services.slice(0, MOST_NAMED).join(', ')} ...` : services.join(', ');
+  const what = services.length === 1 ? 'a service that is' : `${services.length} services that are`;
+  return (
+    `there are containers of ${what} unknown to the control plane (${named}), whose database is perhaps a restored copy: ` +
+    'remove them by hand, or set BERTH_UNKNOWN_CONTAINERS=remove'
+  );
 }

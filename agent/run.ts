@@ -5,7 +5,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
 import { Agent } from './agent.ts';
 import { compareClocks } from './clock-check.ts';
-import { Conditions } from './conditions.ts';
+import { Conditions, unknownContainers } from './conditions.ts';
 import { type Config, readConfig } from './config.ts';
 import { type DiskProbe, probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
@@ -108,6 +108,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     journal,
     cores: host.cores,
     lowDisk: () => conditions.textOf('low-disk'),
+    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
     onTrouble: () => watch.trouble(),
   });
   const watch = new EngineWatch({

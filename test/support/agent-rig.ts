@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { Agent } from '../../agent/agent.ts';
 import { compareClocks } from '../../agent/clock-check.ts';
-import { Conditions } from '../../agent/conditions.ts';
+import { Conditions, unknownContainers } from '../../agent/conditions.ts';
 import type { Engine } from '../../agent/engine.ts';
 import type { Identity } from '../../agent/identity.ts';
 import { Lease, type Moment } from '../../agent/lease.ts';
@@ -66,6 +66,7 @@ export async function agentRig(
     journal,
     cores: 2,
     lowDisk: () => conditions.textOf('low-disk'),
+    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
     onTrouble: () => watch.trouble(),
   });
   const watch = new EngineWatch({

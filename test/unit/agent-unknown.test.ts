@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import type { PeerConnection } from '../support/control-plane-peer.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeEngine } from '../support/fake-engine.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
@@ -37,7 +38,8 @@ test('P30: containers of services that are unknown to the control plane are left
   second.welcome([assignment()], { unknown: [{ first: 7, last: 8 }] });
   await second.reported(9, 'gone');
   expect([...engine.containers.values()].map(({ service }) => service)).toEqual([1, 7]);
-  expect(rig.journal).toContain('{"event":"containers.left-alone","services":"7"}');
+  const told = await eventually(() => second.reports().find(({ conditions }) => conditions?.length === 1));
+  expect(told?.conditions).toEqual([{ kind: 'unknown-containers', text: expect.stringContaining('(7)') }]);
 });
 test('P30: they are removed once the control plane does not call them unknown', async () => {
   const first = await rig.peer.connection();
