@@ -1,5 +1,5 @@
 /**
- * Entry of `npm test`: types, lint, engine, every vitest project, a test for every rule, the worker bundle, one after the other.
+ * Entry of `npm test`: types, lint, engine, every vitest project, a test for every rule, the worker bundle.
  * Ends with the line `N passed, N failed`, counting each test of vitest's and each other step as one.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -29,7 +29,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
-const report = join(folder, 'vitest.json');
+/** What vitest found, a file a run. */
+const reports: string[] = [];
 await step('types', () => npmScript('types'));
 await step('lint', () => npmScript('lint'));
 await step('engine and image', startEngine);
@@ -72,26 +73,53 @@ async function startEngine(): Promise<Counts> {
   return ONE;
 }
 
-/** Without an engine only the tests that need none run; the missing engine has already been counted. */
+/**
+ * Two runs of vitest at a time, each of which mostly waits: for containers, for restarts. The second one's output follows
+ * the first one's. Without an engine only the tests that need none run; the missing engine has already been counted.
+ */
 async function runTests(): Promise<Counts> {
-  const projects = engine ? [] : ['--project', 'unit'];
-  const reporters = ['--reporter', 'default', '--reporter', 'json', '--outputFile.json', report];
-  const failure = await runTool('vitest', ['run', ...projects, ...reporters]).then(
-    () => null,
-    (error: unknown) => error,
-  );
-  const counts = countTests(await readFile(report, 'utf8'));
-  if (counts.passed + counts.failed === 0) throw failure ?? new Error('No test has run');
-  // vitest also fails for what belongs to no test, such as an unhandled rejection.
-  if (failure && counts.failed === 0) counts.failed = 1;
+  const kinds = engine
+    ? [
+        ['unit', 'contract', 'api'],
+        ['simulation', 'e2e'],
+      ]
+    : [['unit', 'simulation']];
+  reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
+  const runs = kinds.map((projects, n) => runVitest(projects, reports[n] ?? '', n === 0));
+  const counts = { passed: 0, failed: 0 };
+  for (const run of runs) {
+    const { output, passed, failed } = await run;
+    say(output);
+    counts.passed += passed;
+    counts.failed += failed;
+  }
   return counts;
+}
+
+async function runVitest(
+  projects: string[],
+  report: string,
+  shown: boolean,
+): Promise<Counts & { output: string }> {
+  const args = ['run', ...projects.flatMap((project) => ['--project', project])];
+  args.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', report);
+  let failure: unknown;
+  const output = await (shown ? runTool('vitest', args) : readTool('vitest', args)).catch((error) => {
+    failure = error;
+    return String(error instanceof Error ? error.message : error);
+  });
+  const counts = countTests(await readFile(report, 'utf8').catch(() => '{"testResults": []}'));
+  // vitest also fails for what belongs to no test, such as an unhandled rejection.
+  if (counts.passed + counts.failed === 0 || (failure && counts.failed === 0)) counts.failed += 1;
+  return { ...counts, output: output ?? '' };
 }
 
 async function proveRules(): Promise<Counts> {
   const documents = await Promise.all(
     RULES.map((path) => readFile(resolve(import.meta.dirname, '..', path), 'utf8')),
   );
-  const problems = checkRules(documents, titlesOf(await readFile(report, 'utf8')));
+  const titles = await Promise.all(reports.map(async (report) => titlesOf(await readFile(report, 'utf8'))));
+  const problems = checkRules(documents, titles.flat());
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return ONE;
 }
