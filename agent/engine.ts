@@ -48,6 +48,13 @@ export interface OutputRecord {
   partial: boolean;
 }
 
+/** What a container has used at a moment, by the engine's clock: cpu time since its start, and the memory it works with. */
+export interface UsageSample {
+  timeMs: number;
+  cpuMs: number;
+  memoryBytes: number;
+}
+
 /** A subscription to changes; `ended` settles when the engine or `close` ends it. */
 export interface Watch {
   ended: Promise<void>;
@@ -68,6 +75,8 @@ export interface Engine {
   start(assignment: Assignment, id: string, coreLimit: number): Promise<Container>;
   /** Changes its limit of cores, while it runs. One that is not there needs none. */
   limitCores(id: string, coreLimit: number): Promise<void>;
+  /** What those of them that run have used, as far as the engine tells until `signal` aborts. */
+  usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>>;
   /** SIGTERM, and SIGKILL after the grace period. A container that is not running or not there is stopped. */
   stop(id: string): Promise<void>;
   /** One that is not there is removed. */

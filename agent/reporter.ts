@@ -1,9 +1,10 @@
 /**
  * Owns what the control plane has not yet acknowledged: the latest observation of each key, and the services whose logs
- * are gone (PROTOCOL.md P7, P14); and what is wrong with the host, which each report but the small ones tells anew (P40). Never sends; a session takes what there is.
+ * are gone (PROTOCOL.md P7, P14); and what is wrong with the host, which each report but the small ones tells anew (P40);
+ * and what its containers use (P50). Never sends; a session takes what there is.
  */
 import { keyOf } from '../shared/protocol/assignment.ts';
-import type { Condition, Observation, Up } from '../shared/protocol/up.ts';
+import type { Condition, HostUsage, Observation, Up } from '../shared/protocol/up.ts';
 
 export type Report = Extract<Up, { type: 'report' }>;
 
@@ -21,6 +22,7 @@ export class Reporter {
   readonly #forgotten = new Map<number, number>();
   #conditions: readonly Condition[] = [];
   #areConditionsNews = false;
+  #usage: HostUsage | undefined;
   #sequence = 0;
   #listener: ((urgent: boolean) => void) | undefined;
 
@@ -48,6 +50,11 @@ export class Reporter {
     this.#listener?.(false);
   }
 
+  /** What the containers use, for the next sign of life; undefined: not known. */
+  use(usage: HostUsage | undefined): void {
+    this.#usage = usage;
+  }
+
   forgot(services: readonly number[]): void {
     for (const service of services) this.#forgotten.set(service, 0);
     this.#listener?.(true);
@@ -71,7 +78,8 @@ export class Reporter {
 
   /** All that is not acknowledged, sent before or not, as the periodic sign of life; often empty. */
   everything(): Report {
-    return this.#withConditions(this.#take(() => true));
+    const report = this.#withConditions(this.#take(() => true));
+    return this.#usage ? { ...report, usage: this.#usage } : report;
   }
 
   acknowledge(sequence: number): void {

@@ -24,6 +24,8 @@ import { Refused } from './refused.ts';
 import { Reporter } from './reporter.ts';
 import { Session } from './session.ts';
 import { stayConnected } from './socket.ts';
+import { runnerOf } from './usage.ts';
+import { UsageMeter } from './usage-meter.ts';
 import { EngineWatch } from './watch.ts';
 
 /** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
@@ -35,6 +37,7 @@ const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
 const DISK_LOOK_MS = 10_000;
+const USAGE_BOUND_MS = 5000;
 const HOUSEKEEPING_MS = 3_600_000;
 
 /**
@@ -124,6 +127,14 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     journal,
   });
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
+  const meter = new UsageMeter({
+    engine,
+    running: () => agent.inventory().flatMap(runnerOf),
+    cores: facts.cores,
+    found: (usage) => reporter.use(usage),
+    boundMs: USAGE_BOUND_MS,
+    journal,
+  });
   let endHousekeeping: (() => void) | undefined;
   const lease = new Lease({
     file: `${config.dataDir}/${config.deployment}/lease.json`,
@@ -171,6 +182,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
           nowMs: Date.now,
           lease,
           clock: (exchange) => compareClocks(exchange, conditions),
+          measure: () => void meter.measure(),
         }),
       journal,
       nowMs: Date.now,

@@ -36,6 +36,8 @@ export interface SessionOptions {
   lease: Pick<Lease, 'leaseMs' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
   /** Told of each answer that carries the time. */
   clock(exchange: Exchange): void;
+  /** Called at the welcome and after each sign of life, to find out what the next one tells; nothing waits for it. */
+  measure(): void;
 }
 
 type Phase =
@@ -147,12 +149,16 @@ export class Session {
       this.#close('badMessage', 'a second welcome');
       return;
     }
-    const { journal, reporter } = this.#options;
+    const { journal, reporter, measure } = this.#options;
     journal('session.welcome', { session });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
     this.#answered(0, (sent) => this.#options.lease.take(leaseMs, sent));
-    this.#signOfLife = setInterval(() => this.#send(reporter.everything()), reportPeriodMs);
+    this.#signOfLife = setInterval(() => {
+      this.#send(reporter.everything());
+      measure();
+    }, reportPeriodMs);
+    measure();
     reporter.onChange((urgent) => this.#changed(urgent));
     this.#flush();
   }

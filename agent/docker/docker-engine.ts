@@ -13,10 +13,12 @@ import {
   EngineError,
   type EngineFacts,
   type OutputRecord,
+  type UsageSample,
   type Watch,
 } from '../engine.ts';
 import { containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
+import { readUsage } from './container-usage.ts';
 import { engineError, isInitMissing, isNetworkMissing, speak, statusOf, tolerate } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type MountRules, resolveMounts } from './mounts.ts';
@@ -25,6 +27,7 @@ import { OomEvents } from './oom-events.ts';
 import { outputRecords } from './output-stream.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
 import { networkOf } from './shared-network.ts';
+import { startErrorOf } from './start-error.ts';
 
 export interface DockerEngineOptions extends MountRules {
   deployment: string;
@@ -50,9 +53,6 @@ interface EngineInfo {
   InitBinary?: string;
 }
 
-/** Exit codes by which the shell's convention tells that a command could not be run. */
-const NOT_EXECUTABLE = 126;
-const NOT_FOUND = 127;
 /** The process, or the one child the init process had, was ended by SIGKILL. */
 const KILLED = 137;
 
@@ -105,7 +105,8 @@ export class DockerEngine implements Engine {
       const container = this.#isOurs(info) ? readContainer(info) : undefined;
       if (container?.state !== 'exited') return container;
       const outOfMemory = await this.#ranOutOfMemory(container);
-      const startError = info.HostConfig.Init ? await this.#startError(id, container.exitCode) : undefined;
+      const { Init } = info.HostConfig;
+      const startError = Init ? await startErrorOf(this.#docker, id, container.exitCode) : undefined;
       return { ...container, outOfMemory, ...(startError === undefined ? {} : { startError }) };
     } catch (error) {
       if (statusOf(error) === 404) return undefined;
@@ -163,6 +164,10 @@ export class DockerEngine implements Engine {
   async limitCores(id: string, coreLimit: number): Promise<void> {
     const { NCPU } = await this.#readInfo();
     await tolerate(this.#docker.getContainer(id).update({ NanoCpus: nanoCpus(coreLimit, NCPU) }), [404]);
+  }
+
+  usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>> {
+    return readUsage(this.#docker, ids, signal);
   }
 
   async stop(id: string): Promise<void> {
@@ -256,13 +261,6 @@ export class DockerEngine implements Engine {
     const { id, outOfMemory, exitCode, finishedAtMs } = container;
     if (outOfMemory || exitCode !== KILLED) return outOfMemory;
     return await this.#oomEvents.told(id, Date.now() - finishedAtMs);
-  }
-
-  /** A command that can't be run is found out by the init process, which says so where the command's output goes. */
-  async #startError(id: string, exitCode: number): Promise<string | undefined> {
-    if (exitCode !== NOT_FOUND && exitCode !== NOT_EXECUTABLE) return undefined;
-    const output = await this.#docker.getContainer(id).logs({ stderr: true, tail: 1 });
-    return /\[FATAL tini \(\d+\)\] (exec .* failed: .*)/.exec(output.toString())?.[1];
   }
 
   async #start(id: string): Promise<void> {

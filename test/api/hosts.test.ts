@@ -98,11 +98,17 @@ onHosts(everySetup, (host, { variant }) => {
       expect(await hosts.read(id)).toMatchObject({ services: [], memory_reserved: 0, cores_reserved: 0 });
     });
 
-    test('H230: what its agent says of its use and its troubles is told while it is connected', async () => {
+    test('H230, C86: what its agent says of its use and its troubles is told while it is connected', async () => {
       const { agent, id } = await ownHost();
       const conditions = [{ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' }];
       await agent.complain(...conditions);
+      const used = async () => {
+        const { memory_used, cores_used } = await hosts.read(id);
+        return [memory_used, cores_used];
+      };
+      expect(await used()).toEqual([null, null]);
       await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
+      await agent.report();
       expect(await hosts.read(id)).toMatchObject({
         state: 'paused',
         conditions,

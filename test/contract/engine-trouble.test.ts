@@ -1,5 +1,6 @@
 /** An agent whose real engine hangs, fails, loses answers or is away: it knows nothing then, and makes nothing up. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Engine, EngineError } from '../../agent/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type AgentRig, agentRig } from '../support/agent-rig.ts';
@@ -11,6 +12,7 @@ import { eventually } from '../support/eventually.ts';
 const CALL_MS = 2000;
 const { docker, engine, makeEngine, assignment, scratch } = dockerRig('trouble');
 let proxy: EngineProxy;
+let behind: Engine;
 let rig: AgentRig;
 let peer: PeerConnection;
 
@@ -18,7 +20,7 @@ beforeEach(async () => {
   const socket = socketOf(process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET)) ?? DEFAULT_SOCKET;
   proxy = await EngineProxy.open(`${scratch()}/engine.sock`, socket);
   const host = unixHost(proxy.path);
-  const behind = makeEngine({ docker: connectEngine(host, CALL_MS), streams: connectEngine(host) });
+  behind = makeEngine({ docker: connectEngine(host, CALL_MS), streams: connectEngine(host) });
   await behind.facts();
   rig = await agentRig(behind, { dataDir: `${scratch()}/data`, refreshMs: 500 });
   peer = await rig.peer.connection();
@@ -52,6 +54,17 @@ test('P49: of an engine that hangs nothing is known: nothing is gone or failed, 
   await peer.reported(2, 'running');
   expect(statesOf(running)).not.toContain('gone');
   expect(await engine().list()).toHaveLength(2);
+});
+
+test('P51: an engine that hangs is asked once at a time what containers use, and let go after the bound', async () => {
+  await two();
+  const signal = AbortSignal.timeout(100);
+  await proxy.become('hangs');
+  await expect(behind.usage(['a', 'b'], signal)).rejects.toThrow(EngineError);
+  expect(signal.aborted).toBe(true);
+  await proxy.become('well');
+  const { id } = (await engine().list())[0] ?? expect.unreachable();
+  expect([...(await behind.usage([id], new AbortController().signal)).keys()]).toEqual([id]);
 });
 
 test('P49: what an engine that answers with 500 is asked to start fails for a passing reason; what runs stays, a stop is tried again', async () => {

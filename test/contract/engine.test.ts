@@ -4,10 +4,12 @@ import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { EngineError } from '../../agent/engine.ts';
 import { connectEngine } from '../../agent/engine-address.ts';
+import { nextReadings } from '../../agent/usage.ts';
 import { CORE_LIMIT, dockerRig, errorOf } from '../support/docker-rig.ts';
 import { eventually } from '../support/eventually.ts';
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('engine');
+const MIB = 2 ** 20;
 const noWait = new AbortController().signal;
 
 describe('a container', () => {
@@ -114,6 +116,42 @@ describe('the limit of cores', () => {
     const { id } = await run();
     await expect(engine().limitCores(id, 0.001)).rejects.toThrow(EngineError);
     expect(await engine().inspect(id)).toMatchObject({ state: 'running', cores: { limit: CORE_LIMIT } });
+  });
+});
+
+describe('what containers use', () => {
+  const signal = new AbortController().signal;
+
+  test('P50: is the cores and the memory of each, without what files only keep in the cache', async () => {
+    const hold = 'x=$(head -c 30000000 /dev/zero | tr "\\0" a)';
+    const [busy, idle] = await Promise.all([
+      run({ command: ['sh', '-c', `${hold}; while true; do :; done`] }),
+      run({ service: 2, command: ['sh', '-c', 'head -c 64000000 /dev/zero > /big; echo done; sleep 1000'] }),
+    ]);
+    await eventually(async () =>
+      (await docker.getContainer(idle.id).logs({ stdout: true })).includes('done'),
+    );
+    const running = [busy, idle].map(({ id }) => ({ id, startedAtMs: 0 }));
+    const sampled = () => engine().usage([busy.id, idle.id], signal);
+    const holds = async () => ((await sampled()).get(busy.id)?.memoryBytes ?? 0) > 25 * MIB;
+    await eventually(holds);
+    const first = await sampled();
+    const cpuMs = first.get(busy.id)?.cpuMs ?? 0;
+    await eventually(async () => ((await sampled()).get(busy.id)?.cpuMs ?? 0) > cpuMs + 500);
+    const readings = nextReadings(running, nextReadings(running, new Map(), first), await sampled());
+    const { [busy.id]: ofBusy, [idle.id]: ofIdle } = Object.fromEntries(readings);
+    expect(ofBusy?.cores).toBeGreaterThan(0.1);
+    expect(ofBusy?.cores).toBeLessThan(1.3);
+    expect(ofBusy?.memoryBytes).toBeLessThan(256 * MIB);
+    expect(ofIdle?.cores).toBeLessThan(0.1);
+    expect(ofIdle?.memoryBytes).toBeLessThan(32 * MIB);
+  });
+  test('P50: is told of those that run', async () => {
+    const [{ id }, ended] = await Promise.all([run(), run({ service: 2, command: ['true'] })]);
+    const { id: created } = await engine().create(assignment({ service: 3 }), CORE_LIMIT);
+    await exitOf(ended.id);
+    const told = await engine().usage([id, ended.id, created, 'f'.repeat(64)], signal);
+    expect([...told.keys()]).toEqual([id]);
   });
 });
 

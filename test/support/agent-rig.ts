@@ -11,6 +11,8 @@ import { OutputStore } from '../../agent/logs/output-store.ts';
 import { Reporter } from '../../agent/reporter.ts';
 import { Session } from '../../agent/session.ts';
 import { stayConnected } from '../../agent/socket.ts';
+import { runnerOf } from '../../agent/usage.ts';
+import { UsageMeter } from '../../agent/usage-meter.ts';
 import { EngineWatch } from '../../agent/watch.ts';
 import { ControlPlanePeer } from './control-plane-peer.ts';
 
@@ -78,6 +80,14 @@ export async function agentRig(
     retryMs: 20,
     journal,
   });
+  const meter = new UsageMeter({
+    engine,
+    running: () => agent.inventory().flatMap(runnerOf),
+    cores: 2,
+    found: (usage) => reporter.use(usage),
+    boundMs: 5000,
+    journal,
+  });
   const seen = Promise.withResolvers<void>();
   const watching = watch.run(seen.resolve);
   await seen.promise;
@@ -111,6 +121,7 @@ export async function agentRig(
         nowMs,
         lease,
         clock: (exchange) => compareClocks(exchange, conditions),
+        measure: () => void meter.measure(),
       }),
     journal,
     nowMs: Date.now,

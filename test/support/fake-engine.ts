@@ -8,6 +8,7 @@ import {
   EngineError,
   type EngineFacts,
   type OutputRecord,
+  type UsageSample,
   type Watch,
 } from '../../agent/engine.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
@@ -19,6 +20,8 @@ export class FakeEngine implements Engine {
   readonly images = new Set(['berth/busybox:1']);
   /** Called before each such call; may throw or wait. */
   before: (call: string) => void | Promise<void> = () => {};
+  /** What containers have used; those that a test does not name are not told of. */
+  readonly used = new Map<string, UsageSample>();
   readonly #dir: string;
   #changed: ((id: string) => void) | undefined;
   #ids = 0;
@@ -76,6 +79,10 @@ export class FakeEngine implements Engine {
     await this.#call(`limit ${id} ${limit}`);
     const container = this.containers.get(id);
     if (container?.cores) this.#put({ ...container, cores: { ...container.cores, limit } });
+  }
+
+  async usage(ids: readonly string[]): Promise<ReadonlyMap<string, UsageSample>> {
+    return new Map([...this.used].filter(([id]) => ids.includes(id)));
   }
 
   async stop(id: string): Promise<void> {

@@ -11,6 +11,7 @@ import {
   EngineError,
   type EngineFacts,
   type OutputRecord,
+  type UsageSample,
   type Watch,
 } from '../../../agent/engine.ts';
 import { encodeRecord } from '../../../agent/logs/record.ts';
@@ -124,6 +125,22 @@ export class SimEngine implements Engine {
       const container = this.#own(id, 'limit');
       if (container) container.cores.limit = limit;
     });
+  }
+
+  /** Outside of chance and faults, so that asking changes no run; a container uses a tenth of a core. */
+  async usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>> {
+    if (this.hanging) await new Promise((done) => signal.addEventListener('abort', done));
+    if (this.down || this.hanging) throw new EngineError('unreachable', 'the engine does not answer');
+    const timeMs = this.#world.nowMs;
+    const running = ids
+      .flatMap((id) => this.containers.get(id) ?? [])
+      .filter((one) => one.state === 'running');
+    return new Map(
+      running.map(({ id, startedAtMs }) => [
+        id,
+        { timeMs, cpuMs: (timeMs - startedAtMs) / 10, memoryBytes: 2 ** 20 },
+      ]),
+    );
   }
 
   async stop(id: string): Promise<void> {
