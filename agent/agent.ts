@@ -50,10 +50,7 @@ export class Agent {
     this.#roster.unknown = unknown;
     const wanted = new Set(assignments.map(keyOf));
     this.#options.output.retainMarks(wanted, (service) => this.#roster.isUnknown(service));
-    for (const entry of this.#roster.all()) {
-      const { assignment } = entry;
-      if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);
-    }
+    this.#roster.dismissAllBut(wanted);
     for (const assignment of assignments) this.#accept(assignment);
     for (const entry of this.#roster.all()) this.#advance(entry);
     this.#options.leftAlone(this.#roster.leftAlone());

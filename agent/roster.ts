@@ -2,7 +2,7 @@
  * Owns what is known of each service on this host: what is wanted of it and which containers it has. Never acts on it
  * and never asks the engine.
  */
-import type { Assignment, IdRange, ServiceKey } from '../shared/protocol/assignment.ts';
+import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Container } from './engine.ts';
 import { type OutputState, type ServiceView, type StartState, sameKey } from './plan.ts';
 import type { StepKind } from './steps.ts';
@@ -128,6 +128,14 @@ export class Roster {
 
   all(): Entry[] {
     return [...this.#entries.values()];
+  }
+
+  /** Keeps of what was wanted only these keys. */
+  dismissAllBut(wanted: ReadonlySet<string>): void {
+    for (const entry of this.all()) {
+      const { assignment } = entry;
+      if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);
+    }
   }
 
   drop(entry: Entry): void {
