@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { type IdRange, idRangeSchema } from '../shared/protocol/assignment.ts';
+import { type Journal, wordsOf } from './journal.ts';
 
 /** By the clock that runs on while the machine sleeps and that nobody sets, and by the one on the wall. */
 const momentSchema = z.object({ uptimeMs: z.number(), wallMs: z.number() });
@@ -24,6 +25,7 @@ export interface LeaseOptions {
   now(): Moment;
   /** The lease has passed; called once until there is contact again. `unknown` is left alone (P30). */
   lapsed(unknown: readonly IdRange[]): void;
+  journal: Journal;
 }
 
 export const LEASE_CHECK_MS = 1000;
@@ -62,7 +64,7 @@ export class Lease {
     this.#writtenMs = Number.NEGATIVE_INFINITY;
     if (leaseMs === undefined) {
       this.#record = undefined;
-      rmSync(this.#options.file, { force: true });
+      this.#keep(() => rmSync(this.#options.file, { force: true }));
       return;
     }
     this.#record = { leaseMs, contact: sent, unknown: this.#record?.unknown ?? [] };
@@ -108,10 +110,21 @@ export class Lease {
 
   #write({ uptimeMs }: Moment): void {
     const { file } = this.#options;
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(`${file}.new`, JSON.stringify(this.#record));
-    renameSync(`${file}.new`, file);
-    this.#writtenMs = uptimeMs;
+    this.#keep(() => {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      writeFileSync(`${file}.new`, JSON.stringify(this.#record));
+      renameSync(`${file}.new`, file);
+      this.#writtenMs = uptimeMs;
+    });
+  }
+
+  /** A full disk ends no agent, which would stop nothing then: this process knows its lease, and tries again with each answer. */
+  #keep(change: () => void): void {
+    try {
+      change();
+    } catch (error) {
+      this.#options.journal('lease.unwritten', { reason: wordsOf(error) });
+    }
   }
 }
 

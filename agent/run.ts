@@ -140,6 +140,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     file: `${config.dataDir}/${config.deployment}/lease.json`,
     now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
     lapsed: (unknown) => agent.lapse(unknown),
+    journal,
   });
   let leaseCheck: NodeJS.Timeout | undefined;
   const endDiskWatch = await watchDisk({

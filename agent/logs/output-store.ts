@@ -60,11 +60,18 @@ export class OutputStore {
     writeFileSync(this.#path(key, 'started'), '');
   }
 
-  /** It was stopped, or is to be, because there was no contact: it is never started again (P33). */
+  /**
+   * It was stopped, or is to be, because there was no contact: it is never started again (P33). Never throws: where the disk
+   * takes no mark it has to stop all the same, and only the next process does not know why.
+   */
   markLapsed(key: ServiceKey): void {
     this.#lapsed.add(keyOf(key));
-    mkdirSync(this.#serviceDir(key.service), { recursive: true });
-    writeFileSync(this.#path(key, 'lapsed'), '');
+    try {
+      mkdirSync(this.#serviceDir(key.service), { recursive: true });
+      writeFileSync(this.#path(key, 'lapsed'), '');
+    } catch (error) {
+      this.#journal('lease.unmarked', { service: key.service, reason: wordsOf(error) });
+    }
   }
 
   isLapsed(key: ServiceKey): boolean {

@@ -38,6 +38,8 @@ export interface RigOptions {
   dataDir: string;
   pingMs?: number;
   nowMs?: () => number;
+  /** Of the connection alone. */
+  socketNowMs?: () => number;
   refreshMs?: number;
   /** Of the lease; a test has it checked itself. */
   now?: () => Moment;
@@ -50,6 +52,7 @@ export async function agentRig(
     dataDir,
     pingMs = 60_000,
     nowMs = Date.now,
+    socketNowMs = Date.now,
     now = realNow,
     refreshMs = 60_000,
     identity = someone,
@@ -95,6 +98,7 @@ export async function agentRig(
     file: `${dataDir}.lease.json`,
     now,
     lapsed: (unknown) => agent.lapse(unknown),
+    journal,
   });
   lease.check();
   const stop = new AbortController();
@@ -124,7 +128,7 @@ export async function agentRig(
         measure: () => void meter.measure(),
       }),
     journal,
-    nowMs: Date.now,
+    nowMs: socketNowMs,
     random: () => 0,
     pingMs,
     signal: stop.signal,

@@ -1,5 +1,7 @@
+import { mkdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Lease, type Moment } from '../../agent/lease.ts';
+import { leave } from '../../agent/leave.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import type { PeerConnection } from '../support/control-plane-peer.ts';
@@ -23,10 +25,12 @@ afterEach(() => scratch.remove());
 
 describe('P32: the lease', () => {
   let lapses: number;
+  let unwritten: string[];
   const open = () =>
     new Lease({
       file: `${scratch.path}/lease.json`,
       now: () => at,
+      journal: (event, fields) => unwritten.push(JSON.stringify({ event, ...fields })),
       lapsed: () => {
         lapses += 1;
       },
@@ -38,6 +42,7 @@ describe('P32: the lease', () => {
   };
   beforeEach(() => {
     lapses = 0;
+    unwritten = [];
   });
 
   test('P32: passes once, counted from when what was answered had been sent', () => {
@@ -88,6 +93,17 @@ describe('P32: the lease', () => {
     expect(next.leaseMs).toBe(LEASE_MS);
     expect(lapsesAfter(next, LEASE_MS - 1)).toBe(0);
     expect(lapsesAfter(next, 1)).toBe(1);
+  });
+  test('P32: holds for this process where the disk takes nothing in', async () => {
+    await mkdir(`${scratch.path}/lease.json.new`);
+    const lease = open();
+    lease.take(LEASE_MS, lease.now());
+    pass(10_000);
+    lease.confirm(lease.now());
+    expect(lapsesAfter(lease, LEASE_MS - 1)).toBe(0);
+    expect(lapsesAfter(lease, 1)).toBe(1);
+    expect(unwritten).toHaveLength(2);
+    expect(unwritten[0]).toContain('EISDIR');
   });
 });
 
@@ -158,6 +174,28 @@ describe('P33: an agent whose lease has passed', () => {
     rig.lease.check();
     await eventually(() => engine.containers.size === 1);
     expect([...engine.containers.values()][0]?.service).toBe(7);
+  });
+  test('P33: stops everything where the disk takes no mark of it', async () => {
+    const connection = await running(LEASE_MS);
+    await mkdir(`${scratch.path}/data/1/1.lapsed`);
+    const again = await lapse(connection);
+    const { inventory } = await again.hello();
+    expect(inventory.map(({ state }) => state)).toEqual(['gone', 'gone']);
+    expect(rig.journal.some((line) => line.includes('lease.unmarked'))).toBe(true);
+  });
+  test('P33: a host that was removed is left all the same where its lease passes meanwhile', async () => {
+    await running(LEASE_MS);
+    let stop = () => {};
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    engine.before = (call) => (call.startsWith('stop') ? stopped : undefined);
+    const left = leave(rig.agent, () => {}, new AbortController().signal);
+    pass(LEASE_MS);
+    rig.lease.check();
+    stop();
+    expect(await left).toBe(true);
+    expect(engine.containers.size).toBe(0);
   });
   test('P33: without a lease nothing is stopped, however long the silence', async () => {
     const connection = await running();

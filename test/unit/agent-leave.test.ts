@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../../agent/config.ts';
+import { leave } from '../../agent/leave.ts';
 import { Refused } from '../../agent/refused.ts';
 import { serveAgent } from '../../agent/run.ts';
 import { closeCodes } from '../../shared/protocol/close.ts';
@@ -67,6 +68,19 @@ test('C97: it does so once its engine lets it', async () => {
   busy = false;
   expect(await served).toMatchObject({ revoked: true });
   expect(engine.containers.size).toBe(0);
+});
+
+test('C97: it ends only when nothing is under way any more, such as a container that is being made', async () => {
+  const looks = [false, false, true];
+  const agent = {
+    inventory: () => [],
+    sync: () => {},
+    get isIdle() {
+      return looks.shift() ?? true;
+    },
+  };
+  expect(await leave(agent, () => {}, stop.signal)).toBe(true);
+  expect(looks).toEqual([]);
 });
 
 test('C97: one that is told to end meanwhile ends as ever, and goes on at its next start', async () => {
