@@ -83,6 +83,8 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
     if (error instanceof Refused) throw error;
     return { code: 1006, reason: wordsOf(error), lastedMs: 0 };
   }
+  // Told to end meanwhile: a signal that is aborted already tells nobody.
+  if (signal.aborted) return { code: 1001, reason: '', lastedMs: 0 };
   return new Promise((resolve) => {
     const ws = new WebSocket(connectUrl(url), {
       headers,
@@ -160,16 +162,25 @@ function refusalOf(text: string): Refusal | undefined {
   }
 }
 
-/** A half-open connection tells nobody that it is dead: only the missing answer does. */
+/**
+ * A half-open connection tells nobody that it is dead: only the missing answer does. Counted, since the clock may be set back;
+ * and by the clock, since the machine may have slept.
+ */
 function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.Timeout {
   let heardMs = nowMs();
+  let unansweredPings = 0;
   const hear = () => {
     heardMs = nowMs();
+    unansweredPings = 0;
   };
   for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, hear);
   return setInterval(() => {
-    if (nowMs() - heardMs > 3 * pingMs) ws.terminate();
-    else if (ws.readyState === WebSocket.OPEN) ws.ping();
+    if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {
+      ws.terminate();
+    } else if (ws.readyState === WebSocket.OPEN) {
+      ws.ping();
+      unansweredPings += 1;
+    }
   }, pingMs);
 }
 

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../agent/engine.ts';
 import { Refused } from '../../agent/refused.ts';
+import { stayConnected } from '../../agent/socket.ts';
 import { closeCodes } from '../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { type AgentRig, agentRig, type RigOptions, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
-import type { PeerConnection } from '../support/control-plane-peer.ts';
+import { ControlPlanePeer, type PeerConnection } from '../support/control-plane-peer.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeEngine } from '../support/fake-engine.ts';
 
@@ -99,6 +100,32 @@ describe('connecting', () => {
     await connection.hello();
     connection.freeze();
     await (await rig.peer.connection(2)).hello();
+  });
+  test('a peer that is silently gone is noticed also where the clock is set back meanwhile', async () => {
+    const connection = await restart({ pingMs: 20, socketNowMs: () => 0 });
+    await connection.hello();
+    connection.freeze();
+    await (await rig.peer.connection(2)).hello();
+  });
+  test('P18: an agent that is told to end while it makes its proof connects no more', async () => {
+    const proof = Promise.withResolvers<Record<string, string>>();
+    const stop = new AbortController();
+    const peer = await ControlPlanePeer.open();
+    const connected = stayConnected({
+      url: peer.url,
+      identity: { headers: () => proof.promise },
+      begin: () => ({ receive: () => {}, closed: () => {} }),
+      journal: () => {},
+      nowMs: Date.now,
+      random: () => 0,
+      pingMs: 60_000,
+      signal: stop.signal,
+    });
+    stop.abort();
+    proof.resolve({});
+    await connected;
+    expect(peer.connections).toEqual([]);
+    peer.close();
   });
 });
 
