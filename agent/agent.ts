@@ -67,6 +67,14 @@ export class Agent {
     this.#advance(entry);
   }
 
+  /** The control plane knows that the key is gone: it never asks for it again (P60). */
+  conclude(key: ServiceKey): void {
+    const entry = this.#roster.get(key.service);
+    if (!entry?.conclude(key)) return;
+    this.#options.output.unmark(key);
+    this.#advance(entry);
+  }
+
   async forget(services: readonly number[]): Promise<void> {
     await Promise.all(services.map((service) => this.#options.output.forget(service)));
     this.#options.reporter.forgot(services);

@@ -3,7 +3,7 @@
  * are gone (PROTOCOL.md P7, P14); and what is wrong with the host, which each report but the small ones tells anew (P40);
  * and what its containers use (P50). Never sends; a session takes what there is.
  */
-import { keyOf } from '../shared/protocol/assignment.ts';
+import { keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Condition, HostUsage, Observation, Up } from '../shared/protocol/up.ts';
 
 export type Report = Extract<Up, { type: 'report' }>;
@@ -82,15 +82,20 @@ export class Reporter {
     return this.#usage ? { ...report, usage: this.#usage } : report;
   }
 
-  acknowledge(sequence: number): void {
+  /** Returns the keys that are gone, as the control plane now knows. */
+  acknowledge(sequence: number): ServiceKey[] {
     const covers = (sent: number) => sent > 0 && sent <= sequence;
+    const gone: ServiceKey[] = [];
     for (const [key, entry] of this.#entries) {
       if (!covers(entry.sequence)) continue;
-      // What is left of a key that is gone would only grow.
-      if (entry.observation.state === 'gone') this.#entries.delete(key);
-      else entry.acknowledged = true;
+      entry.acknowledged = true;
+      if (entry.observation.state !== 'gone') continue;
+      // What is left of it would only grow.
+      this.#entries.delete(key);
+      gone.push(entry.observation);
     }
     for (const [service, sent] of this.#forgotten) if (covers(sent)) this.#forgotten.delete(service);
+    return gone;
   }
 
   #withConditions(report: Report): Report {

@@ -68,6 +68,13 @@ export class Entry {
     return keys;
   }
 
+  /** Lets go of what was wanted where there is no container of it any more; false where that is not so. */
+  conclude(key: ServiceKey): boolean {
+    if (!this.assignment || !sameKey(this.assignment, key) || this.has(key)) return false;
+    this.assignment = undefined;
+    return true;
+  }
+
   see(container: Container): void {
     this.containers.set(container.id, container);
     const { assignment } = this;

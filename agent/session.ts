@@ -124,7 +124,7 @@ export class Session {
         this.#forget(message.services);
         break;
       case 'ack':
-        reporter.acknowledge(message.sequence);
+        for (const key of reporter.acknowledge(message.sequence)) agent.conclude(key);
         this.#answered(message.sequence, (sent) => this.#options.lease.confirm(sent));
         this.#compareClocks(message.sequence, message.timeMs);
         break;

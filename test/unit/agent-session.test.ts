@@ -171,6 +171,19 @@ describe('running services', () => {
     await second.reported(1, 'gone');
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
+  test('P60: of a container that vanished nothing is left once that is acknowledged', async () => {
+    const connection = await rig.peer.connection();
+    connection.welcome([assignment()]);
+    await connection.reported(1, 'running');
+    expect(rig.output.wasStarted(assignment())).toBe(true);
+    engine.vanish('c1');
+    await connection.reported(1, 'gone');
+    connection.send({ type: 'ack', sequence: connection.reports().at(-1)?.sequence ?? 0 });
+    await eventually(() => !rig.output.wasStarted(assignment()));
+    expect(rig.agent.isKnown(1)).toBe(false);
+    await rig.agent.refresh();
+    expect(connection.observations(1).filter(({ state }) => state === 'gone')).toHaveLength(1);
+  });
   test('P5: a container removed by hand is gone, not started again', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
