@@ -70,9 +70,8 @@ export class Agent {
   /** The control plane knows that the key is gone: it never asks for it again (P60). */
   conclude(key: ServiceKey): void {
     const entry = this.#roster.get(key.service);
-    if (!entry?.conclude(key)) return;
-    this.#options.output.unmark(key);
-    this.#advance(entry);
+    if (entry?.conclude(key)) this.#options.output.unmark(key);
+    if (entry) this.#advance(entry);
   }
 
   async forget(services: readonly number[]): Promise<void> {
@@ -111,8 +110,9 @@ export class Agent {
 
   /** Whether output of this key may still come. */
   mayWrite(key: ServiceKey): boolean {
-    if (!this.#synced || this.#options.output.isGrowing(key)) return true;
-    return this.#roster.get(key.service)?.mayWrite(key) ?? false;
+    const { output } = this.#options;
+    const mayStill = this.#roster.get(key.service)?.mayWrite(key, (id) => output.stateOf(id)) ?? false;
+    return !this.#synced || output.isGrowing(key) || mayStill;
   }
 
   /** A container may have changed. */

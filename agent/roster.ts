@@ -88,11 +88,12 @@ export class Entry {
     return [...this.leaving].filter((generation) => !present.has(generation));
   }
 
-  /** Whether output of this key may still come. */
-  mayWrite(key: ServiceKey): boolean {
+  /** Whether output of this key may still come. Of an ended container it does until all of it is in the store. */
+  mayWrite(key: ServiceKey, output: (containerId: string) => OutputState): boolean {
     const { assignment, start, containers } = this;
     const container = [...containers.values()].find((candidate) => sameKey(candidate, key));
-    if (container) return container.state !== 'exited' && start.kind !== 'failed';
+    if (container?.state === 'exited') return output(container.id) !== 'complete';
+    if (container) return start.kind !== 'failed';
     const waiting = start.kind === 'fresh' || start.kind === 'image-missing';
     return waiting && assignment !== undefined && sameKey(assignment, key);
   }
