@@ -91,6 +91,27 @@ describe('connecting', () => {
     (await rig.peer.connection()).terminate();
     await (await rig.peer.connection(2)).hello();
   });
+  test('P61: a peer that is silently gone is noticed also when the clock was set back', async () => {
+    const peer = await ControlPlanePeer.open();
+    const stop = new AbortController();
+    let nowMs = 1e12;
+    const connected = stayConnected({
+      url: peer.url,
+      identity: { headers: async () => ({}) },
+      begin: () => ({ receive: () => {}, closed: () => {} }),
+      journal: () => {},
+      nowMs: () => nowMs,
+      random: () => 0,
+      pingMs: 10,
+      signal: stop.signal,
+    });
+    (await peer.connection()).freeze();
+    nowMs -= 1e9;
+    await peer.connection(2);
+    stop.abort();
+    await connected;
+    peer.close();
+  });
   test('P11: a superseded agent does not come back', async () => {
     (await rig.peer.connection()).close(closeCodes.superseded.code);
     await expect(rig.connected).rejects.toThrow(Refused);
