@@ -135,6 +135,8 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     boundMs: USAGE_BOUND_MS,
     journal,
   });
+  // Told to end while the engine was asked: no event comes any more.
+  if (stopSignal.aborted) watch.close();
   let endHousekeeping: (() => void) | undefined;
   const lease = new Lease({
     file: `${config.dataDir}/${config.deployment}/lease.json`,

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { readConfig } from '../../agent/config.ts';
+import { serveAgent } from '../../agent/run.ts';
+import { scratchDir } from '../support/agent-rig.ts';
+import { FakeEngine } from '../support/fake-engine.ts';
+
+test('an agent that is told to end while the engine has not answered yet ends', async () => {
+  const scratch = await scratchDir();
+  const stop = new AbortController();
+  const engine = new FakeEngine(`${scratch.path}/engine`);
+  const facts = await engine.facts();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<typeof facts>();
+  engine.facts = () => {
+    asked.resolve();
+    return answer.promise;
+  };
+  const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///nowhere.sock' };
+  const config = readConfig({ BERTH_AGENT_DATA_DIR: `${scratch.path}/data` }, machine);
+  const events: string[] = [];
+  const ended = serveAgent(config, {
+    engine,
+    identity: { headers: async () => ({}) },
+    journal: (event) => events.push(event),
+    probeDisk: async () => undefined,
+    stopSignal: stop.signal,
+  });
+  await asked.promise;
+  stop.abort();
+  answer.resolve(facts);
+  await ended;
+  expect(events.at(-1)).toBe('agent.ended');
+  await scratch.remove();
+});
