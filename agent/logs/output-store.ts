@@ -10,7 +10,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
-import type { Container, Engine } from '../engine.ts';
+import { type Container, type Engine, EngineError } from '../engine.ts';
 import { type Journal, wordsOf } from '../journal.ts';
 import { pause } from '../pause.ts';
 import type { OutputState } from '../plan.ts';
@@ -219,6 +219,8 @@ export class OutputStore {
       } catch (error) {
         if (signal.aborted) return;
         this.#journal('output.interrupted', { service: container.service, reason: wordsOf(error) });
+        // Somebody removed the container: there is nothing more to come.
+        if (error instanceof EngineError && error.kind === 'permanent') return;
         await pause(FOLLOW_RETRY_MS, signal);
       }
     }
