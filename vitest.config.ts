@@ -15,7 +15,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       project('unit'),
-      project('simulation', { testTimeout: 300_000 }),
+      project('simulation', { testTimeout: 300_000, maxConcurrency: 2 }),
       project('contract', engine),
       project('api', { fileParallelism: false, testTimeout: 30_000 }),
       project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),

@@ -7,4 +7,135 @@ export interface Breakage {
   to: string;
 }
 
-export const breakages: readonly Breakage[] = [];
+const turns = 'control-plane/coordinator/turns.ts';
+const agents = 'control-plane/coordinator/agents.ts';
+const observe = 'control-plane/core/observe.ts';
+
+export const breakages: readonly Breakage[] = [
+  {
+    name: 'answer and send before the commit',
+    file: turns,
+    from: '      await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+  },
+  {
+    name: 'keep the state after a commit that failed',
+    file: turns,
+    from: '    this.#state = undefined;\n    this.#isAhead',
+    to: '    this.#isAhead',
+  },
+  {
+    name: 'keep the agents after a commit that failed',
+    file: turns,
+    from: '    this.#events.lost();',
+    to: '',
+  },
+  {
+    name: 'do not fence the epoch',
+    file: 'control-plane/store/cluster-rows.ts',
+    from: '  await db.batch([fence(epoch), ...statements]);',
+    to: '  await db.batch(statements);',
+  },
+  {
+    name: 'acknowledge reports when they arrive',
+    file: agents,
+    from: '  report(session: Session, report: Report): void {',
+    to: '  report(session: Session, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
+  },
+  {
+    name: 'never clear what the sync has told',
+    file: agents,
+    from: '    this.#greeted.clear();',
+    to: '',
+  },
+  {
+    name: 'do not send stops',
+    file: agents,
+    from: "if (decision.kind === 'stop') session.stop(",
+    to: "if (decision.kind === 'stop') void (",
+  },
+  {
+    name: 'believe that what a hello does not list is still there',
+    file: observe,
+    from: '    if (missing && seen) {',
+    to: '    if (missing && seen && false) {',
+  },
+  {
+    name: 'count no room for what was just placed',
+    file: 'control-plane/core/place.ts',
+    from: '    rooms.suppose(host, service.requirement, -1);',
+    to: '',
+  },
+  {
+    name: 'forget the quota',
+    file: 'control-plane/core/cluster.ts',
+    from: '    return excesses(quota, used, wanted);',
+    to: '    return [];',
+  },
+  {
+    name: 'terminate does not win over a retry',
+    file: 'control-plane/core/decision.ts',
+    from: "(execution.ending && execution.ending.status !== 'queued')",
+    to: 'execution.ending',
+  },
+  {
+    name: 'keep what the sync does not name',
+    file: 'agent/agent.ts',
+    from: ' if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);',
+    to: '',
+  },
+  {
+    name: 'remove a container before its output is safe',
+    file: 'agent/plan.ts',
+    from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
+    to: '  const unsaved = false;',
+  },
+  {
+    name: 'send logs without credit',
+    file: 'agent/logs/log-reader.ts',
+    from: 'Math.min(LOG_CHUNK_BYTES, this.#credit)',
+    to: 'LOG_CHUNK_BYTES',
+  },
+  {
+    name: 'end a log while its container runs',
+    file: 'agent/log-streams.ts',
+    from: 'isLive: () => this.#options.mayWrite(key),',
+    to: 'isLive: () => false,',
+  },
+  {
+    name: 'open a log from its start after a reconnect',
+    file: 'control-plane/coordinator/log-relay.ts',
+    from: 'session.openLog(key, this.#offset,',
+    to: 'session.openLog(key, 0,',
+  },
+  {
+    name: 'an agent does not notice a silent peer',
+    file: 'agent/socket.ts',
+    from: '    if (unanswered >= MOST_UNANSWERED) ws.terminate();\n    else if',
+    to: '    if',
+  },
+  {
+    name: 'place a part of a gang',
+    file: 'control-plane/core/place.ts',
+    from: 'placements.length === services.length ? placements : null',
+    to: 'placements.length > 0 ? placements : null',
+  },
+  {
+    name: 'start before what gave its room is gone',
+    file: 'control-plane/core/reconcile.ts',
+    from: 'if (hostId === null || cluster.isVacating(hostId)) continue;',
+    to: 'if (hostId === null) continue;',
+  },
+  {
+    name: 'purge before the logs are gone',
+    file: 'control-plane/core/reconcile.ts',
+    from: "  return withLogs.length === 0 ? { kind: 'purge', execution } : null;",
+    to: "  return { kind: 'purge', execution };",
+  },
+  {
+    name: 'finish before all containers are gone',
+    file: 'control-plane/core/reconcile.ts',
+    from: "    const clean = execution.services.every(({ status }) => status === 'inactive');",
+    to: '    const clean = true;',
+  },
+];

@@ -143,7 +143,9 @@ export class Machine {
     if (!this.#agents.includes(running)) return;
     this.#world.note(`${running.process.name} has ended: ${error ?? 'as told'}`);
     this.#world.count(error instanceof Refused ? 'agent: refused' : 'agent: ended as told');
-    if (error && !(error instanceof Refused)) this.#world.violate(`an agent failed: ${error}`);
+    // On a full disk it can't begin; whoever runs it tries again.
+    if (error && !(error instanceof Refused) && !this.disk.full)
+      this.#world.violate(`an agent failed: ${error}`);
     this.#gone(running, false);
     this.#restartLater();
   }

@@ -315,7 +315,10 @@ export class Simulation {
   /** Of a service that moved, the logs on earlier hosts stay until they are too old; likewise what two agents left. */
   #isExcused(path: string): boolean {
     const [, service, generation] = /\/(\d+)\/(\d+)\.log$/.exec(path) ?? [];
-    return this.#lives.moved.has(Number(service)) || this.logs.excused.has(`${service}.${generation}`);
+    const { moved } = this.#lives;
+    const { lost } = this.logs;
+    if (moved.has(Number(service)) || lost.has(Number(service))) return true;
+    return this.logs.excused.has(`${service}.${generation}`);
   }
 
   #committed(changes: readonly Change[]): void {
