@@ -4,30 +4,14 @@
  */
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../shared/protocol/assignment.ts';
 import type { Observation } from '../shared/protocol/up.ts';
+import type { AgentOptions } from './agent-options.ts';
 import { CoreLimits } from './core-limits.ts';
-import { type Container, type ContainerSummary, type Engine, EngineError } from './engine.ts';
-import { type Journal, wordsOf } from './journal.ts';
+import { type Container, type ContainerSummary, EngineError } from './engine.ts';
+import { wordsOf } from './journal.ts';
 import { Lanes } from './lanes.ts';
-import type { OutputStore } from './logs/output-store.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
-import type { Reporter } from './reporter.ts';
 import { type Entry, Roster } from './roster.ts';
 import { type Effect, execute, type Step, type StepKind } from './steps.ts';
-
-export interface AgentOptions {
-  engine: Engine;
-  output: OutputStore;
-  reporter: Reporter;
-  journal: Journal;
-  /** What the host offers to services. */
-  cores: number;
-  /** In what way the host is low on disk, if it is: no image is pulled then. */
-  lowDisk(): string | undefined;
-  /** Services that the control plane does not know and that have containers here; told whenever it was looked. */
-  leftAlone(services: readonly number[]): void;
-  /** The engine failed at something that is to be tried again after the next refresh. */
-  onTrouble(): void;
-}
 
 export class Agent {
   readonly #options: AgentOptions;
