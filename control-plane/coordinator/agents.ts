@@ -43,6 +43,8 @@ export class Agents implements SessionEvents {
   readonly #unknownContainers: UnknownContainers;
   /** By host id. A session is in here from its committed hello to its end. */
   readonly #sessions = new Map<number, Session>();
+  /** Ids of hosts whose hello this very turn has taken in: what ends meanwhile is an older session. */
+  readonly #joining = new Set<number>();
   /** Greeted in this very turn: their sync holds the turn's starts already. */
   readonly #greeted = new Set<Session>();
 
@@ -67,6 +69,7 @@ export class Agents implements SessionEvents {
   dropAll(): void {
     for (const session of [...this.#sessions.values()]) session.close('unavailable');
     this.#sessions.clear();
+    this.#joining.clear();
   }
 
   hello(session: Session, hello: Hello): void {
@@ -90,31 +93,40 @@ export class Agents implements SessionEvents {
         session.leaseMs = leaseFor(cluster, hello.version);
         host.leaseMs = surelyKept(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
+        this.#joining.add(host.id);
       },
       done: (cluster, nowMs) => {
-        if (!host) return;
-        this.#sessions.get(host.id)?.close('superseded');
-        this.#sessions.set(host.id, session);
-        session.isJoined = true;
-        // It may have closed during the commit; then it was nobody's bye yet.
-        if (session.isClosed) return this.bye(session);
-        this.#greeted.add(session);
-        session.listed = new Set(hello.inventory.map(keyOf));
-        const welcome = {
-          session: `${host.id}.${nowMs}`,
-          reportPeriodMs: reportPeriodMs(cluster.scheduling.lostAfterMs),
-          timeMs: nowMs,
-          ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
-        };
-        const assignments = assignmentsAt(cluster, host.id, this.#deployment);
-        session.welcome(welcome, assignments, this.#unknownOf(cluster));
-        this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
-        this.#logUnknown(cluster, host, hello);
-        const strays = straysIn(cluster, host, hello.inventory);
-        if (strays.length > 0) this.#log('agent.strays', { host: host.name, services: strays.join(' ') });
+        if (host) this.#join(session, hello, host, cluster, nowMs);
       },
       fail: () => session.close('unavailable'),
     });
+  }
+
+  /** The hello is committed: from here on the session is that of its host. */
+  #join(session: Session, hello: Hello, host: Host, cluster: Cluster, nowMs: number): void {
+    this.#joining.delete(host.id);
+    this.#sessions.get(host.id)?.close('superseded');
+    this.#sessions.set(host.id, session);
+    session.isJoined = true;
+    // It may have closed during the commit; then it was nobody's bye yet.
+    if (session.isClosed) {
+      this.bye(session);
+      return;
+    }
+    this.#greeted.add(session);
+    session.listed = new Set(hello.inventory.map(keyOf));
+    const welcome = {
+      session: `${host.id}.${nowMs}`,
+      reportPeriodMs: reportPeriodMs(cluster.scheduling.lostAfterMs),
+      timeMs: nowMs,
+      ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
+    };
+    const assignments = assignmentsAt(cluster, host.id, this.#deployment);
+    session.welcome(welcome, assignments, this.#unknownOf(cluster));
+    this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
+    this.#logUnknown(cluster, host, hello);
+    const strays = straysIn(cluster, host, hello.inventory);
+    if (strays.length > 0) this.#log('agent.strays', { host: host.name, services: strays.join(' ') });
   }
 
   /** Ids that the host has seen are not given again, be the database older than they are. */
@@ -184,7 +196,7 @@ export class Agents implements SessionEvents {
     this.#turns.take({
       run: (cluster) => {
         const host = cluster.hosts.get(hostId);
-        if (!host || this.#sessions.has(hostId)) return;
+        if (!host || this.#sessions.has(hostId) || this.#joining.has(hostId)) return;
         beginSilence(cluster, host);
         this.#log('agent.left', { host: host.name });
       },

@@ -82,6 +82,15 @@ describe('joining', () => {
     await fresh.started(2);
     expect(await rig.statusOf(second)).toBe('starting');
   });
+  test('P11: a host whose older session ends just after the newer has said hello takes services', async () => {
+    const old = await rig.agent().join();
+    const fresh = rig.agent();
+    fresh.hello();
+    old.drop();
+    await eventually(() => fresh.socket.all('sync').length > 0);
+    await rig.submit();
+    await fresh.started();
+  });
   test('C3: an agent that closes while its hello is being committed leaves a host that is not connected', async () => {
     const commit = Promise.withResolvers<void>();
     const one = rig.agent();
