@@ -51,7 +51,7 @@ export function register(
   { token, holder }: Grounds,
   nowMs: number,
 ): Host {
-  if (!token || token.expiresMs <= nowMs) throw badToken('is not known here or has expired');
+  mustBeGood(token, nowMs);
   const known = keyHolder(cluster, publicKey, holder);
   const usedFor = cluster.changes.usedTokens.get(tokenHash)?.id ?? token.hostId;
   if (usedFor !== null) {
@@ -79,11 +79,20 @@ export function register(
   return host;
 }
 
+/** Throws OperationError for a join token with which nobody has anything to ask. A used one may still be its agent's. */
+export function mustBeGood(token: JoinToken | undefined, nowMs: number): asserts token is JoinToken {
+  if (!token || token.expiresMs <= nowMs) throw badToken('is not known here or has expired');
+}
+
 function keyHolder(cluster: Cluster, publicKey: string, holder: Grounds['holder']): Host | undefined {
-  if (holder?.removed) throw revoked();
-  if (holder) return cluster.hosts.get(holder.id);
-  // Made in this very turn.
-  return [...cluster.changes.newHosts].find((host) => host.publicKey === publicKey);
+  if (!holder) {
+    // Perhaps it has got its host in this very turn.
+    return [...cluster.changes.hosts].find((host) => host.publicKey === publicKey);
+  }
+  const host = cluster.hosts.get(holder.id);
+  // Perhaps that was removed in this very turn.
+  if (!host || holder.removed) throw revoked();
+  return host;
 }
 
 /** A host of that name that has no key yet, or a new one, which is not among the hosts yet. */

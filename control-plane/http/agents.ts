@@ -15,14 +15,15 @@ const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHead
 
 /** Their errors have a body and the same status in every variant. */
 export function agentRoutes(
-  context: Context & { variant: Pick<Statuses, 'statusHeader'> },
+  context: Context & { variant: Pick<Statuses, 'statusHeader'>; nowMs(): number },
   failed: (error: unknown) => void,
 ): Hono<Env> {
   const { statusHeader } = context.variant;
   const routes = new Hono<Env>();
   routes.post(REGISTER_PATH, async (c) => {
     const input = async () => checked(registrationSchema, await jsonBody(c), 'body');
-    return json({ host_id: await registerHost(context, bearerOf(c.req.header('authorization')), input) });
+    const joinToken = bearerOf(c.req.header('authorization'));
+    return json({ host_id: await registerHost(context, joinToken, input, context.nowMs()) });
   });
   routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
   return routes;

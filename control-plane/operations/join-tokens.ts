@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import type { RegistrationBody } from '../../shared/protocol/enrolment.ts';
 import { type Actor, authorise } from '../core/account.ts';
-import { JOIN_TOKEN_MS } from '../core/enrolment.ts';
+import { JOIN_TOKEN_MS, mustBeGood } from '../core/enrolment.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Db } from '../store/db.ts';
-import { insertJoinToken } from '../store/join-tokens.ts';
+import { findJoinToken, insertJoinToken } from '../store/join-tokens.ts';
 import type { Context } from './context.ts';
 import { digest } from './digest.ts';
 import type { Input } from './settings.ts';
@@ -46,18 +46,24 @@ export async function makeJoinToken(
   return { token, expiresMs };
 }
 
-/** Makes the host of an agent that has a join token; resolves to its id. The token is the authorisation, which the coordinator checks. */
+/**
+ * Makes the host of an agent that has a join token; resolves to its id. The token is the authorisation: who has none gets no
+ * further than one reading of the database. That it is used once is the coordinator's to see.
+ */
 export async function registerHost(
-  { coordination, deploymentName }: Pick<Context, 'coordination' | 'deploymentName'>,
+  { db, coordination, deploymentName }: Context,
   joinToken: string | undefined,
   input: Input<RegistrationBody>,
+  nowMs: number,
 ): Promise<number> {
   if (!joinToken)
     throw new OperationError('bad-token', 'Send the join token: Authorization: Bearer <token>.');
+  const tokenHash = digest(joinToken);
+  mustBeGood(await findJoinToken(db, tokenHash), nowMs);
   const { deployment, name, publicKey } = await input();
   if (deployment !== deploymentName) {
     const way = `set BERTH_DEPLOYMENT_NAME=${deploymentName}, or BERTH_URL to the other control plane`;
     throw new OperationError('conflict', `This is deployment ${deploymentName}, not ${deployment}: ${way}.`);
   }
-  return coordination.registerHost({ tokenHash: digest(joinToken), name, publicKey: publicKey.x });
+  return coordination.registerHost({ tokenHash, name, publicKey: publicKey.x });
 }

@@ -1,5 +1,5 @@
 /** Owns the rows of join tokens, of which only hashes are kept, and of the keys that hosts were registered with. */
-import type { Grounds } from '../core/enrolment.ts';
+import type { Grounds, JoinToken } from '../core/enrolment.ts';
 import type { Host } from '../core/host.ts';
 import type { Db, Row, Statement } from './db.ts';
 
@@ -24,14 +24,19 @@ export async function insertJoinToken(db: Db, token: NewJoinToken, nowMs: number
 
 /** What a registration goes by: the token, used or not, and whose the key is already. */
 export async function findGrounds(db: Db, tokenHash: string, publicKey: string): Promise<Grounds> {
-  const [token] = await db.query('SELECT * FROM join_tokens WHERE hash = ? LIMIT 1', [tokenHash]);
+  const token = await findJoinToken(db, tokenHash);
   const [holder] = await db.query('SELECT id, removed_ms FROM hosts WHERE public_key = ? LIMIT 1', [
     publicKey,
   ]);
   return {
-    token: token && tokenOf(token),
+    token,
     holder: holder && { id: Number(holder.id), removed: holder.removed_ms !== null },
   };
+}
+
+export async function findJoinToken(db: Db, hash: string): Promise<JoinToken | undefined> {
+  const [row] = await db.query('SELECT * FROM join_tokens WHERE hash = ? LIMIT 1', [hash]);
+  return row && tokenOf(row);
 }
 
 /** The key of a host, with which it signs; undefined where there is none. */
@@ -49,7 +54,7 @@ export const useJoinToken = ([hash, { id }]: [string, Host]): Statement => ({
   args: [id, hash],
 });
 
-const tokenOf = (row: Row): NonNullable<Grounds['token']> => ({
+const tokenOf = (row: Row): JoinToken => ({
   name: row.name === null ? null : String(row.name),
   labels: JSON.parse(String(row.labels)),
   expiresMs: Number(row.expires_ms),

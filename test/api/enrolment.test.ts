@@ -142,6 +142,12 @@ onHosts(everySetup, (host) => {
     expect((await register(open, `${mine}-other`, newAgentKey())).status).toBe(200);
   });
 
+  test('P16: without a good token nothing is told, not even what is wrong with the body', async () => {
+    expect((await register('unknown', 'x', newAgentKey(), 'another')).status).toBe(401);
+    const bad = { method: 'POST', headers: { authorization: 'Bearer unknown' }, body: '[]' };
+    expect((await fetch(`${host().url()}/agent/v1/register`, bad)).status).toBe(401);
+  });
+
   test.each([
     '',
     '[]',

@@ -38,6 +38,7 @@ beforeEach(async () => {
     db: rig.memory,
     deploymentName,
     variant: variants.B,
+    nowMs: () => rig.clock.nowMs(),
     // Another one after a restart.
     get coordination() {
       return rig.coordinator;

@@ -59,6 +59,20 @@ test('P17: registrations of one turn with one token, one name or one key make on
   expect(await kept()).toEqual([[2], [2, 2]]);
 });
 
+test('P16: a key that gets its host in this very turn makes no other, and that of one removed in it none', async () => {
+  const codes = await Promise.all([
+    rig.coordinator.registerHost(asked({ name: 'one' })),
+    codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2' }))),
+  ]);
+  expect(codes).toEqual([1, 'conflict']);
+  const later = await Promise.all([
+    codeOf(rig.coordinator.removeHost(1, false)),
+    codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2' }))),
+  ]);
+  expect(later).toEqual(['fulfilled', 'revoked']);
+  expect(await kept()).toEqual([[1], [1]]);
+});
+
 test('P17: an expired token makes no host', async () => {
   rig.clock.pass(1_000);
   expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('bad-token');
