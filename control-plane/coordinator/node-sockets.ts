@@ -81,10 +81,11 @@ function gather(stream: Duplex): void {
   process.nextTick(() => stream.uncork());
 }
 
+/** Whoever is refused has no connection any more, also who leaves their end of it open. */
 async function refuse(stream: Duplex, response: Response): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const head = `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status]}\r\n${headers}`;
   stream.write(`${head}connection: close\r\ncontent-length: ${body.length}\r\n\r\n`);
-  stream.end(body);
+  stream.end(body, () => stream.destroy());
 }

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect as dial } from 'node:net';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../agent/config.ts';
 import { HostIdentity } from '../../agent/identity.ts';
@@ -219,6 +220,17 @@ async function forgetHosts(): Promise<void> {
   await rig.memory.query(`DELETE FROM hosts WHERE name = 'node1'`);
   rig.restart();
 }
+
+test('P1, H192: who is refused holds no connection, also where it never closes its own end', async () => {
+  const peer = dial({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
+  peer.resume();
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  peer.write(`GET /agent/v1/connect HTTP/1.1\r\nHost: berth\r\n${upgrade}\r\n`);
+  await once(peer, 'end');
+  const open = promisify(server.getConnections.bind(server));
+  await eventually(async () => (await open()) === 0);
+  peer.destroy();
+});
 
 test('P1: what was not foreseen is refused without details, which are for the log', async () => {
   const failures: unknown[] = [];
