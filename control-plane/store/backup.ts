@@ -71,5 +71,7 @@ export async function prepareRestored(db: Db, former: Given | undefined): Promis
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },
+    // One that was used since would make another host.
+    { sql: 'DELETE FROM join_tokens', args: [] },
   ]);
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { openDatabase } from '../support/databases.ts';
+import { askToRegister, newAgentKey } from '../support/enrolment.ts';
 import { scratchFolder } from '../support/folder.ts';
 import { type Host, startHost } from '../support/hosts.ts';
 import { basic, HttpClient } from '../support/http-client.ts';
@@ -104,6 +105,7 @@ test('H253: what the backup knows goes on, what came later is left alone, and no
   if (!one) throw new Error('no assignment');
   await agent.report(seen.running(one));
   const cookie = (await api.http.get('login')).headers['set-cookie']?.[0] ?? '';
+  const { token } = (await api.http.post('host/token', {})).json<{ token: string }>();
   const file = join(folder, 'kept');
   expect((await run('backup', [file])).code).toBe(0);
 
@@ -128,6 +130,8 @@ test('H253: what the backup knows goes on, what came later is left alone, and no
   expect(
     (await new HttpClient(() => host.url(), basic('admin', host.adminPassword)).get('login')).status,
   ).toBe(200);
+  const registration = { deployment: 'test', name: 'restored', publicKey: newAgentKey().publicKey };
+  expect((await askToRegister({ url: host.url() }, token, registration)).status).toBe(401);
   const next = await api.submit();
   expect(next).toBeGreaterThan(later + 1_000);
   const [three] = await again.assigned(next);
