@@ -68,7 +68,8 @@ export const schedulingOf = (config: Config): SchedulingPolicy => ({
   queue: config.BERTH_QUEUE_POLICY,
   placement: config.BERTH_PLACEMENT_POLICY,
   holdAfterMs: config.BERTH_HOLD_AFTER * 1_000,
-  lostAfterMs: 1000 * config.BERTH_HOST_LOST_AFTER,
+  // Of fractions, too: agents are told whole milliseconds.
+  lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
   hostLoss: config.BERTH_HOST_LOSS,
 });
 
