@@ -186,7 +186,8 @@ put_drafts() {
   fi
 }
 
-# make_folder PATH [MODE]: with all above it; what was not there before goes again where the installation fails.
+# make_folder PATH [MODE]: with all above it; what was not there before goes again where the installation fails. One that is
+# there keeps its mode: BERTH_AGENT_DATA_DIR may be a folder that others use, too.
 make_folder() {
   missing=$1
   new=
@@ -196,7 +197,8 @@ make_folder() {
     missing=$(dirname "$missing")
   done
   made=$new$made
-  [ -d "$1" ] || mkdir -p "$1" || fail "$1 can't be made." 'See what is in the way of it, or whether its disk is full or read-only.'
+  [ -n "$new" ] || return 0
+  mkdir -p "$1" || fail "$1 can't be made." 'See what is in the way of it, or whether its disk is full or read-only.'
   [ -z "${2:-}" ] || chmod "$2" "$1"
 }
 

@@ -196,6 +196,14 @@ test('H265: the join token is in no file and in no argument of a program, and th
   expect((await stat(join(machine.root, 'var/lib/berth'))).mode & 0o777).toBe(0o700);
 });
 
+test('H265: a data folder that was there before stays as open as it was', async () => {
+  const folder = join(machine.root, 'srv');
+  await mkdir(folder, { mode: 0o755 });
+  await install({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_AGENT_DATA_DIR: folder });
+  expect((await stat(folder)).mode & 0o777).toBe(0o755);
+  expect((await stat(join(folder, 'e2e-install'))).mode & 0o777).toBe(0o700);
+});
+
 test('H266: the unit of systemd runs what is told to be run without it, and systemd finds nothing wrong with it', async () => {
   const output = await install({ BERTH_JOIN_TOKEN: await joinToken() });
   const unit = await machine.read('/etc/systemd/system/berth-agent.service');
