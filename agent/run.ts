@@ -97,12 +97,61 @@ export interface AgentParts {
  * host was removed, none of its containers is left.
  */
 export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
-  const { engine, identity, journal, stopSignal, uptimeMs = () => 1000 * uptime() } = parts;
+  const { engine, journal, stopSignal } = parts;
   const facts = await firstFacts(engine, journal, stopSignal);
   if (!facts) return;
-  const output = new OutputStore(`${config.dataDir}/${config.deployment}/logs`, engine, journal);
-  const reporter = new Reporter();
+  const assembly = assemble(config, facts, parts);
+  const { agent, watch, output, conditions, lease } = assembly;
+  stopSignal.addEventListener('abort', () => watch.close(), { once: true });
+  // Told to end while the engine was asked: no event comes any more.
+  if (stopSignal.aborted) watch.close();
+  const endings = [await lookAfterDisk(config, facts, parts, conditions)];
+  try {
+    const seen = withResolvers<void>();
+    const watching = watch.run(() => {
+      conditions.put('no-engine', undefined);
+      seen.resolve();
+    });
+    await Promise.race([seen.promise, watching]);
+    endings.push(lookAfterHouse(config, parts, assembly));
+    // It may have passed while no agent ran: before anything else, what runs is stopped.
+    lease.check();
+    const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
+    endings.push(() => clearInterval(leaseCheck));
+    await converse(config, parts, assembly).catch(async (error: unknown) => {
+      if (!(error instanceof Refused && error.revoked)) throw error;
+      // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
+      if (await leave(agent, journal, stopSignal)) throw error;
+    });
+    await watching;
+  } finally {
+    for (const end of endings) end();
+    watch.close();
+    agent.close();
+    await output.close();
+    await engine.tidy().catch((error: unknown) => journal('network.kept', { reason: wordsOf(error) }));
+    journal('agent.ended');
+  }
+}
+
+/** What an agent is made of. */
+interface Assembly {
+  host: HostFacts;
+  output: OutputStore;
+  reporter: Reporter;
+  conditions: Conditions;
+  agent: Agent;
+  watch: EngineWatch;
+  lease: Lease;
+  meter: UsageMeter;
+}
+
+function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
+  const { engine, journal, uptimeMs = () => 1000 * uptime() } = parts;
+  const folder = `${config.dataDir}/${config.deployment}`;
   const host = hostFacts(config, facts);
+  const output = new OutputStore(`${folder}/logs`, engine, journal);
+  const reporter = new Reporter();
   const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
   const agent: Agent = new Agent({
     engine,
@@ -114,7 +163,26 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
     onTrouble: () => watch.trouble(),
   });
-  const watch = new EngineWatch({
+  const watch = engineWatch(agent, conditions, parts);
+  const lease = new Lease({
+    file: `${folder}/lease.json`,
+    now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
+    lapsed: (unknown) => agent.lapse(unknown),
+    journal,
+  });
+  const meter = new UsageMeter({
+    engine,
+    running: () => agent.inventory().flatMap(runnerOf),
+    cores: facts.cores,
+    found: (usage) => reporter.use(usage),
+    boundMs: USAGE_BOUND_MS,
+    journal,
+  });
+  return { host, output, reporter, conditions, agent, watch, lease, meter };
+}
+
+function engineWatch(agent: Agent, conditions: Conditions, { engine, journal }: AgentParts): EngineWatch {
+  return new EngineWatch({
     engine,
     changed: (id) => agent.changed(id),
     refresh: async () => {
@@ -126,88 +194,59 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     retryMs: ENGINE_RETRY_MS,
     journal,
   });
-  stopSignal.addEventListener('abort', () => watch.close(), { once: true });
-  const meter = new UsageMeter({
-    engine,
-    running: () => agent.inventory().flatMap(runnerOf),
-    cores: facts.cores,
-    found: (usage) => reporter.use(usage),
-    boundMs: USAGE_BOUND_MS,
-    journal,
-  });
-  // Told to end while the engine was asked: no event comes any more.
-  if (stopSignal.aborted) watch.close();
-  let endHousekeeping: (() => void) | undefined;
-  const lease = new Lease({
-    file: `${config.dataDir}/${config.deployment}/lease.json`,
-    now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
-    lapsed: (unknown) => agent.lapse(unknown),
-    journal,
-  });
-  let leaseCheck: NodeJS.Timeout | undefined;
-  const endDiskWatch = await watchDisk({
-    folders: [...(facts.dataDir === undefined ? [] : [facts.dataDir]), resolve(config.dataDir)],
+}
+
+function lookAfterDisk(
+  config: Config,
+  { dataDir }: EngineFacts,
+  { probeDisk: probe }: AgentParts,
+  conditions: Conditions,
+): Promise<() => void> {
+  return watchDisk({
+    folders: [...(dataDir === undefined ? [] : [dataDir]), resolve(config.dataDir)],
     minBytes: config.minDiskBytes,
-    probe: parts.probeDisk,
+    probe,
     found: (low) => conditions.put('low-disk', low),
     everyMs: DISK_LOOK_MS,
   });
-  try {
-    const seen = withResolvers<void>();
-    const watching = watch.run(() => {
-      conditions.put('no-engine', undefined);
-      seen.resolve();
-    });
-    await Promise.race([seen.promise, watching]);
-    endHousekeeping = keepHouse({
-      engine,
-      output,
-      agent,
-      logDays: config.logDays,
-      journal,
-      nowMs: Date.now,
-      everyMs: HOUSEKEEPING_MS,
-    });
-    // It may have passed while no agent ran: before anything else, what runs is stopped.
-    lease.check();
-    leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
-    await stayConnected({
-      url: config.url,
-      identity,
-      begin: (socket) =>
-        new Session(socket, {
-          agent,
-          reporter,
-          output,
-          deployment: config.deployment,
-          host,
-          journal,
-          nowMs: Date.now,
-          lease,
-          clock: (exchange) => compareClocks(exchange, conditions),
-          measure: () => void meter.measure(),
-        }),
-      journal,
-      nowMs: Date.now,
-      random: Math.random,
-      pingMs: PING_MS,
-      signal: stopSignal,
-    }).catch(async (error: unknown) => {
-      if (!(error instanceof Refused && error.revoked)) throw error;
-      // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
-      if (await leave(agent, journal, stopSignal)) throw error;
-    });
-    await watching;
-  } finally {
-    endHousekeeping?.();
-    clearInterval(leaseCheck);
-    endDiskWatch();
-    watch.close();
-    agent.close();
-    await output.close();
-    await engine.tidy().catch((error: unknown) => journal('network.kept', { reason: wordsOf(error) }));
-    journal('agent.ended');
-  }
+}
+
+function lookAfterHouse(
+  { logDays }: Config,
+  { engine, journal }: AgentParts,
+  { output, agent }: Assembly,
+): () => void {
+  return keepHouse({ engine, output, agent, logDays, journal, nowMs: Date.now, everyMs: HOUSEKEEPING_MS });
+}
+
+/** Stays connected, each connection with a session of its own. */
+function converse(
+  { url, deployment }: Config,
+  { identity, journal, stopSignal }: AgentParts,
+  { meter, conditions, agent, reporter, output, host, lease }: Assembly,
+): Promise<void> {
+  return stayConnected({
+    url,
+    identity,
+    begin: (socket) =>
+      new Session(socket, {
+        agent,
+        reporter,
+        output,
+        deployment,
+        host,
+        journal,
+        nowMs: Date.now,
+        lease,
+        clock: (exchange) => compareClocks(exchange, conditions),
+        measure: () => void meter.measure(),
+      }),
+    journal,
+    nowMs: Date.now,
+    random: Math.random,
+    pingMs: PING_MS,
+    signal: stopSignal,
+  });
 }
 
 function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
