@@ -81,7 +81,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'keep what the sync does not name',
     file: 'agent/agent.ts',
-    from: ' if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);',
+    from: '    this.#roster.dismissAllBut(wanted);',
     to: '',
   },
   {
