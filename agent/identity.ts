@@ -38,6 +38,7 @@ export class HostIdentity implements Identity {
   #kept: KeptKey;
   /** Added to this machine's clock, which the control plane has found wrong. */
   #correctionMs = 0;
+  #isNew = false;
   /** The control plane did not know the key: its database is another one, or an older copy. */
   #unknown = false;
 
@@ -53,6 +54,7 @@ export class HostIdentity implements Identity {
   static async open(config: Config, journal: Journal, nowMs: () => number): Promise<HostIdentity> {
     const folder = `${config.dataDir}/${config.deployment}/identity`;
     let kept = await readKey(folder);
+    const isNew = kept === undefined;
     // A key that was never registered makes no host either.
     if (!kept?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
     if (!kept) {
@@ -66,12 +68,19 @@ export class HostIdentity implements Identity {
       kept = { ...kept, name: config.name };
       await writeKey(folder, kept);
     }
-    return new HostIdentity(config, folder, kept, journal, nowMs);
+    const identity = new HostIdentity(config, folder, kept, journal, nowMs);
+    identity.#isNew = isNew;
+    return identity;
   }
 
   /** What the host is called: by the setting when it was registered. */
   get name(): string {
     return this.#kept.name;
+  }
+
+  /** Whether there was no key before. */
+  get isNew(): boolean {
+    return this.#isNew;
   }
 
   get hostId(): number | null {
@@ -140,8 +149,10 @@ export class HostIdentity implements Identity {
     const { name, privateKey } = this.#kept;
     const { kty, crv, x } = privateKey;
     const hostId = await register(url, joinToken, { deployment, name, publicKey: { kty, crv, x } });
-    this.#kept = { ...this.#kept, hostId };
-    await writeKey(this.#folder, this.#kept);
+    const kept = { ...this.#kept, hostId };
+    // First: what only this process knew would be lost with it, and the token is good for an hour.
+    await writeKey(this.#folder, kept);
+    this.#kept = kept;
     this.#journal('host.registered', { host: name, id: hostId });
     return hostId;
   }

@@ -15,6 +15,8 @@ export class RegistrationRefused extends Error {
 }
 
 const ANSWER_MS = 30_000;
+/** Of what is answered with 4xx: too slow, too early, too often. */
+const PASSING = new Set([408, 425, 429]);
 
 /** Resolves to the id of the host. Throws RegistrationRefused, or another error where trying again may help. */
 export async function register(url: URL, joinToken: string, body: RegistrationBody): Promise<number> {
@@ -41,7 +43,7 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
     ? refusal.data.message
     : `it answered ${status} to ${target.href}; is this a control plane?`;
   const message = `The control plane did not register this host: ${words}`;
-  if (status >= 400 && status < 500 && status !== 429) throw new RegistrationRefused(message);
+  if (status >= 400 && status < 500 && !PASSING.has(status)) throw new RegistrationRefused(message);
   throw new Error(message);
 }
 

@@ -73,8 +73,8 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   const identity = await HostIdentity.open(config, () => {}, Date.now);
   const was = identity.hostId;
   const hostId = await identity.join().catch(async (error: unknown) => {
-    // A key that nobody will ever know would only be in the way.
-    if (error instanceof Refused && was === null) await identity.discard();
+    // A key that nobody will ever know would only be in the way. An older one may be known: its answer may have got lost.
+    if (error instanceof Refused && identity.isNew) await identity.discard();
     throw error;
   });
   const done = was === null ? 'is now' : 'was already';

@@ -194,6 +194,6 @@ function sessionSocket(ws: WebSocket): SessionSocket {
         if (ws.readyState === WebSocket.OPEN) ws.send(bytes, () => resolve());
         else resolve();
       }),
-    close: (code, reason) => ws.close(code, reason.slice(0, 120)),
+    close: (code, reason) => ws.close(code, Buffer.from(reason).subarray(0, 120).toString()),
   };
 }

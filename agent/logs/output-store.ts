@@ -174,7 +174,7 @@ export class OutputStore {
     for (const name of await readdir(this.#dir)) {
       const service = Number(name);
       // What else lies there is not ours.
-      if (!Number.isInteger(service) || inUse(service)) continue;
+      if (!/^\d+$/.test(name) || inUse(service)) continue;
       if ((await lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
     }
   }

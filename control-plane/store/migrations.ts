@@ -221,6 +221,8 @@ export const migrations: readonly Migration[] = [
   {
     version: 10,
     name: 'silence of hosts',
+    // Older programs would take removed hosts for hosts, and let agents in without a key.
+    oldestCode: 10,
     statements: [
       // Null while the agent is connected, or nothing is left to count for.
       'ALTER TABLE hosts ADD COLUMN silent_since_ms INTEGER',

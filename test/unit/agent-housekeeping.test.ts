@@ -49,6 +49,7 @@ test('P46: output beyond its age goes, also unfinished files and marks of servic
   stored(3, 1, '2.log.link');
   const used = stored(4, 40, '1.log');
   const foreign = stored('lost+found', 40, 'x');
+  stored('0x2', 40, 'x');
   writeFileSync(`${scratch.path}/logs/5`, 'no folder');
   await clearAway(options({ inUse: 4 }));
   expect([old, fresh, written, used, foreign].map(existsSync)).toEqual([false, true, true, true, true]);

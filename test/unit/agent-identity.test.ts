@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect as dial } from 'node:net';
 import { promisify } from 'node:util';
@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../agent/config.ts';
 import { HostIdentity } from '../../agent/identity.ts';
 import { Refused } from '../../agent/refused.ts';
+import { joinCluster } from '../../agent/run.ts';
 import { stayConnected } from '../../agent/socket.ts';
 import { isConnect, serveAgents } from '../../control-plane/coordinator/node-sockets.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../control-plane/http/agents.ts';
@@ -134,6 +135,38 @@ describe('the key', () => {
     // Nor is one of use that was never registered.
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await expect(open({})).rejects.toThrow(/POST host\/token/);
+  });
+});
+
+describe('a registration', () => {
+  test('P21: that can not be kept is none: it is made again, and makes the same host', async () => {
+    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
+    // Where the file is written first.
+    await mkdir(`${keyFile()}.new`);
+    await expect(identity.join()).rejects.toThrow('EISDIR');
+    expect(identity.hostId).toBeNull();
+    await rmdir(`${keyFile()}.new`);
+    expect(await provedHost(identity)).toBe(identity.hostId);
+    expect(await hostNames()).toEqual(['node1']);
+  });
+  test('P21: whose answer got lost leaves its key, also where the next one is refused', async () => {
+    const env = {
+      BERTH_URL: url,
+      BERTH_DEPLOYMENT_NAME: 'test',
+      BERTH_AGENT_DATA_DIR: folder,
+      BERTH_AGENT_NAME: 'node1',
+    };
+    lossy = true;
+    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() })).rejects.toThrow(/reached/);
+    lossy = false;
+    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'used up' })).rejects.toThrow(Refused);
+    await joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() });
+    expect(await hostNames()).toEqual(['node1']);
+  });
+  test('P21: that is refused at once leaves no key', async () => {
+    const env = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder };
+    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'nobody knows it' })).rejects.toThrow(Refused);
+    await expect(stat(keyFile())).rejects.toThrow('ENOENT');
   });
 });
 
