@@ -8,7 +8,7 @@ import { scratchFolder } from '../support/folder.ts';
 import { type Host, startHost } from '../support/hosts.ts';
 import { basic, HttpClient } from '../support/http-client.ts';
 import { startProgram } from '../support/process.ts';
-import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
+import { registeredHost, ScriptedAgent, seen } from '../support/scripted-agent.ts';
 
 let host: Host;
 let folder: string;
@@ -99,6 +99,9 @@ test('H252: a restore refuses a database in use, one that is there, and what is 
 });
 
 test('H253: what the backup knows goes on, what came later is left alone, and nothing is given twice', async () => {
+  // By the API: a connection of this process to the database would be in the restore's way.
+  const joined = (await api.http.post('host/token', {})).json<{ token: string }>();
+  await registeredHost(host, undefined, joined.token);
   const agent = await ScriptedAgent.join(host);
   const known = await api.submit();
   const [one] = await agent.assigned(known);

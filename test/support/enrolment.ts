@@ -48,8 +48,16 @@ async function responseOf(response: IncomingMessage): Promise<Response> {
 }
 
 /** Registers a host with a token that is written into the database; resolves to its id. */
-export async function enrol(place: Place, db: Db, name: string, { publicKey }: AgentKey): Promise<number> {
-  const { token } = await makeJoinToken(db, Date.now());
+export const enrol = async (place: Place, db: Db, name: string, key: AgentKey): Promise<number> =>
+  enrolWith((await makeJoinToken(db, Date.now())).token, place, name, key);
+
+/** Registers a host with a join token; resolves to its id. */
+export async function enrolWith(
+  token: string,
+  place: Place,
+  name: string,
+  { publicKey }: AgentKey,
+): Promise<number> {
   const response = await askToRegister(place, token, { deployment: place.deployment, name, publicKey });
   if (!response.ok)
     throw new Error(`${name} was not registered: ${response.status} ${await response.text()}`);

@@ -10,7 +10,7 @@ import type { Down } from '../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
 import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
-import { type AgentKey, enrol, newAgentKey, proofOf } from './enrolment.ts';
+import { type AgentKey, enrol, enrolWith, newAgentKey, proofOf } from './enrolment.ts';
 import { eventually } from './eventually.ts';
 import type { Host } from './hosts.ts';
 import { ScriptedLog } from './scripted-log.ts';
@@ -156,20 +156,29 @@ export class ScriptedAgent {
 /** Keys of the hosts that tests have registered, by control plane and name. */
 const registered = new WeakMap<Host, Map<string, Promise<{ id: number; key: AgentKey }>>>();
 
-/** The host of that name, registered when it is first asked for. */
-export function registeredHost(host: Host, name = NAME): Promise<{ id: number; key: AgentKey }> {
+/**
+ * The host of that name, registered when it is first asked for: with `token`, or one that is written into the database, which
+ * then has a connection of this process until its next garbage collection.
+ */
+export function registeredHost(
+  host: Host,
+  name = NAME,
+  token?: string,
+): Promise<{ id: number; key: AgentKey }> {
   const known = registered.get(host) ?? new Map<string, Promise<{ id: number; key: AgentKey }>>();
   registered.set(host, known);
-  const found = known.get(name) ?? register(host, name);
+  const found = known.get(name) ?? register(host, name, token);
   known.set(name, found);
   return found;
 }
 
-async function register(host: Host, name: string): Promise<{ id: number; key: AgentKey }> {
+async function register(host: Host, name: string, token?: string): Promise<{ id: number; key: AgentKey }> {
   const key = newAgentKey();
+  const place = { url: host.url(), deployment: host.deployment };
+  if (token !== undefined) return { id: await enrolWith(token, place, name, key), key };
   const db = await host.openDb();
   try {
-    return { id: await enrol({ url: host.url(), deployment: host.deployment }, db, name, key), key };
+    return { id: await enrol(place, db, name, key), key };
   } finally {
     await db.close();
   }
