@@ -80,8 +80,8 @@ async function startEngine(): Promise<Counts> {
 async function runTests(): Promise<Counts> {
   const kinds = engine
     ? [
-        ['unit', 'contract', 'api'],
-        ['simulation', 'e2e'],
+        ['unit', 'api'],
+        ['contract', 'simulation', 'e2e'],
       ]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
