@@ -49,7 +49,7 @@ const PROGRESS_MS = 5_000;
 export async function measureAgents(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-agents', 'off');
   try {
-    await deployment.request('POST', 'quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
+    await deployment.liftCaps();
     const result = await runAll(deployment);
     return [
       {

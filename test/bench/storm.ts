@@ -3,6 +3,7 @@
 import { startWorkerdHost } from '../support/host-workerd.ts';
 import { ADMIN_PASSWORD } from '../support/hosts.ts';
 import { type Program, startProgram } from '../support/process.ts';
+import { RestClient } from '../support/rest-client.ts';
 import { application } from './application.ts';
 import { Deployment } from './deployment.ts';
 import { atMost, type Measurement } from './figure.ts';
@@ -41,7 +42,7 @@ async function stormOnNode(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-storm', 'off');
   try {
     const { url, name, databaseUrl, cookie } = deployment;
-    await liftCaps(url, cookie);
+    await deployment.liftCaps();
     const load = {
       url,
       deployment: name,
@@ -73,7 +74,7 @@ async function stormOnWorkerd(): Promise<Measurement[]> {
     const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`;
     const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization } });
     const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? '';
-    await liftCaps(url, cookie);
+    await new RestClient(url, 'admin', ADMIN_PASSWORD).liftCaps();
     const services = WORKERD_AGENTS * SERVICES_EACH;
     const databaseUrl = host.database.url;
     return await storms(
@@ -143,9 +144,3 @@ const submissionsTo = (url: string, cookie: string) => ({
   headers: { cookie, 'content-type': 'application/json' },
   body: JSON.stringify({ name: 'storm', application: application() }),
 });
-
-async function liftCaps(url: string, cookie: string): Promise<void> {
-  const body = JSON.stringify({ concurrent_executions: 0, memory: 0, cores: 0 });
-  const response = await fetch(`${url}/api/0.7/quota/1`, { method: 'POST', headers: { cookie }, body });
-  if (!response.ok) throw new Error(`the caps were not lifted: ${response.status}`);
-}

@@ -11,9 +11,6 @@ const PATIENCE_MS = 5_000;
 const MARK =
   'grep -o "containers/[0-9a-f]*" /proc/self/mountinfo | head -n 1 >> /mnt/marks/$EXECUTION_ID-$SERVICE_NAME';
 
-/** Folder of the marks on the host, to be mounted as /mnt/marks. */
-export const marksVolume = (path: string) => [{ name: 'marks', path, read_only: false }];
-
 export class SteadyLoad {
   /** Names by id of what was acknowledged. */
   readonly accepted = new Map<number, string>();
@@ -25,10 +22,11 @@ export class SteadyLoad {
   readonly #kinds: readonly Application['services'][];
   readonly #random: () => number;
 
+  /** `marks`: folder on the host that containers have as /mnt/marks. */
   constructor(api: RestClient, marks: string, random: () => number) {
     this.#api = api;
     this.#random = random;
-    const volumes = marksVolume(marks);
+    const volumes = [{ name: 'marks', path: marks, read_only: false }];
     const idle = `${MARK}; exec sleep 1000`;
     this.#kinds = [
       [script(`${MARK}; echo life; sleep 0.3`, { volumes })],
