@@ -26,6 +26,12 @@ const SETTLE_MS = 90_000;
 const PASSWORD = 'secret';
 
 let engine: LoneEngine;
+let engineKills = 0;
+
+async function killEngine(): Promise<void> {
+  engineKills += 1;
+  await engine.kill();
+}
 
 beforeAll(async () => {
   engine = await startLoneEngine();
@@ -75,7 +81,7 @@ async function chaos(kind: 'node' | 'workerd', folder: string): Promise<void> {
     agent,
     { name: 'database', kill: database.kill, start: database.restart },
     // Shared with the other, and one is enough to kill it.
-    ...(kind === 'node' ? [{ name: 'engine', kill: () => engine.kill(), start: () => engine.start() }] : []),
+    ...(kind === 'node' ? [{ name: 'engine', kill: killEngine, start: () => engine.start() }] : []),
   ];
   await Promise.all([load.run(over), killAtRandom(parts, random, over, (line) => kills.push(line))]);
   expect(load.accepted.size, kills.join('; ')).toBeGreaterThan(10);
@@ -84,7 +90,7 @@ async function chaos(kind: 'node' | 'workerd', folder: string): Promise<void> {
   await endAll(api);
   const executions = Object.values(await api.executions());
   const db = openRemote(database.url);
-  const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db))];
+  const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
   await db.close();
   await agent.stop();
   problems.push(...(await leftOn(engine.docker, deployment)));

@@ -28,10 +28,11 @@ export function accountFor(
 }
 
 /**
- * Containers that ran twice, and services with more containers than starts. `marks` has a file for each service,
+ * Containers that ran again without a kill of their engine (which, killed amid a start, does not know that it was one and
+ * is asked again), and services with more containers than starts. `marks` has a file for each service,
  * `<execution>-<service>`, with a line from each run of a container: its id.
  */
-export async function startedTwice(marks: string, db: Db): Promise<string[]> {
+export async function startedTwice(marks: string, db: Db, engineKills: number): Promise<string[]> {
   const rows = await db.query('SELECT execution_id, name, generation FROM services');
   const generations = new Map(rows.map((row) => [`${row.execution_id}-${row.name}`, Number(row.generation)]));
   const problems: string[] = [];
@@ -39,7 +40,10 @@ export async function startedTwice(marks: string, db: Db): Promise<string[]> {
     const runs = (await readFile(join(marks, service), 'utf8')).trimEnd().split('\n');
     const containers = new Set(runs);
     const starts = generations.get(service) ?? 0;
-    if (containers.size < runs.length) problems.push(`a container of ${service} ran twice`);
+    for (const container of containers) {
+      const again = runs.filter((run) => run === container).length - 1;
+      if (again > engineKills) problems.push(`a container of ${service} ran again ${again} times`);
+    }
     if (containers.size > starts)
       problems.push(`${service} had ${containers.size} containers for ${starts} starts`);
   }
