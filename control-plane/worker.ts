@@ -2,7 +2,8 @@
 import { CONNECT_PATH, REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
-import { connectTo, coordinationOf } from './coordinator/durable-object.ts';
+import { connectTo } from './coordinator/connect-to.ts';
+import { coordinationOf } from './coordinator/durable-object.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/agents.ts';
 import { errorResponse, toOperationError } from './http/render.ts';

@@ -9,32 +9,32 @@ import { assemble, type WorkerEnv } from '../assembly.ts';
 import type { AccountChange } from '../core/account-input.ts';
 import type { HostChanges, HostRemoval } from '../core/departure.ts';
 import type { Pass, Registration } from '../core/enrolment.ts';
-import { type ErrorCode, OperationError } from '../core/errors.ts';
+import { OperationError } from '../core/errors.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
+import { PASS_HEADER, type Rejection } from './connect-to.ts';
 import { type Coordination, Coordinator } from './coordinator.ts';
+import { ObjectAlarm } from './object-alarm.ts';
 import type { AgentSocket } from './ports.ts';
 import type { Session } from './session.ts';
 
-/** Tells the object which host the worker has found a request to be of. */
-const PASS_HEADER = 'berth-pass';
-
 /** Errors lose their class between a Durable Object and its caller, so they travel as values. */
-type Outcome<T> = { value: T } | { code: ErrorCode; message: string };
+type Outcome<T> = { value: T } | Rejection;
 
 export class CoordinatorObject extends DurableObject<WorkerEnv> {
   readonly #coordinator: Coordinator;
   readonly #sessions = new Map<WebSocket, Session>();
   readonly #prepared: () => Promise<void>;
-  #alarmMs: number | null = null;
+  readonly #alarm: ObjectAlarm;
 
   constructor(ctx: DurableObjectState, env: WorkerEnv) {
     super(ctx, env);
     const { config, scheduling, db, log, prepare } = assemble(env);
     this.#prepared = prepare;
+    this.#alarm = new ObjectAlarm(ctx.storage, log, () => Date.now());
     this.#coordinator = new Coordinator({
       db,
       log,
@@ -43,7 +43,7 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       clock: {
         nowMs: () => Date.now(),
-        wakeAt: (timeMs) => this.#wakeAt(timeMs),
+        wakeAt: (timeMs) => this.#alarm.set(timeMs),
         defer: (turn) => setTimeout(turn, 0),
       },
     });
@@ -53,14 +53,9 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
 
   /** An agent's upgrade request, from connectTo. */
   override async fetch(request: Request): Promise<Response> {
-    await this.#prepared();
     const pass = JSON.parse(request.headers.get(PASS_HEADER) ?? '') as Pass;
-    try {
-      this.#coordinator.admit(pass);
-    } catch (error) {
-      if (error instanceof OperationError) return Response.json({ code: error.code, message: error.message });
-      throw error;
-    }
+    const admitted = await this.#outcome(async () => this.#coordinator.admit(pass));
+    if ('code' in admitted) return Response.json(admitted);
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
     const agentSocket: AgentSocket = {
@@ -88,10 +83,8 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     this.#sessions.delete(socket);
   }
 
-  override async alarm(): Promise<void> {
-    this.#alarmMs = null;
-    await this.#prepared();
-    this.#coordinator.wake();
+  override alarm(): Promise<void> {
+    return this.#alarm.ring(this.#prepared, () => this.#coordinator.wake());
   }
 
   ready(): Promise<Outcome<void>> {
@@ -167,28 +160,6 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
       throw error;
     }
   }
-
-  #wakeAt(timeMs: number | null): void {
-    if (timeMs === this.#alarmMs) return;
-    this.#alarmMs = timeMs;
-    // Not awaited: storage orders its own writes, and an alarm lost with the object is set again by its next life.
-    void (timeMs === null ? this.ctx.storage.deleteAlarm() : this.ctx.storage.setAlarm(timeMs));
-  }
-}
-
-/** Hands an agent's upgrade request on, when the worker has checked who it is. Throws OperationError where it is not let in. */
-export async function connectTo(
-  stub: DurableObjectStub<CoordinatorObject>,
-  request: Request,
-  pass: Pass,
-): Promise<Response> {
-  const handed = new Request(request);
-  // Whatever the agent sent under that name is overwritten.
-  handed.headers.set(PASS_HEADER, JSON.stringify(pass));
-  const response = await stub.fetch(handed);
-  if (response.webSocket) return response;
-  const { code, message } = await response.json<{ code: ErrorCode; message: string }>();
-  throw new OperationError(code, message);
 }
 
 /** The coordinator as the worker's operations see it. */

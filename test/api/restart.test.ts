@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { startWorkerdHost } from '../support/host-workerd.ts';
 import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../support/hosts.ts';
 import { HttpClient } from '../support/http-client.ts';
@@ -107,4 +108,29 @@ describe('the database is away', () => {
     expect((await api.execution(id)).status).toBe('running');
     await again.close();
   });
+});
+
+test('C131: woken by its alarm alone while the database is away, the coordinator on workerd goes on once that is back', {
+  timeout: 60_000,
+}, async () => {
+  const env = { BERTH_HOST_LOST_AFTER: '5' };
+  const host = await startWorkerdHost({
+    variant: 'B',
+    deployment: 'test',
+    adminPassword: ADMIN_PASSWORD,
+    env,
+  });
+  try {
+    // Its silence is what the alarm is set for.
+    await ScriptedAgent.join(host);
+    await host.crash();
+    await host.database.kill();
+    await host.start();
+    await eventually(async () => host.output().includes('"alarm.put-off"'), 30_000);
+    expect(host.output()).not.toContain('"coordinator.ready"');
+    await host.database.restart();
+    await eventually(async () => host.output().includes('"coordinator.ready"'), 30_000);
+  } finally {
+    await host.stop();
+  }
 });
