@@ -31,6 +31,12 @@ export class Logs {
     // A turn makes sure that the state is there.
     const live = await this.#turns.run((cluster) => cluster.services.has(serviceId));
     const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
+    // To one that has fallen behind it would look like an end.
+    if (place && !place.hasEnded) {
+      const message =
+        'This control plane does not know the execution yet, or another one has taken over; try again.';
+      throw new OperationError('unavailable', message);
+    }
     if (place && place.generation > 0 && !this.#isRemoved(place) && !this.#agents.session(place.hostId)) {
       const message = `The log is on host ${place.hostName}, which is not connected; try again when its agent is back.`;
       throw new OperationError('unavailable', message);

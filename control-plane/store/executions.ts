@@ -76,18 +76,21 @@ export async function listActiveInstances(
   return rows.map(({ name }) => String(name));
 }
 
-/** Which host has the logs of a service, and of how many starts; also for a deleted execution. */
+/** Which host has the logs of a service, of how many starts, and whether no more can come; also for a deleted execution. */
 export async function findLogPlace(
   db: Db,
   serviceId: number,
-): Promise<{ hostId: number | null; hostName: string; generation: number } | null> {
+): Promise<{ hostId: number | null; hostName: string; generation: number; hasEnded: boolean } | null> {
   const [row] = await db.query(
-    'SELECT s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name FROM services s LEFT JOIN hosts h ON h.id = s.host_id WHERE s.id = ?',
+    `SELECT s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name, e.status
+      FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
+      WHERE s.id = ?`,
     [serviceId],
   );
   if (!row) return null;
   const hostId = row.host_id === null ? null : Number(row.host_id);
-  return { hostId, hostName: String(row.name), generation: Number(row.generation) };
+  const hasEnded = row.status === 'terminated' || row.status === 'error';
+  return { hostId, hostName: String(row.name), generation: Number(row.generation), hasEnded };
 }
 
 /** Executions of a user that wait, start or run. */

@@ -146,6 +146,14 @@ describe('logs', () => {
       'host one, which is not connected',
     );
   });
+  test('C122: one from which another has taken over unnoticed ends no log of what came since', async () => {
+    const { coordinator: old } = rig;
+    await old.ready();
+    rig.restart();
+    await rig.submit();
+    const [row] = await rig.memory.query('SELECT id FROM services');
+    await expect(old.openLog(Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
+  });
   test('C45: a reader of an ended service is released when its execution is deleted and the log is gone', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
