@@ -7,6 +7,16 @@ export interface Breakage {
   to: string;
 }
 
+/** The source with the change made; throws where its line is not there as it was, or not only once. */
+export function broken(source: string, { name, file, from, to }: Breakage): string {
+  const parts = source.split(from);
+  if (parts.length === 2) return parts.join(to);
+  const found = parts.length === 1 ? 'has changed' : `is there ${parts.length - 1} times`;
+  throw new Error(
+    `the breakage "${name}" does not apply any more: its line in ${file} ${found}; bring it up to date in test/support/sim/breakages.ts`,
+  );
+}
+
 const turns = 'control-plane/coordinator/turns.ts';
 const agents = 'control-plane/coordinator/agents.ts';
 const observe = 'control-plane/core/observe.ts';

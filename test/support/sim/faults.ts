@@ -96,10 +96,10 @@ export const faults: Record<FaultName, Fault> = {
   'second agent on a machine': atMachine((machine) => machine.startAgent()),
   'agent of another version': spell(1, 60 * SECOND_MS, (machine, { world }) => {
     machine.versionOffset = world.pick([-1, 1]);
-    machine.killAgent();
+    machine.killAgents();
     return () => {
       machine.versionOffset = 0;
-      machine.killAgent();
+      machine.killAgents();
     };
   }),
   'clock of an agent jumps': (simulation) => {

@@ -4,7 +4,7 @@
  * that the checkers can be seen to find it. Loaded by `node --import` before anything else.
  */
 import { registerHooks } from 'node:module';
-import { breakages } from './breakages.ts';
+import { breakages, broken } from './breakages.ts';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 /** Folder of the importer, what it imports, and what it gets. */
@@ -30,9 +30,3 @@ registerHooks({
     return { ...loaded, source: broken(String(loaded.source), breakage) };
   },
 });
-
-function broken(source: string, { name, from, to }: (typeof breakages)[number]): string {
-  const parts = source.split(from);
-  if (parts.length !== 2) throw new Error(`${name}: its line is there ${parts.length - 1} times`);
-  return parts.join(to);
-}

@@ -123,6 +123,11 @@ export class Machine {
     this.#restartLater();
   }
 
+  /** All that run here, as an update of the agent does it. */
+  killAgents(): void {
+    for (const { process } of [...this.#agents]) this.killAgent(process);
+  }
+
   /** The power fails, and with it everything; nobody is told. */
   powerOff(): void {
     this.#world.note(`${this.name} loses its power`);
