@@ -18,6 +18,7 @@ export default defineConfig({
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2 }),
       project('contract', engine),
       project('api', { fileParallelism: false, testTimeout: 30_000 }),
+      project('browser', { ...engine, fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 }),
       project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),
     ],
   },

@@ -25,6 +25,8 @@ import { validateDescription } from './operations/applications.ts';
 import { Authentication } from './operations/authentication.ts';
 import type { Context } from './operations/context.ts';
 import { API_VERSION, VERSION } from './version.ts';
+import { notFoundPage, wantsPage, webRoutes } from './web/app.ts';
+import type { WebDeps } from './web/context.ts';
 
 export interface AppDeps extends Context {
   variant: Variant;
@@ -32,6 +34,9 @@ export interface AppDeps extends Context {
   addressOf: AddressOf;
   swaggerFile: ReadFile;
   agentFile: ReadFile;
+  webFile: ReadFile;
+  /** Whether pages are compressed here; on workerd its host does that. */
+  compresses: boolean;
   log: Log;
 }
 
@@ -39,7 +44,8 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
-  app.route(`/api/${API_VERSION}`, userRoutes(deps));
+  const authentication = new Authentication({ ...deps, tokenRules: deps.variant.tokens });
+  app.route(`/api/${API_VERSION}`, userRoutes(deps, authentication));
   app.route('/', healthRoutes(deps));
   app.route(
     '/',
@@ -48,9 +54,16 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.route('/', installRoutes(deps.agentFile));
   const { documentedAs } = deps.variant;
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
+  const web: WebDeps = {
+    ...deps,
+    authentication,
+    failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
+  };
+  app.route('/', webRoutes(web));
   app.notFound((c) => {
     const { method, path } = c.req;
     const allow = allowedMethods(app, path);
+    if (allow === '' && wantsPage(c)) return notFoundPage(c, web);
     if (allow === '') return fail(new OperationError('not-found', `There is no ${path} here.`));
     const response =
       method === 'OPTIONS'
@@ -87,10 +100,9 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
   return routes;
 }
 
-function userRoutes(deps: AppDeps): Hono<Env> {
+function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   const routes = new Hono<Env>();
   const { variant } = deps;
-  const authentication = new Authentication({ ...deps, tokenRules: variant.tokens });
   // Hono's '/x/*' takes in '/x'.
   const known = authenticated(authentication, deps.addressOf);
   for (const path of ['/login', '/execution/*', '/service/*', '/host/*']) routes.use(path, known);

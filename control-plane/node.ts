@@ -18,6 +18,7 @@ import { chooseVariant } from './http/variant.ts';
 import { agentFiles } from './local/agent-files.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
+import { madeFiles } from './local/made-files.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
 import { makeJoinToken } from './operations/join-tokens.ts';
@@ -68,6 +69,8 @@ async function start(config: NodeConfig): Promise<void> {
     variant,
     swaggerFile,
     agentFile: agentFiles(dataDir),
+    webFile: madeFiles('make-web-files.ts', join(dataDir, 'web-files')),
+    compresses: true,
   });
 
   const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });

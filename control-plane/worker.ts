@@ -15,6 +15,9 @@ interface Isolate extends Assembly {
   app: ReturnType<typeof createApp>;
 }
 
+/** Probes say themselves what is missing; documents and files are always there. */
+const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|assets\/.*)$/;
+
 let isolate: Isolate | undefined;
 
 export default {
@@ -23,8 +26,7 @@ export default {
     const { config, app, prepare, log } = isolate;
     const { pathname } = new URL(request.url);
     if (pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
-    // Probes say themselves what is missing, and the document needs no database.
-    if (!pathname.startsWith('/api/') && pathname !== REGISTER_PATH) return app.fetch(request, env, ctx);
+    if (NEEDS_NO_DATABASE.test(pathname) && pathname !== REGISTER_PATH) return app.fetch(request, env, ctx);
     try {
       await prepare();
     } catch (error) {
@@ -83,6 +85,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),
+    webFile: (name) => readAsset(env, `web/${name}`),
+    compresses: false,
   });
   return { ...assembly, app };
 }

@@ -9,6 +9,7 @@ import { connectEngine } from '../agent/engine-address.ts';
 import { ensureEngine, type LocalEngine } from '../agent/local-engine.ts';
 import { terminal } from '../agent/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
+import { ensureChromium } from './support/chromium.ts';
 import { type Counts, countTests } from './support/count.ts';
 import { checkRules, titlesOf } from './support/rules.ts';
 import { readTool, runTool, stopTools } from './support/tool.ts';
@@ -34,6 +35,7 @@ const reports: string[] = [];
 await step('types', () => npmScript('types'));
 await step('lint', () => npmScript('lint'));
 await step('engine and image', startEngine);
+await step('browser', findBrowser);
 await step('tests', runTests);
 // Without an engine most tests have not run, and their titles say nothing of the rules.
 if (engine) await step('a test for every rule', proveRules);
@@ -73,6 +75,11 @@ async function startEngine(): Promise<Counts> {
   return ONE;
 }
 
+async function findBrowser(): Promise<Counts> {
+  say(`Chromium at ${await ensureChromium(say)}`);
+  return ONE;
+}
+
 /**
  * Two runs of vitest at a time, each of which mostly waits: for containers, for restarts. The second one's output follows
  * the first one's. Without an engine only the tests that need none run; the missing engine has already been counted.
@@ -81,7 +88,7 @@ async function runTests(): Promise<Counts> {
   const kinds = engine
     ? [
         ['unit', 'api'],
-        ['contract', 'simulation', 'e2e'],
+        ['contract', 'simulation', 'e2e', 'browser'],
       ]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));

@@ -38,7 +38,7 @@ export function authenticated(
   };
 }
 
-const sessionCookie = (token: string, secure: boolean): string =>
+export const sessionCookie = (token: string, secure: boolean): string =>
   generateCookie(COOKIE, token, {
     httpOnly: true,
     sameSite: 'Lax',
@@ -80,7 +80,7 @@ export async function jsonBody(c: HonoContext): Promise<unknown> {
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /** What is not UTF-8 is refused: read loosely, a text would be kept as another one. */
-async function bodyText(c: HonoContext): Promise<string> {
+export async function bodyText(c: HonoContext): Promise<string> {
   const bytes = await bodyBytes(c);
   try {
     return UTF8.decode(bytes);
@@ -173,7 +173,7 @@ function decodeBase64(encoded: string): string {
 }
 
 /** Refuses what another site makes a browser send along with its cookie (CSRF). */
-function checkOrigin(c: HonoContext): void {
+export function checkOrigin(c: HonoContext): void {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return;
   const site = c.req.header('sec-fetch-site');
   const origin = c.req.header('origin');

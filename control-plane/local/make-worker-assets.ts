@@ -1,12 +1,14 @@
 /**
  * Entry of wrangler's build command: puts into one folder what the Worker serves and can't read from anywhere else, the
- * files of Swagger UI and what hosts install. What is there already stays: wrangler starts anew where a file changes.
+ * files of Swagger UI, what hosts install and what pages ask for. What is there already stays: wrangler starts anew where a file changes.
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { ensureAgentBundle, replace } from './agent-bundle.ts';
+import { ensureAgentBundle } from './agent-bundle.ts';
 import { agentScript } from './agent-files.ts';
+import { replace } from './bundle.ts';
 import { SWAGGER_FILES, swaggerFile } from './swagger-files.ts';
+import { ensureWebFiles } from './web-files.ts';
 
 const [folder] = process.argv.slice(2).map((path) => resolve(path));
 if (!folder) throw new Error('usage: make-worker-assets.ts FOLDER');
@@ -18,3 +20,4 @@ for (const [name, content] of [...files, ['install.sh', await agentScript()] as 
   if (!there?.equals(content)) await replace(path, content);
 }
 await ensureAgentBundle(folder);
+await ensureWebFiles(join(folder, 'web'));

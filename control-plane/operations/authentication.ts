@@ -4,10 +4,10 @@
  * a minute; only those that were not right before are throttled.
  */
 import { randomBytes } from 'node:crypto';
-import { type Account, type Actor, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
+import { type Account, type Actor, authorise, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Db } from '../store/db.ts';
-import { findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';
+import { deleteSession, findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';
 import { digest } from './digest.ts';
 import { Gate } from './gate.ts';
 import { verifyPassword } from './passwords.ts';
@@ -93,6 +93,13 @@ export class Authentication {
     return { by: 'none', actor: { kind: 'anonymous' } };
   }
 
+  /** A session of its own for a browser, which no other client knows and whose end is nobody else's. */
+  async logIn(credentials: Credentials): Promise<string> {
+    const { actor } = await this.authenticate(credentials);
+    const { user } = authorise(actor, { kind: 'login' });
+    return this.#openSession(user.id, user.credentialVersion);
+  }
+
   async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH) throw wrong();
     // Keyed, as passwords can be guessed; not by HMAC, whose key objects cost a fifth of the request. It never leaves this process.
@@ -165,6 +172,10 @@ export class Authentication {
     this.#remembered.set(memory, { ...remembered, sinceMs: this.#nowMs() });
   }
 }
+
+/** Ends the session that the token is of; one that there is not has ended. */
+export const endSession = ({ db }: { db: Db }, token: string): Promise<void> =>
+  deleteSession(db, digest(token));
 
 const actorOf = ({ user, role }: Account): Actor => ({ kind: 'user', user, role });
 

@@ -68,6 +68,10 @@ export async function insertSession(
   ]);
 }
 
+export async function deleteSession(db: Db, tokenHash: string): Promise<void> {
+  await db.batch([{ sql: 'DELETE FROM sessions WHERE token_hash = ?', args: [tokenHash] }]);
+}
+
 export async function countUsers(db: Db): Promise<number> {
   const [row] = await db.query('SELECT count(*) AS users FROM users WHERE deleted = 0');
   return Number(row?.users);

@@ -1,0 +1,54 @@
+/**
+ * Owns the files that the pages of the web interface ask for: web/browser/ and its packages as scripts, and the styles,
+ * made by esbuild. They are made again where what they are made of has changed.
+ */
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
+
+const WEB = 'control-plane/web';
+const STAMP = 'stamp';
+
+/** Leaves up-to-date files in `folder`, which need not be there. */
+export async function ensureWebFiles(folder: string): Promise<void> {
+  const stamp = await digestOf(
+    [`${WEB}/browser`],
+    [`${WEB}/berth.css`, `${WEB}/icon.svg`, 'control-plane/local/web-files.ts'],
+  );
+  const made = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);
+  if (made === stamp) return;
+  await mkdir(folder, { recursive: true });
+  const files = await webFiles();
+  for (const [name, content] of files) await replace(join(folder, name), content);
+  await replace(join(folder, STAMP), stamp);
+  const names = [STAMP, ...files.map(([name]) => name)];
+  const left = (await readdir(folder)).filter((name) => !names.includes(name) && !name.endsWith('.new'));
+  await Promise.all(left.map((name) => rm(join(folder, name), { force: true })));
+}
+
+async function webFiles(): Promise<[name: string, content: Uint8Array | string][]> {
+  const entries = (await readdir(join(ROOT, WEB, 'browser'))).filter((name) => name.endsWith('.ts'));
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: [...entries.map((name) => `${WEB}/browser/${name}`), `${WEB}/berth.css`],
+    outdir: 'out',
+    entryNames: '[name]',
+    write: false,
+    metafile: true,
+    bundle: true,
+    minify: true,
+    splitting: true,
+    format: 'esm',
+    target: ['es2022', 'chrome111', 'firefox114', 'safari16.4'],
+    charset: 'utf8',
+    legalComments: 'none',
+    logLevel: 'silent',
+  });
+  const files = outputFiles.map(({ path, contents }): [string, Uint8Array] => [
+    path.split('/').at(-1) ?? '',
+    contents,
+  ]);
+  const icon = await readFile(join(ROOT, WEB, 'icon.svg'));
+  return [...files, ['icon.svg', icon], ['licences.txt', await licencesOf(Object.keys(metafile.inputs))]];
+}

@@ -1,0 +1,38 @@
+/**
+ * Owns the web interface: which page is where, and who gets to it. Pages are made here, on the server, and work without
+ * script; browser/ makes them live. Everything comes from this origin. Same on every host.
+ */
+import { Hono } from 'hono';
+import { compress } from 'hono/compress';
+import { assetRoutes } from './assets.ts';
+import type { WebDeps, WebEnv } from './context.ts';
+import { errorPage } from './error-page.ts';
+import { executionPages } from './pages/executions.ts';
+import { loginPages } from './pages/login.ts';
+import { signedIn, withContext } from './session.ts';
+
+/** Sections behind a login, by the path they begin with. */
+const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
+  '/executions': executionPages,
+};
+
+export function webRoutes(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  const prepared = () => {
+    const section = new Hono<WebEnv>();
+    section.use(withContext(deps));
+    if (deps.compresses) section.use(compress());
+    return section;
+  };
+  routes.route('/assets', prepared().route('/', assetRoutes(deps.webFile)));
+  routes.get('/', (c) => c.redirect('/executions', 303));
+  routes.route('/', loginPages(deps));
+  for (const [path, pages] of Object.entries(sections)) {
+    const section = prepared();
+    section.onError((error, c) => errorPage(c, error, deps.failed));
+    routes.route(path, section.use(signedIn(deps.authentication)).route('/', pages(deps)));
+  }
+  return routes;
+}
+
+export { notFoundPage, wantsPage } from './error-page.ts';

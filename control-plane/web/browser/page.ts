@@ -1,0 +1,32 @@
+/** Owns what every page does in the browser: ages that grow, copying, questions before what can't be undone, and being live. */
+import { duration } from './parts/duration.ts';
+
+const TICK_MS = 1_000;
+
+setInterval(() => {
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-ago]')) {
+    const text = `${duration(Date.now() - Date.parse(time.dateTime))} ago`;
+    if (time.textContent !== text) time.textContent = text;
+  }
+}, TICK_MS);
+
+/** `data-confirm` on a button holds the question. */
+document.addEventListener('submit', (event) => {
+  const question = event.submitter?.dataset.confirm;
+  if (question !== undefined && !confirm(question)) event.preventDefault();
+});
+
+/** `data-copy` on a button holds the id of the element whose text is copied. */
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-copy]') : null;
+  if (!button) return;
+  const source = document.getElementById(button.dataset.copy ?? '');
+  const text = source instanceof HTMLInputElement ? source.value : (source?.textContent ?? '');
+  void navigator.clipboard.writeText(text).then(() => {
+    const before = button.textContent;
+    button.textContent = 'Copied';
+    setTimeout(() => {
+      button.textContent = before;
+    }, 1_500);
+  });
+});

@@ -1,0 +1,157 @@
+/**
+ * Owns the pages' liveness: parts with `data-live` are fetched again when an event comes that concerns them, and only what
+ * has changed is changed. While there is no connection the page says how old it is. Events only tell that something is
+ * new; what is new the server's own page says, so nothing is rendered twice in two ways.
+ */
+import { Idiomorph } from 'idiomorph';
+import { duration } from './duration.ts';
+
+const EVENTS = '/api/0.7/events';
+/** Between two refreshes: a burst of events costs one. */
+const REFRESH_MS = 500;
+/** A connection that is only blinking is nobody's worry. */
+const PATIENCE_MS = 3_000;
+
+interface LiveEvent {
+  kind: string;
+  ids: string[];
+}
+
+export function keepLive(): void {
+  if (!document.querySelector('[data-live]')) return;
+  const refresher = new Refresher();
+  const connection = new Connection(refresher);
+  connection.open();
+  // A page that nobody sees needs no connection, of which a browser has few.
+  document.addEventListener('visibilitychange', () =>
+    document.hidden ? connection.close() : connection.open(),
+  );
+  addEventListener('pagehide', () => connection.close());
+  addEventListener('pageshow', () => connection.open());
+}
+
+/** Fetches the page again and puts its live parts in place of those here, one fetch at a time. */
+class Refresher {
+  #due = false;
+  #running = false;
+  #lastMs = Date.now();
+
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
+  ask(): void {
+    this.#due = true;
+    if (!this.#running) void this.#run();
+  }
+
+  /** Whether the page shows anything that the event is about. */
+  concerns({ kind, ids }: LiveEvent): boolean {
+    return [...document.querySelectorAll<HTMLElement>('[data-live]')].some((part) =>
+      (part.dataset.live ?? '').split(' ').some((topic) => {
+        const [wanted, id] = topic.split(':');
+        return wanted === kind && (id === undefined || ids.includes(id));
+      }),
+    );
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    while (this.#due) {
+      this.#due = false;
+      await this.#refresh().catch(() => {});
+      await new Promise((done) => setTimeout(done, REFRESH_MS));
+    }
+    this.#running = false;
+  }
+
+  async #refresh(): Promise<void> {
+    const response = await fetch(location.href, { headers: { accept: 'text/html', 'berth-refresh': '1' } });
+    // Logged out meanwhile: the login page takes its place.
+    if (response.redirected && new URL(response.url).pathname === '/login') return location.reload();
+    if (!response.ok) return response.status === 404 ? location.reload() : undefined;
+    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+    for (const part of document.querySelectorAll<HTMLElement>('[data-live]')) {
+      const next = fresh.getElementById(part.id);
+      if (next) replace(part, next);
+    }
+    this.#lastMs = Date.now();
+  }
+}
+
+/** What a person has opened, ticked or typed stays. */
+function replace(part: HTMLElement, next: HTMLElement): void {
+  Idiomorph.morph(part, next, {
+    ignoreActiveValue: true,
+    callbacks: {
+      beforeAttributeUpdated: (name: string, node: Element) =>
+        !(name === 'open' && node instanceof HTMLDetailsElement) &&
+        !((name === 'checked' || name === 'value') && node instanceof HTMLInputElement),
+    },
+  });
+  part.dispatchEvent(new CustomEvent('berth:refreshed', { bubbles: true }));
+}
+
+class Connection {
+  readonly #refresher: Refresher;
+  #source: EventSource | undefined;
+  #lostMs: number | undefined;
+
+  constructor(refresher: Refresher) {
+    this.#refresher = refresher;
+    setInterval(() => this.#show(), 1_000);
+  }
+
+  open(): void {
+    if (this.#source || document.hidden) return;
+    const source = new EventSource(EVENTS);
+    this.#source = source;
+    source.onopen = () => {
+      this.#lostMs = undefined;
+      // Whatever was missed is in the page as it is now.
+      if (Date.now() - this.#refresher.lastMs > REFRESH_MS) this.#refresher.ask();
+      this.#show();
+    };
+    source.onerror = () => {
+      this.#lostMs ??= Date.now();
+      // The browser gives up for good where it was refused: by a control plane that is just starting, or a login that is over.
+      if (source.readyState !== EventSource.CLOSED) return;
+      this.close();
+      setTimeout(
+        () => {
+          this.#refresher.ask();
+          this.open();
+        },
+        2_000 + Math.random() * 2_000,
+      );
+    };
+    for (const kind of ['execution', 'service', 'host']) {
+      source.addEventListener(kind, ({ data }) => this.#take(kind, data));
+    }
+    source.addEventListener('reset', () => this.#refresher.ask());
+  }
+
+  close(): void {
+    this.#source?.close();
+    this.#source = undefined;
+  }
+
+  #take(kind: string, data: string): void {
+    const { id, execution_id } = JSON.parse(data) as { id: number; execution_id?: number };
+    if (this.#refresher.concerns({ kind, ids: [String(id)] })) this.#refresher.ask();
+    // A service is a part of its execution.
+    const parent = { kind: 'execution', ids: [String(execution_id)] };
+    if (execution_id !== undefined && this.#refresher.concerns(parent)) this.#refresher.ask();
+  }
+
+  #show(): void {
+    const message = document.getElementById('connection');
+    if (!message) return;
+    const lost = this.#lostMs !== undefined && Date.now() - this.#lostMs > PATIENCE_MS;
+    message.hidden = !lost;
+    if (lost) {
+      const age = duration(Date.now() - this.#refresher.lastMs);
+      message.textContent = `No connection to Berth. What you see is ${age} old; it goes on by itself.`;
+    }
+  }
+}

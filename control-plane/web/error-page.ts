@@ -1,0 +1,61 @@
+/** Owns what a browser is shown when something can't be done: the error's own words, and a way on. */
+import type { Context as HonoContext } from 'hono';
+import { type ErrorCode, OperationError } from '../core/errors.ts';
+import { toOperationError } from '../http/render.ts';
+import type { WebContext, WebDeps } from './context.ts';
+import { html } from './html.ts';
+import { page } from './page.ts';
+
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  'not-found': 404,
+  'wrong-method': 405,
+  conflict: 409,
+  'too-large': 413,
+  'too-many': 429,
+  unavailable: 503,
+};
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'That is not valid',
+  401: 'Log in again',
+  403: 'Not allowed',
+  404: 'Not found',
+  409: 'That is not possible now',
+  429: 'Too many attempts',
+  503: 'Not available now',
+};
+
+export const statusOf = (error: OperationError | undefined): number => (error && STATUS[error.code]) ?? 500;
+
+export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed']): Promise<Response> {
+  const known = toOperationError(error);
+  if (!known || known.cause) failed(c.req.path, known?.cause ?? error);
+  const status = statusOf(known);
+  const message = known?.message ?? 'Berth failed at this; its log says why.';
+  return page(c, {
+    title: TITLES[status] ?? 'Something went wrong',
+    status,
+    headers: known?.retryAfterS === undefined ? {} : { 'retry-after': String(known.retryAfterS) },
+    body: html`
+      <div class="empty">
+        <h1>${TITLES[status] ?? 'Something went wrong'}</h1>
+        <p>${message}</p>
+        <p><a class="button" href="/executions">To the executions</a></p>
+      </div>`,
+  });
+}
+
+/** Whether it is a browser that asks for a page, and no program of the API. */
+export const wantsPage = (c: HonoContext): boolean =>
+  c.req.method === 'GET' &&
+  !/^\/(api|agent)\//.test(c.req.path) &&
+  (c.req.header('accept') ?? '').includes('text/html');
+
+export const notFoundPage = (c: HonoContext, deps: WebDeps): Promise<Response> => {
+  c.set('deploymentName', deps.deploymentName);
+  c.set('nowMs', deps.nowMs());
+  return errorPage(c, new OperationError('not-found', `There is no ${c.req.path} here.`), deps.failed);
+};

@@ -1,0 +1,103 @@
+/** Owns the frame of every page: head, navigation by what the role allows, notice, and the headers that go with it. */
+import type { Account } from '../core/account.ts';
+import type { WebContext } from './context.ts';
+import { type Html, html } from './html.ts';
+import { takeNotice } from './notice.ts';
+
+export interface Page {
+  title: string;
+  body: Html;
+  status?: number;
+  /** Scripts of browser/ besides the one of every page, by name: `logs` is browser/logs.ts. */
+  scripts?: readonly string[];
+  headers?: Record<string, string>;
+}
+
+/** Nothing of another host, nothing inline. Styles that scripts set on elements are not inline. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+export const HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+export async function page(
+  c: WebContext,
+  { title, body, status = 200, scripts = [], headers }: Page,
+): Promise<Response> {
+  const text = await html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Berth</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/berth.css">
+${['page', ...scripts].map((name) => html`<script type="module" src="/assets/${name}.js"></script>`)}
+</head>
+<body>
+<a class="skip" href="#main">To the content</a>
+${header(c)}
+<main id="main" tabindex="-1">
+<p id="connection" class="notice failed" role="status" hidden></p>
+${notice(c)}
+${body}
+</main>
+</body>
+</html>
+`;
+  // Through the context, which has cookies to set.
+  return c.body(text.toString(), status as 200, { ...HEADERS, ...headers });
+}
+
+function notice(c: WebContext): Html | '' {
+  const found = takeNotice(c);
+  return found ? html`<p class="notice ${found.kind}" role="status">${found.text}</p>` : '';
+}
+
+function header(c: WebContext): Html {
+  const account = c.get('account') as Account | undefined;
+  return html`
+<header class="top">
+<a class="brand" href="/"><img src="/assets/icon.svg" alt="" width="28" height="28">Berth <span class="quiet">${c.get('deploymentName')}</span></a>
+${account ? navigation(c.req.path, account) : ''}
+</header>`;
+}
+
+/** What the role has no use for is not shown; the operations refuse it anyway. */
+function navigation(path: string, { user, role }: Account): Html {
+  const links: [href: string, text: string, shown: boolean][] = [
+    ['/executions', 'Executions', true],
+    ['/start', 'Start', true],
+    ['/shop', 'App shop', true],
+    ['/cluster', 'Cluster', role.canSeeStatus || role.canChangeConfig],
+    ['/admin', 'Administration', role.canChangeConfig],
+  ];
+  return html`
+<nav aria-label="Main">
+<ul>
+${links.filter(([, , shown]) => shown).map(([href, text]) => html`<li><a href="${href}"${current(path, href)}>${text}</a></li>`)}
+</ul>
+</nav>
+<div class="who">
+<a href="/account"${current(path, '/account')}>${user.username}</a>
+<form method="post" action="/logout"><button class="quiet">Log out</button></form>
+</div>`;
+}
+
+const current = (path: string, href: string) =>
+  path === href || path.startsWith(`${href}/`) ? html` aria-current="page"` : '';

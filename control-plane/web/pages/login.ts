@@ -1,0 +1,73 @@
+/** Owns login and logout. */
+import { Hono } from 'hono';
+import { deleteCookie } from 'hono/cookie';
+import { OperationError } from '../../core/errors.ts';
+import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
+import { endSession } from '../../operations/authentication.ts';
+import type { WebContext, WebDeps, WebEnv } from '../context.ts';
+import { errorPage, statusOf } from '../error-page.ts';
+import { formOf } from '../form.ts';
+import { html } from '../html.ts';
+import { redirectWith } from '../notice.ts';
+import { page } from '../page.ts';
+import { field } from '../parts.ts';
+import { safePath, sessionTokens, withContext } from '../session.ts';
+
+interface Attempt {
+  next: string;
+  username?: string;
+  error?: OperationError;
+}
+
+export function loginPages(deps: WebDeps): Hono<WebEnv> {
+  const { authentication, addressOf } = deps;
+  const routes = new Hono<WebEnv>();
+  routes.use('/login', withContext(deps));
+  routes.use('/logout', withContext(deps));
+  routes.onError((error, c) => errorPage(c, error, deps.failed));
+  routes.get('/login', async (c) => {
+    const next = safePath(c.req.query('next'));
+    const { actor } = await authentication.authenticate({
+      sessionTokens: sessionTokens(c),
+      addressOf: () => undefined,
+    });
+    return actor.kind === 'anonymous' ? loginPage(c, { next }) : c.redirect(next, 303);
+  });
+  routes.post('/login', async (c) => {
+    const form = await formOf(c);
+    const next = safePath(form.get('next'));
+    const username = form.get('username') ?? '';
+    const basic = { username, password: form.get('password') ?? '' };
+    try {
+      const token = await authentication.logIn({ basic, sessionTokens: [], addressOf: () => addressOf(c) });
+      c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
+      return c.redirect(next, 303);
+    } catch (error) {
+      if (!(error instanceof OperationError)) throw error;
+      return loginPage(c, { next, username, error });
+    }
+  });
+  routes.post('/logout', async (c) => {
+    for (const token of sessionTokens(c)) await endSession(deps, token);
+    deleteCookie(c, COOKIE, { path: '/' });
+    return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
+  });
+  return routes;
+}
+
+function loginPage(c: WebContext, { next, username = '', error }: Attempt): Promise<Response> {
+  return page(c, {
+    title: 'Log in',
+    status: error ? statusOf(error) : 200,
+    headers: error?.retryAfterS === undefined ? {} : { 'retry-after': String(error.retryAfterS) },
+    body: html`
+<form class="card narrow" method="post" action="/login">
+<h1>Log in</h1>
+${error ? html`<p class="notice failed" role="alert">${error.message}</p>` : ''}
+<input type="hidden" name="next" value="${next}">
+${field({ name: 'username', label: 'User name' }, (it) => html`<input ${it} value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" required${error ? '' : html` autofocus`}>`)}
+${field({ name: 'password', label: 'Password' }, (it) => html`<input ${it} type="password" autocomplete="current-password" required${error ? html` autofocus` : ''}>`)}
+<button class="primary wide">Log in</button>
+</form>`,
+  });
+}

@@ -1,0 +1,64 @@
+/** Owns the pieces that pages are made of, so that one thing looks the same everywhere. Styles: berth.css. */
+import type { Problems } from './form.ts';
+import { type Html, html } from './html.ts';
+
+/** A state as a coloured word; the colour is by the word (berth.css), never the only sign. */
+export const badge = (state: string): Html => html`<span class="badge" data-state="${state}">${state}</span>`;
+
+/** How long ago, kept up to date by browser/page.ts; the exact time is in the title and without script. */
+export function ago(timeMs: number | null, nowMs: number): Html | '' {
+  if (timeMs === null) return '';
+  const exact = new Date(timeMs).toISOString();
+  return html`<time datetime="${exact}" title="${exact}" data-ago>${duration(nowMs - timeMs)} ago</time>`;
+}
+
+/** In the two largest units: `3 min 20 s`. The same in browser/page.ts. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** In binary units: `512 MiB`. */
+export function bytes(count: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  const at = count < 1 ? 0 : Math.min(Math.floor(Math.log2(count) / 10), units.length - 1);
+  return `${Number((count / 2 ** (10 * at)).toPrecision(3))} ${units[at]}`;
+}
+
+/** Part of the page that is fetched again when an event comes that concerns it: kinds, or a kind with an id (`execution:5`). */
+export const live = (id: string, topics: readonly string[], body: Html): Html =>
+  html`<div id="${id}" data-live="${topics.join(' ')}">${body}</div>`;
+
+/** `title`, and what can be done about it. */
+export const empty = (title: string, body: Html): Html =>
+  html`<div class="empty"><h2>${title}</h2>${body}</div>`;
+
+export interface Field {
+  name: string;
+  label: string;
+  /** A sentence below the field. */
+  hint?: string | undefined;
+  problems?: Problems | undefined;
+}
+
+/** A labelled control with its hint and its problem. `control` gets the attributes that tie them together. */
+export function field({ name, label, hint, problems }: Field, control: (attributes: Html) => Html): Html {
+  const problem = problems?.[name];
+  const describedBy = [hint && `${name}-hint`, problem && `${name}-problem`].filter(Boolean).join(' ');
+  const attributes = html`id="${name}" name="${name}"${describedBy ? html` aria-describedby="${describedBy}"` : ''}${problem ? html` aria-invalid="true"` : ''}`;
+  return html`
+<div class="field">
+<label for="${name}">${label}</label>
+${control(attributes)}
+${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : ''}
+${problem ? html`<p class="problem" id="${name}-problem">${problem}</p>` : ''}
+</div>`;
+}
+
+/** How much of something is taken; `total` 0 means that there is no limit. */
+export const meter = (used: number, total: number, text: string): Html => html`
+<div class="meter"><progress max="${total || 1}" value="${total ? Math.min(used, total) : 0}" aria-label="${text}"></progress><span>${text}</span></div>`;

@@ -1,0 +1,57 @@
+/** Owns who a page is shown to: the session cookie alone. Whoever has none is sent to log in, and comes back. */
+import type { MiddlewareHandler } from 'hono';
+import { getCookie } from 'hono/cookie';
+import { authorise } from '../core/account.ts';
+import { COOKIE, checkOrigin } from '../http/request.ts';
+import type { Authentication } from '../operations/authentication.ts';
+import type { WebContext, WebDeps, WebEnv } from './context.ts';
+
+/** What the frame of a page is made from. Whatever changes something must come from our own pages (CSRF). */
+export const withContext =
+  ({ deploymentName, nowMs }: WebDeps): MiddlewareHandler<WebEnv> =>
+  async (c, next) => {
+    c.set('deploymentName', deploymentName);
+    c.set('nowMs', nowMs());
+    checkOrigin(c);
+    await next();
+  };
+
+/** Lets those in that are logged in; others go to /login, and from there to where they wanted to. */
+export const signedIn =
+  (authentication: Authentication): MiddlewareHandler<WebEnv> =>
+  async (c, next) => {
+    const { actor } = await authentication.authenticate({
+      sessionTokens: sessionTokens(c),
+      addressOf: () => undefined,
+    });
+    if (actor.kind === 'anonymous') return c.redirect(loginPath(c), 303);
+    c.set('actor', actor);
+    c.set('account', actor);
+    authorise(actor, { kind: 'login' });
+    return next();
+  };
+
+export function sessionTokens(c: WebContext): string[] {
+  const token = getCookie(c, COOKIE);
+  return token === undefined ? [] : [token];
+}
+
+function loginPath(c: WebContext): string {
+  const { pathname, search } = new URL(c.req.url);
+  // What was sent can't be sent again for them; the page that it came from can be shown.
+  const wanted = c.req.method === 'GET' ? pathname + search : (refererPath(c) ?? '/');
+  return wanted === '/executions' ? '/login' : `/login?next=${encodeURIComponent(wanted)}`;
+}
+
+/** Path of the page of ours that the request comes from. */
+export function refererPath(c: WebContext): string | undefined {
+  const referer = URL.parse(c.req.header('referer') ?? '');
+  return referer?.host === new URL(c.req.url).host ? referer.pathname + referer.search : undefined;
+}
+
+/** `next` where it is a path of ours, else the first page: nobody is sent to another site. */
+export function safePath(next: string | null | undefined): string {
+  const origin = 'http://here';
+  const url = next?.startsWith('/') ? URL.parse(next, origin) : null;
+  return url?.origin === origin ? url.pathname + url.search : '/executions';
+}

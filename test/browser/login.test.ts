@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { PASSWORD } from '../support/berth.ts';
+import { onSites } from '../support/browser.ts';
+
+onSites('login', (site) => {
+  test('W1: who is not logged in is asked to, and then gets what was wanted', async () => {
+    const page = await site().visit('/executions?state=running', { as: null });
+    expect(new URL(page.url()).pathname).toBe('/login');
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Executions' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?state=running');
+  });
+
+  test('W2: a wrong password is told, and the user name stays', async () => {
+    const page = await site().visit('/login', { as: null, expected: /401/ });
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill('a guess');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    expect(await page.getByRole('alert').textContent()).toBe('Wrong user name or password.');
+    expect(await page.getByLabel('User name').inputValue()).toBe('admin');
+  });
+
+  test('W3, W9: login and logout work without script', async () => {
+    const page = await site().visit('/', { javaScriptEnabled: false });
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are logged out.').waitFor();
+    await page.goto('/executions');
+    expect(new URL(page.url()).pathname).toBe('/login');
+  });
+});

@@ -1,0 +1,106 @@
+/**
+ * Owns the browser of the tests: real Chromium, and visitors in it who share nothing. Whatever a page complains of, and
+ * every request to another origin, is an error at the end of the visit.
+ */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { type Berth, PASSWORD, startBerth } from './berth.ts';
+import { ensureChromium } from './chromium.ts';
+import type { HostKind } from './hosts.ts';
+import { freePort } from './port.ts';
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+/** What a page waits for before a test gives it up. */
+const PATIENCE_MS = 20_000;
+
+export interface VisitOptions extends BrowserContextOptions {
+  /** Logs in with it first; `admin` by default, nobody where it is null. */
+  as?: { username: string; password: string } | null;
+  /** Complaints of the page that the test is about. */
+  expected?: RegExp;
+}
+
+export interface Site {
+  kind: HostKind;
+  berth: Berth;
+  /** A browser of its own to begin with `path`. It is closed after the test. */
+  visit(path: string, options?: VisitOptions): Promise<Page>;
+}
+
+/** Registers `suite` once for Node and once for workerd, each with an agent on the real engine and one Chromium. */
+export function onSites(name: string, suite: (site: () => Site) => void, env: NodeJS.ProcessEnv = {}): void {
+  describe.each(['node', 'workerd'] as const)('%s', (kind) => {
+    let berth: Berth;
+    let browser: Browser;
+    let visits: { close(): Promise<string[]> }[] = [];
+    beforeAll(async () => {
+      browser = await chromium.launch({ executablePath: await ensureChromium(), args: FLAGS });
+      const workerd = { entry: 'control-plane/local/dev.ts', port: await freePort() };
+      const deployment = `browser-${name}-${kind}`;
+      berth = await startBerth({ deployment, env, ...(kind === 'workerd' ? workerd : {}) });
+    });
+    afterEach(async () => {
+      const problems = (await Promise.all(visits.map((one) => one.close()))).flat();
+      visits = [];
+      if (problems.length > 0) throw new Error(`the page complained:\n${problems.join('\n')}`);
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await berth?.close();
+    });
+    const visit = async (path: string, options: VisitOptions = {}): Promise<Page> => {
+      const { page, close } = await open(browser, berth.url, options);
+      visits.push({ close });
+      if (options.as !== null) await logIn(page, options.as);
+      await page.goto(path);
+      return page;
+    };
+    suite(() => ({ kind, berth, visit }));
+  });
+}
+
+async function open(
+  browser: Browser,
+  baseURL: string,
+  { as: _, expected, ...options }: VisitOptions,
+): Promise<{ page: Page; close(): Promise<string[]> }> {
+  const context = await browser.newContext({ baseURL, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const problems: string[] = [];
+  const note = (problem: string) => {
+    if (!expected?.test(problem)) problems.push(problem);
+  };
+  context.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') note(message.text());
+  });
+  context.on('weberror', (error) => note(String(error.error())));
+  context.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== baseURL)
+      note(`it asked ${request.url()}`);
+  });
+  const page = await context.newPage();
+  return {
+    page,
+    async close() {
+      await context.close();
+      return problems;
+    },
+  };
+}
+
+/** By the form, as people do. */
+export async function logIn(page: Page, as = { username: 'admin', password: PASSWORD }): Promise<void> {
+  await page.goto('/login');
+  await page.getByLabel('User name').fill(as.username);
+  await page.getByLabel('Password').fill(as.password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Log out' }).waitFor();
+}
