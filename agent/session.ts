@@ -57,6 +57,7 @@ export class Session {
   #signOfLife: NodeJS.Timeout | undefined;
   #unhurried: NodeJS.Timeout | undefined;
   #flushing = false;
+  #spreadMs: number | undefined;
   /** Of the hello (0) or the report whose answer will tell the time. */
   #asked: { sequence: number; sentMs: number } | undefined;
   /** When the hello (0) and the reports went that are not answered yet. */
@@ -85,6 +86,11 @@ export class Session {
       ...(options.lease.leaseMs === undefined ? {} : { leaseMs: options.lease.leaseMs }),
     });
     this.#asked = { sequence: 0, sentMs: options.nowMs() };
+  }
+
+  /** Over how long all agents are to come back once they have lost their connections (P72); undefined before the welcome. */
+  get spreadMs(): number | undefined {
+    return this.#spreadMs;
   }
 
   receive(text: string): void {
@@ -144,12 +150,14 @@ export class Session {
     agent.forget(services).catch((error: unknown) => journal('logs.unforgotten', { reason: wordsOf(error) }));
   }
 
-  #welcome({ session, reportPeriodMs, timeMs, leaseMs }: Extract<Down, { type: 'welcome' }>): void {
+  #welcome(welcome: Extract<Down, { type: 'welcome' }>): void {
     if (this.#phase.name !== 'greeting') {
       this.#close('badMessage', 'a second welcome');
       return;
     }
+    const { session, reportPeriodMs, timeMs, leaseMs, spreadMs = 0 } = welcome;
     const { journal, reporter, measure } = this.#options;
+    this.#spreadMs = spreadMs;
     journal('session.welcome', { session });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };

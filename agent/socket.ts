@@ -19,6 +19,8 @@ import type { SessionSocket } from './session.ts';
 export interface Receiver {
   receive(text: string): void;
   closed(): void;
+  /** Over how long all agents are to come back (P72), once the control plane has told. */
+  readonly spreadMs?: number | undefined;
 }
 
 export interface ConnectionOptions {
@@ -46,14 +48,16 @@ interface Ending {
   code: number;
   reason: string;
   lastedMs: number;
+  spreadMs?: number | undefined;
 }
 
 /** Stays connected until `signal` aborts; throws Refused where the control plane wants no retry. */
 export async function stayConnected(options: ConnectionOptions): Promise<void> {
   const { signal, journal, random } = options;
   let attempt = 0;
+  let spreadMs = 0;
   while (!signal.aborted) {
-    const { code, reason, lastedMs } = await connectOnce(options);
+    const { code, reason, lastedMs, ...told } = await connectOnce(options);
     if (signal.aborted) return;
     const retry = retryAfter(code);
     if (retry === 'never') {
@@ -61,7 +65,9 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
       throw new Refused(words, { revoked: code === closeCodes.revoked.code });
     }
     if (lastedMs >= GOOD_MS) attempt = 0;
-    const waitMs = retry === 'now' && attempt === 0 ? 0 : backoffMs(attempt, random());
+    spreadMs = told.spreadMs ?? spreadMs;
+    const isAtOnce = retry === 'now' && attempt === 0;
+    const waitMs = isAtOnce ? Math.round(random() * spreadMs) : backoffMs(attempt, random(), spreadMs);
     attempt += 1;
     journal('connection.closed', { code, reason, waitMs });
     await pause(waitMs, signal);
@@ -130,7 +136,12 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
       signal.removeEventListener('abort', stop);
       receiver?.closed();
       const lastedMs = openedMs === undefined ? 0 : nowMs() - openedMs;
-      resolve({ code: refusalCode ?? code, reason: reason.toString() || refusalWords || failure, lastedMs });
+      resolve({
+        code: refusalCode ?? code,
+        reason: reason.toString() || refusalWords || failure,
+        lastedMs,
+        spreadMs: receiver?.spreadMs,
+      });
     });
   });
 }

@@ -10,7 +10,7 @@ import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol
 import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
-import { type Host, reportPeriodMs } from '../core/host.ts';
+import { type Host, reportPeriodMs, spreadMs } from '../core/host.ts';
 import { observe, observeConditions, observeForgotten, welcomeHost } from '../core/observe.ts';
 import { overreachIn, straysIn } from '../core/overreach.ts';
 import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
@@ -115,9 +115,11 @@ export class Agents implements SessionEvents {
     }
     this.#greeted.add(session);
     session.listed = new Set(hello.inventory.map(keyOf));
+    const { lostAfterMs } = cluster.scheduling;
     const welcome = {
       session: `${host.id}.${nowMs}`,
-      reportPeriodMs: reportPeriodMs(cluster.scheduling.lostAfterMs),
+      reportPeriodMs: reportPeriodMs(lostAfterMs),
+      spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
       timeMs: nowMs,
       ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
     };

@@ -90,6 +90,13 @@ export const untold = { connected: false, conditions: [], usage: null };
 /** An agent sends a sign of life this often: nine times, at least, before its silence makes its host lost. */
 export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
 
+/** Of the work that a control plane has with one agent that comes back. */
+const RETURN_MS = 30;
+
+/** Over how long so many agents come back, so that clients are answered meanwhile: short for few, and no long silence for any. */
+export const spreadMs = (hosts: number, lostAfterMs: number): number =>
+  Math.min(RETURN_MS * hosts, reportPeriodMs(lostAfterMs));
+
 /** A host that has just been registered; its facts follow with its first hello (observe.ts). */
 export const newHost = (id: number, name: string, nowMs: number): Host => ({
   id,

@@ -19,6 +19,8 @@ export const downSchema = z.discriminatedUnion('type', [
     timeMs: z.number(),
     /** Without contact for this long the agent stops all that it runs (P32). */
     leaseMs: z.int().positive().optional(),
+    /** Over how long the agents of this control plane come back when all have lost their connection (P72). */
+    spreadMs: z.int().nonnegative().optional(),
   }),
   /** The whole truth: what is not in it must not run. Comes in parts while `more` is true. */
   z.object({

@@ -67,6 +67,7 @@ class SimulatedSession implements Receiver {
   readonly #gone = new Set<number>();
   #sequence = 0;
   #signOfLife: NodeJS.Timeout | undefined;
+  #spreadMs: number | undefined;
 
   constructor(
     socket: SessionSocket,
@@ -83,6 +84,10 @@ class SimulatedSession implements Receiver {
     socket.send(encode(hello({ deployment }, { facts: { name }, inventory })));
   }
 
+  get spreadMs(): number | undefined {
+    return this.#spreadMs;
+  }
+
   receive(text: string): void {
     this.#take(decodeDown(text));
   }
@@ -95,6 +100,7 @@ class SimulatedSession implements Receiver {
   #take(message: Down): void {
     switch (message.type) {
       case 'welcome':
+        this.#spreadMs = message.spreadMs;
         this.#signOfLife = setInterval(() => this.#report(), message.reportPeriodMs);
         return;
       case 'sync':

@@ -41,6 +41,8 @@ export interface RigOptions {
   /** Of the connection alone. */
   socketNowMs?: () => number;
   refreshMs?: number;
+  /** Of the pauses before it dials again. */
+  random?: () => number;
   /** Of the lease; a test has it checked itself. */
   now?: () => Moment;
   identity?: Identity;
@@ -55,6 +57,7 @@ export async function agentRig(
     socketNowMs = Date.now,
     now = realNow,
     refreshMs = 60_000,
+    random = () => 0,
     identity = someone,
   }: RigOptions,
 ): Promise<AgentRig> {
@@ -129,7 +132,7 @@ export async function agentRig(
       }),
     journal,
     nowMs: socketNowMs,
-    random: () => 0,
+    random,
     pingMs,
     signal: stop.signal,
   });

@@ -12,6 +12,7 @@ import { eventually } from './eventually.ts';
 interface WelcomeOptions {
   reportPeriodMs?: number;
   leaseMs?: number;
+  spreadMs?: number;
   unknown?: IdRange[];
 }
 
@@ -61,7 +62,7 @@ export class PeerConnection {
 
   welcome(
     assignments: Assignment[] = [],
-    { reportPeriodMs = 60_000, leaseMs, ...rest }: WelcomeOptions = {},
+    { reportPeriodMs = 60_000, leaseMs, spreadMs, ...rest }: WelcomeOptions = {},
   ): void {
     this.send({
       type: 'welcome',
@@ -70,6 +71,7 @@ export class PeerConnection {
       reportPeriodMs,
       timeMs: Date.now(),
       ...(leaseMs === undefined ? {} : { leaseMs }),
+      ...(spreadMs === undefined ? {} : { spreadMs }),
     });
     this.send({ type: 'sync', revision: this.#revision, assignments, more: false, ...rest });
   }

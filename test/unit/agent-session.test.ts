@@ -91,6 +91,16 @@ describe('connecting', () => {
     (await rig.peer.connection()).terminate();
     await (await rig.peer.connection(2)).hello();
   });
+  test('P72: an agent that was told over how long all come back waits a random part of that, until it is told otherwise', async () => {
+    const connection = await restart({ random: () => 0.5 });
+    connection.welcome([], { spreadMs: 600 });
+    await eventually(() => rig.journal.some((line) => line.includes('session.synced')));
+    connection.close(closeCodes.resync.code);
+    (await rig.peer.connection(2)).terminate();
+    await rig.peer.connection(3);
+    const closed = rig.journal.filter((line) => line.includes('connection.closed'));
+    expect(closed.map((line) => JSON.parse(line).waitMs)).toEqual([300, 250 + 300]);
+  });
   test('P61: a peer that is silently gone is noticed also when the clock was set back', async () => {
     const peer = await ControlPlanePeer.open();
     const stop = new AbortController();

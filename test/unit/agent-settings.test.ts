@@ -98,12 +98,18 @@ describe('the reserve', () => {
 
 describe('the back-off', () => {
   test('grows to 10 s and no further', () => {
-    expect([0, 1, 2, 5, 6, 60].map((attempt) => backoffMs(attempt, 1))).toEqual([
+    expect([0, 1, 2, 5, 6, 60].map((attempt) => backoffMs(attempt, 1, 0))).toEqual([
       250, 500, 1000, 8000, 10_000, 10_000,
     ]);
   });
   test('is jittered down to a half', () => {
-    expect(backoffMs(2, 0)).toBe(500);
+    expect(backoffMs(2, 0, 0)).toBe(500);
+  });
+  test('P72: is spread over what the control plane tells, beyond 10 s never', () => {
+    expect([0, 0.5, 1].map((random) => backoffMs(0, random, 3_000))).toEqual([125, 1_625, 3_125]);
+    expect([0, 0.5, 1].map((random) => backoffMs(1, random, 10_000))).toEqual([250, 5_125, 10_000]);
+    expect([0, 0.5, 1].map((random) => backoffMs(60, random, 10_000))).toEqual([5_000, 7_500, 10_000]);
+    expect(backoffMs(2, 0.5, 150)).toBe(750);
   });
 });
 

@@ -18,7 +18,7 @@ describe('joining', () => {
     const one = await rig.agent().join();
     expect(one.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync']);
     expect(one.socket.sent).toMatchObject([
-      { version: PROTOCOL_VERSION, reportPeriodMs: 10_000, timeMs: rig.clock.nowMs() },
+      { version: PROTOCOL_VERSION, reportPeriodMs: 10_000, spreadMs: 30, timeMs: rig.clock.nowMs() },
       { revision: 1, assignments: [], more: false },
     ]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
-import { reportPeriodMs } from '../../control-plane/core/host.ts';
+import { reportPeriodMs, spreadMs } from '../../control-plane/core/host.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
 import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
@@ -53,6 +53,10 @@ describe('P13: a host that is silent', () => {
   });
   test('C110: was to report nine times by then, and every 10 s at least', () => {
     expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);
+  });
+  test('P72: many agents are to come back over a longer time than few, but of a report period at most', () => {
+    expect([1, 10, 200, 2_000].map((hosts) => spreadMs(hosts, 90_000))).toEqual([30, 300, 6_000, 10_000]);
+    expect(spreadMs(200, 5_000)).toBe(555);
   });
   test('C17: its services show an undefined backend_status, and nothing is stopped or started elsewhere', () => {
     const { rig, execution } = runningRig();
