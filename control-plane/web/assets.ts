@@ -9,6 +9,7 @@ const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
 };
 
 /** Asked for again each time, and sent again when they have changed: they change with the release alone. */

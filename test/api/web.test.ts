@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { ADMIN_PASSWORD, hosts, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
+import { addUser, allowApi, failLogins, passLoginDelays } from '../support/users.ts';
 
+/** Where tests come from, as the host sees it. */
+const LOOPBACK = '127.0.0.1';
 const PAGE = { accept: 'text/html' };
 const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
 const cookieOf = ({ headers }: Reply): string => {
@@ -34,7 +37,7 @@ onHosts(hosts, (host) => {
     ['/\t/elsewhere.example/', '/executions'],
     ['javascript:alert(1)', '/executions'],
     ['', '/executions'],
-  ])('W1: after the login it goes on to %j by way of %j, never to another site', async (next, to) => {
+  ])('W1: a login that is to lead to %j goes on to %j, never to another site', async (next, to) => {
     const reply = await logIn({ next });
     expect([reply.status, reply.headers.location]).toEqual([303, to]);
   });
@@ -96,6 +99,42 @@ onHosts(hosts, (host) => {
     const program = await new HttpClient(() => host().url()).get('/no-such-page');
     expect([program.status, program.json()]).toEqual([404, { message: 'There is no /no-such-page here.' }]);
     expect((await anyone.get('nothing')).headers['content-type']).toBe('application/json; charset=utf-8');
+  });
+
+  test('W2: who guesses is told when to try again', async () => {
+    await failLogins(host(), LOOPBACK, 'guessed', 10);
+    const refused = await logIn({ username: 'guessed' });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(refused.text).toContain('value="guessed"');
+    await passLoginDelays(host());
+  });
+
+  test('W7: the navigation shows what the role allows', async () => {
+    await addUser(host(), 'plain', 'secret', 'user');
+    const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'plain', password: 'secret' })) });
+    const { text } = await own.get('/executions');
+    expect(text).toContain('href="/shop"');
+    expect(text).not.toMatch(/href="\/(cluster|admin)"/);
+    const administrator = anyone.with({ cookie: cookieOf(await logIn()) });
+    expect((await administrator.get('/executions')).text).toMatch(/href="\/cluster"[^]*href="\/admin"/);
+  });
+
+  test('W7: a role that may not use the API is refused on every page, and can log out', async () => {
+    await addUser(host(), 'barred', 'secret', 'user');
+    const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'barred', password: 'secret' })) });
+    await allowApi(host(), 'user', false);
+    const refused = await own.get('/executions');
+    await allowApi(host(), 'user', true);
+    expect(refused.status).toBe(403);
+    expect(refused.text).toContain('action="/logout"');
+    expect((await own.send('POST', '/logout', '')).status).toBe(303);
+  });
+
+  test('W8: the licences of the packages in them are told', async () => {
+    expect((await anyone.get('/assets/licences.txt')).text).toContain(
+      'This file holds the following packages.',
+    );
   });
 
   test('W8: files are asked for again, and sent again only where they have changed', async () => {
