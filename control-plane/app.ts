@@ -57,6 +57,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
   const web: WebDeps = {
     ...deps,
     authentication,
+    overQuota: deps.variant.overQuota,
     failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
   };
   app.route('/', webRoutes(web));

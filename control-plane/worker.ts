@@ -74,6 +74,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       summary: () => coordinationOf(coordinatorOf(env)).summary(),
       explain: (id) => coordinationOf(coordinatorOf(env)).explain(id),
       explainSubmission: (submission) => coordinationOf(coordinatorOf(env)).explainSubmission(submission),
+      allowance: (userId) => coordinationOf(coordinatorOf(env)).allowance(userId),
       progress: (id) => coordinationOf(coordinatorOf(env)).progress(id),
       hosts: () => coordinationOf(coordinatorOf(env)).hosts(),
       host: (id) => coordinationOf(coordinatorOf(env)).host(id),

@@ -20,6 +20,7 @@ import { isEnded } from '../core/execution.ts';
 import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
 import type { Host } from '../core/host.ts';
 import { type HostDetail, type HostView, hostDetailOf, hostViewOf } from '../core/host-view.ts';
+import type { Allowance } from '../core/quota.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import {
   type SchedulerState,
@@ -64,6 +65,8 @@ export interface Coordination {
   explain(executionId: number): Promise<Explanation | null>;
   /** What would become of it now, were it submitted. */
   explainSubmission(submission: Submission): Promise<Explanation>;
+  /** What the user's quota allows, and what of it is taken. */
+  allowance(userId: number): Promise<Allowance>;
   /** What the host of a service does towards its start; empty where nobody said, and where it does not start. */
   progress(serviceId: number): Promise<string>;
   /** In the order in which they joined. */
@@ -121,7 +124,7 @@ export class Coordinator implements Coordination {
 
   submit(submission: Submission): Promise<number> {
     return this.#turns.run((cluster, nowMs) => {
-      checkUser(cluster, submission);
+      checkUser(cluster, submission.userId);
       const execution = newExecution(cluster.nextIds, submission, nowMs);
       cluster.addExecution(execution);
       cluster.changes.newExecutions.add(execution);
@@ -207,6 +210,13 @@ export class Coordinator implements Coordination {
     });
   }
 
+  allowance(userId: number): Promise<Allowance> {
+    return this.#turns.look((cluster) => {
+      checkUser(cluster, userId);
+      return { quota: { ...cluster.quotaOf(userId) }, used: { ...cluster.usage(userId) } };
+    });
+  }
+
   progress(serviceId: number): Promise<string> {
     return this.#turns.look(({ services }) => {
       const service = services.get(serviceId);
@@ -216,7 +226,7 @@ export class Coordinator implements Coordination {
 
   explainSubmission(submission: Submission): Promise<Explanation> {
     return this.#turns.look((cluster, nowMs) => {
-      checkUser(cluster, submission);
+      checkUser(cluster, submission.userId);
       // With the ids that it would get, and which stay for who comes next.
       return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
     });
@@ -262,7 +272,7 @@ function hostIn({ hosts }: Cluster, id: number): Host {
 }
 
 /** Whoever was known when the request came may have been deleted or disabled since. */
-function checkUser(cluster: Cluster, { userId }: Submission): void {
+function checkUser(cluster: Cluster, userId: number): void {
   if (!cluster.users.get(userId)?.enabled)
     throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }

@@ -12,6 +12,7 @@ import type { Pass, Registration } from '../core/enrolment.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
+import type { Allowance } from '../core/quota.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
@@ -131,6 +132,10 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.explainSubmission(submission));
   }
 
+  allowance(userId: number): Promise<Outcome<Allowance>> {
+    return this.#outcome((coordination) => coordination.allowance(userId));
+  }
+
   progress(serviceId: number): Promise<Outcome<string>> {
     return this.#outcome((coordination) => coordination.progress(serviceId));
   }
@@ -186,6 +191,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     summary: () => unwrap(stub.summary()),
     explain: (id) => unwrap(stub.explain(id)),
     explainSubmission: (submission) => unwrap(stub.explainSubmission(submission)),
+    allowance: (userId) => unwrap(stub.allowance(userId)),
     progress: (id) => unwrap(stub.progress(id)),
     hosts: () => unwrap(stub.hosts()),
     host: (id) => unwrap(stub.host(id)),

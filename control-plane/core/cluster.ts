@@ -116,11 +116,15 @@ export class Cluster {
     for (const user of this.users.values()) if (user.quotaId === quota.id) this.#wakeUser(user.id);
   }
 
-  /** Caps of the user's quota that `wanted` would exceed, where it comes to `used`: what is there now, unless told otherwise. */
-  excesses(userId: number, wanted: Usage, used: Usage = this.usage(userId)): Excess[] {
+  quotaOf(userId: number): Quota {
     const quota = this.quotas.get(this.users.get(userId)?.quotaId ?? 0);
     if (!quota) throw new Error(`user ${userId} has no quota`);
-    return excesses(quota, used, wanted);
+    return quota;
+  }
+
+  /** Caps of the user's quota that `wanted` would exceed, where it comes to `used`: what is there now, unless told otherwise. */
+  excesses(userId: number, wanted: Usage, used: Usage = this.usage(userId)): Excess[] {
+    return excesses(this.quotaOf(userId), used, wanted);
   }
 
   /** What of the user is admitted, and reserved. */

@@ -21,6 +21,12 @@ export interface Excess {
   over: number;
 }
 
+/** What a user may have at once, and has. */
+export interface Allowance {
+  quota: Quota;
+  used: Usage;
+}
+
 export const MICRO = 1_000_000;
 
 export const noUsage = (): Usage => ({ executions: 0, memoryBytes: 0, microCores: 0 });

@@ -5,11 +5,14 @@ import type { AddressOf } from '../http/address.ts';
 import type { ReadFile } from '../http/files.ts';
 import type { Authentication } from '../operations/authentication.ts';
 import type { Context } from '../operations/context.ts';
+import type { OverQuota } from '../operations/executions.ts';
 
 export interface WebDeps extends Context {
   authentication: Authentication;
   nowMs: () => number;
   addressOf: AddressOf;
+  /** What becomes of what the quota has no room for, in this variant of the API. */
+  overQuota: OverQuota;
   /** What browser/ and berth.css were made into, by name. */
   webFile: ReadFile;
   /** Whether answers are compressed here; on workerd its host does that. */

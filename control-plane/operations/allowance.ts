@@ -1,0 +1,10 @@
+/** Owns the use case of asking what one may still run. */
+import { type Actor, authorise } from '../core/account.ts';
+import type { Allowance } from '../core/quota.ts';
+import type { Context } from './context.ts';
+
+/** The actor's own quota, and what is taken of it. */
+export async function getAllowance({ coordination }: Context, actor: Actor): Promise<Allowance> {
+  const { user } = authorise(actor, { kind: 'submit-execution' });
+  return coordination.allowance(user.id);
+}
