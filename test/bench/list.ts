@@ -1,18 +1,14 @@
 /** Measures the list of executions on a database with many: filtered with a limit, and whole. */
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { addExecutions, type ExecutionRow } from '../support/execution-rows.ts';
-import { waitingApplication } from './application.ts';
 import { Deployment } from './deployment.ts';
 import { atMost, type Measurement, median } from './figure.ts';
 import { runLoad } from './load.ts';
+import { addMany, addUsers, FIRST_MS } from './many.ts';
 
 const WHOLE = 10_000;
 const ALL = 100_000;
-const USERS = 50;
 const CLIENTS = 2;
 const REQUESTS = 500;
 const ROUNDS = 5;
-const FIRST_MS = 1_700_000_000_000;
 const LATER = FIRST_MS / 1_000 + ALL;
 
 /** From what stops after 20 entries of an index to what must go through all of one. */
@@ -32,10 +28,10 @@ export async function measureList(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-list', 'off');
   try {
     await addUsers(deployment.databaseUrl);
-    await add(deployment.databaseUrl, 1, WHOLE);
+    await addMany(deployment.databaseUrl, 1, WHOLE);
     const whole: number[] = [];
     for (let round = 0; round < ROUNDS; round++) whole.push(await wholeListMs(deployment));
-    await add(deployment.databaseUrl, WHOLE + 1, ALL);
+    await addMany(deployment.databaseUrl, WHOLE + 1, ALL);
     const measurements: Measurement[] = [
       { name: 'list of 10,000', unit: 'ms', figure: median(whole), goal: atMost(500, 'figure') },
     ];
@@ -74,37 +70,4 @@ async function limitedP99Ms({ url, cookie }: Deployment, query: string): Promise
   };
   await runLoad({ ...load, requests: REQUESTS / 10 });
   return (await runLoad(load)).p99Ms;
-}
-
-async function addUsers(databaseUrl: string): Promise<void> {
-  const db = await openEmbedded(databaseUrl);
-  const sql = `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-    SELECT ?, '', role_id, quota_id, auth_source, fs_uid, priority, 0 FROM users WHERE id = 1`;
-  await db.batch(Array.from({ length: USERS }, (_, n) => ({ sql, args: [`user-${n}`] })));
-  await db.close();
-}
-
-/** Ended executions with the ids from `first` to `last`, a service each. */
-async function add(databaseUrl: string, first: number, last: number): Promise<void> {
-  const db = await openEmbedded(databaseUrl);
-  const rows = Array.from({ length: last - first + 1 }, (_, n) => rowOf(first + n));
-  await addExecutions(db, rows, waitingApplication());
-  const services = `INSERT INTO services (execution_id, name, service_group, status, backend_status, placed, generation, ports,
-    deaths_ms, forgotten) SELECT id, 'worker0', 'worker', 'inactive', 'destroyed', 0, 1, '[]', '[]', 0 FROM executions
-    WHERE id BETWEEN ? AND ?`;
-  await db.batch([{ sql: services, args: [first, last] }]);
-  await db.close();
-}
-
-function rowOf(id: number): ExecutionRow {
-  const submitMs = FIRST_MS + id * 1_000;
-  return {
-    id,
-    name: `name-${id % 1_000}`,
-    userId: 1 + (id % USERS),
-    status: id % 7 === 1 ? 'error' : 'terminated',
-    submitMs,
-    startMs: submitMs + 500,
-    endMs: submitMs + 60_000,
-  };
 }

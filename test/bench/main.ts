@@ -16,6 +16,7 @@ import { measureMemory } from './memory.ts';
 import { measureScheduler } from './scheduler.ts';
 import { measureStart } from './start.ts';
 import { measureStorm } from './storm.ts';
+import { measureWeb } from './web.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
@@ -26,6 +27,7 @@ const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   scheduler: measureScheduler,
   agents: measureAgents,
   storm: measureStorm,
+  web: measureWeb,
 };
 
 const words = process.argv.slice(2);

@@ -9,7 +9,7 @@ import { ensureChromium } from './chromium.ts';
 import type { HostKind } from './hosts.ts';
 import { freePort } from './port.ts';
 
-const FLAGS = [
+export const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',

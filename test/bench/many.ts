@@ -1,0 +1,42 @@
+/** Owns databases with many executions, written behind the back of the control plane. */
+import { openEmbedded } from '../../control-plane/store/embedded.ts';
+import { addExecutions, type ExecutionRow } from '../support/execution-rows.ts';
+import { waitingApplication } from './application.ts';
+
+const USERS = 50;
+/** Of the first submission; one a second follows. */
+export const FIRST_MS = 1_700_000_000_000;
+
+/** Users that can't log in, with the ids from 2 on. */
+export async function addUsers(databaseUrl: string): Promise<void> {
+  const db = await openEmbedded(databaseUrl);
+  const sql = `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+    SELECT ?, '', role_id, quota_id, auth_source, fs_uid, priority, 0 FROM users WHERE id = 1`;
+  await db.batch(Array.from({ length: USERS }, (_, n) => ({ sql, args: [`user-${n}`] })));
+  await db.close();
+}
+
+/** Ended executions with the ids from `first` to `last`, a service each. */
+export async function addMany(databaseUrl: string, first: number, last: number): Promise<void> {
+  const db = await openEmbedded(databaseUrl);
+  const rows = Array.from({ length: last - first + 1 }, (_, n) => rowOf(first + n));
+  await addExecutions(db, rows, waitingApplication());
+  const services = `INSERT INTO services (execution_id, name, service_group, status, backend_status, placed, generation, ports,
+    deaths_ms, forgotten) SELECT id, 'worker0', 'worker', 'inactive', 'destroyed', 0, 1, '[]', '[]', 0 FROM executions
+    WHERE id BETWEEN ? AND ?`;
+  await db.batch([{ sql: services, args: [first, last] }]);
+  await db.close();
+}
+
+function rowOf(id: number): ExecutionRow {
+  const submitMs = FIRST_MS + id * 1_000;
+  return {
+    id,
+    name: `name-${id % 1_000}`,
+    userId: 1 + (id % USERS),
+    status: id % 7 === 1 ? 'error' : 'terminated',
+    submitMs,
+    startMs: submitMs + 500,
+    endMs: submitMs + 60_000,
+  };
+}
