@@ -14,6 +14,7 @@ import { ensureImage } from './image.ts';
 
 const START_MS = 30_000;
 const LIFE_MS = 60_000;
+const HELLO = 'examples/shop/hello/hello.json';
 
 const root = join(import.meta.dirname, '..');
 const dataDir = mkdtempSync(join(tmpdir(), 'berth-demo-'));
@@ -53,10 +54,10 @@ async function demo(): Promise<void> {
   tell('agent', 'joined');
 
   const api = client(`${url}/api/0.7`);
-  const application = JSON.parse(readFileSync(join(import.meta.dirname, 'hello.json'), 'utf8'));
+  const application = JSON.parse(readFileSync(join(root, HELLO), 'utf8'));
   const submission = { name: 'hello', application };
   const { execution_id: id } = await api<{ execution_id: number }>('POST', 'execution', submission);
-  tell('submitted', `examples/hello.json as execution ${id}`);
+  tell('submitted', `${HELLO} as execution ${id}`);
   const [service] = (await api<Execution>('GET', `execution/${id}`)).services;
   const log = followLog(`${url}/api/0.7/service/logs/${service}`);
 

@@ -1,20 +1,33 @@
 /**
  * Entry of wrangler's build command: puts into one folder what the Worker serves and can't read from anywhere else, the
- * files of Swagger UI, what hosts install and what pages ask for. What is there already stays: wrangler starts anew where a file changes.
+ * files of Swagger UI, what hosts install, what pages ask for, and the shop (of BERTH_SHOP) in one file. What is there
+ * already stays: wrangler starts anew where a file changes.
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { SHOP_PACK } from '../operations/shop-files.ts';
 import { ensureAgentBundle } from './agent-bundle.ts';
 import { agentScript } from './agent-files.ts';
 import { replace } from './bundle.ts';
+import { EXAMPLE_SHOP, packShop } from './shop-folder.ts';
 import { SWAGGER_FILES, swaggerFile } from './swagger-files.ts';
 import { ensureWebFiles } from './web-files.ts';
+
+/** Cloudflare takes no larger asset than 25 MiB, and an isolate has 128 MiB for everything. */
+const MAX_PACK_BYTES = 16 * 1024 * 1024;
 
 const [folder] = process.argv.slice(2).map((path) => resolve(path));
 if (!folder) throw new Error('usage: make-worker-assets.ts FOLDER');
 await mkdir(folder, { recursive: true });
 const files = await Promise.all(SWAGGER_FILES.map(async (name) => [name, await swaggerFile(name)] as const));
-for (const [name, content] of [...files, ['install.sh', await agentScript()] as const]) {
+const shop = Buffer.from(JSON.stringify(await packShop(resolve(process.env.BERTH_SHOP || EXAMPLE_SHOP))));
+if (shop.length > MAX_PACK_BYTES) {
+  throw new Error(
+    `the shop is ${shop.length} bytes when packed, more than ${MAX_PACK_BYTES}: take some files out of it`,
+  );
+}
+const made = [['install.sh', await agentScript()] as const, [SHOP_PACK, shop] as const];
+for (const [name, content] of [...files, ...made]) {
   const path = join(folder, name);
   const there = await readFile(path).catch(() => undefined);
   if (!there?.equals(content)) await replace(path, content);

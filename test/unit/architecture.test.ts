@@ -82,6 +82,7 @@ describe('the control plane', () => {
     { from: 'local/agent-files.ts', to: 'http/files.ts', typeOnly: true },
     { from: 'local/made-files.ts', to: 'http/files.ts', typeOnly: true },
     { from: 'local/dev.ts', to: 'operations/join-tokens.ts', typeOnly: false },
+    { from: 'local/', to: 'operations/shop-files.ts', typeOnly: false },
     { from: 'local/dev.ts', to: 'store/remote.ts', typeOnly: false },
   ];
 
@@ -190,6 +191,8 @@ describe('packages', () => {
     ws: ['control-plane/coordinator/node-sockets.ts', 'agent/socket.ts'],
     dockerode: ['agent/docker/', 'agent/engine-address.ts', 'examples/image.ts'],
     esbuild: ['control-plane/local/agent-bundle.ts', 'control-plane/local/web-files.ts'],
+    micromark: ['control-plane/web/markdown.ts'],
+    'micromark-extension-gfm': ['control-plane/web/markdown.ts'],
     'tar-stream': ['examples/busybox.ts'],
   };
   const sources = [...rooms, ...sourcesIn('examples')];

@@ -1,0 +1,151 @@
+/** Owns the reading of a shop: its folders become entries, and whatever is wrong becomes a reason that is told. */
+import { validateApplication } from '../../shared/application.ts';
+import { entryId, type ShopEntry, type ShopProblem } from '../core/shop.ts';
+import { fitParameter, type Parameter } from '../core/shop-parameters.ts';
+import { MAX_FOLDERS, PLAIN_NAME, type ShopFiles } from './shop-files.ts';
+import { type DeclaredApplication, parseJson, readManifest } from './shop-manifest.ts';
+
+const MANIFEST = 'manifest.json';
+/** Shown where the manifest names none, as Zoe did. */
+const USUAL_LOGO = 'logo.png';
+
+export interface Shop {
+  entries: ShopEntry[];
+  problems: ShopProblem[];
+}
+
+/** All there is. A folder without a manifest is none of the shop's. */
+export async function readShop(files: ShopFiles): Promise<Shop> {
+  const shop: Shop = { entries: [], problems: [] };
+  const all = await files.folders();
+  if ('problem' in all) return { entries: [], problems: [{ where: 'the shop', reason: all.problem }] };
+  if (all.folders.length > MAX_FOLDERS) {
+    const reason = `It has ${all.folders.length} folders, of which the first ${MAX_FOLDERS} are read.`;
+    shop.problems.push({ where: 'the shop', reason });
+  }
+  for (const folder of all.folders.slice(0, MAX_FOLDERS)) {
+    const { entries, problems } = await readFolder(files, folder);
+    shop.entries.push(...entries);
+    shop.problems.push(...problems);
+  }
+  return shop;
+}
+
+export async function readFolder(files: ShopFiles, folder: string): Promise<Shop> {
+  const failed = (reason: string): Shop => ({ entries: [], problems: [{ where: folder, reason }] });
+  const file = await readText(files, folder, MANIFEST);
+  if ('problem' in file) return file.missing ? { entries: [], problems: [] } : failed(file.problem);
+  if (!PLAIN_NAME.test(folder))
+    return failed(
+      'Its name must begin with a letter or digit, and have these, ".", "_", "-" and spaces only.',
+    );
+  const manifest = readManifest(file.text);
+  if ('problem' in manifest) return failed(`${MANIFEST} ${manifest.problem}`);
+  const shop: Shop = { entries: [], problems: [] };
+  for (const [place, declared] of manifest.applications.entries()) {
+    const tell = (reason: string) => shop.problems.push({ where: `${folder}: ${declared.name}`, reason });
+    if ('problem' in declared) {
+      tell(`${MANIFEST} ${declared.problem}`);
+      continue;
+    }
+    const entry = await readEntry(files, folder, place, declared, tell);
+    if (entry) shop.entries.push(entry);
+  }
+  return shop;
+}
+
+type Tell = (reason: string) => void;
+
+/** undefined where it can't be started or read about; the reason was told. */
+async function readEntry(
+  files: ShopFiles,
+  folder: string,
+  place: number,
+  declared: DeclaredApplication,
+  tell: Tell,
+): Promise<ShopEntry | undefined> {
+  const { category, name, disabledFor } = declared;
+  const description = await readText(files, folder, declared.description);
+  const readme = await readText(files, folder, declared.readme);
+  for (const file of [description, readme]) if ('problem' in file) tell(file.problem);
+  if ('problem' in description || 'problem' in readme) return undefined;
+  const json = parseJson(description.text);
+  if ('problem' in json) {
+    tell(`${declared.description} ${json.problem}`);
+    return undefined;
+  }
+  const validation = validateApplication(json.value);
+  if (!validation.valid) {
+    const problems = validation.problems.slice(0, 10).map(({ pointer, message }) => `${pointer} ${message}`);
+    tell(`${declared.description} is no valid description: ${problems.join('; ')}`);
+    return undefined;
+  }
+  const { application } = validation;
+  const parameters = fitParameters(declared, application, tell);
+  const logo = await findLogo(files, folder, declared.logo, tell);
+  const id = entryId(folder, place);
+  return { id, folder, category, name, application, readme: readme.text, logo, parameters, disabledFor };
+}
+
+/** Those that have a place in the description; the others are told. */
+function fitParameters(
+  { parameters }: DeclaredApplication,
+  application: ShopEntry['application'],
+  tell: Tell,
+): Parameter[] {
+  const fitting = new Map<string, Parameter>();
+  for (const declared of parameters) {
+    const fit = 'problem' in declared ? declared : fitParameter(declared, application);
+    const leaveOut = (problem: string) => tell(`The parameter ${declared.name} is left out: ${problem}.`);
+    if ('problem' in fit) leaveOut(fit.problem);
+    else if (fitting.has(fit.parameter.key)) leaveOut('there is another of the same kind and name');
+    else fitting.set(fit.parameter.key, fit.parameter);
+  }
+  return [...fitting.values()];
+}
+
+/** A picture is not missed: whatever is wrong with it is told, and there is none. */
+async function findLogo(
+  files: ShopFiles,
+  folder: string,
+  declared: string | null,
+  tell: Tell,
+): Promise<string | null> {
+  const name = declared ?? USUAL_LOGO;
+  if (!pictureType(name)) {
+    tell(`The logo ${name} is left out: it must be a .png, .svg, .jpg, .jpeg or .webp file.`);
+    return null;
+  }
+  const file = await files.read(folder, name);
+  if ('content' in file) return name;
+  if (declared !== null || !file.missing) tell(`The logo is left out: ${file.problem}`);
+  return null;
+}
+
+const PICTURES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+};
+
+/** What a picture is served as, by its name; undefined for all other files. */
+export function pictureType(name: string): string | undefined {
+  const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  return Object.hasOwn(PICTURES, ending) ? PICTURES[ending] : undefined;
+}
+
+async function readText(
+  files: ShopFiles,
+  folder: string,
+  name: string,
+): Promise<{ text: string } | { problem: string; missing: boolean }> {
+  const file = await files.read(folder, name);
+  if ('problem' in file) return file;
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(file.content) };
+  } catch {
+    return { problem: `${name} is not UTF-8.`, missing: false };
+  }
+}

@@ -1,0 +1,97 @@
+/** Owns the form of a shop's manifest, version 1, which is Zoe's: what is read of it, and what is wrong with each part. Pure. */
+import * as z from 'zod';
+import { type DeclaredParameter, parameterKinds } from '../core/shop-parameters.ts';
+import { PLAIN_NAME } from './shop-files.ts';
+
+const MANIFEST_VERSION = 1;
+
+const fileName = z.string().regex(PLAIN_NAME, 'must be the plain name of a file in the same folder');
+const number = z.number().nullish().default(null);
+
+const parameterSchema = z.object({
+  kind: z.enum(parameterKinds),
+  name: z.string().min(1).max(256),
+  readable_name: z.string().max(256).nullish(),
+  description: z.string().max(2000).nullish(),
+  type: z.string().nullish(),
+  default: z.union([z.string().max(20_000), z.number(), z.boolean()]).nullish(),
+  min: number,
+  max: number,
+  step: number,
+});
+
+const applicationSchema = z.object({
+  category: z.string().min(1).max(64),
+  name: z.string().min(1).max(128),
+  description: fileName,
+  readable_descr: fileName,
+  parameters: z.array(z.unknown()).max(100).default([]),
+  disabled_for: z.array(z.string()).max(1000).default([]),
+  logo: fileName.nullish().default(null),
+});
+
+/** Each application is looked at by itself, so that one that is wrong takes none along. */
+const manifestSchema = z.object({
+  version: z.literal(MANIFEST_VERSION),
+  zapps: z.array(z.unknown()).max(100),
+});
+
+export interface DeclaredApplication {
+  category: string;
+  name: string;
+  /** Names of files. */
+  description: string;
+  readme: string;
+  logo: string | null;
+  disabledFor: readonly string[];
+  /** In the order of the manifest. */
+  parameters: readonly (DeclaredParameter | { name: string; problem: string })[];
+}
+
+/** What a manifest has, in its order; of what can't be read the reason, and the name as far as there is one. */
+export function readManifest(
+  text: string,
+): { applications: (DeclaredApplication | { name: string; problem: string })[] } | { problem: string } {
+  const json = parseJson(text);
+  if ('problem' in json) return json;
+  const manifest = manifestSchema.safeParse(json.value);
+  if (!manifest.success) return { problem: issuesOf(manifest.error) };
+  return {
+    applications: manifest.data.zapps.map((zapp, place) => {
+      const read = applicationSchema.safeParse(zapp);
+      if (!read.success) return { name: nameIn(zapp) ?? `zapps[${place}]`, problem: issuesOf(read.error) };
+      const { readable_descr: readme, disabled_for: disabledFor, parameters, ...rest } = read.data;
+      return { ...rest, readme, disabledFor, parameters: parameters.map(readParameter) };
+    }),
+  };
+}
+
+export function parseJson(text: string): { value: unknown } | { problem: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { problem: `is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+function readParameter(input: unknown, place: number): DeclaredParameter | { name: string; problem: string } {
+  const read = parameterSchema.safeParse(input);
+  if (!read.success) return { name: nameIn(input) ?? `parameters[${place}]`, problem: issuesOf(read.error) };
+  const { readable_name: readable, description, type, default: standard, ...rest } = read.data;
+  return {
+    ...rest,
+    readableName: readable || rest.name,
+    description: description ?? '',
+    // Whatever else there is is text, as it was for Zoe.
+    type: type === 'int' || type === 'float' ? type : 'string',
+    default: standard === null || standard === undefined ? null : String(standard),
+  };
+}
+
+function nameIn(input: unknown): string | undefined {
+  const named = z.object({ name: z.string().min(1).max(256) }).safeParse(input);
+  return named.data?.name;
+}
+
+const issuesOf = (error: z.ZodError): string =>
+  error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`).join('; ');

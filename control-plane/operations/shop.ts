@@ -1,0 +1,117 @@
+/** Owns the use cases of the shop. Each authorises on its first line. */
+import type { Application } from '../../shared/application.ts';
+import { type Account, type Actor, authorise } from '../core/account.ts';
+import { OperationError } from '../core/errors.ts';
+import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from '../core/shop.ts';
+import type { ParameterProblem } from '../core/shop-parameters.ts';
+import type { Context } from './context.ts';
+import { submissionSchema, submitExecution } from './executions.ts';
+import { pictureType, readFolder, readShop } from './shop-entries.ts';
+import type { ShopFiles } from './shop-files.ts';
+
+export interface ShopContext extends Context {
+  shopFiles: ShopFiles;
+}
+
+export interface ShopView {
+  /** What the actor may see, by category and name. */
+  entries: ShopEntry[];
+  /** What is wrong with the shop; empty for those who can't mend it. */
+  problems: ShopProblem[];
+}
+
+export interface ShopOrder {
+  /** Of the execution. */
+  name: string;
+  /** By the keys of the parameters; the default of those that are not there. */
+  values: Readonly<Record<string, string>>;
+}
+
+export async function listShop({ shopFiles }: ShopContext, actor: Actor): Promise<ShopView> {
+  const { role } = authorise(actor, { kind: 'submit-execution' });
+  const { entries, problems } = await readShop(shopFiles);
+  return {
+    entries: entries.filter((entry) => isShownTo(entry, role)).sort(byCategory),
+    problems: role.canChangeConfig ? problems : [],
+  };
+}
+
+/** What the role may not see is as if it were not there. */
+export async function getShopEntry(context: ShopContext, actor: Actor, id: string): Promise<ShopEntry> {
+  const account = authorise(actor, { kind: 'submit-execution' });
+  return findEntry(context, account, id);
+}
+
+/** A picture of the entry's folder, its logo where none is named. */
+export async function readPicture(
+  context: ShopContext,
+  actor: Actor,
+  id: string,
+  name?: string,
+): Promise<{ type: string; content: Uint8Array<ArrayBuffer> }> {
+  const account = authorise(actor, { kind: 'submit-execution' });
+  const entry = await findEntry(context, account, id);
+  const wanted = name ?? entry.logo;
+  const type = wanted === null ? undefined : pictureType(wanted);
+  const file = wanted !== null && type ? await context.shopFiles.read(entry.folder, wanted) : undefined;
+  if (!type || !file || 'problem' in file)
+    throw new OperationError('not-found', 'The application has no such picture.');
+  return { type, content: file.content };
+}
+
+/** The description as it would be submitted. */
+export async function fillInFromShop(
+  context: ShopContext,
+  actor: Actor,
+  id: string,
+  order: ShopOrder,
+): Promise<Application> {
+  const account = authorise(actor, { kind: 'submit-execution' });
+  const entry = await findEntry(context, account, id);
+  const filled = fillIn(entry, account.role, order.values);
+  const problems = [...nameProblems(order.name), ...('problems' in filled ? filled.problems : [])];
+  if ('problems' in filled || problems.length > 0) throw notFilledIn(problems);
+  return filled.application;
+}
+
+/** Resolves to the id of the execution, which is queued. */
+export async function startFromShop(
+  context: ShopContext,
+  actor: Actor,
+  id: string,
+  order: ShopOrder,
+): Promise<number> {
+  authorise(actor, { kind: 'submit-execution' });
+  const application = await fillInFromShop(context, actor, id, order);
+  return submitExecution(context, actor, { name: order.name, application }, 'queue');
+}
+
+async function findEntry({ shopFiles }: ShopContext, { role }: Account, id: string): Promise<ShopEntry> {
+  const folder = readEntryId(id)?.folder;
+  const entries = folder === undefined ? [] : (await readFolder(shopFiles, folder)).entries;
+  const entry = entries.find((one) => one.id === id);
+  if (!entry || !isShownTo(entry, role))
+    throw new OperationError('not-found', 'The shop has no such application.');
+  return entry;
+}
+
+/** Of the name of the execution, which is no parameter but filled in beside them. */
+function nameProblems(name: string): ParameterProblem[] {
+  if (name === '') return [{ parameter: 'name', message: 'must not be empty' }];
+  const issues = submissionSchema.shape.name.safeParse(name).error?.issues ?? [];
+  return issues.slice(0, 1).map(({ message }) => ({ parameter: 'name', message }));
+}
+
+function notFilledIn(problems: readonly ParameterProblem[]): OperationError {
+  const sentences = problems.map(({ parameter, message }) => `${parameter ?? ''} ${message}`.trim());
+  return new OperationError('invalid', `The application can't be started so. ${sentences.join('; ')}`, {
+    details: problems.slice(0, 100),
+  });
+}
+
+function byCategory(one: ShopEntry, other: ShopEntry): number {
+  const key = ({ category, name, id }: ShopEntry) => [category.toLowerCase(), name.toLowerCase(), id];
+  const [a, b] = [key(one), key(other)];
+  const at = a.findIndex((part, index) => part !== b[index]);
+  return at < 0 ? 0 : (a[at] ?? '') < (b[at] ?? '') ? -1 : 1;
+}

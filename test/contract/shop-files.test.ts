@@ -1,0 +1,243 @@
+/** Holds whatever reads a shop to the same: what is in it, and what is wrong with it (control-plane/operations/shop-files.ts). */
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readFolder, readShop } from '../../control-plane/operations/shop-entries.ts';
+import { MAX_FILE_BYTES, type ShopFiles } from '../../control-plane/operations/shop-files.ts';
+import { application, service } from '../support/applications.ts';
+import { manifest, ScratchShop, shopKinds, zapp } from '../support/shops.ts';
+import { sparkFolder } from '../support/spark-shop.ts';
+
+const app = {
+  'app/manifest.json': manifest(zapp()),
+  'app/app.json': application(),
+  'app/README.md': '# App',
+};
+
+describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
+  let shop: ScratchShop;
+  beforeEach(async () => {
+    shop = await ScratchShop.make();
+  });
+  afterEach(() => shop.remove());
+
+  const read = async () => readShop(await shop.open(kind));
+  /** Ids of what can be used, and all reasons. */
+  const summary = async () => {
+    const { entries, problems } = await read();
+    return {
+      ids: entries.map(({ id }) => id),
+      problems: problems.map((one) => `${one.where}: ${one.reason}`),
+    };
+  };
+
+  test("W60, W61: a folder of Zoe's shop is read as it is, but for the application whose files are missing", async () => {
+    await shop.write(sparkFolder);
+    const { entries, problems } = await read();
+    expect(entries).toMatchObject([
+      {
+        id: 'spark-0',
+        category: 'Data science',
+        name: 'Distributed PySpark notebook',
+        readme: '# Spark\n',
+        logo: null,
+        disabledFor: ['student'],
+        parameters: [
+          { key: 'environment:SPARK_DRIVER_RAM', type: 'int', default: '2147483648', step: 536_870_912 },
+          { key: 'service_count:spark-worker', readableName: 'Spark worker count', min: 1, max: 16 },
+          { key: 'environment:SPARK_WORKER_RAM' },
+          { key: 'environment:SPARK_WORKER_CORES' },
+        ],
+      },
+    ]);
+    expect(problems).toEqual([
+      { where: 'spark: CLOUDS', reason: 'There is no file clouds.json.' },
+      { where: 'spark: CLOUDS', reason: 'There is no file README-clouds.md.' },
+    ]);
+  });
+
+  test('W60: folders without a manifest and hidden ones are passed over, keys of others ignored', async () => {
+    await shop.write({ ...app, 'notes/x.md': 'x', '.git/manifest.json': '{', 'README.md': 'x' });
+    await shop.write({ 'app/manifest.json': { ...manifest(zapp({ guest_access: true })), author: 'me' } });
+    expect(await summary()).toEqual({ ids: ['app-0'], problems: [] });
+  });
+
+  test('W60: a manifest has several applications, each with the logo it names or logo.png', async () => {
+    await shop.write({ ...app, 'app/logo.png': 'png', 'app/own.svg': '<svg/>' });
+    await shop.write({ 'app/manifest.json': manifest(zapp(), zapp({ logo: 'own.svg' })) });
+    const { entries } = await read();
+    expect(entries.map(({ id, logo }) => [id, logo])).toEqual([
+      ['app-0', 'logo.png'],
+      ['app-1', 'own.svg'],
+    ]);
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['is no JSON', { 'bad/manifest.json': '{' }, 'bad: manifest.json is not JSON: '],
+    [
+      'is of version 2',
+      { 'bad/manifest.json': { ...manifest(), version: 2 } },
+      'bad: manifest.json version: ',
+    ],
+    [
+      'lacks a name',
+      { 'bad/manifest.json': manifest({ ...zapp(), name: '' }) },
+      'bad: zapps[0]: manifest.json name: ',
+    ],
+    [
+      'names a file elsewhere',
+      { 'bad/manifest.json': manifest(zapp({ description: '../app/app.json' })) },
+      'bad: App: manifest.json description: must be the plain name',
+    ],
+    ['has no description', { 'bad/README.md': '' }, 'bad: App: There is no file app.json.'],
+    [
+      'has a description that is no JSON',
+      { 'bad/README.md': '', 'bad/app.json': '{]' },
+      'bad: App: app.json is not JSON: ',
+    ],
+    [
+      'has a description that is not valid',
+      { 'bad/README.md': '', 'bad/app.json': { ...application(), size: -1 } },
+      'bad: App: app.json is no valid description: /size ',
+    ],
+    [
+      'has a readme that is not UTF-8',
+      { 'bad/README.md': Uint8Array.of(0xff), 'bad/app.json': application() },
+      'bad: App: README.md is not UTF-8.',
+    ],
+    [
+      'has a file that is too large',
+      { 'bad/README.md': ' '.repeat(MAX_FILE_BYTES + 1), 'bad/app.json': application() },
+      'bad: App: README.md is larger than 256 KiB.',
+    ],
+    [
+      'has a name no address could have',
+      { 'b&d/manifest.json': manifest() },
+      'b&d: Its name must begin with a letter',
+    ],
+  ])('W61, W62: one that %s is told, and the others are there', async (_, files, problem) => {
+    await shop.write({ 'bad/manifest.json': manifest(zapp()), ...files, ...app });
+    const { ids, problems } = await summary();
+    expect(ids).toEqual(['app-0']);
+    expect(problems.some((one) => one.startsWith(problem))).toBe(true);
+  });
+
+  test('W61: without its folder a shop is empty, and says why', async () => {
+    await shop.remove();
+    const { ids, problems } = await summary();
+    expect(ids).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining(`The folder ${shop.root} can't be read: ENOENT`)]);
+  });
+
+  test('W62: a file of the largest size is read whole', async () => {
+    await shop.write({ ...app, 'app/README.md': 'x'.repeat(MAX_FILE_BYTES) });
+    expect((await read()).entries[0]?.readme).toHaveLength(MAX_FILE_BYTES);
+  });
+
+  test('W62: nothing is read but files of the folder, whatever is asked for', async () => {
+    await shop.write({ ...app, 'secret.txt': 'secret', 'app/.hidden': 'secret', 'app/sub/x': 'secret' });
+    const files = await shop.open(kind);
+    const asked: [string, string][] = [
+      ['app', '../secret.txt'],
+      ['app', '.hidden'],
+      ['app', 'sub/x'],
+      ['app', 'sub'],
+      ['app', '/etc/hostname'],
+      ['app', 'README.md\0'],
+      ['app', ''],
+      ['', 'secret.txt'],
+      ['.', 'secret.txt'],
+      ['..', 'hosts'],
+      ['../app', 'README.md'],
+      ['app/sub', 'x'],
+      ['__proto__', 'x'],
+      ['app', 'constructor'],
+    ];
+    for (const [folder, name] of asked) {
+      expect([folder, name, await files.read(folder, name)]).toEqual([folder, name, notGiven]);
+    }
+    expect((await readFolder(files, '../app')).entries).toEqual([]);
+  });
+
+  test('W62: links lead within the shop, not out of it', async () => {
+    await shop.write({
+      'real/app.json': application(),
+      'app/manifest.json': manifest(zapp()),
+      'app/README.md': '',
+    });
+    await symlink('../real/app.json', join(shop.root, 'app/app.json'));
+    expect(await summary()).toEqual({ ids: ['app-0'], problems: [] });
+    const outside = await ScratchShop.make();
+    try {
+      await outside.write(app);
+      await symlink(join(outside.root, 'app/README.md'), join(shop.root, 'app/out.md'));
+      await symlink(join(outside.root, 'app'), join(shop.root, 'out'));
+      const files = await shop.open(kind);
+      const refused = { problem: expect.stringContaining('is a link out of the shop.'), missing: false };
+      expect(await files.read('app', 'out.md')).toEqual(refused);
+      expect(await files.read('out', 'README.md')).toEqual(refused);
+      expect((await summary()).ids).toEqual(['app-0']);
+    } finally {
+      await outside.remove();
+    }
+  });
+
+  test('W61, W62: a folder where a file should be is told', async () => {
+    await shop.write({ 'app/manifest.json': manifest(zapp()), 'app/README.md': '' });
+    await mkdir(join(shop.root, 'app/app.json'));
+    expect((await summary()).problems).toEqual(['app: App: app.json is no file.']);
+  });
+
+  test('W63: a parameter or logo that does not fit is left out and told', async () => {
+    const fitting = { kind: 'environment', name: 'SIZE', type: 'int', default: 3 };
+    const parameters = [
+      fitting,
+      { ...fitting, type: 'string' },
+      { ...fitting, name: 'OTHER' },
+      { ...fitting, kind: 'volume' },
+      { ...fitting, kind: 'command' },
+      { ...fitting, kind: 'service_count', name: 'other' },
+      { ...fitting, kind: 'resources', name: 'web' },
+      { ...fitting, kind: 'resources', name: 'web.memory', default: null },
+      { kind: 'command', name: 'web', type: 'int', default: 'sleep 1' },
+      { kind: 'service_count', name: 'web', default: 3, max: 2 },
+      'nonsense',
+    ];
+    await shop.write({ ...app, 'app/app.json': application(service({ environment: [['SIZE', '1']] })) });
+    await shop.write({ 'app/manifest.json': manifest(zapp({ parameters, logo: 'logo.exe' })) });
+    const { entries, problems } = await read();
+    expect(entries[0]?.logo).toBe(null);
+    expect(entries[0]?.parameters.map(({ key, default: standard }) => [key, standard])).toEqual([
+      ['environment:SIZE', '3'],
+      ['command:web', 'sleep 1'],
+    ]);
+    const reasons = problems.map(({ reason }) => reason.replace(/^The parameter (.*?) is left out: /, '$1 '));
+    expect(reasons).toEqual([
+      'SIZE there is another of the same kind and name.',
+      'OTHER no service of the description has the variable OTHER.',
+      expect.stringMatching(/^SIZE kind: /),
+      'SIZE the description has no service SIZE.',
+      'other the description has no service other.',
+      'web its name must be that of a service of the description with ".memory" or ".cores", not web.',
+      'web.memory its default must be a whole number.',
+      'web its default must be at most 2.',
+      expect.stringMatching(/^parameters\[10\] it: /),
+      'The logo logo.exe is left out: it must be a .png, .svg, .jpg, .jpeg or .webp file.',
+    ]);
+  });
+});
+
+const notGiven = { problem: expect.any(String), missing: expect.any(Boolean) };
+
+test('W62: in a folder a change shows at once', async () => {
+  const shop = await ScratchShop.make();
+  try {
+    await shop.write(app);
+    const files: ShopFiles = await shop.open('folder');
+    expect((await readShop(files)).entries[0]?.readme).toBe('# App');
+    await shop.write({ 'app/README.md': 'new' });
+    expect((await readShop(files)).entries[0]?.readme).toBe('new');
+  } finally {
+    await shop.remove();
+  }
+});
