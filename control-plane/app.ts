@@ -8,6 +8,7 @@ import { OperationError } from './core/errors.ts';
 import type { AddressOf } from './http/address.ts';
 import { agentRoutes } from './http/agents.ts';
 import { docsRoutes } from './http/docs.ts';
+import { eventRoutes } from './http/events.ts';
 import { executionRoutes } from './http/executions.ts';
 import type { ReadFile } from './http/files.ts';
 import { healthRoutes } from './http/health.ts';
@@ -106,11 +107,12 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   const { variant } = deps;
   // Hono's '/x/*' takes in '/x'.
   const known = authenticated(authentication, deps.addressOf);
-  for (const path of ['/login', '/execution/*', '/service/*', '/host/*']) routes.use(path, known);
+  for (const path of ['/login', '/execution/*', '/service/*', '/host/*', '/events']) routes.use(path, known);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps, variant));
   routes.route('/host', hostRoutes(deps, variant));
+  if (variant.events) routes.route('/events', eventRoutes(deps, variant));
   if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, known));
   if (variant.tokens && authentication.tokens) {
     // What asks for an access token can't have one; it shows the refresh token.

@@ -68,6 +68,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       terminate: (id) => coordinationOf(coordinatorOf(env)).terminate(id),
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
       openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
+      openEvents: (reader) => coordinationOf(coordinatorOf(env)).openEvents(reader),
+      endEvents: (userId) => coordinationOf(coordinatorOf(env)).endEvents(userId),
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
       registerHost: (registration) => coordinationOf(coordinatorOf(env)).registerHost(registration),
       state: () => coordinationOf(coordinatorOf(env)).state(),

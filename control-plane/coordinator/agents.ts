@@ -89,7 +89,7 @@ export class Agents implements SessionEvents {
         const known = this.#hostOf(session, hello, cluster);
         if (!known || !this.#takesIds(cluster, session, hello)) return;
         host = known;
-        this.#conditions(host, hello.conditions ?? []);
+        this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster, hello.version);
         host.leaseMs = surelyKept(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
@@ -173,7 +173,7 @@ export class Agents implements SessionEvents {
         host.lastContactMs = nowMs;
         host.heardMs = nowMs;
         confirmLease(cluster, host, session.leaseMs);
-        if (report.conditions) this.#conditions(host, report.conditions);
+        if (report.conditions) this.#conditions(cluster, host, report.conditions);
         host.usage = report.usage ?? host.usage;
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);
         for (const service of report.forgotten) observeForgotten(cluster, host, service);
@@ -206,8 +206,9 @@ export class Agents implements SessionEvents {
     });
   }
 
-  #conditions(host: Host, conditions: readonly Condition[]): void {
+  #conditions(cluster: Cluster, host: Host, conditions: readonly Condition[]): void {
     if (!observeConditions(host, conditions)) return;
+    cluster.changes.conditions.add(host);
     const texts = conditions.map(({ kind, text }) => `${kind}: ${text}`).join('; ');
     this.#log('host.conditions', { host: host.name, conditions: texts });
   }

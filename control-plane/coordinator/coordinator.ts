@@ -16,6 +16,7 @@ import {
 } from '../core/departure.ts';
 import { type Grounds, type Pass, type Registration, register } from '../core/enrolment.ts';
 import { OperationError } from '../core/errors.ts';
+import type { EventReader } from '../core/events.ts';
 import { isEnded } from '../core/execution.ts';
 import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
 import type { Host } from '../core/host.ts';
@@ -35,6 +36,7 @@ import type { Db } from '../store/db.ts';
 import { findGrounds } from '../store/join-tokens.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { Agents, type AgentsDeps } from './agents.ts';
+import { Events } from './events.ts';
 import { Logs } from './logs.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Proofs } from './proofs.ts';
@@ -53,6 +55,10 @@ export interface Coordination {
   remove(executionId: number): Promise<void>;
   /** Output of a service from its first byte; ends when no more will come. */
   openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
+  /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
+  openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>>;
+  /** Ends the streams of events of a user, or of all (null), who come back and show again who they are. */
+  endEvents(userId: number | null): Promise<void>;
   /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
   changeAccounts(change: AccountChange): Promise<Written>;
   /** Makes a host, or finds the one that this registration has made already; resolves to its id once that is committed. */
@@ -90,6 +96,7 @@ export class Coordinator implements Coordination {
   readonly #turns: Turns;
   readonly #agents: Agents;
   readonly #logs: Logs;
+  readonly #events: Events;
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling } = deps;
@@ -97,10 +104,15 @@ export class Coordinator implements Coordination {
     this.#clock = clock;
     this.#turns = new Turns(db, clock, log, scheduling, {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
-      lost: () => this.#agents.dropAll(),
+      changed: (changes, cluster) => this.#events.changed(changes, cluster),
+      lost: () => {
+        this.#agents.dropAll();
+        this.#events.lost();
+      },
     });
     this.#agents = new Agents(this.#turns, deps);
     this.#logs = new Logs(db, this.#turns, this.#agents);
+    this.#events = new Events(this.#turns, clock);
   }
 
   /** Takes up the work: reads the state and goes on with what is due. Also called whenever the clock's time comes. */
@@ -160,6 +172,14 @@ export class Coordinator implements Coordination {
 
   openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
     return this.#logs.open(serviceId, format);
+  }
+
+  openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>> {
+    return this.#turns.look((cluster) => this.#events.open(reader, cluster));
+  }
+
+  async endEvents(userId: number | null): Promise<void> {
+    this.#events.end(userId);
   }
 
   changeAccounts(change: AccountChange): Promise<Written> {

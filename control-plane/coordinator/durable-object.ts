@@ -10,6 +10,7 @@ import type { AccountChange } from '../core/account-input.ts';
 import type { HostChanges, HostRemoval } from '../core/departure.ts';
 import type { Pass, Registration } from '../core/enrolment.ts';
 import { OperationError } from '../core/errors.ts';
+import type { EventReader } from '../core/events.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { Allowance } from '../core/quota.ts';
@@ -46,6 +47,7 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
         nowMs: () => Date.now(),
         wakeAt: (timeMs) => this.#alarm.set(timeMs),
         defer: (turn) => setTimeout(turn, 0),
+        after: (delayMs, run) => setTimeout(run, delayMs),
       },
     });
     // Whoever was connected to an earlier life of this object says hello again: nothing else tells what it knows.
@@ -106,6 +108,14 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
 
   openLog(serviceId: number, format: LogFormat): Promise<Outcome<ReadableStream<Uint8Array>>> {
     return this.#outcome((coordination) => coordination.openLog(serviceId, format));
+  }
+
+  openEvents(reader: EventReader): Promise<Outcome<ReadableStream<Uint8Array>>> {
+    return this.#outcome((coordination) => coordination.openEvents(reader));
+  }
+
+  endEvents(userId: number | null): Promise<Outcome<void>> {
+    return this.#outcome((coordination) => coordination.endEvents(userId));
   }
 
   changeAccounts(change: AccountChange): Promise<Outcome<Written>> {
@@ -185,6 +195,8 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     terminate: (id) => unwrap(stub.terminate(id)),
     remove: (id) => unwrap(stub.remove(id)),
     openLog: (id, format) => unwrap(stub.openLog(id, format)),
+    openEvents: (reader) => unwrap(stub.openEvents(reader)),
+    endEvents: (userId) => unwrap(stub.endEvents(userId)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
     registerHost: (registration) => unwrap(stub.registerHost(registration)),
     state: () => unwrap(stub.state()),

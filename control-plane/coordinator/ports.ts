@@ -6,6 +6,8 @@ export interface Clock {
   wakeAt(timeMs: number | null): void;
   /** Runs `turn` once everything that has already arrived is taken in: that is what makes a group commit. */
   defer(turn: () => void): void;
+  /** Calls `run` once, when the time has passed; not after the end of this process or object. */
+  after(delayMs: number, run: () => void): void;
 }
 
 /** A socket to an agent; both workerd's and ws's fit. */

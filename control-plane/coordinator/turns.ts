@@ -3,6 +3,7 @@
  * answered or told (commit before acknowledging, commit before sending). Also owns the memory copy of the database:
  * after a commit that failed it is thrown away and read again, for then nobody knows what the database holds.
  */
+import type { Changes } from '../core/changes.ts';
 import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import { OperationError } from '../core/errors.ts';
@@ -34,6 +35,8 @@ export interface Input {
 export interface TurnEvents {
   /** The turn is committed: tell the agents. */
   committed(decisions: readonly Decision[], cluster: Cluster): void;
+  /** The same, after that: what is other than before. */
+  changed(changes: Changes, cluster: Cluster): void;
   /** The memory copy was thrown away: whatever was told to anybody may be wrong. */
   lost(): void;
 }
@@ -75,6 +78,12 @@ export class Turns {
   /** The state as of the last commit, unless it `isAhead` of it; undefined while there is none. */
   get cluster(): Cluster | undefined {
     return this.#state?.cluster;
+  }
+
+  /** Of the state; there must be one. */
+  get epoch(): Epoch {
+    if (!this.#state) throw new Error('there is no state');
+    return this.#state.epoch;
   }
 
   /** Whether the state holds what is not committed yet: it may be read, and nothing of it told. */
@@ -140,6 +149,7 @@ export class Turns {
   async #turn(inputs: readonly Input[]): Promise<void> {
     let accepted: Input[];
     let decisions: Decision[];
+    let changes: Changes;
     let state: State;
     const nowMs = this.#clock.nowMs();
     try {
@@ -150,6 +160,7 @@ export class Turns {
       for (const input of inputs) await input.prepare?.(state);
       accepted = runAll(inputs, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
+      changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
       this.#isAhead = false;
     } catch (error) {
@@ -158,7 +169,11 @@ export class Turns {
     }
     const { cluster } = state;
     const answers = accepted.map((input) => () => input.done?.(cluster, nowMs));
-    const fault = callAll([...answers, () => this.#events.committed(decisions, cluster)]);
+    const fault = callAll([
+      ...answers,
+      () => this.#events.committed(decisions, cluster),
+      () => this.#events.changed(changes, cluster),
+    ]);
     // It is committed, so nobody is told otherwise; but who was told what is no longer known.
     if (fault !== undefined) this.#lose(fault, []);
   }

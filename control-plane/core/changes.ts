@@ -5,7 +5,7 @@ import type { Execution } from './execution.ts';
 import type { Host } from './host.ts';
 import type { Service } from './service.ts';
 
-/** Rows to write in the next commit. */
+/** Rows to write in the next commit; and what has no row, and is told to those who watch (events.ts). */
 export interface Changes {
   newExecutions: Set<Execution>;
   executions: Set<Execution>;
@@ -21,6 +21,12 @@ export interface Changes {
   unknown: Set<IdRange>;
   /** The next ids, where they are beyond those of the rows. */
   raisedIds: NextIds | null;
+  /** Of the executions above, those that nobody may see from now on. */
+  deleted: Set<Execution>;
+  /** Services whose start has come further. */
+  progressed: Set<Service>;
+  /** Hosts that something else is wrong with than before. */
+  conditions: Set<Host>;
 }
 
 export const noChanges = (): Changes => ({
@@ -34,4 +40,7 @@ export const noChanges = (): Changes => ({
   purged: new Set(),
   unknown: new Set(),
   raisedIds: null,
+  deleted: new Set(),
+  progressed: new Set(),
+  conditions: new Set(),
 });

@@ -121,6 +121,7 @@ export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number
 /** Hides the execution at once, and ends it where it has not ended. */
 export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: number): void {
   execution.deleted = true;
+  cluster.changes.deleted.add(execution);
   requestEnd(cluster, execution, nowMs);
   cluster.touch(execution);
 }

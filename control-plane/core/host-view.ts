@@ -61,7 +61,7 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
       id,
       name,
       address,
-      state: stateOf(cluster, host),
+      state: hostStateOf(cluster, host),
       connected,
       lost,
       schedulable,
@@ -89,7 +89,7 @@ const serviceOf = ({ id, name, executionId, essential, status, backendStatus }: 
   ...{ id, name, executionId, essential, status, backendStatus },
 });
 
-function stateOf(cluster: Cluster, host: Host): HostState {
+export function hostStateOf(cluster: Cluster, host: Host): HostState {
   if (host.lost) return 'lost';
   if (!host.connected) return 'disconnected';
   if (!host.schedulable) return servicesLeftAt(cluster, host).length > 0 ? 'draining' : 'drained';

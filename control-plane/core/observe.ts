@@ -22,6 +22,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
   switch (observation.state) {
     case 'preparing':
       service.preparing = observation.detail;
+      cluster.changes.progressed.add(service);
       return;
     case 'created':
       if (service.containerId === observation.containerId && service.backendStatus !== 'undefined') return;

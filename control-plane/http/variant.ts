@@ -57,6 +57,8 @@ export interface Routes {
   validatePath: string;
   /** Whether it tells why executions wait. */
   explains: boolean;
+  /** Whether it tells what changes. */
+  events: boolean;
   /** Users, roles and quotas, in the variant's forms; undefined where they have no endpoints. */
   accounts: Accounts | undefined;
   /** Whether executions have endpoints: `on` can be switched off. */

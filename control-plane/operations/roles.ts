@@ -4,6 +4,7 @@ import type { NameFilter, NewRole, RoleChanges } from '../core/account-input.ts'
 import { OperationError } from '../core/errors.ts';
 import * as store from '../store/roles.ts';
 import type { Context } from './context.ts';
+import { endEvents } from './events.ts';
 import { existing, type Input, idOf } from './settings.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
@@ -24,15 +25,16 @@ export async function listRoles({ db }: Context, actor: Actor, filter: Input<Nam
 }
 
 export async function updateRole(
-  { db }: Context,
+  context: Context,
   actor: Actor,
   id: number,
   input: Input<RoleChanges>,
 ): Promise<void> {
   authorise(actor, { kind: 'configure' });
   const changes = await input();
-  mutable(await store.findRole(db, id));
-  idOf(await store.updateRole(db, id, changes), 'role', IMMUTABLE);
+  mutable(await store.findRole(context.db, id));
+  idOf(await store.updateRole(context.db, id, changes), 'role', IMMUTABLE);
+  await endEvents(context, null);
 }
 
 export async function deleteRole({ db }: Context, actor: Actor, id: number): Promise<void> {

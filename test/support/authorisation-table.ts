@@ -28,6 +28,8 @@ export interface Row {
   what: string;
   group?: Group;
   needs: Needs;
+  /** Whether an answer has no end, so that only its head is looked at. */
+  endless?: true;
   /** Makes what one actor asks about, while all may use the API; resolves to its id. */
   prepare?(world: World, actor: Actor): Promise<number>;
   ask(id: number, actor: Actor, world: World): Question;
@@ -186,6 +188,7 @@ const executionRows: Row[] = [
   ...reading('GET execution/:id', ({ id }) => `execution/${id}`),
   ...reading('GET execution/endpoints/:id', ({ id }) => `execution/endpoints/${id}`),
   ...reading('GET execution/:id/explain', ({ id }) => `execution/${id}/explain`),
+  { endpoint: 'GET events', what: 'own', needs: KNOWN, endless: true, ask: () => ({ path: 'events' }) },
   {
     endpoint: 'POST execution/explain',
     what: 'own',

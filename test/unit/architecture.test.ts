@@ -107,7 +107,18 @@ describe('the control plane', () => {
     expect(unknown).toEqual([]);
   });
   test('the coordinator knows neither Hono, workerd nor Node', () => {
-    const files = ['coordinator', 'turns', 'agents', 'proofs', 'session', 'log-relay', 'ports'];
+    const files = [
+      'coordinator',
+      'turns',
+      'agents',
+      'proofs',
+      'session',
+      'logs',
+      'log-relay',
+      'events',
+      'event-relay',
+      'ports',
+    ];
     const sources = files.map((name) => sourceOf(`control-plane/coordinator/${name}.ts`));
     const wall = 'the coordinator imports no package and nothing of a runtime';
     expect(breaches(sources, wall, (one) => one.package === undefined)).toEqual([]);

@@ -30,6 +30,7 @@ function makeTurns(faulty: () => boolean = () => false): Turns {
       events.push(`told ${told(decisions).join(', ')}`);
       if (faulty()) throw new Error('a fault of ours');
     },
+    changed: () => {},
     lost: () => events.push('lost'),
   });
 }

@@ -62,12 +62,16 @@ function schemesOf({ tokens }: Variant) {
 }
 
 function specOf(operation: Operation): Spec {
-  const { access, tag, summary, query, body } = operation;
+  const { access, tag, summary, query, headers, body } = operation;
   return {
     tags: [tag],
     summary,
     security: access.map((scheme) => ({ [scheme]: [] })),
-    parameters: [...pathParameters(operation.path), ...(query ? queryParameters(query) : [])],
+    parameters: [
+      ...pathParameters(operation.path),
+      ...(query ? parametersOf(query, 'query') : []),
+      ...(headers ? parametersOf(headers, 'header') : []),
+    ],
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: jsonOf(body, 'input') } } },
     }),
@@ -84,12 +88,12 @@ const pathParameters = (path: string) =>
   }));
 
 /** Their text is read into what is told here. */
-function queryParameters(query: z.ZodType) {
-  const fields = query instanceof z.ZodPipe ? query.in : query;
+function parametersOf(object: z.ZodType, place: 'query' | 'header') {
+  const fields = object instanceof z.ZodPipe ? object.in : object;
   const { properties = {} } = z.toJSONSchema(fields as z.ZodType, { io: 'output', override: dropSafeBounds });
   return Object.entries(properties).map(([name, schema]) => ({
     name,
-    in: 'query' as const,
+    in: place,
     schema: schema as Record<string, unknown>,
   }));
 }
@@ -113,9 +117,20 @@ function responsesOf({ answer, access, errors }: Operation): Responses {
 
 function contentOf(answer: Operation['answer']) {
   if (answer === 'empty') return {};
+  if (answer === 'events') return { content: { 'text/event-stream': { schema: EVENTS } } };
   if (answer === 'log') return { content: { 'text/plain': { schema: { type: 'string' as const } } } };
   return { content: { 'application/json': { schema: jsonOf(answer, 'output') } } };
 }
+
+const EVENTS = {
+  type: 'string',
+  description:
+    'Events with JSON in their data. execution: id, name, user_id, status, which is deleted after a deletion. ' +
+    'service: id, execution_id, name, status, backend_status and, while its start is prepared, progress. host: id, ' +
+    'name, state, which is removed after a removal. hello: nothing is missed from here on. reset: something was ' +
+    'missed, read everything again. Comments come at least every 15 s. The stream ends now and then; come back ' +
+    'with Last-Event-ID, as browsers do by themselves.',
+} as const;
 
 const ERRORS: Record<number, string> = {
   400: 'Malformed',
@@ -124,7 +139,7 @@ const ERRORS: Record<number, string> = {
   404: "Unknown, or another user's",
   409: 'Conflicts with the state',
   413: 'The body is too large',
-  429: 'Too many failed logins',
+  429: 'Too many failed logins, or streams of events',
   500: 'Berth failed at this',
   503: 'Out of reach for the moment; try again',
 };

@@ -3,8 +3,6 @@ import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions.ts';
 import { executionFilters } from '../filters.ts';
-import { quotas } from '../quotas.ts';
-import { roles } from '../roles.ts';
 import {
   discoveryShape,
   endpointsShape,
@@ -13,16 +11,13 @@ import {
   type Group,
   groupShapes,
   infoShape,
-  quotaShape,
-  roleShape,
   serviceShape,
   statisticsShape,
   tokenShape,
-  userShape,
 } from '../shapes.ts';
 import { grantSchema } from '../tokens.ts';
-import { users } from '../users.ts';
 import type { Variant } from '../variant.ts';
+import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';
 
 export interface Operation {
@@ -35,9 +30,11 @@ export interface Operation {
   access: readonly Scheme[];
   /** Parameters of the query: an object's fields. */
   query?: z.ZodType;
+  /** Headers that mean something here only: an object's fields. */
+  headers?: z.ZodType;
   body?: z.ZodType;
-  /** JSON of a shape; the output of a service; or nothing. */
-  answer: z.ZodType | 'log' | 'empty';
+  /** JSON of a shape; the output of a service; events; or nothing. */
+  answer: z.ZodType | 'log' | 'events' | 'empty';
   /** Statuses besides 200, those of `access` and those that any operation may have. */
   errors: readonly number[];
 }
@@ -63,14 +60,9 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
     ...(variant.tokens ? tokenOperations(access) : []),
     ...executionOperations(variant, group, access),
     ...serviceOperations(access),
+    eventsOperation(access),
     ...hostOperations(access),
-    ...(variant.accounts
-      ? [
-          ...resourceOperations(users, 'Users', userShape, access),
-          ...resourceOperations(roles, 'Roles', roleShape, access),
-          ...resourceOperations(quotas, 'Quotas', quotaShape, access),
-        ]
-      : []),
+    ...(variant.accounts ? accountOperations(variant.accounts, access) : []),
   ];
 }
 
@@ -234,58 +226,14 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
   },
 ];
 
-/** The five operations that users, roles and quotas have in common. */
-function resourceOperations(
-  { kind, body, changes, filter }: { kind: string; body: z.ZodType; changes: z.ZodType; filter: z.ZodType },
-  tag: string,
-  shape: z.ZodType,
-  access: readonly Scheme[],
-): Operation[] {
-  const common = { tag, access };
-  const [path, one] = [`/${kind}`, `/${kind}/:id`];
-  return [
-    {
-      ...common,
-      method: 'post',
-      path,
-      summary: `Make a ${kind}`,
-      body,
-      answer: z.strictObject({ [`${kind}_id`]: z.int().positive() }),
-      errors: [...BODY_ERRORS, 409],
-    },
-    {
-      ...common,
-      method: 'get',
-      path,
-      summary: `List ${kind}s by id`,
-      query: filter,
-      answer: z.record(z.string(), shape),
-      errors: [400],
-    },
-    {
-      ...common,
-      method: 'get',
-      path: one,
-      summary: `Read a ${kind}`,
-      answer: z.strictObject({ [kind]: shape }),
-      errors: [404],
-    },
-    {
-      ...common,
-      method: 'post',
-      path: one,
-      summary: `Change some fields of a ${kind}`,
-      body: changes,
-      answer: 'empty',
-      errors: [...BODY_ERRORS, 404, 409],
-    },
-    {
-      ...common,
-      method: 'delete',
-      path: one,
-      summary: `Delete a ${kind}`,
-      answer: 'empty',
-      errors: [404, 409],
-    },
-  ];
-}
+const eventsOperation = (access: readonly Scheme[]): Operation => ({
+  method: 'get',
+  path: '/events',
+  tag: 'Events',
+  summary:
+    'What changes, as server-sent events: executions and services you may read, and hosts by your role',
+  access,
+  headers: z.strictObject({ 'Last-Event-ID': z.string().describe('The last one that was read') }).partial(),
+  answer: 'events',
+  errors: [],
+});

@@ -30,6 +30,7 @@ export const groupA: Variant = {
   openLog: (context, actor, id) => openServiceLog(context, actor, id, 'raw'),
   validatePath: '/app_validate',
   explains: true,
+  events: true,
   accounts: undefined,
   endpoints: 'on',
   tokens: {

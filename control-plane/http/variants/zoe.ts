@@ -21,6 +21,7 @@ const zoe = {
   openLog: openLines,
   validatePath: '/zapp_validate',
   explains: false,
+  events: false,
   endpoints: 'always',
   tokens: null,
   documentedAs: undefined,

@@ -66,6 +66,7 @@ export class ControlPlane implements Server {
           world.count('turn');
           world.after(0, turn, process);
         },
+        after: (delayMs, run) => void world.after(delayMs, run, process),
       },
     });
     coordinator.wake();

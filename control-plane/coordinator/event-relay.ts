@@ -1,0 +1,106 @@
+/**
+ * Owns one reader of events: what it may see, and how far it has read. It reads from the ring at its own pace, so that a
+ * reader that stops costs nothing but its place; one that the ring has left behind is told to read everything again.
+ */
+import type { EventRing } from '../core/event-ring.ts';
+import { type EventFrame, type EventReader, isFor } from '../core/events.ts';
+
+/** Made at once, and kept for a reader that does not read. */
+const CHUNK_BYTES = 16 * 1024;
+
+export class EventRelay {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly reader: EventReader;
+  /** When it began. */
+  readonly sinceMs: number;
+  readonly #ring: EventRing;
+  readonly #done: () => void;
+  #controller: ReadableByteStreamController | undefined;
+  /** Sequence of the event to look at next. */
+  #next: number;
+  /** To be told first. */
+  #greeting: 'hello' | 'reset' | undefined;
+
+  /** `done` is called once, when the stream has ended or was cancelled. */
+  constructor(reader: EventReader, ring: EventRing, sinceMs: number, done: () => void) {
+    this.reader = reader;
+    this.sinceMs = sinceMs;
+    this.#ring = ring;
+    this.#done = done;
+    const { lastEventId } = reader;
+    const missed = lastEventId === null ? undefined : ring.behind(lastEventId);
+    if (missed === undefined) this.#greeting = lastEventId === null ? 'hello' : 'reset';
+    this.#next = missed ?? ring.next;
+    // A byte stream, since workerd passes no other between a Durable Object and a Worker.
+    this.stream = new ReadableStream(
+      {
+        type: 'bytes',
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => this.update(),
+        cancel: () => this.#finish(),
+      },
+      { highWaterMark: CHUNK_BYTES },
+    );
+  }
+
+  /** There may be more to tell. */
+  update(): void {
+    while (this.#hasRoom()) {
+      const text = this.#take();
+      if (text === '') return;
+      this.#send(text);
+    }
+  }
+
+  /** Tells that the stream is alive, and where to go on: its reader may see none of what has happened. */
+  beat(): void {
+    this.update();
+    if (this.#hasRoom()) this.#send(this.#frame(this.#next - 1, { kind: 'beat' }));
+  }
+
+  /** Its reader may come back, and goes on where it was. */
+  end(): void {
+    const controller = this.#controller;
+    this.#finish();
+    controller?.close();
+    // A byte stream with a reader waiting closes only after that reader was answered.
+    controller?.byobRequest?.respond(0);
+  }
+
+  /** As JSON, a chunk of what is there. */
+  #take(): string {
+    if (!this.#ring.has(this.#next)) {
+      this.#greeting = 'reset';
+      this.#next = this.#ring.next;
+    }
+    let text = this.#greeting ? this.#frame(this.#next - 1, { kind: this.#greeting }) : '';
+    this.#greeting = undefined;
+    for (let event = this.#ring.at(this.#next); event; event = this.#ring.at(this.#next)) {
+      if (isFor(this.reader, event)) text += this.#frame(this.#next, event);
+      this.#next += 1;
+      if (text.length >= CHUNK_BYTES) break;
+    }
+    return text;
+  }
+
+  #frame(sequence: number, event: EventFrame['event']): string {
+    const frame: EventFrame = { id: this.#ring.idOf(sequence), event };
+    return `${JSON.stringify(frame)}\n`;
+  }
+
+  #hasRoom(): boolean {
+    return (this.#controller?.desiredSize ?? 0) > 0;
+  }
+
+  #send(text: string): void {
+    this.#controller?.enqueue(new TextEncoder().encode(text));
+  }
+
+  #finish(): void {
+    if (!this.#controller) return;
+    this.#controller = undefined;
+    this.#done();
+  }
+}

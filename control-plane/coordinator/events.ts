@@ -1,0 +1,102 @@
+/** Owns who watches, and for how long: streams end when what let their readers in may no longer hold. */
+import type { Changes } from '../core/changes.ts';
+import type { Cluster } from '../core/cluster.ts';
+import { OperationError } from '../core/errors.ts';
+import { EventRing } from '../core/event-ring.ts';
+import { type EventReader, eventsOf } from '../core/events.ts';
+import { EventRelay } from './event-relay.ts';
+import type { Clock } from './ports.ts';
+import type { Turns } from './turns.ts';
+
+export const BEAT_MS = 15_000;
+/** Then its reader comes back and shows again who it is. */
+export const LONGEST_MS = 10 * 60_000;
+const MOST = 1_000;
+const MOST_OF_A_USER = 50;
+
+export class Events {
+  readonly #turns: Turns;
+  readonly #clock: Clock;
+  readonly #relays = new Set<EventRelay>();
+  /** Made with the state, and lost with it: what comes after a lost state does not follow from what was told before. */
+  #ring: EventRing | undefined;
+  #isBeating = false;
+
+  constructor(turns: Turns, clock: Clock) {
+    this.#turns = turns;
+    this.#clock = clock;
+  }
+
+  /** Lines of EventFrame. Throws OperationError where the account has changed meanwhile, and where too many read. */
+  open(reader: EventReader, cluster: Cluster): ReadableStream<Uint8Array> {
+    if (!isCurrent(reader, cluster))
+      throw new OperationError('unauthenticated', 'The user has changed meanwhile: log in again.');
+    this.#checkRoom(reader.userId);
+    const nowMs = this.#clock.nowMs();
+    const relay = new EventRelay(reader, this.#ofState(), nowMs, () => this.#relays.delete(relay));
+    this.#relays.add(relay);
+    this.#beatLater();
+    return relay.stream;
+  }
+
+  /** What a turn has changed is committed. */
+  changed(changes: Changes, cluster: Cluster): void {
+    const ring = this.#ofState();
+    for (const event of eventsOf(cluster, changes)) ring.add(event);
+    for (const relay of [...this.#relays]) {
+      if (isCurrent(relay.reader, cluster)) relay.update();
+      else relay.end();
+    }
+  }
+
+  /** Ends the streams of a user, or of all: whoever may still read comes back. */
+  end(userId: number | null): void {
+    for (const relay of [...this.#relays]) if (userId === null || relay.reader.userId === userId) relay.end();
+  }
+
+  /** The state was thrown away. */
+  lost(): void {
+    this.end(null);
+    this.#ring = undefined;
+  }
+
+  #ofState(): EventRing {
+    this.#ring ??= new EventRing(this.#turns.epoch);
+    return this.#ring;
+  }
+
+  #checkRoom(userId: number): void {
+    const own = [...this.#relays].filter(({ reader }) => reader.userId === userId);
+    if (own.length >= MOST_OF_A_USER) {
+      // Who has left is noticed at the next output, on workerd: that makes room for who tries again.
+      for (const relay of own) relay.beat();
+      throw new OperationError(
+        'too-many',
+        `You have ${MOST_OF_A_USER} streams of events open: close some, and try again.`,
+        { retryAfterS: BEAT_MS / 1_000 },
+      );
+    }
+    if (this.#relays.size >= MOST)
+      throw new OperationError('unavailable', 'Too many streams of events are open; try again later.');
+  }
+
+  #beatLater(): void {
+    if (this.#isBeating || this.#relays.size === 0) return;
+    this.#isBeating = true;
+    this.#clock.after(BEAT_MS, () => {
+      this.#isBeating = false;
+      const oldestMs = this.#clock.nowMs() - LONGEST_MS;
+      for (const relay of [...this.#relays]) {
+        if (relay.sinceMs <= oldestMs) relay.end();
+        else relay.beat();
+      }
+      this.#beatLater();
+    });
+  }
+}
+
+/** Whether the account is the one that was let in. */
+function isCurrent({ userId, credentialVersion }: EventReader, { users }: Cluster): boolean {
+  const user = users.get(userId);
+  return user?.enabled === true && user.credentialVersion === credentialVersion;
+}

@@ -1,0 +1,72 @@
+/** Owns what the API's document says of the operations on users, roles and quotas. */
+import * as z from 'zod';
+import { quotaShape, roleShape, userShape } from '../shapes.ts';
+import type { Accounts } from '../variant.ts';
+import type { Operation, Scheme } from './operations.ts';
+
+const BODY_ERRORS = [400, 413];
+
+export const accountOperations = (
+  { users, roles, quotas }: Accounts,
+  access: readonly Scheme[],
+): Operation[] => [
+  ...resourceOperations(users, 'Users', userShape, access),
+  ...resourceOperations(roles, 'Roles', roleShape, access),
+  ...resourceOperations(quotas, 'Quotas', quotaShape, access),
+];
+
+/** The five operations that users, roles and quotas have in common. */
+function resourceOperations(
+  { kind, body, changes, filter }: { kind: string; body: z.ZodType; changes: z.ZodType; filter: z.ZodType },
+  tag: string,
+  shape: z.ZodType,
+  access: readonly Scheme[],
+): Operation[] {
+  const common = { tag, access };
+  const [path, one] = [`/${kind}`, `/${kind}/:id`];
+  return [
+    {
+      ...common,
+      method: 'post',
+      path,
+      summary: `Make a ${kind}`,
+      body,
+      answer: z.strictObject({ [`${kind}_id`]: z.int().positive() }),
+      errors: [...BODY_ERRORS, 409],
+    },
+    {
+      ...common,
+      method: 'get',
+      path,
+      summary: `List ${kind}s by id`,
+      query: filter,
+      answer: z.record(z.string(), shape),
+      errors: [400],
+    },
+    {
+      ...common,
+      method: 'get',
+      path: one,
+      summary: `Read a ${kind}`,
+      answer: z.strictObject({ [kind]: shape }),
+      errors: [404],
+    },
+    {
+      ...common,
+      method: 'post',
+      path: one,
+      summary: `Change some fields of a ${kind}`,
+      body: changes,
+      answer: 'empty',
+      errors: [...BODY_ERRORS, 404, 409],
+    },
+    {
+      ...common,
+      method: 'delete',
+      path: one,
+      summary: `Delete a ${kind}`,
+      answer: 'empty',
+      errors: [404, 409],
+    },
+  ];
+}

@@ -1,0 +1,36 @@
+/** Owns the use cases on the stream of events. Each of an actor authorises on its first line. */
+import { type Account, type Actor, authorise } from '../core/account.ts';
+import { OperationError } from '../core/errors.ts';
+import type { Context } from './context.ts';
+
+/** Whether the actor may watch at all. */
+export const authoriseEvents = (actor: Actor): Account => authorise(actor, { kind: 'list-executions' });
+
+/**
+ * What changes, as lines of EventFrame: of the actor's own executions or, as its role has it, of all and of hosts. Goes
+ * on behind the event of `lastEventId`; null: from now on. The stream ends now and then, and is to be opened again.
+ */
+export async function openEvents(
+  { coordination }: Context,
+  actor: Actor,
+  lastEventId: string | null,
+): Promise<ReadableStream<Uint8Array>> {
+  const { user, role } = authoriseEvents(actor);
+  return coordination.openEvents({
+    userId: user.id,
+    credentialVersion: user.credentialVersion,
+    seesOthers: role.canOperateOthers,
+    seesHosts: role.canSeeStatus || role.canChangeConfig,
+    lastEventId,
+  });
+}
+
+/** For what has changed what users may see: those who watch show again who they are. Of a user, or of all (null). */
+export async function endEvents({ coordination }: Context, userId: number | null): Promise<void> {
+  try {
+    await coordination.endEvents(userId);
+  } catch (error) {
+    // Without a coordinator there are no streams.
+    if (!(error instanceof OperationError) || error.code !== 'unavailable') throw error;
+  }
+}
