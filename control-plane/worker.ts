@@ -80,6 +80,8 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       progress: (id) => coordinationOf(coordinatorOf(env)).progress(id),
       hosts: () => coordinationOf(coordinatorOf(env)).hosts(),
       host: (id) => coordinationOf(coordinatorOf(env)).host(id),
+      overview: (mostQueued) => coordinationOf(coordinatorOf(env)).overview(mostQueued),
+      usages: () => coordinationOf(coordinatorOf(env)).usages(),
       changeHost: (id, changes) => coordinationOf(coordinatorOf(env)).changeHost(id, changes),
       removeHost: (id, force) => coordinationOf(coordinatorOf(env)).removeHost(id, force),
     },

@@ -19,8 +19,10 @@ import { OperationError } from '../core/errors.ts';
 import type { EventReader } from '../core/events.ts';
 import { isEnded } from '../core/execution.ts';
 import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
+import { History } from '../core/history.ts';
 import type { Host } from '../core/host.ts';
-import { type HostDetail, type HostView, hostDetailOf, hostViewOf } from '../core/host-view.ts';
+import { type HostDetail, type HostView, hostDetailOf, hostIn, hostViewsOf } from '../core/host-view.ts';
+import { allowanceOf, type ClusterOverview, overviewOf, type UserUsage, usagesOf } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import {
@@ -29,7 +31,7 @@ import {
   schedulerStateOf,
   schedulerSummaryOf,
 } from '../core/statistics.ts';
-import { newExecution, type Submission } from '../core/submission.ts';
+import { mustBeEnabled, newExecution, type Submission } from '../core/submission.ts';
 import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
@@ -78,6 +80,10 @@ export interface Coordination {
   /** In the order in which they joined. */
   hosts(): Promise<HostView[]>;
   host(hostId: number): Promise<HostDetail>;
+  /** All of it at a glance, with at most so many of the queue. */
+  overview(mostQueued: number): Promise<ClusterOverview>;
+  /** What counts under quotas now, of all of whom anything runs. */
+  usages(): Promise<UserUsage[]>;
   /** Resolves when the change, and what follows at once, is committed; services may still be leaving. */
   changeHost(hostId: number, changes: HostChanges): Promise<void>;
   /** Resolves when it is no host any more; its agent is told where it is connected. */
@@ -97,6 +103,7 @@ export class Coordinator implements Coordination {
   readonly #agents: Agents;
   readonly #logs: Logs;
   readonly #events: Events;
+  readonly #history = new History();
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling } = deps;
@@ -136,7 +143,7 @@ export class Coordinator implements Coordination {
 
   submit(submission: Submission): Promise<number> {
     return this.#turns.run((cluster, nowMs) => {
-      checkUser(cluster, submission.userId);
+      mustBeEnabled(cluster, submission.userId);
       const execution = newExecution(cluster.nextIds, submission, nowMs);
       cluster.addExecution(execution);
       cluster.changes.newExecutions.add(execution);
@@ -232,8 +239,8 @@ export class Coordinator implements Coordination {
 
   allowance(userId: number): Promise<Allowance> {
     return this.#turns.look((cluster) => {
-      checkUser(cluster, userId);
-      return { quota: { ...cluster.quotaOf(userId) }, used: { ...cluster.usage(userId) } };
+      mustBeEnabled(cluster, userId);
+      return allowanceOf(cluster, userId);
     });
   }
 
@@ -246,20 +253,26 @@ export class Coordinator implements Coordination {
 
   explainSubmission(submission: Submission): Promise<Explanation> {
     return this.#turns.look((cluster, nowMs) => {
-      checkUser(cluster, submission.userId);
+      mustBeEnabled(cluster, submission.userId);
       // With the ids that it would get, and which stay for who comes next.
       return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
     });
   }
 
   hosts(): Promise<HostView[]> {
-    return this.#turns.look((cluster) =>
-      Array.from(cluster.hosts.values(), (host) => hostViewOf(cluster, host)),
-    );
+    return this.#turns.look(hostViewsOf);
   }
 
   host(hostId: number): Promise<HostDetail> {
     return this.#turns.look((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
+  }
+
+  overview(mostQueued: number): Promise<ClusterOverview> {
+    return this.#turns.look((cluster, nowMs) => overviewOf(cluster, this.#history, mostQueued, nowMs));
+  }
+
+  usages(): Promise<UserUsage[]> {
+    return this.#turns.look(usagesOf);
   }
 
   changeHost(hostId: number, changes: HostChanges): Promise<void> {
@@ -282,17 +295,6 @@ export class Coordinator implements Coordination {
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
     this.#agents.tell(decisions, cluster);
     this.#logs.update();
+    this.#history.note(cluster, this.#clock.nowMs());
   }
-}
-
-function hostIn({ hosts }: Cluster, id: number): Host {
-  const host = hosts.get(id);
-  if (!host) throw new OperationError('not-found', 'There is no such host.');
-  return host;
-}
-
-/** Whoever was known when the request came may have been deleted or disabled since. */
-function checkUser(cluster: Cluster, userId: number): void {
-  if (!cluster.users.get(userId)?.enabled)
-    throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }

@@ -13,6 +13,7 @@ import { OperationError } from '../core/errors.ts';
 import type { EventReader } from '../core/events.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
+import type { ClusterOverview, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
@@ -158,6 +159,14 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.host(hostId));
   }
 
+  overview(mostQueued: number): Promise<Outcome<ClusterOverview>> {
+    return this.#outcome((coordination) => coordination.overview(mostQueued));
+  }
+
+  usages(): Promise<Outcome<UserUsage[]>> {
+    return this.#outcome((coordination) => coordination.usages());
+  }
+
   changeHost(hostId: number, changes: HostChanges): Promise<Outcome<void>> {
     return this.#outcome((coordination) => coordination.changeHost(hostId, changes));
   }
@@ -207,6 +216,8 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     progress: (id) => unwrap(stub.progress(id)),
     hosts: () => unwrap(stub.hosts()),
     host: (id) => unwrap(stub.host(id)),
+    overview: (mostQueued) => unwrap(stub.overview(mostQueued)),
+    usages: () => unwrap(stub.usages()),
     changeHost: (id, changes) => unwrap(stub.changeHost(id, changes)),
     removeHost: (id, force) => unwrap(stub.removeHost(id, force)),
   };

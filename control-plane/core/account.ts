@@ -63,7 +63,9 @@ export type Action =
   | { kind: 'read-execution'; ownerId: number }
   | { kind: 'terminate-execution'; ownerId: number }
   | { kind: 'delete-execution'; ownerId: number }
-  /** Users, roles, quotas and hosts, but for the next two. */
+  /** The hosts, and the queue in general. */
+  | { kind: 'see-status' }
+  /** Users, roles, quotas and hosts, but for the last two. */
   | { kind: 'configure' }
   | { kind: 'read-user'; userId: number }
   | { kind: 'update-user'; userId: number; fields: readonly string[] };
@@ -91,6 +93,8 @@ export function authorise(actor: Actor, action: Action): Account {
       `The role ${role.name} does not allow deleting executions; terminate it instead.`,
     );
   }
+  if (action.kind === 'see-status' && !role.canSeeStatus && !role.canChangeConfig)
+    throw new OperationError('forbidden', `The role ${role.name} does not allow a look at the cluster.`);
   if (!role.canChangeConfig && !needsNoConfig(action, user)) {
     throw new OperationError(
       'forbidden',

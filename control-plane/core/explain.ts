@@ -82,7 +82,25 @@ const NOTHING = {
   placement: null,
 };
 
-function explainQueued(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
+/** What holds those that would start first. */
+export function explainHead(
+  cluster: Cluster,
+  most: number,
+  nowMs: number,
+): { execution: Execution; waitingFor: string[] }[] {
+  const order = cluster.queue.order((id) => cluster.standing(id));
+  return order.slice(0, most).map((execution) => ({
+    execution,
+    waitingFor: explainQueued(cluster, execution, nowMs, order).waitingFor,
+  }));
+}
+
+function explainQueued(
+  cluster: Cluster,
+  execution: Execution,
+  nowMs: number,
+  order = orderWith(cluster, execution),
+): Explanation {
   const { userId } = execution;
   const needs = essentialNeeds(execution);
   const own = forQuota(cluster, execution, needs);
@@ -91,10 +109,6 @@ function explainQueued(cluster: Cluster, execution: Execution, nowMs: number): E
   const reasons = misfits.flatMap(reasonsOf);
   const fitsHosts = misfits.length === 0 || cluster.possibilities.has(cluster, execution, needs);
   const fitsQuota = cluster.excesses(userId, needs.usage, noUsage()).length === 0;
-  const order = cluster.queue.order(
-    (id) => cluster.standing(id),
-    cluster.queue.has(execution.id) ? undefined : execution,
-  );
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
     status: execution.status,
@@ -115,6 +129,10 @@ function explainQueued(cluster: Cluster, execution: Execution, nowMs: number): E
     placement: placements && own ? byHost(placements) : null,
   };
 }
+
+/** The queue as it would be with the execution in it. */
+const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
+  cluster.queue.order((id) => cluster.standing(id), cluster.queue.has(execution.id) ? undefined : execution);
 
 /** What becomes of misfits by waiting. */
 function remedies(misfits: readonly Misfit[], fitsHosts: boolean, keptFor: number | null): string[] {

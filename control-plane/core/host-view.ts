@@ -2,6 +2,7 @@
 import type { Condition, HostUsage } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
 import { servicesLeftAt } from './departure.ts';
+import { OperationError } from './errors.ts';
 import { type Host, isReachable, pauseOf } from './host.ts';
 import { MICRO } from './quota.ts';
 import { type BackendStatus, isAssigned, type Service, type ServiceStatus } from './service.ts';
@@ -47,10 +48,23 @@ export interface HostService {
   id: number;
   name: string;
   executionId: number;
+  executionName: string;
+  /** Owner of the execution. */
+  userId: number;
   essential: boolean;
   status: ServiceStatus;
   backendStatus: BackendStatus;
 }
+
+export function hostIn({ hosts }: Cluster, id: number): Host {
+  const host = hosts.get(id);
+  if (!host) throw new OperationError('not-found', 'There is no such host.');
+  return host;
+}
+
+/** In the order in which they joined. */
+export const hostViewsOf = (cluster: Cluster): HostView[] =>
+  Array.from(cluster.hosts.values(), (host) => hostViewOf(cluster, host));
 
 export function hostViewOf(cluster: Cluster, host: Host): HostView {
   const { id, name, address, connected, lost, schedulable, labels, adminLabels, memoryBytes, cores } = host;
@@ -82,12 +96,14 @@ export const hostDetailOf = (cluster: Cluster, host: Host): HostDetail => ({
   ...hostViewOf(cluster, host),
   services: servicesLeftAt(cluster, host)
     .toSorted((a, b) => a.id - b.id)
-    .map(serviceOf),
+    .map((service) => serviceOf(cluster, service)),
 });
 
-const serviceOf = ({ id, name, executionId, essential, status, backendStatus }: Service): HostService => ({
-  ...{ id, name, executionId, essential, status, backendStatus },
-});
+function serviceOf(cluster: Cluster, service: Service): HostService {
+  const { id, name, executionId, essential, status, backendStatus } = service;
+  const { name: executionName = '', userId = 0 } = cluster.executions.get(executionId) ?? {};
+  return { id, name, executionId, executionName, userId, essential, status, backendStatus };
+}
 
 export function hostStateOf(cluster: Cluster, host: Host): HostState {
   if (host.lost) return 'lost';

@@ -1,7 +1,8 @@
 /** Owns how an execution begins: ids, instances and needs from a validated description. Pure. */
 import type { Application, ServiceDescription } from '../../shared/application.ts';
 import { expandApplication } from '../../shared/expand.ts';
-import type { NextIds } from './cluster.ts';
+import type { Cluster, NextIds } from './cluster.ts';
+import { OperationError } from './errors.ts';
 import type { Execution } from './execution.ts';
 import type { Requirement, Service } from './service.ts';
 
@@ -11,6 +12,12 @@ export interface Submission {
   application: Application;
   /** The application as JSON text, as it was submitted. */
   description: string;
+}
+
+/** Whoever was known when the request came may have been deleted or disabled since. */
+export function mustBeEnabled({ users }: Cluster, userId: number): void {
+  if (!users.get(userId)?.enabled)
+    throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }
 
 /** A new execution with its services, queued at once. Takes its ids from `ids`. */

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { type Account, type Actor, authorise, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Db } from '../store/db.ts';
+import { findUser } from '../store/user-rows.ts';
 import { deleteSession, findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';
 import { digest } from './digest.ts';
 import { Gate } from './gate.ts';
@@ -97,6 +98,13 @@ export class Authentication {
   async logIn(credentials: Credentials): Promise<string> {
     const { actor } = await this.authenticate(credentials);
     const { user } = authorise(actor, { kind: 'login' });
+    return this.#openSession(user.id, user.credentialVersion);
+  }
+
+  /** A session for a user whose earlier ones have ended by a change that it made itself. */
+  async renew(userId: number): Promise<string> {
+    const user = await findUser(this.#db, userId);
+    if (!user) throw wrong();
     return this.#openSession(user.id, user.credentialVersion);
   }
 

@@ -52,6 +52,16 @@ export async function updateUser(
   idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
 
+/** How many executions go with the user, and how many of them have not ended. */
+export async function countExecutions(
+  { db }: Context,
+  actor: Actor,
+  id: number,
+): Promise<{ executions: number; unended: number }> {
+  authorise(actor, { kind: 'configure' });
+  return store.countExecutions(db, id);
+}
+
 /**
  * The user can do nothing from here on; then its executions are deleted, which stops their containers. Where that breaks
  * off, deleting the same user again goes on with it.

@@ -99,6 +99,19 @@ export async function listExecutionIds(db: Db, userId: number): Promise<number[]
   return rows.map(({ id }) => Number(id));
 }
 
+/** Executions of a user that can be seen, and how many of them have not ended. */
+export async function countExecutions(
+  db: Db,
+  userId: number,
+): Promise<{ executions: number; unended: number }> {
+  const [row] = await db.query(
+    `SELECT count(*) AS executions, count(*) FILTER (WHERE status NOT IN ('terminated', 'error')) AS unended
+      FROM executions WHERE user_id = ? AND deleted = 0`,
+    [userId],
+  );
+  return { executions: Number(row?.executions), unended: Number(row?.unended) };
+}
+
 /** Removes the rows of deleted users that no execution refers to any more; their sessions go with them. */
 export const purgeUsers: Statement = {
   sql: 'DELETE FROM users WHERE deleted = 1 AND NOT EXISTS (SELECT 1 FROM executions WHERE user_id = users.id)',

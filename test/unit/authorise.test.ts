@@ -63,3 +63,18 @@ test.each(ACTIONS)(
     );
   },
 );
+
+test('W80: the cluster is shown to roles that may see its status, and to those that may change it', () => {
+  const may = roles.filter((role) => {
+    try {
+      return authorise({ kind: 'user', user: { id: SELF } as User, role }, { kind: 'see-status' });
+    } catch {
+      return false;
+    }
+  });
+  expect(may).toEqual(
+    roles.filter(
+      ({ canAccessApi, canSeeStatus, canChangeConfig }) => canAccessApi && (canSeeStatus || canChangeConfig),
+    ),
+  );
+});

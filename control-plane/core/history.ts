@@ -1,0 +1,65 @@
+/**
+ * Owns the last hour of the cluster for charts: what ran, waited, was reserved and in use, noted when turns run. In memory
+ * only: it costs no write, and begins anew with the coordinator. Pure.
+ */
+import type { Cluster } from './cluster.ts';
+import { isReachable } from './host.ts';
+import { schedulerSummaryOf } from './statistics.ts';
+
+/** The cluster at one moment; amounts are those of the hosts that are connected. Memory in bytes. */
+export interface Sample {
+  atMs: number;
+  /** Executions that start or run. */
+  running: number;
+  queued: number;
+  memoryBytes: number;
+  reservedMemoryBytes: number;
+  /** Null where no agent tells. */
+  usedMemoryBytes: number | null;
+  cores: number;
+  reservedCores: number;
+  usedCores: number | null;
+}
+
+/** Between two samples, at least. */
+export const SAMPLE_MS = 30_000;
+export const HISTORY_MS = 60 * 60_000;
+const MOST = HISTORY_MS / SAMPLE_MS;
+
+export class History {
+  #samples: Sample[] = [];
+
+  /** To be called often: it does something every 30 s. */
+  note(cluster: Cluster, nowMs: number): void {
+    const last = this.#samples.at(-1);
+    if (last && nowMs >= last.atMs && nowMs < last.atMs + SAMPLE_MS) return;
+    // A clock that was set back leaves nothing behind that has not been yet.
+    this.#samples = this.#samples.filter(({ atMs }) => atMs < nowMs).slice(1 - MOST);
+    this.#samples.push(sampleOf(cluster, nowMs));
+  }
+
+  /** Those of the last hour, oldest first; the last one is of now. */
+  samples(cluster: Cluster, nowMs: number): Sample[] {
+    const earlier = this.#samples.filter(({ atMs }) => atMs < nowMs && atMs >= nowMs - HISTORY_MS);
+    return [...earlier, sampleOf(cluster, nowMs)];
+  }
+}
+
+function sampleOf(cluster: Cluster, atMs: number): Sample {
+  const { queue, running, hosts } = schedulerSummaryOf(cluster);
+  const usages = [...cluster.hosts.values()].flatMap((host) =>
+    isReachable(host) && host.usage ? [host.usage] : [],
+  );
+  const isKnown = usages.length > 0;
+  return {
+    atMs,
+    running: running.executions,
+    queued: queue.executions,
+    memoryBytes: hosts.memoryBytes,
+    reservedMemoryBytes: hosts.reservedMemoryBytes,
+    usedMemoryBytes: isKnown ? usages.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0) : null,
+    cores: hosts.cores,
+    reservedCores: hosts.reservedCores,
+    usedCores: isKnown ? usages.reduce((sum, { cores }) => sum + cores, 0) : null,
+  };
+}

@@ -1,0 +1,45 @@
+/** Owns the use cases of looking at the cluster as a whole. Each authorises on its first line. */
+import { type Account, type Actor, authorise } from '../core/account.ts';
+import type { HostDetail, HostService } from '../core/host-view.ts';
+import type { ClusterOverview, QueuedView, UserUsage } from '../core/overview.ts';
+import type { Context } from './context.ts';
+
+/** Of the queue; each costs the coordinator a try of its start. */
+export const QUEUE_SHOWN = 10;
+
+/** What is another's is shown without what tells whose it is; `own` is null then. */
+type Veiled<T, Own extends keyof T> = Omit<T, Own | 'userId'> & { own: Pick<T, Own> | null };
+
+export type SeenQueued = Veiled<QueuedView, 'id' | 'name' | 'userName'>;
+export type SeenService = Veiled<HostService, 'id' | 'name' | 'executionId' | 'executionName'>;
+export type SeenCluster = Omit<ClusterOverview, 'queue'> & { queue: SeenQueued[] };
+export type SeenHost = Omit<HostDetail, 'services'> & { services: SeenService[] };
+
+export async function viewCluster({ coordination }: Context, actor: Actor): Promise<SeenCluster> {
+  const account = authorise(actor, { kind: 'see-status' });
+  const { queue, ...rest } = await coordination.overview(QUEUE_SHOWN);
+  const seen = queue.map(({ id, name, userName, userId, ...one }) => ({
+    ...one,
+    own: maySee(account, userId) ? { id, name, userName } : null,
+  }));
+  return { ...rest, queue: seen };
+}
+
+export async function viewHost({ coordination }: Context, actor: Actor, hostId: number): Promise<SeenHost> {
+  const account = authorise(actor, { kind: 'see-status' });
+  const { services, ...host } = await coordination.host(hostId);
+  const seen = services.map(({ id, name, executionId, executionName, userId, ...one }) => ({
+    ...one,
+    own: maySee(account, userId) ? { id, name, executionId, executionName } : null,
+  }));
+  return { ...host, services: seen };
+}
+
+/** What counts under the quotas now, of all of whom anything runs. */
+export async function listUsages({ coordination }: Context, actor: Actor): Promise<UserUsage[]> {
+  authorise(actor, { kind: 'configure' });
+  return coordination.usages();
+}
+
+const maySee = ({ user, role }: Account, ownerId: number): boolean =>
+  role.canOperateOthers || user.id === ownerId;
