@@ -9,13 +9,23 @@ export type ExecutionTime = (typeof executionTimes)[number];
 export interface ExecutionFilter {
   status?: ExecutionStatus;
   name?: string;
+  /** In any case of the letters a to z. */
+  nameContains?: string;
   owner?: Owner;
   /** Milliseconds since the epoch, perhaps with a fraction; strictly earlier. What has no such time is not earlier. */
   earlierThanMs?: Partial<Record<ExecutionTime, number>>;
   /** Likewise, strictly later. */
   laterThanMs?: Partial<Record<ExecutionTime, number>>;
+  /** What comes after this one in the list, newest first; whether it is still there does not matter. */
+  olderThan?: Position;
   /** At most so many: those submitted last. */
   limit?: number;
+}
+
+/** Where an execution is in the list. */
+export interface Position {
+  timeSubmitMs: number;
+  id: number;
 }
 
 /** A user by id or by name, whichever the API calls users by. */

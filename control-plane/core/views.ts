@@ -18,6 +18,20 @@ export interface ExecutionView {
   serviceIds: readonly number[];
 }
 
+/** What a list shows of an execution, without its description. */
+export interface ExecutionLine
+  extends Pick<
+    ExecutionView,
+    'id' | 'name' | 'userName' | 'status' | 'timeSubmitMs' | 'timeStartMs' | 'timeEndMs'
+  > {
+  /** The name that its description gives the application. */
+  application: string;
+  /** The beginning of why it ended with an error. */
+  error: string | null;
+  services: number;
+  activeServices: number;
+}
+
 export interface ServiceView {
   id: number;
   executionId: number;

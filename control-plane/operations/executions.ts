@@ -1,13 +1,21 @@
 /** Owns the use cases on executions. Each authorises on its first line. */
 import * as z from 'zod';
 import { validateApplication } from '../../shared/application.ts';
-import { type Action, type Actor, authorise, noSuchExecution, type User } from '../core/account.ts';
+import {
+  type Account,
+  type Action,
+  type Actor,
+  authorise,
+  noSuchExecution,
+  type User,
+} from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
-import { isEnded } from '../core/execution.ts';
+import { type ExecutionStatus, isEnded } from '../core/execution.ts';
 import { type ExecutionFilter, isOwner } from '../core/execution-filter.ts';
 import { type Explanation, explainEnd } from '../core/explain.ts';
 import type { Submission } from '../core/submission.ts';
-import { type ExecutionView, endpointsOf } from '../core/views.ts';
+import { type ExecutionLine, type ExecutionView, endpointsOf } from '../core/views.ts';
+import { countExecutions, listExecutionLines } from '../store/execution-lines.ts';
 import {
   countUnended,
   findExecution,
@@ -83,15 +91,43 @@ export function listExecutions(
   actor: Actor,
   filter: ExecutionFilter = {},
 ): AsyncGenerator<ExecutionView[]> {
-  const { user, role } = authorise(actor, { kind: 'list-executions' });
-  if (role.canOperateOthers) return readExecutions(context.db, filter);
+  return readExecutions(context.db, within(authorise(actor, { kind: 'list-executions' }), filter));
+}
+
+/** One page of the list as people read it, newest first, and how many there are of each status whatever status is asked for. */
+export interface ExecutionPage {
+  lines: ExecutionLine[];
+  /** Whether older ones follow. */
+  hasMore: boolean;
+  counts: ReadonlyMap<ExecutionStatus, number>;
+}
+
+/** As `listExecutions`, without descriptions; at most `size` of them. */
+export async function pageExecutions(
+  { db }: Context,
+  actor: Actor,
+  filter: ExecutionFilter,
+  size: number,
+): Promise<ExecutionPage> {
+  const visible = within(authorise(actor, { kind: 'list-executions' }), filter);
+  const { status: _, olderThan: __, ...all } = visible;
+  const [lines, counts] = await Promise.all([
+    listExecutionLines(db, { ...visible, limit: size + 1 }),
+    countExecutions(db, all),
+  ]);
+  return { lines: lines.slice(0, size), hasMore: lines.length > size, counts };
+}
+
+/** The filter, for what the account may see; throws `forbidden` where it asks for others'. */
+function within({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
+  if (role.canOperateOthers) return filter;
   if (filter.owner && !isOwner(filter.owner, user)) {
     throw new OperationError(
       'forbidden',
       `The role ${role.name} does not allow listing executions of others.`,
     );
   }
-  return readExecutions(context.db, { ...filter, owner: { id: user.id } });
+  return { ...filter, owner: { id: user.id } };
 }
 
 export async function terminateExecution(context: Context, actor: Actor, id: number): Promise<void> {

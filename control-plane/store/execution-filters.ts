@@ -6,7 +6,7 @@ import type { Statement, Value } from './db.ts';
 export function filterCondition(filter: ExecutionFilter): Statement {
   const terms = termsOf(filter);
   const sql = ['deleted = 0', ...terms.map((term) => term.sql)].join(' AND ');
-  const args = terms.map((term) => term.value);
+  const args = terms.flatMap((term) => term.args);
   if (filter.limit === undefined) return { sql, args };
   return {
     // In the order of the indexes, which hold all columns that are asked for here.
@@ -15,23 +15,22 @@ export function filterCondition(filter: ExecutionFilter): Statement {
   };
 }
 
-interface Term {
-  sql: string;
-  value: Value;
-}
-
-function termsOf({ status, name, owner, earlierThanMs = {}, laterThanMs = {} }: ExecutionFilter): Term[] {
-  const terms: Term[] = [];
-  const add = (sql: string, value: Value | undefined) => {
-    if (value !== undefined) terms.push({ sql, value });
+function termsOf(filter: ExecutionFilter): Statement[] {
+  const { status, name, nameContains, owner, olderThan, earlierThanMs = {}, laterThanMs = {} } = filter;
+  const terms: Statement[] = [];
+  const add = (sql: string, ...args: (Value | undefined)[]) => {
+    const given = args.filter((arg) => arg !== undefined);
+    if (given.length > 0) terms.push({ sql, args: given });
   };
   add('status = ?', status);
   add('name = ?', name);
+  add('instr(lower(name), lower(?)) > 0', nameContains);
   if (owner && 'id' in owner) add('user_id = ?', owner.id);
   else add('user_id = (SELECT id FROM users WHERE username = ?)', owner?.username);
   for (const time of executionTimes) {
     add(`time_${time}_ms < ?`, earlierThanMs[time]);
     add(`time_${time}_ms > ?`, laterThanMs[time]);
   }
+  add('(time_submit_ms, id) < (?, ?)', olderThan?.timeSubmitMs, olderThan?.id);
   return terms;
 }

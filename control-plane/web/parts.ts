@@ -12,6 +12,12 @@ export function ago(timeMs: number | null, nowMs: number): Html | '' {
   return html`<time datetime="${exact}" title="${exact}" data-ago>${duration(nowMs - timeMs)} ago</time>`;
 }
 
+/** For how long, as `ago`: it goes on counting. */
+export function elapsed(sinceMs: number, nowMs: number): Html {
+  const exact = new Date(sinceMs).toISOString();
+  return html`<time datetime="${exact}" title="since ${exact}" data-elapsed>${duration(nowMs - sinceMs)}</time>`;
+}
+
 /** In the two largest units: `3 min 20 s`. The same in browser/page.ts. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

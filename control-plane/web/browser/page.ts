@@ -4,8 +4,9 @@ import { duration } from './parts/duration.ts';
 const TICK_MS = 1_000;
 
 setInterval(() => {
-  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-ago]')) {
-    const text = `${duration(Date.now() - Date.parse(time.dateTime))} ago`;
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time:is([data-ago], [data-elapsed])')) {
+    const passed = duration(Date.now() - Date.parse(time.dateTime));
+    const text = 'ago' in time.dataset ? `${passed} ago` : passed;
     if (time.textContent !== text) time.textContent = text;
   }
 }, TICK_MS);
