@@ -14,6 +14,9 @@ interface Place {
   generation: number;
 }
 
+const placeOf = (service: Place | undefined): Place | undefined =>
+  service && { hostId: service.hostId, generation: service.generation };
+
 export class Logs {
   readonly #db: Db;
   readonly #turns: Turns;
@@ -28,8 +31,8 @@ export class Logs {
   }
 
   async open(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
-    // A turn makes sure that the state is there.
-    const live = await this.#turns.run((cluster) => cluster.services.has(serviceId));
+    // A turn makes sure that the state is there; what it ends itself is not live any more.
+    const live = await this.#turns.look(({ services }) => placeOf(services.get(serviceId)));
     const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
     // To one that has fallen behind it would look like an end.
     if (place && !place.hasEnded) {
@@ -41,7 +44,7 @@ export class Logs {
       const message = `The log is on host ${place.hostName}, which is not connected; try again when its agent is back.`;
       throw new OperationError('unavailable', message);
     }
-    const source = this.#sourceOf(serviceId, place ?? { hostId: null, generation: 0 });
+    const source = this.#sourceOf(serviceId, live ?? place ?? { hostId: null, generation: 0 });
     const relay = new LogRelay(serviceId, format, source, () => this.#drop(serviceId, relay));
     const relays = this.#relays.get(serviceId) ?? new Set();
     this.#relays.set(serviceId, relays.add(relay));

@@ -146,6 +146,22 @@ describe('logs', () => {
       'host one, which is not connected',
     );
   });
+  test('C45: a log that is asked for while its execution ends is that of what has ended', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const web = await one.started();
+    await one.tell(seen(web, running));
+    await one.tell(seen(web, exited(0)));
+    const [, stream] = await Promise.all([
+      one.tell(seen(web, gone)),
+      rig.coordinator.openLog(web.service, 'raw'),
+    ]);
+    const log = text(stream);
+    const [open] = one.socket.all('logs.open');
+    one.chunk(open?.stream ?? 0, 3, bytes('old'));
+    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    expect(await log).toBe('old');
+  });
   test('C122: one from which another has taken over unnoticed ends no log of what came since', async () => {
     const { coordinator: old } = rig;
     await old.ready();
