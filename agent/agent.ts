@@ -54,7 +54,8 @@ export class Agent {
   /** The control plane knows that the key is gone: it never asks for it again (P60). */
   conclude(key: ServiceKey): void {
     const entry = this.#roster.get(key.service);
-    if (entry?.conclude(key)) this.#options.output.unmark(key);
+    // Of what was given up (P33) only its marks may be left.
+    if (!entry || entry.conclude(key)) this.#options.output.unmark(key);
     if (entry) this.#advance(entry);
   }
 
@@ -199,9 +200,8 @@ export class Agent {
     for (const generation of entry.departed()) {
       const key = { service: entry.service, generation };
       entry.leaving.delete(generation);
-      const isLapsed = output.isLapsed(key);
-      if (!isLapsed) output.unmark(key);
-      reporter.observe(isLapsed ? lapsedOf(key) : { ...key, state: 'gone' });
+      // Its marks stay until that is acknowledged: before, it may be asked for again.
+      reporter.observe(output.isLapsed(key) ? lapsedOf(key) : { ...key, state: 'gone' });
     }
   }
 

@@ -68,10 +68,10 @@ export class Entry {
     return keys;
   }
 
-  /** Lets go of what was wanted where there is no container of it any more; false where that is not so. */
+  /** Lets go of what was wanted where there is no container of it any more; false where there is one. */
   conclude(key: ServiceKey): boolean {
-    if (!this.assignment || !sameKey(this.assignment, key) || this.has(key)) return false;
-    this.assignment = undefined;
+    if (this.has(key)) return false;
+    if (this.assignment && sameKey(this.assignment, key)) this.assignment = undefined;
     return true;
   }
 

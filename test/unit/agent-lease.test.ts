@@ -154,6 +154,16 @@ describe('P33: an agent whose lease has passed', () => {
       'create 7.2',
     ]);
   });
+  test('P60: of what was given up nothing is left once that is acknowledged', async () => {
+    const again = await lapse(await running(LEASE_MS));
+    // Its container was still there at the hello: it is not left out.
+    again.welcome([assignment()], { leaseMs: LEASE_MS });
+    await again.reported(1, 'gone');
+    expect(rig.output.lapsedKeys()).toContainEqual({ service: 1, generation: 1 });
+    again.send({ type: 'ack', sequence: again.reports().at(-1)?.sequence ?? 0 });
+    await eventually(() => !rig.output.isLapsed(assignment()));
+    expect(rig.output.wasStarted(assignment())).toBe(false);
+  });
   test('P33: stops it before it connects where the lease has passed while no agent ran', async () => {
     await running(LEASE_MS);
     await rig.close();

@@ -215,6 +215,19 @@ describe('running services', () => {
     await rig.agent.refresh();
     expect(connection.observations(1).filter(({ state }) => state === 'gone')).toHaveLength(1);
   });
+  test('P5, P60: a key whose container was removed is not started again before that is acknowledged', async () => {
+    const connection = await rig.peer.connection();
+    connection.welcome();
+    // By another agent on the machine, whose control plane has gone further.
+    await engine.create(assignment(), 1);
+    await engine.start(assignment(), 'c1');
+    await rig.agent.refresh();
+    await connection.reported(1, 'gone');
+    connection.start(assignment());
+    connection.start(assignment({ service: 2 }));
+    await connection.reported(2, 'running');
+    expect(engine.calls.filter((call) => call === 'create 1.1')).toHaveLength(1);
+  });
   test('P5: a container removed by hand is gone, not started again', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
