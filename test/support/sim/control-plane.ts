@@ -1,16 +1,19 @@
 /** Owns a simulated control plane: the real coordinator on the simulated database and network, until it is killed. */
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { Session } from '../../../control-plane/coordinator/session.ts';
-import { defaultScheduling } from '../../../control-plane/core/scheduling.ts';
+import type { SchedulingPolicy } from '../../../control-plane/core/scheduling.ts';
 import type { Link, Network, Server } from './network.ts';
 import type { Store } from './store.ts';
 import { Process, type World } from './time.ts';
 
 export const DEPLOYMENT = 'sim';
 
-/** Machines are registered before they are needed, in this order. */
-export const MACHINES = ['one', 'two', 'three'];
-export const hostIdOf = (machine: string): number => 1 + MACHINES.indexOf(machine);
+export interface ControlPlaneOptions {
+  store: Store;
+  scheduling: SchedulingPolicy;
+  /** Whether its row says that a host was removed. */
+  isRemoved(hostId: number): boolean;
+}
 
 export class ControlPlane implements Server {
   readonly name: string;
@@ -18,22 +21,25 @@ export class ControlPlane implements Server {
   readonly coordinator: Coordinator;
   readonly #world: World;
   readonly #network: Network;
+  readonly #isRemoved: (hostId: number) => boolean;
 
-  constructor(name: string, world: World, network: Network, store: Store) {
+  constructor(name: string, world: World, network: Network, options: ControlPlaneOptions) {
     this.name = name;
     this.process = new Process(name);
     this.#world = world;
     this.#network = network;
-    this.coordinator = world.enter(this.process, () => this.#begin(store));
+    this.#isRemoved = options.isRemoved;
+    this.coordinator = world.enter(this.process, () => this.#begin(options));
     network.servers.unshift(this);
   }
 
-  accept(link: Link): Session {
+  accept(link: Link): Session | undefined {
+    if (this.#isRemoved(link.hostId)) return undefined;
     const socket = {
       send: (data: string | Uint8Array) => link.sendDown(data),
       close: (code: number, reason: string) => link.closeDown(code, reason),
     };
-    return this.coordinator.connect(socket, hostIdOf(link.machine));
+    return this.coordinator.connect(socket, link.hostId);
   }
 
   /** `silently`: as with its power, and nobody is told that its connections are gone. */
@@ -45,7 +51,7 @@ export class ControlPlane implements Server {
     this.#network.ended(this.process, silently);
   }
 
-  #begin(store: Store): Coordinator {
+  #begin({ store, scheduling }: ControlPlaneOptions): Coordinator {
     const world = this.#world;
     const { process } = this;
     let timer: { cancelled: boolean } | undefined;
@@ -53,7 +59,7 @@ export class ControlPlane implements Server {
       db: store.connect(process),
       log: (event, fields = {}) => world.note(`${process.name} ${event} ${JSON.stringify(fields)}`),
       deploymentName: DEPLOYMENT,
-      scheduling: defaultScheduling,
+      scheduling,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
         wakeAt: (timeMs) => {

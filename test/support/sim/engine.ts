@@ -78,6 +78,11 @@ export class SimEngine implements Engine {
     this.disk = new Disk(options.output === 'linked' ? `/${options.machine}` : `/${options.machine}-engine`);
   }
 
+  /** Whether it does what it is told, and soon. */
+  get isWell(): boolean {
+    return !this.down && !this.hanging && this.slowMs === 0 && this.failing === 0;
+  }
+
   facts(): Promise<EngineFacts> {
     return this.#call('facts', () => this.#options.facts);
   }

@@ -35,6 +35,11 @@ export const faultNames = [
   'disk full',
   'reboot',
   'host gone for days',
+  'host drained',
+  'host drained by force',
+  'host removed',
+  'lost host removed',
+  'host removed by force',
   'quota lowered',
   '200 submissions at once',
 ] as const;

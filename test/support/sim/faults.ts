@@ -22,6 +22,20 @@ const spell =
     return true;
   };
 
+/** The same, of one that keeps the agent from stopping what it is to stop. */
+const trouble = (
+  fromMs: number,
+  toMs: number,
+  begin: (machine: Machine, simulation: Simulation) => () => void,
+): Fault =>
+  spell(fromMs, toMs, (machine, simulation) => {
+    const undo = begin(machine, simulation);
+    return () => {
+      undo();
+      machine.noteTrouble();
+    };
+  });
+
 const atMachine =
   (act: (machine: Machine, simulation: Simulation) => void): Fault =>
   (simulation) => {
@@ -94,7 +108,7 @@ export const faults: Record<FaultName, Fault> = {
   }),
   'agent told to end': atMachine((machine) => machine.stopAgent()),
   'second agent on a machine': atMachine((machine) => machine.startAgent()),
-  'agent of another version': spell(1, 60 * SECOND_MS, (machine, { world }) => {
+  'agent of another version': trouble(1, 60 * SECOND_MS, (machine, { world }) => {
     machine.versionOffset = world.pick([-1, 1]);
     machine.killAgents();
     return () => {
@@ -131,7 +145,7 @@ export const faults: Record<FaultName, Fault> = {
   },
   'clock of the control plane jumps': (simulation) => {
     const one = simulation.controlPlanes.at(-1);
-    if (one) one.process.skewMs += jump(simulation);
+    if (one) simulation.jump(one, jump(simulation));
     return one !== undefined;
   },
 
@@ -157,26 +171,26 @@ export const faults: Record<FaultName, Fault> = {
   },
 
   // Engines
-  'engine slow': spell(1, 60 * SECOND_MS, ({ engine }, { world }) => {
+  'engine slow': trouble(1, 60 * SECOND_MS, ({ engine }, { world }) => {
     engine.slowMs = world.between(100, 20_000);
     return () => {
       engine.slowMs = 0;
     };
   }),
-  'engine hangs': spell(1, 150 * SECOND_MS, ({ engine }) => {
+  'engine hangs': trouble(1, 150 * SECOND_MS, ({ engine }) => {
     engine.hanging = true;
     return () => {
       engine.hanging = false;
     };
   }),
-  'engine restarts': spell(100, 30 * SECOND_MS, (machine, { world }) => {
+  'engine restarts': trouble(100, 30 * SECOND_MS, (machine, { world }) => {
     const { engine } = machine;
     engine.stopServing(world.chance(0.5));
     return () => {
       if (machine.powered) engine.down = false;
     };
   }),
-  'engine answers 500': spell(1, 60 * SECOND_MS, ({ engine }, { world }) => {
+  'engine answers 500': trouble(1, 60 * SECOND_MS, ({ engine }, { world }) => {
     engine.failing = world.pick([0.1, 0.5, 1]);
     return () => {
       engine.failing = 0;
@@ -205,7 +219,7 @@ export const faults: Record<FaultName, Fault> = {
     const container = engine.containers.get(id);
     if (container) container.fate.immortalUntilMs = world.nowMs + world.between(1, 200 * SECOND_MS);
   }),
-  'disk full': spell(1, 60 * SECOND_MS, ({ disk }) => {
+  'disk full': trouble(1, 60 * SECOND_MS, ({ disk }) => {
     disk.full = true;
     return () => {
       disk.full = false;
@@ -213,23 +227,44 @@ export const faults: Record<FaultName, Fault> = {
   }),
 
   // Hosts
-  reboot: spell(SECOND_MS, 60 * SECOND_MS, (machine) => {
+  reboot: trouble(SECOND_MS, 60 * SECOND_MS, (machine) => {
     machine.powerOff();
     return () => machine.powerOn();
   }),
-  'host gone for days': spell(
-    100 * SECOND_MS,
-    400 * SECOND_MS,
-    (machine, { world, controlPlanes, machines }) => {
-      machine.powerOff();
-      // The others' clocks say so; to wait that long would cost as many signs of life.
-      world.after(50 * SECOND_MS, () => {
-        for (const { process } of controlPlanes) process.skewMs += 3 * DAY_MS;
-        for (const { agent } of machines) if (agent) agent.skewMs += 3 * DAY_MS;
-      });
-      return () => machine.powerOn();
-    },
-  ),
+  'host gone for days': spell(100 * SECOND_MS, 400 * SECOND_MS, (machine, simulation) => {
+    const { world, controlPlanes, machines } = simulation;
+    machine.powerOff();
+    // The others' clocks say so; to wait that long would cost as many signs of life.
+    world.after(50 * SECOND_MS, () => {
+      for (const one of controlPlanes) simulation.jump(one, 3 * DAY_MS);
+      for (const { agent } of machines) if (agent) agent.skewMs += 3 * DAY_MS;
+    });
+    return () => machine.powerOn();
+  }),
+
+  'host drained': spell(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
+    administrator.drain(machine, false);
+    return () => administrator.open(machine);
+  }),
+  'host drained by force': spell(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
+    administrator.drain(machine, true);
+    return () => administrator.open(machine);
+  }),
+  'host removed': atMachine((machine, { administrator }) => administrator.remove(machine, false)),
+  'lost host removed': spell(30 * SECOND_MS, 150 * SECOND_MS, (machine, simulation) => {
+    const { administrator, world, scheduling } = simulation;
+    machine.route.cut();
+    const afterMs = scheduling.lostAfterMs + world.between(0, 20 * SECOND_MS);
+    world.after(afterMs, () => administrator.remove(machine, false));
+    return () => machine.route.heal();
+  }),
+  'host removed by force': spell(5 * SECOND_MS, 60 * SECOND_MS, (machine, { administrator, world }) => {
+    machine.shutDown();
+    world.after(world.between(100, 20 * SECOND_MS), () => {
+      if (!machine.powered) administrator.remove(machine, true);
+    });
+    return () => machine.powerOn();
+  }),
 
   // Users
   'quota lowered': (simulation) => {

@@ -26,6 +26,18 @@ export function writeFileSync(path: string, text: string): void {
   });
 }
 
+export function readFileSync(path: string): string {
+  return atOnce('read', '', () => String(diskOf(path).get(path).bytes));
+}
+
+export function renameSync(from: string, to: string): void {
+  atOnce('rename', undefined, () => {
+    const disk = diskOf(from);
+    disk.files.set(to, disk.get(from));
+    disk.files.delete(from);
+  });
+}
+
 export function existsSync(): boolean {
   throw new FileError('ENOSYS', 'existsSync is not simulated');
 }

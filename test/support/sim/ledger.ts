@@ -30,6 +30,11 @@ export class Ledger {
     else rows.delete(id);
   }
 
+  /** Also of one that was never there. */
+  isRemoved(hostId: number): boolean {
+    return this.hosts.get(hostId)?.removed_ms !== null;
+  }
+
   servicesOf(execution: number): Row[] {
     const ids = [...(this.#servicesOf.get(execution) ?? [])];
     return ids.map((id) => this.services.get(id)).filter((row) => row !== undefined);

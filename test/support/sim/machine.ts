@@ -5,7 +5,7 @@ import { serveAgent } from '../../../agent/run.ts';
 import { DEPLOYMENT } from './control-plane.ts';
 import { Disk } from './disk.ts';
 import { SimEngine, type SimEngineOptions } from './engine.ts';
-import type { Network } from './network.ts';
+import type { Dialler, Network } from './network.ts';
 import { Route } from './pipe.ts';
 import { Process, type World } from './time.ts';
 import { dialling, WebSocket } from './ws.ts';
@@ -13,8 +13,12 @@ import { dialling, WebSocket } from './ws.ts';
 export interface MachineOptions extends SimEngineOptions {
   network: Network;
   labels: readonly string[];
+  /** As it is registered from the start. */
+  hostId: number;
   /** The agent says that it has lost output of a service. */
   lost(service: number): void;
+  /** The agent has ended since its host was removed, and given its key up. */
+  revoked(machine: Machine): void;
 }
 
 interface Running {
@@ -24,6 +28,8 @@ interface Running {
 
 /** The calls of an agent that was superseded take no longer. */
 const DOUBLED_MS = 150_000;
+/** After a trouble of the engine or the disk, calls that began in it may last so long, and what follows from them a little longer. */
+const TROUBLE_MS = 180_000;
 
 export class Machine {
   readonly name: string;
@@ -36,15 +42,21 @@ export class Machine {
   doubledUntilMs = 0;
   /** Without power nothing runs here. */
   powered = true;
+  /** Of the key of its agent. */
+  hostId: number;
   readonly #options: MachineOptions;
   readonly #world: World;
   readonly #config: Config;
   #starts = 0;
+  #bootMs: number;
+  #troubledUntilMs = 0;
   #agents: Running[] = [];
 
   constructor(options: MachineOptions) {
     this.#options = options;
     this.#world = options.world;
+    this.hostId = options.hostId;
+    this.#bootMs = options.world.nowMs;
     this.name = options.machine;
     this.engine = new SimEngine(options);
     this.disk = options.output === 'linked' ? this.engine.disk : new Disk(`/${this.name}`);
@@ -67,6 +79,26 @@ export class Machine {
     return this.#agents.at(-1)?.process;
   }
 
+  /** It is a host from now on, with another key. */
+  joined(hostId: number): void {
+    this.#world.note(`${this.name} is host ${hostId} now`);
+    this.hostId = hostId;
+    this.#restartLater();
+  }
+
+  /** The engine or the disk was not well, or an agent that keeps no promises was at work. */
+  noteTrouble(): void {
+    this.#troubledUntilMs = this.#world.nowMs + TROUBLE_MS;
+  }
+
+  /** Whether the agent may have been unable to stop in time what its lease says. */
+  get isTroubled(): boolean {
+    const { nowMs } = this.#world;
+    const { engine, disk, versionOffset } = this;
+    const isTroubled = !engine.isWell || disk.full || versionOffset !== 0;
+    return isTroubled || nowMs < Math.max(this.#troubledUntilMs, this.doubledUntilMs);
+  }
+
   startAgent(): void {
     if (!this.powered) return;
     const { network } = this.#options;
@@ -77,7 +109,8 @@ export class Machine {
     if (this.#agents.length > 0) this.doubledUntilMs = world.nowMs + DOUBLED_MS;
     this.#agents.push(running);
     const version = this.versionOffset;
-    dialling.set(process, (socket) => network.dial(socket, this.name, process, this.route, version));
+    if (version < 0) this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
+    dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, version)));
     world.note(`${process.name} starts`);
     const ended = world.enter(process, () =>
       serveAgent(this.#config, {
@@ -89,6 +122,7 @@ export class Machine {
         },
         probeDisk: async () => ({ freeBytes: this.disk.full ? 0 : 2 ** 40, freeInodesShare: 1 }),
         stopSignal: stop.signal,
+        uptimeMs: () => world.nowMs - this.#bootMs,
       }),
     );
     ended.then(
@@ -102,7 +136,7 @@ export class Machine {
     const { network } = this.#options;
     const process = new Process(`${this.name}/nobody`);
     const socket = this.#world.enter(process, () => {
-      dialling.set(process, (dialled) => network.dial(dialled, this.name, process, this.route));
+      dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, 0)));
       return new WebSocket('ws://control-plane', {});
     });
     socket.on('error', () => {});
@@ -136,10 +170,17 @@ export class Machine {
     this.engine.stopServing(false);
   }
 
+  /** The same, but orderly: all are told, and then the power is off. */
+  shutDown(): void {
+    for (const { process } of [...this.#agents]) this.#options.network.ended(process, false);
+    this.powerOff();
+  }
+
   powerOn(): void {
     if (this.powered) return;
     this.#world.note(`${this.name} has power again`);
     this.powered = true;
+    this.#bootMs = this.#world.nowMs;
     this.engine.down = false;
     this.#restartLater();
   }
@@ -152,7 +193,12 @@ export class Machine {
     if (error && !(error instanceof Refused) && !this.disk.full)
       this.#world.violate(`an agent failed: ${error}`);
     this.#gone(running, false);
-    this.#restartLater();
+    if (error instanceof Refused && error.revoked) this.#options.revoked(this);
+    else this.#restartLater();
+  }
+
+  #dialler(process: Process, version: number): Dialler {
+    return { machine: this.name, hostId: this.hostId, process, route: this.route, version };
   }
 
   #gone(running: Running, silently: boolean): void {

@@ -5,6 +5,7 @@
 import type { Session } from '../../../control-plane/coordinator/session.ts';
 import { Pipe, type Route } from './pipe.ts';
 import type { Process, World } from './time.ts';
+import { downAs, upAs } from './version-skew.ts';
 import type { WebSocket } from './ws.ts';
 
 export type Frame = string | Uint8Array;
@@ -14,7 +15,19 @@ export type Way = 'up' | 'down';
 export interface Server {
   readonly name: string;
   readonly process: Process;
-  accept(link: Link): Session;
+  /** Undefined: that host was removed. */
+  accept(link: Link): Session | undefined;
+}
+
+/** Who dials out, and how. */
+export interface Dialler {
+  machine: string;
+  /** As its key says. */
+  hostId: number;
+  process: Process;
+  route: Route;
+  /** What it speaks, above the version that the control plane does. */
+  version: number;
 }
 
 /** Sees what goes by; never changes it. */
@@ -40,9 +53,9 @@ export class Network {
     this.tap = tap;
   }
 
-  /** `version`: what the agent speaks, above the version that the control plane does. */
-  dial(socket: WebSocket, machine: string, process: Process, route: Route, version = 0): void {
+  dial(socket: WebSocket, dialler: Dialler): void {
     const { world } = this;
+    const { route, process } = dialler;
     if (route.isCut) {
       world.after(HANDSHAKE_MS, () => socket.fail('Opening handshake has timed out'), process);
       return;
@@ -52,7 +65,7 @@ export class Network {
       world.after(world.between(1, 5), () => socket.fail('connect ECONNREFUSED'), process);
       return;
     }
-    const link = new Link(this, { socket, machine, process, route, server, version });
+    const link = new Link(this, { ...dialler, socket, server });
     socket.link = link;
     this.links.add(link);
     link.open();
@@ -73,17 +86,14 @@ export class Network {
   }
 }
 
-interface Ends {
+interface Ends extends Dialler {
   socket: WebSocket;
-  machine: string;
-  process: Process;
-  route: Route;
   server: Server;
-  version: number;
 }
 
 export class Link {
   readonly machine: string;
+  readonly hostId: number;
   readonly process: Process;
   readonly server: Server;
   readonly number: number;
@@ -98,8 +108,9 @@ export class Link {
   #isDropping = false;
   readonly #pipes: Record<Way, Pipe>;
 
-  constructor(network: Network, { socket, machine, process, route, server, version }: Ends) {
+  constructor(network: Network, { socket, machine, hostId, process, route, server, version }: Ends) {
     this.machine = machine;
+    this.hostId = hostId;
     this.process = process;
     this.server = server;
     this.#network = network;
@@ -128,6 +139,13 @@ export class Link {
       }
       world.note(`${this.name} opens`);
       this.#session = this.server.accept(this);
+      if (!this.#session) {
+        this.#pipes.down.send(() =>
+          this.#socket.refuse(403, { message: 'It was removed.', reason: 'revoked' }),
+        );
+        this.#network.links.delete(this);
+        return;
+      }
       this.#pipes.down.send(() => {
         if (this.#isCut || this.#socket.readyState !== 0) return;
         this.#socket.readyState = 1;
@@ -213,10 +231,10 @@ export class Link {
     if (way === 'up') {
       if (!this.#session || this.#session.isClosed) return;
       tap.arrived(this, way, frame);
-      this.#session.receive(this.#version === 0 ? frame : asSpoken(frame, this.#version));
+      this.#session.receive(upAs(this.#version, frame));
     } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
       tap.arrived(this, way, frame);
-      this.#socket.emit('message', Buffer.from(frame), typeof frame !== 'string');
+      this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
     }
   }
 
@@ -242,11 +260,4 @@ export class Link {
     this.#network.links.delete(this);
     this.#session?.closed();
   }
-}
-
-/** A hello of an agent that speaks another version. */
-function asSpoken(frame: Frame, offset: number): Frame {
-  if (typeof frame !== 'string' || !frame.startsWith('{"type":"hello"')) return frame;
-  const hello = JSON.parse(frame) as { version: number };
-  return JSON.stringify({ ...hello, version: hello.version + offset });
 }

@@ -4,15 +4,17 @@
  */
 import { createHash } from 'node:crypto';
 import { newHost } from '../../../control-plane/core/host.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../../control-plane/core/scheduling.ts';
 import { insertHost } from '../../../control-plane/store/host-rows.ts';
+import { Administrator } from './administrator.ts';
 import { Answers } from './checks/answers.ts';
 import { Containers } from './checks/containers.ts';
 import { Lives } from './checks/lives.ts';
 import { Logs } from './checks/logs.ts';
 import { Room } from './checks/room.ts';
 import { Wire } from './checks/wire.ts';
-import type { Fate } from './container.ts';
-import { ControlPlane, hostIdOf, MACHINES } from './control-plane.ts';
+import type { Fate, SimContainer } from './container.ts';
+import { ControlPlane } from './control-plane.ts';
 import { resetDisks } from './disk.ts';
 import type { OutputWay } from './engine.ts';
 import { type FaultName, faultNames } from './fault-names.ts';
@@ -20,10 +22,13 @@ import { faults } from './faults.ts';
 import { Ledger } from './ledger.ts';
 import { Machine } from './machine.ts';
 import { Network } from './network.ts';
+import { Requests } from './requests.ts';
 import { type Change, Store } from './store.ts';
 import { inWorld, World } from './time.ts';
 import { Users } from './users.ts';
 
+/** Of the machines; they are registered from the start, in this order. */
+const MACHINES = ['one', 'two', 'three'];
 const SETTLE_STEP_MS = 10_000;
 /** Room may be kept for one execution for 10 minutes; all else is over sooner. */
 const SETTLE_MS = 20 * 60_000;
@@ -36,6 +41,8 @@ export class Simulation {
   readonly network: Network;
   readonly machines: Machine[] = [];
   readonly users: Users;
+  readonly administrator: Administrator;
+  readonly scheduling: SchedulingPolicy;
   readonly containers: Containers;
   readonly logs: Logs;
   /** All that were ever started and not killed. */
@@ -44,6 +51,8 @@ export class Simulation {
   readonly heals = new Set<() => void>();
   /** Whether containers end by themselves. */
   calm = false;
+  /** When the time jumped that control planes go by. */
+  readonly clockJumpsMs: number[] = [];
   store!: Store;
   readonly #answers: Answers;
   readonly #lives: Lives;
@@ -56,17 +65,16 @@ export class Simulation {
     const wire = new Wire(world, ledger);
     this.network = new Network(world, wire);
     this.#answers = new Answers(world, ledger);
-    this.#lives = new Lives(world, ledger);
+    this.#lives = new Lives(world, ledger, wire.lapsed);
     this.#room = new Room(world, ledger);
-    this.containers = new Containers(world, ledger);
+    this.containers = new Containers(world, ledger, (machine, container) =>
+      this.#isBeyondReach(machine, container),
+    );
     this.logs = new Logs(world, ledger, this.containers, { moved: this.#lives.moved, failed: wire.failed });
-    this.users = new Users({
-      world,
-      ledger,
-      answers: this.#answers,
-      logs: this.logs,
-      servers: () => this.controlPlanes,
-    });
+    this.scheduling = schedulingOf(world);
+    const requests = new Requests(world, () => this.controlPlanes);
+    this.users = new Users({ world, ledger, requests, answers: this.#answers, logs: this.logs });
+    this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {
       const machine = this.machines.find(({ name }) => process.name.startsWith(`${name}/`));
       if (machine) machine.killAgent(process);
@@ -97,13 +105,14 @@ export class Simulation {
   }
 
   startControlPlane(): void {
-    this.controlPlanes.push(
-      new ControlPlane(`cp${++this.#controlPlanes}`, this.world, this.network, this.store),
-    );
+    const { world, network, store, scheduling, ledger } = this;
+    const options = { store, scheduling, isRemoved: (hostId: number) => ledger.isRemoved(hostId) };
+    this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }
 
   /** A control plane is killed, and another takes its place soon; never none for long. */
   restart(controlPlane = this.controlPlanes.at(-1), afterMs = this.world.between(10, 5_000)): void {
+    if (controlPlane && controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
     controlPlane?.kill(this.world.chance(0.2));
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
     this.world.after(afterMs, () => {
@@ -116,6 +125,26 @@ export class Simulation {
     controlPlane.kill();
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
     if (this.controlPlanes.length === 0) this.startControlPlane();
+  }
+
+  /** The time of a control plane jumps. */
+  jump({ process }: ControlPlane, byMs: number): void {
+    process.skewMs += byMs;
+    this.clockJumpsMs.push(this.world.nowMs);
+  }
+
+  /**
+   * Whether two starts of a service may be at work at once: the host of the earlier one was removed; or it is lost, and its
+   * agent could not do what its lease wants, or the time was not what it seemed to the control plane twice.
+   */
+  #isBeyondReach(name: string, { fate }: SimContainer): boolean {
+    const { world, ledger, scheduling, clockJumpsMs } = this;
+    const machine = this.machines.find((one) => one.name === name);
+    if (!machine || ledger.isRemoved(machine.hostId)) return true;
+    if (scheduling.hostLoss !== 'requeue') return false;
+    const sinceMs = world.nowMs - 2 * scheduling.lostAfterMs - 60_000;
+    const jumps = clockJumpsMs.filter((timeMs) => timeMs > sinceMs).length;
+    return machine.isTroubled || fate.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
   }
 
   /** What a container that somebody removes had written may be lost, as the agent's README says. */
@@ -139,6 +168,7 @@ export class Simulation {
       world,
       network: this.network,
       machine: name,
+      hostId: 1 + MACHINES.indexOf(name),
       labels: name === 'two' ? ['ssd'] : [],
       facts: { memoryBytes: world.pick([60, 100]), cores: world.pick([2, 3]), version: 'simulated' },
       output: world.pick<OutputWay>(['linked', 'linked', 'elsewhere', 'unreachable']),
@@ -152,6 +182,7 @@ export class Simulation {
       },
       fate: () => this.#fate(),
       lost: (service) => this.logs.lost.add(service),
+      revoked: (one) => this.administrator.join(one),
     });
     const other = machine.engine.add(`another-${name}`, null, well());
     other.state = 'running';
@@ -191,8 +222,8 @@ export class Simulation {
   }
 
   async #register(): Promise<void> {
-    for (const { name } of this.machines)
-      await this.store.db.batch([insertHost(newHost(hostIdOf(name), name, 0))]);
+    for (const { name, hostId } of this.machines)
+      await this.store.db.batch([insertHost(newHost(hostId, name, 0))]);
     await this.store.publish();
   }
 
@@ -201,12 +232,14 @@ export class Simulation {
     const { world } = this;
     const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
     world.note(`faults: ${kinds.join(', ')}`);
-    const untilMs = world.nowMs + world.between(30_000, 100_000);
+    // A host is lost, and then given up, only after a while.
+    const pace = this.scheduling.hostLoss === 'requeue' ? 2 : 1;
+    const untilMs = world.nowMs + pace * world.between(30_000, 100_000);
     await world.run(world.between(0, 6_000));
     while (world.nowMs < untilMs) {
       for (let acts = world.between(0, 3); acts > 0; acts--) this.users.act();
       if (world.chance(0.4)) this.#fault(world.pick(kinds));
-      await world.run(world.between(1, 6_000));
+      await world.run(pace * world.between(1, 6_000));
     }
   }
 
@@ -250,11 +283,15 @@ export class Simulation {
     const lost = this.machines.filter(
       ({ agent, name }) => !agent || ![...this.network.links].some((link) => link.machine === name),
     );
+    // A request to drain it may have come late.
+    const drained = this.machines.filter(({ hostId }) => ledger.hosts.get(hostId)?.schedulable === 0);
+    for (const machine of drained) this.administrator.open(machine);
     const undone = executions.filter(({ status }) => status === 'starting' || status === 'cleaning up');
     return [
       ...this.#answers.settled(),
       ...undone.map(({ id, status }) => `execution ${id} is ${status}`),
       ...lost.map(({ name }) => `host ${name} is not connected`),
+      ...drained.map(({ name }) => `host ${name} is drained`),
       ...executions.flatMap(({ id, status }) =>
         status === 'queued' && this.#fits(Number(id)) ? [`execution ${id} is queued`] : [],
       ),
@@ -282,6 +319,7 @@ export class Simulation {
       return false;
     return [...ledger.hosts.values()].some(
       (host) =>
+        host.removed_ms === null &&
         memory <= Number(host.memory_bytes) &&
         cores <= Number(host.cores) &&
         needs.every(({ labels }) => labels.every((label) => String(host.labels).includes(label))),
@@ -307,7 +345,7 @@ export class Simulation {
       ...[...engine.containers.values()].flatMap(({ id, key }) => (key ? [`container ${id}`] : [])),
       ...disk
         .beneath(`/${name}/agent`, true)
-        .filter((path) => path.includes('.') && !this.#isExcused(path))
+        .filter((path) => path.includes('.') && !path.endsWith('/lease.json') && !this.#isExcused(path))
         .map((path) => `${name}: ${path}`),
     ]);
   }
@@ -344,6 +382,13 @@ export class Simulation {
     );
   }
 }
+
+/** In some worlds hosts are soon lost, and in some of these what a lost one ran starts elsewhere. */
+const schedulingOf = (world: World): SchedulingPolicy => ({
+  ...defaultScheduling,
+  lostAfterMs: world.pick([10_000, 20_000, 30_000, 90_000, 90_000, 90_000]),
+  hostLoss: world.chance(0.4) ? 'requeue' : 'wait',
+});
 
 /** Runs for ever. */
 const well = (): Fate => ({

@@ -52,7 +52,8 @@ async function watchedDatabase(): Promise<Db> {
 
 /** As it was made. */
 async function empty(db: Db): Promise<void> {
-  for (const table of ['executions', 'hosts', 'sim_log']) await db.query(`DELETE FROM ${table}`);
+  for (const table of ['executions', 'join_tokens', 'hosts', 'unknown_services', 'sim_log'])
+    await db.query(`DELETE FROM ${table}`);
   await db.query(`DELETE FROM sqlite_sequence WHERE name IN ('executions', 'services', 'hosts')`);
   await db.query('DELETE FROM users WHERE id > 1');
   await db.query('DELETE FROM quotas WHERE id > 1');

@@ -1,12 +1,11 @@
 /** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
-import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
-import { OperationError } from '../../../control-plane/core/errors.ts';
 import type { Application } from '../../../shared/application.ts';
 import { applications, small } from './applications.ts';
 import type { Answers } from './checks/answers.ts';
 import { LogReading, type Logs } from './checks/logs.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { isEnded, type Ledger } from './ledger.ts';
+import type { Requests } from './requests.ts';
 import type { World } from './time.ts';
 
 export interface UsersOptions {
@@ -14,8 +13,7 @@ export interface UsersOptions {
   ledger: Ledger;
   answers: Answers;
   logs: Logs;
-  /** Those that take requests. */
-  servers(): readonly ControlPlane[];
+  requests: Requests;
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
@@ -48,7 +46,7 @@ export class Users {
   async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
     const { answers } = this.#options;
     const submission = { userId: user, name: 'run', application, description: JSON.stringify(application) };
-    await this.#ask(
+    await this.#options.requests.ask(
       `user ${user} submits`,
       (c) => c.submit(submission),
       (id) => answers.submitted(id, user),
@@ -57,7 +55,7 @@ export class Users {
 
   async terminate(id: number): Promise<void> {
     const { answers } = this.#options;
-    await this.#ask(
+    await this.#options.requests.ask(
       `the end of ${id} is asked for`,
       (c) => c.terminate(id),
       () => answers.terminated(id),
@@ -67,7 +65,7 @@ export class Users {
   async remove(id: number): Promise<void> {
     const { answers } = this.#options;
     answers.deletionAsked(id);
-    await this.#ask(
+    await this.#options.requests.ask(
       `the deletion of ${id} is asked for`,
       (c) => c.remove(id),
       () => answers.deleted(id),
@@ -77,7 +75,7 @@ export class Users {
   async setCaps(executions: number, memoryBytes: number, cores: number): Promise<void> {
     const changes = { concurrentExecutions: executions, memoryBytes, cores };
     const what = `quota 2 becomes ${JSON.stringify(changes)}`;
-    await this.#ask(
+    await this.#options.requests.ask(
       what,
       (c) => c.changeAccounts({ kind: 'update-quota', id: 2, changes }),
       () => {},
@@ -111,7 +109,7 @@ export class Users {
     const ids = [...ledger.services.keys()].slice(-12);
     if (ids.length === 0) return;
     const service = world.pick(ids);
-    const asked = this.#ask(
+    const asked = this.#options.requests.ask(
       `the log of ${service} is asked for`,
       (c) => c.openLog(service, 'raw'),
       (stream, server) => {
@@ -148,36 +146,5 @@ export class Users {
     } catch {
       if (process.alive) reading.broken();
     }
-  }
-
-  /** One request; `answered` is called when the answer leaves the control plane, unless that has been killed. */
-  async #ask<T>(
-    what: string,
-    call: (coordinator: Coordinator) => Promise<T>,
-    answered: (value: T, server: ControlPlane) => void,
-  ): Promise<void> {
-    const { world, servers } = this.#options;
-    const all = servers();
-    world.note(`${what}, of ${all.map(({ name }) => name).join(' or ') || 'nobody'}`);
-    if (all.length === 0) return world.count('request: nobody there');
-    const server = world.pick(all);
-    await world.pause(world.between(1, 10));
-    const { process, coordinator } = server;
-    if (!process.alive) return;
-    await world
-      .enter(process, () => call(coordinator))
-      .then(
-        (value) => {
-          if (!process.alive) return;
-          world.note(`${what}: answered ${typeof value === 'object' ? '' : value}`);
-          answered(value, server);
-        },
-        (error: unknown) => {
-          if (!process.alive) return;
-          if (!(error instanceof OperationError)) return world.violate(`${what}: ${error}`);
-          world.count(`request: ${error.code}`);
-          world.note(`${what}: ${error.code}`);
-        },
-      );
   }
 }

@@ -48,6 +48,13 @@ export class WebSocket extends EventEmitter {
     this.over(1006, '');
   }
 
+  /** The upgrade was answered with something else. */
+  refuse(statusCode: number, body: object): void {
+    if (this.readyState === 3) return;
+    const bytes = Buffer.from(JSON.stringify(body));
+    this.emit('unexpected-response', undefined, Object.assign([bytes], { statusCode, headers: {} }));
+  }
+
   over(code: number, reason: string): void {
     if (this.readyState === 3) return;
     this.readyState = 3;

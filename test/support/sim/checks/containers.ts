@@ -16,10 +16,17 @@ export class Containers implements EngineEvents {
   engines: readonly SimEngine[] = [];
   readonly #world: World;
   readonly #ledger: Ledger;
+  /** Whether what a machine runs could not be stopped, or need not be. */
+  readonly #isBeyondReach: (machine: string, container: SimContainer) => boolean;
 
-  constructor(world: World, ledger: Ledger) {
+  constructor(
+    world: World,
+    ledger: Ledger,
+    isBeyondReach: (machine: string, container: SimContainer) => boolean,
+  ) {
     this.#world = world;
     this.#ledger = ledger;
+    this.#isBeyondReach = isBeyondReach;
   }
 
   starts(engine: SimEngine, container: SimContainer): void {
@@ -32,8 +39,16 @@ export class Containers implements EngineEvents {
       this.#world.violate(`${name} is started as ${container.id}, and was as ${earlier.container.id}`);
     this.started.set(name, { container, machine: engine.machine });
     for (const other of this.#running())
-      if (other !== container && other.key?.service === key.service)
-        this.#world.violate(`service ${key.service} runs as ${other.id} and as ${container.id}`);
+      if (other !== container && other.key?.service === key.service) this.#twice(container, other);
+  }
+
+  /** Two starts of a service run at once. */
+  #twice(one: SimContainer, other: SimContainer): void {
+    const [older, newer] =
+      Number(one.key?.generation) < Number(other.key?.generation) ? [one, other] : [other, one];
+    const machine = this.started.get(`${older.key?.service}.${older.key?.generation}`)?.machine ?? '';
+    if (this.#isBeyondReach(machine, older)) this.#world.count('container: runs on where nobody reaches it');
+    else this.#world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id}`);
   }
 
   trespasses(engine: SimEngine, id: string, call: string): void {

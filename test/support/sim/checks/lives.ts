@@ -20,15 +20,42 @@ export class Lives {
   readonly #world: World;
   readonly #ledger: Ledger;
 
-  constructor(world: World, ledger: Ledger) {
+  /** Starts that agents gave up for lack of contact, by `service.generation`. */
+  readonly #lapsed: ReadonlySet<string>;
+
+  constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
     this.#world = world;
     this.#ledger = ledger;
+    this.#lapsed = lapsed;
   }
 
   /** Before `change` is in the ledger. */
   check({ table, id, row }: Change): void {
     if (table === 'executions') this.#execution(id, this.#ledger.executions.get(id), row);
     if (table === 'services') this.#service(id, this.#ledger.services.get(id), row);
+    if (table === 'hosts' && row && row.removed_ms !== null) this.#hostGone(id);
+  }
+
+  /** The logs of what was there went with it. */
+  #hostGone(host: number): void {
+    for (const [id, service] of this.#ledger.services) if (service.host_id === host) this.moved.add(id);
+  }
+
+  /** Its host is lost or removed, or its agent has given it up: nobody waits for its container to go. */
+  #isAbandoned({ id, generation, host_id }: Row): boolean {
+    if (host_id === null) return false;
+    const isLost = this.#ledger.hosts.get(Number(host_id))?.lost === 1;
+    return isLost || this.#ledger.isRemoved(Number(host_id)) || this.#lapsed.has(`${id}.${generation}`);
+  }
+
+  /** Whether it may go back to the queue although no start of it failed. */
+  #mayMove(id: number, { ending }: Row): boolean {
+    if (typeof ending === 'string' && JSON.parse(ending).moving) return true;
+    return this.#ledger
+      .servicesOf(id)
+      .some(
+        (one) => this.#isAbandoned(one) || this.#ledger.hosts.get(Number(one.host_id))?.schedulable === 0,
+      );
   }
 
   #execution(id: number, before: Row | undefined, after: Row | undefined): void {
@@ -59,12 +86,23 @@ export class Lives {
     const from = String(before.status);
     const to = String(after.status);
     this.#world.count(`life: ${from} to ${to}`);
+    const isBack = (from === 'starting' || from === 'running') && (to === 'queued' || to === 'starting');
+    const moves = isBack && this.#mayMove(id, before);
+    if (moves && from === 'running') this.#world.count('life: moved');
     const isRetry = from === 'starting' && to === 'queued';
-    this.#demand(isRetry || Number(RANKS[to]) >= Number(RANKS[from]), id, `was ${from} and is ${to}`);
+    this.#demand(
+      isRetry || moves || Number(RANKS[to]) >= Number(RANKS[from]),
+      id,
+      `was ${from} and is ${to}`,
+    );
     for (const what of ['name', 'user_id', 'description', 'time_submit_ms'])
       this.#demand(before[what] === after[what], id, `has another ${what}`);
     for (const what of ['time_start_ms', 'time_end_ms'])
-      this.#demand(before[what] === null || before[what] === after[what], id, `has another ${what}`);
+      this.#demand(
+        before[what] === null || before[what] === after[what] || (moves && after[what] === null),
+        id,
+        `has another ${what}`,
+      );
     this.#demand(Number(after.deleted) >= Number(before.deleted), id, 'is not deleted any more');
     if (!isEnded(before)) return;
     for (const what of ['status', 'error_message', 'ending'])
@@ -85,7 +123,9 @@ export class Lives {
         `is purged with service ${service.id} ${service.status}`,
       );
       this.#demand(
-        service.generation === 0 || service.forgotten === 1,
+        service.generation === 0 ||
+          service.forgotten === 1 ||
+          this.#ledger.isRemoved(Number(service.host_id)),
         id,
         `is purged with the log of ${service.id}`,
       );
@@ -104,14 +144,22 @@ export class Lives {
     );
     if (grown === 1) {
       this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
-      this.#demand(!isLive(before), execution, `${what} is started again while it is ${before.status}`);
+      this.#demand(
+        !isLive(before) || this.#isAbandoned(before),
+        execution,
+        `${what} is started again while it is ${before.status}`,
+      );
     }
     const moved = before.host_id !== null && before.host_id !== after.host_id;
     if (moved) {
       this.#world.count('service: on another host');
       this.moved.add(id);
     }
-    this.#demand(!moved || !isLive(before), execution, `${what} moves while it is ${before.status}`);
+    this.#demand(
+      !moved || !isLive(before) || this.#isAbandoned(before),
+      execution,
+      `${what} moves while it is ${before.status}`,
+    );
     if (before.placed === 1 && after.placed === 0 && after.status === 'terminating')
       this.#world.count('service: gives its room');
   }

@@ -43,6 +43,7 @@ export class Room {
   /** After the changes are in the ledger. */
   check(changes: readonly Change[], placed: Placed): void {
     if (placed.services.size > 0) {
+      this.#hosts(placed);
       this.#capacity();
       this.#quotas(placed);
     }
@@ -52,6 +53,17 @@ export class Room {
       ),
     );
     for (const id of touched) this.#gang(id);
+  }
+
+  /** Nothing new where nothing may be started. */
+  #hosts({ services }: Placed): void {
+    for (const id of services) {
+      const host = this.#ledger.hosts.get(Number(this.#ledger.services.get(id)?.host_id));
+      if (host?.schedulable !== 1 || host.lost === 1 || host.removed_ms !== null)
+        this.#world.violate(
+          `service ${id} is placed on host ${host?.name}, which is drained, lost or removed`,
+        );
+    }
   }
 
   #capacity(): void {

@@ -23,6 +23,8 @@ export class Wire implements Tap {
 
   /** Starts that failed, by `service.generation`. */
   readonly failed = new Set<string>();
+  /** Starts that agents gave up for lack of contact, likewise. */
+  readonly lapsed = new Set<string>();
 
   constructor(world: World, ledger: Ledger) {
     this.#world = world;
@@ -45,15 +47,19 @@ export class Wire implements Tap {
   #saidUp(link: Link, talk: Conversation, message: Up): void {
     this.#world.count(`up: ${message.type}`);
     if (!isSignOfLife(message)) this.#world.note(`${link.name} > ${summary(message)}`);
-    if (message.type === 'report')
-      for (const { state, service, generation } of message.observations) {
-        this.#world.count(`observed: ${state}`);
-        if (state === 'failed') this.failed.add(`${service}.${generation}`);
-      }
+    if (message.type === 'report') for (const one of message.observations) this.#observed(one);
+    if (message.type === 'hello') for (const one of message.inventory) this.#observed(one);
     if (message.type !== 'logs.end') return;
     const stream = talk.streams.get(message.stream);
     if (stream?.ended) this.#world.violate(`${link.name}: stream ${message.stream} ends twice`);
     if (stream) stream.ended = true;
+  }
+
+  #observed(one: Observation): void {
+    const isLapsed = one.state === 'gone' && one.lapsed === true;
+    this.#world.count(`observed: ${one.state}${isLapsed ? ' for lack of contact' : ''}`);
+    if (one.state === 'failed') this.failed.add(`${one.service}.${one.generation}`);
+    if (isLapsed) this.lapsed.add(`${one.service}.${one.generation}`);
   }
 
   #saidDown(link: Link, talk: Conversation, message: Down): void {
@@ -134,9 +140,8 @@ export class Wire implements Tap {
       return;
     }
     talk.reports.delete(sequence);
-    const host = [...this.#ledger.hosts.values()].find(({ name }) => name === link.machine);
     for (const seen of report.observations)
-      if (!this.#isTakenIn(seen, Number(host?.id)))
+      if (!this.#isTakenIn(seen, link.hostId))
         this.#world.violate(
           `${link.name}: ${seen.state} of ${seen.service}.${seen.generation} is acknowledged and not committed`,
         );
@@ -146,7 +151,7 @@ export class Wire implements Tap {
       if (
         row &&
         execution?.deleted === 1 &&
-        row.host_id === host?.id &&
+        row.host_id === link.hostId &&
         row.forgotten !== 1 &&
         row.status === 'inactive'
       )
