@@ -44,8 +44,13 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
   if (minBytes === 0) return () => {};
   let low: string | undefined;
   let ended = false;
+  let looking = false;
   const look = async () => {
+    // A file system that hangs is not asked again while it does: each such call keeps a thread.
+    if (looking) return;
+    looking = true;
     const rooms = await Promise.all(folders.map(async (folder) => ({ folder, room: await probe(folder) })));
+    looking = false;
     if (ended) return;
     low = rooms
       .map(({ folder, room }) => room && lowText(folder, room, minBytes, low !== undefined))

@@ -124,9 +124,14 @@ export class HostIdentity implements Identity {
     }
   }
 
-  /** The host was removed: its key is good for nothing any more, and a join token makes a new one. */
+  /**
+   * The host was removed: its key is good for nothing any more, and a join token makes a new one. One that can't be removed is
+   * told to the journal: why the agent ends counts for more.
+   */
   async discard(): Promise<void> {
-    await removeKey(this.#folder);
+    await removeKey(this.#folder).catch((error: unknown) =>
+      this.#journal('key.kept', { reason: wordsOf(error) }),
+    );
   }
 
   async #registeredId(): Promise<number> {

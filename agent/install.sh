@@ -37,6 +37,7 @@ unit=$root/etc/systemd/system/berth-agent.service
 # Folders that this run has made, deepest first: they go again where it fails.
 made=
 work=
+had_key=
 finished=
 
 main() {
@@ -109,7 +110,11 @@ fetch_agent() {
     process.exit(expected.toString().startsWith(digest + " ") ? 0 : 1);
   ' "$work/sha256" "$work/berth-agent.mjs" ||
     fail 'The agent is not what its checksum says: it was damaged or changed on its way here.' 'Try again. If it stays so, see what is between this machine and the control plane.'
-  deployment=$("$node" -p 'JSON.parse(require("node:fs").readFileSync(process.argv[1])).deployment_name' "$work/info") ||
+  deployment=$("$node" -e '
+    const name = JSON.parse(require("node:fs").readFileSync(process.argv[1])).deployment_name;
+    if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) process.exit(1);
+    console.log(name);
+  ' "$work/info" 2>/dev/null) ||
     fail "$url does not answer like a control plane." 'See whether BERTH_URL is right.'
 }
 
@@ -223,7 +228,7 @@ ExecStart=$command
 Environment=MALLOC_ARENA_MAX=1
 Restart=always
 RestartSec=5
-# The control plane does not want this host any more: a person has to act.
+# The control plane does not want this host any more, or its settings are wrong: a person has to act.
 RestartPreventExitStatus=2
 # The engine's socket is as good as root. This keeps the agent itself from what it has no business with.
 NoNewPrivileges=yes
@@ -255,10 +260,16 @@ END
 
 # A host that has its key needs no token.
 join() {
+  [ ! -f "$(key_file)" ] || had_key=yes
   (
     [ -z "$token" ] || export BERTH_JOIN_TOKEN="$token"
     agent join
   ) || fail 'The control plane did not let this host join; above is why.' 'Ask an administrator for a new token (POST /api/0.7/host/token), and run this again with it as BERTH_JOIN_TOKEN.'
+}
+
+# Where the agent keeps who it is.
+key_file() {
+  printf '%s' "$data/${deployment:-local}/identity/key.json"
 }
 
 put_in_place() {
@@ -298,6 +309,9 @@ uninstall() {
   name=$(setting BERTH_AGENT_NAME)
   own_data=$(setting BERTH_AGENT_DATA_DIR)
   data=${own_data:-$data}
+  # The name that it was registered by, whatever the machine is called now.
+  kept_name=$(sed -n 's/^{"name":"\([^"]*\)".*/\1/p' "$(key_file)" 2>/dev/null) || :
+  name=${kept_name:-${name:-$(uname -n)}}
   if [ -z "$root" ] && [ -f "$unit" ] && [ -d /run/systemd/system ]; then
     systemctl disable --quiet --now berth-agent.service ||
       fail 'systemd does not stop the agent.' 'See: systemctl status berth-agent. Nothing was removed.'
@@ -312,7 +326,7 @@ uninstall() {
   say "Its containers go on running until the host is deleted at ${url:-the control plane}: DELETE /api/0.7/host/<id>."
   say 'To remove them here and now:'
   say
-  say "  docker ps -aq --filter label=berth.deployment=${deployment:-local} --filter label=berth.host=${name:-$(uname -n)} | xargs -r docker rm -f"
+  say "  docker ps -aq --filter label=berth.deployment=${deployment:-local} --filter label=berth.host=$name | xargs -r docker rm -f"
   say
 }
 
@@ -342,7 +356,11 @@ undo() {
   rm -f "$bundle.new" "$program/install.sh.new" "$settings.new" "$unit.new"
   rmdir "$data/${deployment:-}/identity" "$data/${deployment:-}" 2>/dev/null || :
   printf '%s' "$made" | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
-  say 'Nothing was installed or changed.' >&2
+  if [ -z "$had_key" ] && [ -f "$(key_file)" ]; then
+    say "Nothing was installed, but the key of this machine is kept in $data: its registration may have arrived. Run this again, with the same token." >&2
+  else
+    say 'Nothing was installed or changed.' >&2
+  fi
   exit "$code"
 }
 

@@ -26,6 +26,6 @@ try {
   process.exit(0);
 } catch (error) {
   process.stderr.write(`${wordsOf(error)}\n`);
-  // 2: there is no use in starting it again, as what watches over services does.
-  process.exit(error instanceof Refused ? 2 : 1);
+  // 2: there is no use in starting it again, as what watches over services does, before a person has acted.
+  process.exit(error instanceof Refused || error instanceof ConfigError ? 2 : 1);
 }

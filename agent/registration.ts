@@ -1,7 +1,6 @@
 /** Owns asking the control plane to make this machine a host: one request with the join token. */
 import { type IncomingMessage, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { text } from 'node:stream/consumers';
 import {
   REGISTER_PATH,
   type RegistrationBody,
@@ -15,6 +14,8 @@ export class RegistrationRefused extends Error {
 }
 
 const ANSWER_MS = 30_000;
+/** An answer of a control plane is a line. */
+const MOST_ANSWER_BYTES = 64 * 2 ** 10;
 /** Of what is answered with 4xx: too slow, too early, too often. */
 const PASSING = new Set([408, 425, 429]);
 
@@ -25,7 +26,7 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
   let answer: string;
   try {
     response = await post(target, joinToken, JSON.stringify(body));
-    answer = await text(response);
+    answer = await textOf(response);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Error(
@@ -64,6 +65,19 @@ function post(url: URL, joinToken: string, body: string): Promise<IncomingMessag
     outgoing.on('error', reject);
     outgoing.end(body);
   });
+}
+
+/** Throws where it is longer than any answer of a control plane; the connection then ends. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.byteLength;
+    if (bytes > MOST_ANSWER_BYTES)
+      throw new Error(`it answers with more than ${MOST_ANSWER_BYTES} bytes; is this a control plane?`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
 }
 
 function parse(answer: string): unknown {

@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
+import * as z from 'zod';
 
 export type RegistryAuth = { serveraddress: string } & (
   | { username: string; password: string }
@@ -17,29 +18,39 @@ export interface Login {
   problem?: string;
 }
 
-interface DockerConfig {
-  auths?: Record<string, { auth?: string; username?: string; password?: string }>;
-  credHelpers?: Record<string, string>;
-  credsStore?: string;
-}
+const text = z.string().optional().catch(undefined);
+const entrySchema = z.object({ auth: text, username: text, password: text }).catch({});
+/** Of what is not as Docker writes it nothing is taken. */
+const configSchema = z.object({
+  auths: z.record(z.string(), entrySchema).optional().catch(undefined),
+  credHelpers: z.record(z.string(), z.string()).optional().catch(undefined),
+  credsStore: text,
+});
+type DockerConfig = z.infer<typeof configSchema>;
 
 /** Docker's own name of the registry that images without one come from. */
 const HUB = 'https://index.docker.io/v1/';
 const HELPER_MS = 10_000;
 
 /** How to log in at the registry of `image`: by the helper of that registry or of all, else by what the file holds. */
-export async function findLogin(env: NodeJS.ProcessEnv, image: string): Promise<Login> {
+export async function findLogin(
+  env: NodeJS.ProcessEnv,
+  image: string,
+  helperMs: number = HELPER_MS,
+): Promise<Login> {
   const file = `${env.DOCKER_CONFIG || `${homedir()}/.docker`}/config.json`;
-  const text = await readFile(file, 'utf8').catch(() => '{}');
+  const written = await readFile(file, 'utf8').catch(() => '{}');
   let config: DockerConfig;
   try {
-    config = JSON.parse(text) as DockerConfig;
+    const parsed = configSchema.safeParse(JSON.parse(written));
+    if (!parsed.success) return { problem: `${file} is not a config of Docker` };
+    config = parsed.data;
   } catch {
     return { problem: `${file} is not JSON` };
   }
   const registry = registryOf(image);
   const helper = entryOf(config.credHelpers, registry) ?? config.credsStore;
-  const helped = helper === undefined ? {} : await askHelper(helper, registry, env);
+  const helped = helper === undefined ? {} : await askHelper(helper, registry, env, helperMs);
   return helped.auth ? helped : { ...helped, auth: findAuth(config, image) };
 }
 
@@ -60,11 +71,19 @@ export function registryOf(image: string): string {
 }
 
 /** Docker's protocol of helpers: the registry on stdin, `{Username, Secret}` on stdout. */
-async function askHelper(name: string, registry: string, env: NodeJS.ProcessEnv): Promise<Login> {
+async function askHelper(
+  name: string,
+  registry: string,
+  env: NodeJS.ProcessEnv,
+  helperMs: number,
+): Promise<Login> {
   const program = `docker-credential-${name}`;
   if (!/^[\w.-]+$/.test(name)) return { problem: 'the credential helper has a bad name' };
   try {
-    const { Username, Secret } = JSON.parse(await output(program, registry, env)) as Record<string, string>;
+    const { Username, Secret } = JSON.parse(await output(program, registry, env, helperMs)) as Record<
+      string,
+      string
+    >;
     if (!Username || !Secret) return {};
     const token = { identitytoken: Secret, serveraddress: registry };
     const user = { username: Username, password: Secret, serveraddress: registry };
@@ -74,9 +93,12 @@ async function askHelper(name: string, registry: string, env: NodeJS.ProcessEnv)
   }
 }
 
-function output(program: string, input: string, env: NodeJS.ProcessEnv): Promise<string> {
+function output(program: string, input: string, env: NodeJS.ProcessEnv, timeout: number): Promise<string> {
+  // Of Berth it need know nothing, least of all the join token.
+  const theirs = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BERTH_')));
+  const options = { env: theirs, timeout, killSignal: 'SIGKILL' } as const;
   return new Promise((done, fail) => {
-    const child = execFile(program, ['get'], { env, timeout: HELPER_MS }, (error, stdout) =>
+    const child = execFile(program, ['get'], options, (error, stdout) =>
       error ? fail(error) : done(stdout),
     );
     // One that ends without reading has said all it has to say.

@@ -4,7 +4,7 @@ import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { buildAgentImage, engineSocket } from '../support/agent-image.ts';
+import { agentContainer, buildAgentImage } from '../support/agent-image.ts';
 import { type Berth, startBerth } from '../support/berth.ts';
 import { application, script } from '../support/descriptions.ts';
 import { scratchFolder } from '../support/folder.ts';
@@ -111,11 +111,7 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     return output;
   }
 
-  async function behindProxy(tampering: Tampering): Promise<string> {
-    const proxy = await startProxy(berth.url, tampering);
-    onTestFinished(proxy.close);
-    return proxy.url;
-  }
+  const behindProxy = (tampering: Tampering) => startProxy(berth.url, tampering);
 
   test('H264: no token', async () => {
     const output = await failure({});
@@ -139,9 +135,14 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     expect(output).toMatch(/problem +No Docker engine answers at unix:\/\/\/nowhere(.|\n)*Install Docker/);
   });
 
-  test('H264: a control plane that is out of reach', async () => {
+  test('H264: a control plane that is out of reach, or is none', async () => {
     const output = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: 'http://127.0.0.1:1/' });
     expect(output).toMatch(/http:\/\/127\.0\.0\.1:1 can't be reached(.|\n)*See whether BERTH_URL is right/);
+    const none = await behindProxy({
+      body: (body, path) => (path.endsWith('info') ? Buffer.from('{}') : body),
+    });
+    const said = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: none });
+    expect(said).toMatch(/does not answer like a control plane/);
   });
 
   test('H264: an agent that is not what its checksum says', async () => {
@@ -150,6 +151,20 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     });
     const output = await failure({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_URL: url });
     expect(output).toMatch(/not what its checksum says(.|\n)*Try again/);
+  });
+
+  test('H264: an answer to the join that got lost: the key stays, and joins with the same token', async () => {
+    const lossy = await behindProxy({
+      body: (body, path) => (path.endsWith('register') ? Buffer.from('') : body),
+    });
+    const token = await joinToken();
+    const { code, output } = await machine.run([], { BERTH_JOIN_TOKEN: token, BERTH_URL: lossy });
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/key of this machine is kept(.|\n)*same token/),
+    ]);
+    expect(await machine.files()).toEqual(INSTALLED.slice(4));
+    expect(await install({ BERTH_JOIN_TOKEN: token })).toContain('This machine is now host');
   });
 
   test('H264: a clock that is far off, unless that is allowed', async () => {
@@ -210,6 +225,7 @@ test('H266: the unit of systemd runs what is told to be run without it, and syst
   expect(unit).toContain(`\nExecStart=${commandIn(output).join(' ')}\n`);
   for (const line of [
     'Restart=always',
+    'RestartPreventExitStatus=2',
     'NoNewPrivileges=yes',
     'ProtectSystem=full',
     'WantedBy=multi-user.target',
@@ -224,6 +240,9 @@ test('H266: the unit of systemd runs what is told to be run without it, and syst
 describe('uninstall', () => {
   test('H267: it leaves the key, with which the host comes back without a token', async () => {
     await install({ BERTH_JOIN_TOKEN: await joinToken() });
+    // The name that counts is the one in the key.
+    const settings = await machine.read(INSTALLED[0] ?? '');
+    await writeFile(join(machine.root, INSTALLED[0] ?? ''), settings.replace(/^BERTH_AGENT_NAME=.*\n/m, ''));
     const { code, output } = await machine.run(['uninstall']);
     expect([code, output]).toEqual([0, output]);
     expect(await machine.files()).toEqual(INSTALLED.slice(4));
@@ -263,24 +282,18 @@ describe('uninstall', () => {
   });
 });
 
-describe('the image', () => {
-  test('H268: made of the bundle by agent/Dockerfile, it joins and runs what it is given', async () => {
-    const image = await buildAgentImage(berth.docker, berth.url);
-    onTestFinished(image.remove);
-    const container = await berth.docker.createContainer({
-      Image: image.name,
-      Env: [
-        `BERTH_URL=${berth.url}`,
-        `BERTH_JOIN_TOKEN=${await joinToken()}`,
-        `BERTH_DEPLOYMENT_NAME=${berth.deployment}`,
-        'BERTH_AGENT_NAME=contained',
-      ],
-      HostConfig: { NetworkMode: 'host', Binds: [`${engineSocket()}:/var/run/docker.sock`] },
-    });
-    onTestFinished(() => container.remove({ force: true, v: true }));
-    await container.start();
-    await runsSomething();
-    await container.stop();
-    expect((await container.inspect()).State.ExitCode).toBe(0);
+test('H268: the image that agent/Dockerfile makes of the bundle joins and runs what it is given', async () => {
+  const image = await buildAgentImage(berth.docker, berth.url);
+  onTestFinished(image.remove);
+  const container = await agentContainer(berth.docker, image, {
+    BERTH_URL: berth.url,
+    BERTH_JOIN_TOKEN: await joinToken(),
+    BERTH_DEPLOYMENT_NAME: berth.deployment,
+    BERTH_AGENT_NAME: 'contained',
   });
+  onTestFinished(() => container.remove({ force: true, v: true }));
+  await container.start();
+  await runsSomething();
+  await container.stop();
+  expect((await container.inspect()).State.ExitCode).toBe(0);
 });

@@ -40,8 +40,20 @@ export async function buildAgentImage(docker: Docker, url: string): Promise<Agen
   };
 }
 
+/** An agent of that image with these settings, on the tests' engine; the caller starts and removes it. */
+export const agentContainer = (
+  docker: Docker,
+  image: AgentImage,
+  settings: Record<string, string>,
+): Promise<Docker.Container> =>
+  docker.createContainer({
+    Image: image.name,
+    Env: Object.entries(settings).map(([name, value]) => `${name}=${value}`),
+    HostConfig: { NetworkMode: 'host', Binds: [`${engineSocket()}:/var/run/docker.sock`] },
+  });
+
 /** Where the tests' engine listens, on this machine. */
-export const engineSocket = (): string => {
+const engineSocket = (): string => {
   const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
   const socket = socketOf(host);
   if (!socket) throw new Error(`the engine at ${host} is not on this machine`);

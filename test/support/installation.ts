@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, request, type Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
 import { scratchFolder } from './folder.ts';
 
 export interface ScriptEnd {
@@ -79,11 +80,8 @@ export interface Tampering {
   body?(body: Buffer, path: string): Buffer;
 }
 
-/** A proxy before `target` that changes its answers; resolves to its URL and what ends it. */
-export async function startProxy(
-  target: string,
-  tampering: Tampering,
-): Promise<{ url: string; close(): void }> {
+/** A proxy before `target` that changes its answers, for the test that runs; resolves to its URL. */
+export async function startProxy(target: string, tampering: Tampering): Promise<string> {
   const server = createServer((incoming, outgoing) => {
     const { method, headers, url = '/' } = incoming;
     const forward = request(new URL(url, target), { method, headers }, async (answer: IncomingMessage) => {
@@ -97,7 +95,8 @@ export async function startProxy(
     incoming.pipe(forward);
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  return { url: urlOf(server), close: () => server.close() };
+  onTestFinished(() => void server.close());
+  return urlOf(server);
 }
 
 const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

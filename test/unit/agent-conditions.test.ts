@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clockAheadMs, clockText } from '../../agent/clock-check.ts';
 import { Conditions } from '../../agent/conditions.ts';
 import { type DiskRoom, lowText, probeDisk, watchDisk } from '../../agent/disk.ts';
@@ -70,6 +70,20 @@ describe('P42: a folder', () => {
     await eventually(() => found.at(-1) === '1.1 GiB free at /two');
     rooms['/two'] = room(2 * GIB);
     await eventually(() => found.at(-1) === undefined);
+  });
+  test('P42: that hangs is not asked again while it does', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const answers: ((room: undefined) => void)[] = [];
+    const probe = () => new Promise<undefined>((done) => answers.push(done));
+    const began = watchDisk({ folders: ['/one'], minBytes: GIB, probe, found: () => {}, everyMs: 10 });
+    answers[0]?.(undefined);
+    onTestFinished(await began);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(answers).toHaveLength(2);
+    answers[1]?.(undefined);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(answers).toHaveLength(3);
   });
   test('P42: is not looked at where the least is 0', async () => {
     const probe = () => expect.unreachable();

@@ -171,6 +171,13 @@ describe('a registration', () => {
 });
 
 describe('the name', () => {
+  test('P20: that can not be removed keeps nobody from hearing why the agent ends', async () => {
+    const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
+    await rm(keyFile());
+    await mkdir(keyFile());
+    await identity.discard();
+    await journaled('key.kept');
+  });
   test('P20: is kept when the machine gets another one', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken(), BERTH_AGENT_NAME: 'first' })).join();
     expect((await open({})).name).toBe('first');

@@ -1,7 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { engineError } from '../../agent/docker/docker-error.ts';
 import { PullProgress } from '../../agent/docker/pull-progress.ts';
-import { findAuth, registryOf } from '../../agent/docker/registry-auth.ts';
+import { findAuth, findLogin, registryOf } from '../../agent/docker/registry-auth.ts';
+import { scratchFolder } from '../support/folder.ts';
 
 describe('the progress of a pull', () => {
   test('sums up the layers', () => {
@@ -46,6 +48,54 @@ describe('credentials', () => {
     ['reg.example/app:1', 'reg.example'],
   ])('%s comes from %s', (image, registry) => {
     expect(registryOf(image)).toBe(registry);
+  });
+});
+
+describe('the config of Docker', () => {
+  /** A folder with this config, as DOCKER_CONFIG, and programs of its own. */
+  async function home(config: string, helper = ''): Promise<NodeJS.ProcessEnv & { folder: string }> {
+    const folder = await scratchFolder('berth-pull-');
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await writeFile(`${folder}/config.json`, config);
+    await writeFile(`${folder}/docker-credential-test`, `#!/bin/sh\n${helper}\n`);
+    await chmod(`${folder}/docker-credential-test`, 0o700);
+    return { ...process.env, DOCKER_CONFIG: folder, PATH: `${folder}:${process.env.PATH}`, folder };
+  }
+
+  test.each(['null', '[]', '"text"', '7'])(
+    'P43: that is %s is told, and the registry asked as anybody',
+    async (config) => {
+      const env = await home(config);
+      expect(await findLogin(env, 'nginx')).toEqual({
+        problem: `${env.folder}/config.json is not a config of Docker`,
+      });
+    },
+  );
+  test.each([
+    '{"auths":null,"credHelpers":7,"credsStore":[]}',
+    '{"auths":{"reg.example":null}}',
+    '{"auths":{"reg.example":{"auth":7}}}',
+  ])('P43: nothing is taken of %s', async (config) => {
+    expect(await findLogin(await home(config), 'reg.example/app')).toEqual({ auth: undefined });
+  });
+  test('P45: a helper is told nothing of Berth, least of all the join token', async () => {
+    const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
+    expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret' }, 'nginx')).toMatchObject({
+      problem: 'docker-credential-test failed: it ended with 1',
+    });
+    const told = await readFile(`${env.folder}/env`, 'utf8');
+    expect(told).toContain('PATH=');
+    expect(told).not.toContain('BERTH');
+  });
+  test('P45: a helper that takes too long is killed, also where it will not end', async () => {
+    const script = `echo $$ >"$DOCKER_CONFIG/pid"; trap '' TERM; exec sleep 1000`;
+    const env = await home('{"credsStore":"test"}', script);
+    expect(await findLogin(env, 'nginx', 300)).toMatchObject({
+      problem: 'docker-credential-test failed: it took too long',
+    });
+    const left = Number(await readFile(`${env.folder}/pid`, 'utf8'));
+    expect(left).toBeGreaterThan(0);
+    expect(() => process.kill(left, 0)).toThrow('ESRCH');
   });
 });
 

@@ -3,6 +3,7 @@ import { readConfig } from '../../agent/config.ts';
 import { serveAgent } from '../../agent/run.ts';
 import { scratchDir } from '../support/agent-rig.ts';
 import { FakeEngine } from '../support/fake-engine.ts';
+import { startProgram } from '../support/process.ts';
 
 test('an agent that is told to end while the engine has not answered yet ends', async () => {
   const scratch = await scratchDir();
@@ -31,4 +32,10 @@ test('an agent that is told to end while the engine has not answered yet ends', 
   await ended;
   expect(events.at(-1)).toBe('agent.ended');
   await scratch.remove();
+});
+
+test('H266: an agent whose settings only a person can mend ends with the code after which systemd leaves it', async () => {
+  const agent = startProgram(['agent/main.ts'], { env: { BERTH_URL: 'nowhere' } });
+  expect(await agent.waitForEnd()).toBe(2);
+  expect(agent.output).toContain('BERTH_URL must be a URL');
 });

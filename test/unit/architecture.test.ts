@@ -184,6 +184,7 @@ describe('packages', () => {
       'control-plane/http/',
       'control-plane/web/',
       'agent/config.ts',
+      'agent/docker/registry-auth.ts',
       'agent/key-file.ts',
       'agent/lease.ts',
     ],
