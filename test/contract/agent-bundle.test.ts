@@ -24,6 +24,7 @@ test('H261: processes that make it at the same time leave one whole bundle, and 
     'install.sh',
     'swagger-ui-bundle.js',
     'swagger-ui.css',
+    'web',
   ]);
   const bundle = await readFile(path('berth-agent.mjs'), 'utf8');
   expect(bundle).toMatch(/^\/\/ Berth agent .*\*\/\n$/s);
