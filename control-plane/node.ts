@@ -85,6 +85,7 @@ async function start(config: NodeConfig): Promise<void> {
   say(`Berth listens on ${url} (deployment ${deploymentName}).`);
 
   const end = endOnce(async () => {
+    await coordinator.endEvents(null);
     const served = closeServer(server);
     await agent?.stop();
     endAgents();
@@ -129,7 +130,8 @@ function listen(server: Server, { BERTH_HOST, BERTH_PORT }: NodeConfig): Promise
 function closeServer(server: Server): Promise<void> {
   return new Promise((done) => {
     server.close(() => done());
-    server.closeIdleConnections();
+    // Also those whose answer has just ended, or they would wait for a next request.
+    setInterval(() => server.closeIdleConnections(), 50).unref();
     setTimeout(() => server.closeAllConnections(), 2_000).unref();
   });
 }

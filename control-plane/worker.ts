@@ -69,6 +69,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
       openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
       openEvents: (reader) => coordinationOf(coordinatorOf(env)).openEvents(reader),
+      lastEventId: () => coordinationOf(coordinatorOf(env)).lastEventId(),
       endEvents: (userId) => coordinationOf(coordinatorOf(env)).endEvents(userId),
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
       registerHost: (registration) => coordinationOf(coordinatorOf(env)).registerHost(registration),

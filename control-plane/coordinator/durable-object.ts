@@ -19,13 +19,14 @@ import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
 import { PASS_HEADER, type Rejection } from './connect-to.ts';
-import { type Coordination, Coordinator } from './coordinator.ts';
+import type { Coordination } from './coordination.ts';
+import { Coordinator } from './coordinator.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import type { AgentSocket } from './ports.ts';
 import type { Session } from './session.ts';
 
 /** Errors lose their class between a Durable Object and its caller, so they travel as values. */
-type Outcome<T> = { value: T } | Rejection;
+type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number });
 
 export class CoordinatorObject extends DurableObject<WorkerEnv> {
   readonly #coordinator: Coordinator;
@@ -115,6 +116,10 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.openEvents(reader));
   }
 
+  lastEventId(): Promise<Outcome<string | null>> {
+    return this.#outcome((coordination) => coordination.lastEventId());
+  }
+
   endEvents(userId: number | null): Promise<Outcome<void>> {
     return this.#outcome((coordination) => coordination.endEvents(userId));
   }
@@ -180,8 +185,9 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
       await this.#prepared();
       return { value: await run(this.#coordinator) };
     } catch (error) {
-      if (error instanceof OperationError) return { code: error.code, message: error.message };
-      throw error;
+      if (!(error instanceof OperationError)) throw error;
+      const { code, message, retryAfterS } = error;
+      return { code, message, ...(retryAfterS !== undefined && { retryAfterS }) };
     }
   }
 }
@@ -195,8 +201,9 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     } catch (cause) {
       throw new OperationError('unavailable', 'The coordinator does not answer; try again.', { cause });
     }
-    if ('code' in outcome) throw new OperationError(outcome.code, outcome.message);
-    return outcome.value;
+    if ('value' in outcome) return outcome.value;
+    const { code, message, ...options } = outcome;
+    throw new OperationError(code, message, options);
   };
   return {
     ready: () => unwrap(stub.ready()),
@@ -205,6 +212,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     remove: (id) => unwrap(stub.remove(id)),
     openLog: (id, format) => unwrap(stub.openLog(id, format)),
     openEvents: (reader) => unwrap(stub.openEvents(reader)),
+    lastEventId: () => unwrap(stub.lastEventId()),
     endEvents: (userId) => unwrap(stub.endEvents(userId)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
     registerHost: (registration) => unwrap(stub.registerHost(registration)),

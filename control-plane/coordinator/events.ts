@@ -39,6 +39,11 @@ export class Events {
     return relay.stream;
   }
 
+  /** Of the latest event; null without a state. Needs no turn: what is being committed comes behind it. */
+  get lastId(): string | null {
+    return this.#ring ? this.#ring.idOf(this.#ring.next - 1) : null;
+  }
+
   /** What a turn has changed is committed. */
   changed(changes: Changes, cluster: Cluster): void {
     const ring = this.#ofState();

@@ -1,9 +1,11 @@
 /** Owns the route of events, and events as text: server-sent events, in the words of the variant. */
 import { Hono } from 'hono';
+import * as z from 'zod';
 import type { EventFrame } from '../core/events.ts';
 import type { Context } from '../operations/context.ts';
 import { authoriseEvents, openEvents } from '../operations/events.ts';
-import type { Env } from './request.ts';
+import { checked, type Env } from './request.ts';
+import { queryOf } from './resource.ts';
 import type { Words } from './variant.ts';
 
 /** How long a client waits before it comes back: not all of them at once. */
@@ -18,6 +20,14 @@ export const EVENT_HEADERS = {
   'x-accel-buffering': 'no',
 };
 
+export const eventQuery = z
+  .strictObject({
+    last_event_id: z
+      .string()
+      .describe('As Last-Event-ID, which counts before it: browsers set none at first'),
+  })
+  .partial();
+
 export function eventRoutes(context: Context, words: Words): Hono<Env> {
   const routes = new Hono<Env>();
   routes.get('/', async (c) => {
@@ -26,7 +36,11 @@ export function eventRoutes(context: Context, words: Words): Hono<Env> {
       authoriseEvents(actor);
       return new Response(null, { headers: EVENT_HEADERS });
     }
-    const frames = await openEvents(context, actor, c.req.header('last-event-id') || null);
+    const frames = await openEvents(context, actor, () => {
+      const { last_event_id } = checked(eventQuery, queryOf(c), 'query');
+      // A browser that comes back has read on since it was given the address.
+      return c.req.header('last-event-id') || last_event_id || null;
+    });
     return new Response(eventText(frames, words), { headers: EVENT_HEADERS });
   });
   return routes;

@@ -8,12 +8,12 @@ export const authoriseEvents = (actor: Actor): Account => authorise(actor, { kin
 
 /**
  * What changes, as lines of EventFrame: of the actor's own executions or, as its role has it, of all and of hosts. Goes
- * on behind the event of `lastEventId`; null: from now on. The stream ends now and then, and is to be opened again.
+ * on behind the event of `lastEventId`, which is read after authorisation; null: from now on. The stream ends now and then, and is to be opened again.
  */
 export async function openEvents(
   { coordination }: Context,
   actor: Actor,
-  lastEventId: string | null,
+  lastEventId: () => string | null,
 ): Promise<ReadableStream<Uint8Array>> {
   const { user, role } = authoriseEvents(actor);
   return coordination.openEvents({
@@ -21,8 +21,19 @@ export async function openEvents(
     credentialVersion: user.credentialVersion,
     seesOthers: role.canOperateOthers,
     seesHosts: role.canSeeStatus || role.canChangeConfig,
-    lastEventId,
+    lastEventId: lastEventId(),
   });
+}
+
+/** From where a stream tells all that changes from now on; null where that is not known: then from its beginning. */
+export async function lastEventId({ coordination }: Context, actor: Actor): Promise<string | null> {
+  authoriseEvents(actor);
+  try {
+    return await coordination.lastEventId();
+  } catch (error) {
+    if (error instanceof OperationError && error.code === 'unavailable') return null;
+    throw error;
+  }
 }
 
 /** For what has changed what users may see: those who watch show again who they are. Of a user, or of all (null). */

@@ -1,10 +1,11 @@
+import { Agent } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { AccountClient, ROLE } from '../support/account-client.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { EventClient } from '../support/event-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { everySetup, type Host, onHosts, queuedIn } from '../support/hosts.ts';
-import { basic, type HttpClient } from '../support/http-client.ts';
+import { everySetup, type Host, onHosts, queuedIn, startHost } from '../support/hosts.ts';
+import { basic, HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 import { addUser } from '../support/users.ts';
 
@@ -121,6 +122,25 @@ onHosts(everySetup, (host, { variant }) => {
     expect(new Set(delays).size).toBeGreaterThan(1);
   });
 
+  test('H297: an address may say where to begin, and Last-Event-ID counts before it', async () => {
+    const events = await watch(api.http);
+    const [first, second] = [await api.submit(), await api.submit()];
+    const { id: between } = await events.next('execution', { id: first });
+    const { id: after } = await events.next('execution', { id: second });
+    const begun = new EventClient(await api.http.open('GET', `events?last_event_id=${between}`));
+    const gone = new EventClient(
+      await api.http.with({ 'last-event-id': after }).open('GET', `events?last_event_id=${between}`),
+    );
+    opened.push(begun, gone);
+    await api.terminate(second);
+    for (const one of [begun, gone]) await one.next('execution', { id: second, status: 'terminated' });
+    expect(begun.statusesOf(second)).toEqual([queued, 'terminated']);
+    expect(gone.statusesOf(second)).toEqual(['terminated']);
+    for (const query of ['last_event=1', `last_event_id=${after}&last_event_id=${after}`])
+      expect((await api.http.get(`events?${query}`)).status).toBe(400);
+    await api.terminate(first);
+  });
+
   test('H296: HEAD tells the head of the stream and opens none', async () => {
     const reply = await api.http.send('HEAD', 'events');
     expect([reply.status, reply.text, reply.headers['content-type']]).toEqual([
@@ -193,6 +213,39 @@ function testChanges(host: () => Host, api: ApiClient): void {
     },
   );
 
+  test('H294: a logout ends the streams of its user, of which those of other sessions come back', async () => {
+    await accounts.addUser('leaver', {}, 'secret');
+    const logIn = async () => {
+      const reply = await accounts.as('leaver').get('login');
+      return accounts.anonymous.with({ cookie: reply.headers['set-cookie']?.[0]?.split(';')[0] ?? '' });
+    };
+    const form = 'username=leaver&password=secret';
+    const login = await accounts.anonymous.send('POST', '/login', form);
+    const cookies = login.headers['set-cookie']?.map((cookie) => cookie.split(';')[0]) ?? [];
+    const leaving = accounts.anonymous.with({ cookie: cookies.join('; ') });
+    const staying = await logIn();
+    const [left, stayed, others] = [await watch(leaving), await watch(staying), await watch(api.http)];
+    expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
+    await eventually(async () => left.ended && stayed.ended);
+    expect((await leaving.get('events')).status).toBe(401);
+    await reopen(staying, stayed.lastEventId);
+    expect(others.ended).toBeUndefined();
+  });
+
+  test('H295: streams that were left make room for others', async () => {
+    await accounts.addUser('crowd', {}, 'secret');
+    const crowd = accounts.as('crowd');
+    const all = await Promise.all(Array.from({ length: 50 }, () => watch(crowd)));
+    const refused = await crowd.get('events');
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
+    for (const events of all.slice(0, 25)) events.close();
+    await eventually(async () => {
+      const response = await crowd.open('GET', 'events');
+      response.destroy();
+      return response.statusCode === 200;
+    });
+  });
+
   test('H294: a change of a role ends all streams, which then go on by the role as it is', async () => {
     const made = await api.http.post('role', {
       name: 'guard',
@@ -215,3 +268,15 @@ function testChanges(host: () => Host, api: ApiClient): void {
     await guard.terminate(own);
   });
 }
+
+test('H294: a control plane on Node that is stopped ends its streams whole, and does not wait for them', async () => {
+  const host = await startHost({ kind: 'node', variant: 'B' });
+  const [events, agent] = [await watch(new ApiClient(() => host).http), new Agent({ keepAlive: true })];
+  const kept = await EventClient.open(
+    new HttpClient(() => host.url(), basic('admin', host.adminPassword), agent),
+  );
+  await host.stop();
+  await eventually(async () => events.ended && kept.ended);
+  agent.destroy();
+  expect([events.ended, kept.ended]).toEqual(['ended', 'ended']);
+});

@@ -2,7 +2,13 @@
  * Owns HTTP/1.1 for the API suite: every byte a client may send, and all it gets back. By node:http, as fetch hides
  * reason phrases, cookies and how a body is cut; RestClient is for tests that only want the answer.
  */
-import { type IncomingHttpHeaders, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import {
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+  request,
+} from 'node:http';
 import { text } from 'node:stream/consumers';
 import { checkExchange } from './documented.ts';
 
@@ -25,15 +31,17 @@ export const basic = (username: string, password: string): Headers => ({
 export class HttpClient {
   readonly #url: () => string;
   readonly #headers: Headers;
+  readonly #agent: Agent | false;
 
-  /** `headers` go with every request. */
-  constructor(url: () => string, headers: Headers = {}) {
+  /** `headers` go with every request. Without an agent that keeps them, each has a connection of its own. */
+  constructor(url: () => string, headers: Headers = {}, agent: Agent | false = false) {
     this.#url = url;
     this.#headers = headers;
+    this.#agent = agent;
   }
 
   with(headers: Headers): HttpClient {
-    return new HttpClient(this.#url, { ...this.#headers, ...headers });
+    return new HttpClient(this.#url, { ...this.#headers, ...headers }, this.#agent);
   }
 
   get(path: string): Promise<Reply> {
@@ -75,8 +83,8 @@ export class HttpClient {
   #request(method: string, url: URL, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
     const length: Headers =
       typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
-    // Each request on a connection of its own: a restarted host has closed those of before.
-    const options: RequestOptions = { method, agent: false, headers: { ...length, ...this.#headers } };
+    // As a rule on a connection of its own: a restarted host has closed those of before.
+    const options: RequestOptions = { method, agent: this.#agent, headers: { ...length, ...this.#headers } };
     return new Promise((resolve, reject) => {
       const outgoing = request(url, options, resolve);
       // Also after the answer has begun, e.g. where the rest of a body is refused; then this changes nothing.

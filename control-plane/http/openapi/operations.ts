@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions.ts';
+import { eventQuery } from '../events.ts';
 import { executionFilters } from '../filters.ts';
 import {
   discoveryShape,
@@ -233,7 +234,8 @@ const eventsOperation = (access: readonly Scheme[]): Operation => ({
   summary:
     'What changes, as server-sent events: executions and services you may read, and hosts by your role',
   access,
+  query: eventQuery,
   headers: z.strictObject({ 'Last-Event-ID': z.string().describe('The last one that was read') }).partial(),
   answer: 'events',
-  errors: [],
+  errors: [400],
 });

@@ -4,6 +4,7 @@ import { deleteCookie } from 'hono/cookie';
 import { OperationError } from '../../core/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
 import { endSession } from '../../operations/authentication.ts';
+import { endEvents } from '../../operations/events.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { formOf } from '../form.ts';
@@ -48,7 +49,14 @@ export function loginPages(deps: WebDeps): Hono<WebEnv> {
     }
   });
   routes.post('/logout', async (c) => {
-    for (const token of sessionTokens(c)) await endSession(deps, token);
+    const tokens = sessionTokens(c);
+    const { actor } = await authentication.authenticate({
+      sessionTokens: tokens,
+      addressOf: () => undefined,
+    });
+    for (const token of tokens) await endSession(deps, token);
+    // Other pages of this session are still open, and those of other sessions come back.
+    if (actor.kind === 'user') await endEvents(deps, actor.user.id);
     deleteCookie(c, COOKIE, { path: '/' });
     return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
   });

@@ -1,0 +1,60 @@
+/** Owns what operations may ask of the coordinator, wherever that is: in this process, or in a Durable Object. */
+import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { AccountChange } from '../core/account-input.ts';
+import type { HostChanges, HostRemoval } from '../core/departure.ts';
+import type { Registration } from '../core/enrolment.ts';
+import type { EventReader } from '../core/events.ts';
+import type { Explanation } from '../core/explain.ts';
+import type { HostDetail, HostView } from '../core/host-view.ts';
+import type { ClusterOverview, UserUsage } from '../core/overview.ts';
+import type { Allowance } from '../core/quota.ts';
+import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
+import type { Submission } from '../core/submission.ts';
+import type { Written } from '../store/settings-rows.ts';
+
+/** Every method rejects with OperationError, and with nothing else. */
+export interface Coordination {
+  /** Resolves when it has its state and can take work. */
+  ready(): Promise<void>;
+  /** Resolves to the id of the execution once it is committed. */
+  submit(submission: Submission): Promise<number>;
+  /** Resolves once the end is committed; containers may still be going. */
+  terminate(executionId: number): Promise<void>;
+  /** Hides the execution at once; it is terminated first where it has not ended. */
+  remove(executionId: number): Promise<void>;
+  /** Output of a service from its first byte; ends when no more will come. */
+  openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
+  /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
+  openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>>;
+  /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows yet. */
+  lastEventId(): Promise<string | null>;
+  /** Ends the streams of events of a user, or of all (null), who come back and show again who they are. */
+  endEvents(userId: number | null): Promise<void>;
+  /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
+  changeAccounts(change: AccountChange): Promise<Written>;
+  /** Makes a host, or finds the one that this registration has made already; resolves to its id once that is committed. */
+  registerHost(registration: Registration): Promise<number>;
+  /** What waits, runs and ends, and how full the hosts are. */
+  state(): Promise<SchedulerState>;
+  /** The same in a few numbers. */
+  summary(): Promise<SchedulerSummary>;
+  /** Why an execution is where it is; null where it has ended. */
+  explain(executionId: number): Promise<Explanation | null>;
+  /** What would become of it now, were it submitted. */
+  explainSubmission(submission: Submission): Promise<Explanation>;
+  /** What the user's quota allows, and what of it is taken. */
+  allowance(userId: number): Promise<Allowance>;
+  /** What the host of a service does towards its start; empty where nobody said, and where it does not start. */
+  progress(serviceId: number): Promise<string>;
+  /** In the order in which they joined. */
+  hosts(): Promise<HostView[]>;
+  host(hostId: number): Promise<HostDetail>;
+  /** All of it at a glance, with at most so many of the queue. */
+  overview(mostQueued: number): Promise<ClusterOverview>;
+  /** What counts under quotas now, of all of whom anything runs. */
+  usages(): Promise<UserUsage[]>;
+  /** Resolves when the change, and what follows at once, is committed; services may still be leaving. */
+  changeHost(hostId: number, changes: HostChanges): Promise<void>;
+  /** Resolves when it is no host any more; its agent is told where it is connected. */
+  removeHost(hostId: number, force: boolean): Promise<HostRemoval>;
+}
