@@ -17,15 +17,12 @@ const make = async () => {
 const path = (name: string) => join(folder, name);
 
 test('H261: processes that make it at the same time leave one whole bundle, and nothing else', async () => {
+  await make();
+  const made = (await readdir(folder)).sort();
+  expect(made).toContain('berth-agent.mjs');
+  await Promise.all(made.map((name) => rm(path(name), { recursive: true })));
   await Promise.all([make(), make(), make()]);
-  expect((await readdir(folder)).sort()).toEqual([
-    'berth-agent.mjs',
-    'favicon-32x32.png',
-    'install.sh',
-    'swagger-ui-bundle.js',
-    'swagger-ui.css',
-    'web',
-  ]);
+  expect((await readdir(folder)).sort()).toEqual(made);
   const bundle = await readFile(path('berth-agent.mjs'), 'utf8');
   expect(bundle).toMatch(/^\/\/ Berth agent .*\*\/\n$/s);
 });
