@@ -25,6 +25,7 @@ import type { Accounts, Variant } from './http/variant.ts';
 import { validateDescription } from './operations/applications.ts';
 import { Authentication } from './operations/authentication.ts';
 import type { Context } from './operations/context.ts';
+import type { ShopFiles } from './operations/shop-files.ts';
 import { API_VERSION, VERSION } from './version.ts';
 import { notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { WebDeps } from './web/context.ts';
@@ -35,6 +36,7 @@ export interface AppDeps extends Context {
   addressOf: AddressOf;
   swaggerFile: ReadFile;
   agentFile: ReadFile;
+  shopFiles: ShopFiles;
   webFile: ReadFile;
   /** Whether pages are compressed here; on workerd its host does that. */
   compresses: boolean;

@@ -49,6 +49,7 @@ const nodeSettings = settings.extend({
   BERTH_DATA_DIR: z.string().min(1).default('.berth'),
   BERTH_TRUST_PROXY: z.enum(['on', 'off']).default('off'),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
+  BERTH_SHOP: z.string().min(1).optional(),
 });
 
 export type Config = z.infer<typeof settings>;

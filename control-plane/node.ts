@@ -19,6 +19,7 @@ import { agentFiles } from './local/agent-files.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { madeFiles } from './local/made-files.ts';
+import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
 import { makeJoinToken } from './operations/join-tokens.ts';
@@ -69,6 +70,7 @@ async function start(config: NodeConfig): Promise<void> {
     variant,
     swaggerFile,
     agentFile: agentFiles(dataDir),
+    shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
     webFile: madeFiles('make-web-files.ts', join(dataDir, 'web-files')),
     compresses: true,
   });

@@ -8,6 +8,7 @@ import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/agents.ts';
 import { errorResponse, toOperationError } from './http/render.ts';
 import { chooseVariant, variants } from './http/variant.ts';
+import { packedShop, SHOP_PACK } from './operations/shop-files.ts';
 
 export { CoordinatorObject } from './coordinator/durable-object.ts';
 
@@ -91,6 +92,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),
+    shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
     webFile: (name) => readAsset(env, `web/${name}`),
     compresses: false,
   });

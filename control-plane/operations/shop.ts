@@ -2,10 +2,11 @@
 import type { Application } from '../../shared/application.ts';
 import { type Account, type Actor, authorise } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
+import type { Explanation } from '../core/explain.ts';
 import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from '../core/shop.ts';
 import type { ParameterProblem } from '../core/shop-parameters.ts';
 import type { Context } from './context.ts';
-import { submissionSchema, submitExecution } from './executions.ts';
+import { explainApplication, type OverQuota, submissionSchema, submitExecution } from './executions.ts';
 import { pictureType, readFolder, readShop } from './shop-entries.ts';
 import type { ShopFiles } from './shop-files.ts';
 
@@ -59,19 +60,9 @@ export async function readPicture(
   return { type, content: file.content };
 }
 
-/** The description as it would be submitted. */
-export async function fillInFromShop(
-  context: ShopContext,
-  actor: Actor,
-  id: string,
-  order: ShopOrder,
-): Promise<Application> {
-  const account = authorise(actor, { kind: 'submit-execution' });
-  const entry = await findEntry(context, account, id);
-  const filled = fillIn(entry, account.role, order.values);
-  const problems = [...nameProblems(order.name), ...('problems' in filled ? filled.problems : [])];
-  if ('problems' in filled || problems.length > 0) throw notFilledIn(problems);
-  return filled.application;
+/** What can't be filled in so; nothing has been done then. */
+export interface Refused {
+  problems: readonly ParameterProblem[];
 }
 
 /** Resolves to the id of the execution, which is queued. */
@@ -80,10 +71,39 @@ export async function startFromShop(
   actor: Actor,
   id: string,
   order: ShopOrder,
-): Promise<number> {
-  authorise(actor, { kind: 'submit-execution' });
-  const application = await fillInFromShop(context, actor, id, order);
-  return submitExecution(context, actor, { name: order.name, application }, 'queue');
+  overQuota: OverQuota,
+): Promise<{ executionId: number } | Refused> {
+  const account = authorise(actor, { kind: 'submit-execution' });
+  const filled = await fillInOrder(context, account, id, order);
+  if ('problems' in filled) return filled;
+  return { executionId: await submitExecution(context, actor, filled, overQuota) };
+}
+
+/** What would become of it, were it started now. Nothing is queued. */
+export async function explainFromShop(
+  context: ShopContext,
+  actor: Actor,
+  id: string,
+  order: ShopOrder,
+): Promise<{ explanation: Explanation } | Refused> {
+  const account = authorise(actor, { kind: 'submit-execution' });
+  const filled = await fillInOrder(context, account, id, order);
+  if ('problems' in filled) return filled;
+  return { explanation: await explainApplication(context, actor, filled) };
+}
+
+/** The body of a submission. */
+async function fillInOrder(
+  context: ShopContext,
+  account: Account,
+  id: string,
+  { name, values }: ShopOrder,
+): Promise<{ name: string; application: Application } | Refused> {
+  const entry = await findEntry(context, account, id);
+  const filled = fillIn(entry, account.role, values);
+  const problems = [...nameProblems(name), ...('problems' in filled ? filled.problems : [])];
+  if ('problems' in filled || problems.length > 0) return { problems };
+  return { name, application: filled.application };
 }
 
 async function findEntry({ shopFiles }: ShopContext, { role }: Account, id: string): Promise<ShopEntry> {
@@ -100,13 +120,6 @@ function nameProblems(name: string): ParameterProblem[] {
   if (name === '') return [{ parameter: 'name', message: 'must not be empty' }];
   const issues = submissionSchema.shape.name.safeParse(name).error?.issues ?? [];
   return issues.slice(0, 1).map(({ message }) => ({ parameter: 'name', message }));
-}
-
-function notFilledIn(problems: readonly ParameterProblem[]): OperationError {
-  const sentences = problems.map(({ parameter, message }) => `${parameter ?? ''} ${message}`.trim());
-  return new OperationError('invalid', `The application can't be started so. ${sentences.join('; ')}`, {
-    details: problems.slice(0, 100),
-  });
 }
 
 function byCategory(one: ShopEntry, other: ShopEntry): number {

@@ -9,11 +9,13 @@ import type { WebDeps, WebEnv } from './context.ts';
 import { errorPage } from './error-page.ts';
 import { executionPages } from './pages/executions.ts';
 import { loginPages } from './pages/login.ts';
+import { shopPages } from './pages/shop.ts';
 import { signedIn, withContext } from './session.ts';
 
 /** Sections behind a login, by the path they begin with. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/executions': executionPages,
+  '/shop': shopPages,
 };
 
 export function webRoutes(deps: WebDeps): Hono<WebEnv> {

@@ -6,6 +6,7 @@ import type { ReadFile } from '../http/files.ts';
 import type { Authentication } from '../operations/authentication.ts';
 import type { Context } from '../operations/context.ts';
 import type { OverQuota } from '../operations/executions.ts';
+import type { ShopFiles } from '../operations/shop-files.ts';
 
 export interface WebDeps extends Context {
   authentication: Authentication;
@@ -13,6 +14,7 @@ export interface WebDeps extends Context {
   addressOf: AddressOf;
   /** What becomes of what the quota has no room for, in this variant of the API. */
   overQuota: OverQuota;
+  shopFiles: ShopFiles;
   /** What browser/ and berth.css were made into, by name. */
   webFile: ReadFile;
   /** Whether answers are compressed here; on workerd its host does that. */

@@ -17,7 +17,7 @@ export interface MarkdownOptions {
 export function renderMarkdown(text: string, { pictureUrl }: MarkdownOptions): string {
   const html = micromark(text, {
     extensions: [gfm()],
-    htmlExtensions: [gfmHtml({ clobberPrefix: 'readme-' })],
+    htmlExtensions: [gfmHtml({ clobberPrefix: 'readme-', labelAttributes: 'class="unseen"' })],
   });
   // Of what micromark wrote, every < begins a tag of its own and every " in an attribute ends it: texts have neither.
   return (
@@ -35,7 +35,7 @@ export function renderMarkdown(text: string, { pictureUrl }: MarkdownOptions): s
       .replace(/<input type="checkbox" disabled="" (checked="" )?\/>/g, (_, checked) => (checked ? '☑' : '☐'))
       // What may be wider than the page scrolls by itself, with the keyboard, too.
       .replace(/<pre>/g, '<pre tabindex="0">')
-      .replace(/<table>/g, '<div class="table-wrap" tabindex="0"><table>')
+      .replace(/<table>/g, '<div class="scroll" tabindex="0"><table>')
       .replace(/<\/table>/g, '</table></div>')
   );
 }

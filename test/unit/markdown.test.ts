@@ -96,6 +96,6 @@ test('W71: links to http, https and mail are links, and do not tell where they w
 test("W71: headings begin below the page's own, lists of tasks need no form, wide things scroll by themselves", () => {
   expect(render('# One\n\n###### Six')).toBe('<h2>One</h2>\n<h6>Six</h6>');
   expect(render('- [x] done\n- [ ] open')).toBe('<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>');
-  expect(render('| a |\n|---|\n')).toContain('<div class="table-wrap" tabindex="0"><table>');
+  expect(render('| a |\n|---|\n')).toContain('<div class="scroll" tabindex="0"><table>');
   expect(render('    code')).toBe('<pre tabindex="0"><code>code\n</code></pre>');
 });

@@ -5,10 +5,12 @@ import type { Actor, Role } from '../../control-plane/core/account.ts';
 import { parameterKinds } from '../../control-plane/core/shop-parameters.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../control-plane/local/shop-folder.ts';
 import {
+  explainFromShop,
   getShopEntry,
   listShop,
   readPicture,
   type ShopContext,
+  type ShopOrder,
   startFromShop,
 } from '../../control-plane/operations/shop.ts';
 import { readShop } from '../../control-plane/operations/shop-entries.ts';
@@ -42,6 +44,8 @@ beforeEach(async () => {
   actorWith = (changes = {}) => ({ kind: 'user', user, role: { ...role, ...changes } });
 });
 
+const start = (actor: Actor, order: ShopOrder) => startFromShop(context, actor, ID, order, 'queue');
+
 const student = { name: 'student', canAccessFullAppShop: false };
 
 test('W61: administrators are told what is wrong, others are not', async () => {
@@ -56,7 +60,7 @@ test('W68: what a role may not see is as if it were not there', async () => {
   expect((await listShop(context, actor)).entries).toEqual([]);
   expect(await codeOf(getShopEntry(context, actor, ID))).toBe('not-found');
   expect(await codeOf(readPicture(context, actor, ID))).toBe('not-found');
-  expect(await codeOf(startFromShop(context, actor, ID, { name: 'run', values: {} }))).toBe('not-found');
+  expect(await codeOf(start(actor, { name: 'run', values: {} }))).toBe('not-found');
   expect(await codeOf(getShopEntry(context, actorWith(), 'spark-1'))).toBe('not-found');
   expect((await getShopEntry(context, actorWith(), ID)).name).toBe('Distributed PySpark notebook');
 });
@@ -67,15 +71,17 @@ test('W68: nobody sees anything', async () => {
     listShop(context, nobody),
     getShopEntry(context, nobody, ID),
     readPicture(context, nobody, ID),
-    startFromShop(context, nobody, ID, { name: 'run', values: {} }),
+    start(nobody, { name: 'run', values: {} }),
+    explainFromShop(context, nobody, ID, { name: 'run', values: {} }),
   ];
-  expect(await Promise.all(asked.map(codeOf))).toEqual(Array(4).fill('unauthenticated'));
+  expect(await Promise.all(asked.map(codeOf))).toEqual(Array(5).fill('unauthenticated'));
 });
 
 test('W70: what is started is an execution with the description that was made', async () => {
   const values = { 'service_count:spark-worker': '3', 'environment:SPARK_WORKER_CORES': '4' };
-  const id = await startFromShop(context, actorWith(), ID, { name: 'my notebook', values });
-  const execution = await findExecution(rig.memory, id);
+  const started = await start(actorWith(), { name: 'my notebook', values });
+  expect(started).toEqual({ executionId: 1 });
+  const execution = await findExecution(rig.memory, 1);
   expect(execution).toMatchObject({ name: 'my notebook', status: 'queued', userId: 1 });
   expect(execution?.serviceIds).toHaveLength(5);
   const made = JSON.parse(String(execution?.description));
@@ -88,14 +94,12 @@ test('W70: what is started is an execution with the description that was made', 
 
 test('W67, W70: everything that is wrong is told with its field, and nothing is started', async () => {
   const values = { 'service_count:spark-worker': '99' };
-  const error = await startFromShop(context, actorWith(), ID, { name: '', values }).catch((one) => one);
-  expect(error).toMatchObject({
-    code: 'invalid',
-    details: [
-      { parameter: 'name', message: 'must not be empty' },
-      { parameter: 'service_count:spark-worker', message: 'must be at most 16' },
-    ],
-  });
+  const problems = [
+    { parameter: 'name', message: 'must not be empty' },
+    { parameter: 'service_count:spark-worker', message: 'must be at most 16' },
+  ];
+  expect(await start(actorWith(), { name: '', values })).toEqual({ problems });
+  expect(await explainFromShop(context, actorWith(), ID, { name: '', values })).toEqual({ problems });
   expect(await findExecution(rig.memory, 1)).toBeUndefined();
 });
 

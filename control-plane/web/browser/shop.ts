@@ -1,0 +1,49 @@
+/** Owns what the app shop does in the browser: finding by typing, sliders that go with numbers, and one start a click. */
+import { bytes } from './parts/bytes.ts';
+
+const find = document.querySelector<HTMLInputElement>('#find');
+find?.addEventListener('input', () => {
+  const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let found = 0;
+  for (const category of document.querySelectorAll<HTMLElement>('.category')) {
+    let shown = 0;
+    for (const offer of category.querySelectorAll<HTMLElement>('.offer')) {
+      const text = `${category.querySelector('h2')?.textContent} ${offer.textContent}`.toLowerCase();
+      offer.hidden = !words.every((word) => text.includes(word));
+      if (!offer.hidden) shown++;
+    }
+    category.hidden = shown === 0;
+    found += shown;
+  }
+  const status = document.querySelector('#found');
+  if (status) status.textContent = words.length === 0 ? '' : `${found} found`;
+});
+
+for (const amount of document.querySelectorAll('.amount')) {
+  const number = amount.querySelector<HTMLInputElement>('input[type=number]');
+  const slider = amount.querySelector<HTMLInputElement>('input[type=range]');
+  const unit = amount.querySelector('output');
+  if (!number) continue;
+  const follow = () => {
+    if (slider) slider.value = number.value;
+    if (unit) unit.textContent = number.value === '' ? '' : bytes(number.valueAsNumber);
+  };
+  number.addEventListener('input', follow);
+  slider?.addEventListener('input', () => {
+    number.value = slider.value;
+    follow();
+  });
+  // Browsers restore what was typed before.
+  follow();
+}
+
+/** `data-once`: what was sent is not sent again while the answer is waited for. */
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) {
+  const buttons = form.querySelectorAll('button');
+  const enable = (enabled: boolean) => {
+    for (const button of buttons) button.disabled = !enabled;
+  };
+  // After the form is read: a button that is disabled is no part of it.
+  form.addEventListener('submit', () => setTimeout(enable, 0, false));
+  addEventListener('pageshow', () => enable(true));
+}

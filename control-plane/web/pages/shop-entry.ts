@@ -1,0 +1,151 @@
+/** Owns the page of one application of the shop: what it is, and the form that starts it. */
+import type { Role } from '../../core/account.ts';
+import type { Explanation } from '../../core/explain.ts';
+import type { Allowance } from '../../core/quota.ts';
+import { mayChange, parametersFor, type ShopEntry } from '../../core/shop.ts';
+import type { Parameter, ParameterProblem } from '../../core/shop-parameters.ts';
+import { getAllowance } from '../../operations/allowance.ts';
+import type { ShopOrder } from '../../operations/shop.ts';
+import { pictureType } from '../../operations/shop-entries.ts';
+import type { WebContext, WebDeps } from '../context.ts';
+import { fieldsOf } from '../form.ts';
+import { type Html, html, trusted } from '../html.ts';
+import { page } from '../page.ts';
+import { field } from '../parts.ts';
+import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
+
+export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
+
+/** What was sent, and what became of it. */
+export interface Filled {
+  order?: ShopOrder;
+  problems?: readonly ParameterProblem[];
+  explanation?: Explanation;
+}
+
+/** What the form of the entry says; `do` is the button. Fields that it does not have are left for the operation to refuse. */
+export function orderOf(form: URLSearchParams, entry: ShopEntry, role: Role): ShopOrder {
+  const { name = '', do: _, ...fields } = fieldsOf(form);
+  const keys = new Map(parametersFor(entry, role).map(({ key }) => [fieldName(key), key]));
+  const values = Object.entries(fields).map(([one, text]) => [
+    keys.get(one) ?? one,
+    // Browsers send the lines of a text so.
+    text.replaceAll('\r\n', '\n'),
+  ]);
+  return { name, values: Object.fromEntries(values) };
+}
+
+export async function entryPage(
+  c: WebContext,
+  deps: WebDeps,
+  entry: ShopEntry,
+  filled: Filled,
+): Promise<Response> {
+  // Only then: most processes never need it.
+  const { renderMarkdown } = await import('../markdown.ts');
+  const files = `${shopPath(entry.id)}/files/`;
+  const readme = renderMarkdown(withoutTitle(entry), {
+    pictureUrl: (name) => (pictureType(name) ? files + encodeURIComponent(name) : undefined),
+  });
+  const allowance = await getAllowance(deps, c.get('actor'));
+  return page(c, {
+    title: entry.name,
+    status: filled.problems ? 400 : 200,
+    scripts: ['shop'],
+    body: html`
+<p class="quiet"><a href="/shop">App shop</a> / ${entry.category}</p>
+<div class="bar titled">${logo(entry)}<h1>${entry.name}</h1></div>
+<div class="columns">
+<div>${outcome(entry, c.get('account').role, filled)}${entryForm(c, entry, filled, allowance)}</div>
+<article class="card readme">${trusted(readme)}</article>
+</div>`,
+  });
+}
+
+/** Most texts begin with the name, which the page has already. */
+function withoutTitle({ readme, name }: ShopEntry): string {
+  const [, title, rest = ''] = /^\s*#[ \t]+([^\n]*)\n([\s\S]*)$/.exec(readme) ?? [];
+  return title?.trim().toLowerCase() === name.toLowerCase() ? rest : readme;
+}
+
+export const logo = ({ id, name, logo: picture }: ShopEntry): Html =>
+  picture
+    ? html`<img class="logo" src="${shopPath(id)}/logo" alt="" width="48" height="48">`
+    : html`<span class="logo" aria-hidden="true">${[...name][0]}</span>`;
+
+/** What no field can show: problems of all together, and where it would go. */
+function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: Filled): Html | '' {
+  const fields = ['name', ...parametersFor(entry, role).map(({ key }) => key)];
+  const others = problems.filter(({ parameter }) => parameter === null || !fields.includes(parameter));
+  if (problems.length > 0) {
+    return html`
+<div class="notice failed" role="alert">
+<p>${others.length < problems.length ? 'Nothing was started: look at the fields that are marked.' : 'Nothing was started.'}</p>
+${others.map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
+</div>`;
+  }
+  if (!explanation) return '';
+  const { summary, waitingFor, placement } = explanation;
+  return html`
+<div class="notice ${placement ? 'done' : 'waits'}" role="status">
+<p>${summary}</p>
+${waitingFor.length > 0 ? html`<ul>${waitingFor.map((one) => html`<li>${one}</li>`)}</ul>` : ''}
+${placement?.map(({ host, instances }) => html`<p>${host}: ${instances.join(', ')}</p>`) ?? ''}
+</div>`;
+}
+
+function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance): Html {
+  const { role } = c.get('account');
+  const all = parametersFor(entry, role);
+  const own = new Set(entry.parameters.map(({ key }) => key));
+  const leave = leaveOf(allowance);
+  const fields = (some: readonly Parameter[]) =>
+    some.map((one) => parameterField(entry, one, filled, mayChange(role, one), leave));
+  const settings = all.filter(({ kind }) => kind !== 'resources');
+  const resources = all.filter(({ kind, key }) => kind === 'resources' && own.has(key));
+  const more = all.filter(({ key }) => !own.has(key));
+  const moreIsWrong = filled.problems?.some(({ parameter }) => more.some(({ key }) => key === parameter));
+  return html`
+<form class="card order" method="post" action="${shopPath(entry.id)}" data-once>
+${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled) }, (it) => html`<input ${it} value="${filled.order?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
+${fields(settings)}
+${resources.length > 0 || more.length > 0 ? html`<fieldset><legend>Resources</legend><p class="quiet">${leaveText(allowance)}</p>${fields(resources)}${more.length > 0 ? html`<details${moreIsWrong ? html` open` : ''}><summary>What ${resources.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>` : ''}</fieldset>` : ''}
+<div class="bar"><button class="primary">Start</button><button name="do" value="explain">Where would it go?</button></div>
+</form>`;
+}
+
+const problemsOf = ({ problems = [] }: Filled): Record<string, string> =>
+  Object.fromEntries(problems.map(({ parameter, message }) => [fieldName(parameter ?? ''), message]));
+
+function parameterField(
+  entry: ShopEntry,
+  parameter: Parameter,
+  filled: Filled,
+  changeable: boolean,
+  leave: Leave,
+): Html {
+  const { key, readableName, description, type } = parameter;
+  const value = filled.order?.values[key] ?? parameter.default;
+  const hints = [
+    description,
+    amountHint(entry, parameter, leave),
+    changeable ? '' : 'Your role leaves it as it is.',
+  ];
+  return field(
+    {
+      name: fieldName(key),
+      label: readableName,
+      hint: hints.filter(Boolean).join(' '),
+      problems: problemsOf(filled),
+    },
+    (it) => {
+      if (!changeable) return html`<input ${it} value="${value}" disabled>`;
+      if (type !== 'string') return amount(entry, parameter, value, leave, it);
+      const isLong = parameter.kind === 'command' || /\n/.test(value) || value.length > 60;
+      return isLong
+        ? html`<textarea ${it} rows="3" spellcheck="false">
+${value}</textarea>`
+        : html`<input ${it} value="${value}" spellcheck="false" autocomplete="off">`;
+    },
+  );
+}
