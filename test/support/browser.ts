@@ -35,9 +35,19 @@ export interface Site {
   visit(path: string, options?: VisitOptions): Promise<Page>;
 }
 
+export interface SiteOptions {
+  env?: NodeJS.ProcessEnv;
+  /** Both by default. */
+  kinds?: readonly HostKind[];
+}
+
 /** Registers `suite` once for Node and once for workerd, each with an agent on the real engine and one Chromium. */
-export function onSites(name: string, suite: (site: () => Site) => void, env: NodeJS.ProcessEnv = {}): void {
-  describe.each(['node', 'workerd'] as const)('%s', (kind) => {
+export function onSites(
+  name: string,
+  suite: (site: () => Site) => void,
+  { env = {}, kinds = ['node', 'workerd'] }: SiteOptions = {},
+): void {
+  describe.each(kinds)('%s', (kind) => {
     let berth: Berth;
     let browser: Browser;
     let visits: { close(): Promise<string[]> }[] = [];
@@ -54,6 +64,7 @@ export function onSites(name: string, suite: (site: () => Site) => void, env: No
     });
     afterAll(async () => {
       await browser?.close();
+      await berth?.api.endAll();
       await berth?.close();
     });
     const visit = async (path: string, options: VisitOptions = {}): Promise<Page> => {
