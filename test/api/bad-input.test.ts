@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
@@ -95,7 +95,11 @@ onHosts(everySetup, (host, { kind, variant }) => {
   }
 });
 
-function checkReply(reply: Reply, { method }: BadRequest, variant: Setup['variant']): void {
+function checkReply(
+  reply: Reply,
+  { method, path, headers: asked }: BadRequest,
+  variant: Setup['variant'],
+): void {
   const { status, headers, text } = reply;
   expect(status, text).toBeLessThan(500);
   expect(headers).not.toHaveProperty('x-evil');
@@ -110,7 +114,10 @@ function checkReply(reply: Reply, { method }: BadRequest, variant: Setup['varian
     if (text !== '') expect(headers['content-type']).toMatch(/^\w+\/\w+/);
     return;
   }
-  expect(headers['content-type']).toBe('application/json; charset=utf-8');
+  // W6.
+  const isPage = status === 404 && asked.accept === 'text/html' && !/^\/(api|agent)\//.test(path);
+  expect(headers['content-type']).toBe(`${isPage ? 'text/html' : 'application/json'}; charset=utf-8`);
+  if (isPage) return;
   if (variant === 'B') {
     expect(headers.status).toMatch(/^[!-~]([ -~]{0,254}[!-~])?$/);
     expect(reply.reason).toBe(headers.status);
@@ -145,7 +152,7 @@ function send(url: string, { method, path, headers, body }: BadRequest): Promise
       signal,
     };
     const outgoing = request(options, (response) => {
-      text(response).then((received) => {
+      bodyOf(response).then((received) => {
         const { statusCode: status = 0, statusMessage: reason = '', headers } = response;
         resolve({ status, reason, headers, text: received, json: () => JSON.parse(received) });
       }, reject);
@@ -153,6 +160,13 @@ function send(url: string, { method, path, headers, body }: BadRequest): Promise
     outgoing.on('error', reject);
     outgoing.end(body);
   });
+}
+
+/** Events have no end. */
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  if (!response.headers['content-type']?.startsWith('text/event-stream')) return text(response);
+  for await (const chunk of response) return String(chunk);
+  return '';
 }
 
 const inWords = ({ method, path, headers, body }: BadRequest): string =>

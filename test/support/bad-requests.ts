@@ -122,6 +122,7 @@ const HEADERS: Record<string, readonly string[]> = {
   'x-http-method-override': ['DELETE'],
   range: ['bytes=0-1', 'bytes=9-1', 'nonsense'],
   'if-none-match': ['*', '"x"'],
+  'last-event-id': ['1-1', 'nonsense', '\xff', '9'.repeat(400)],
   'if-modified-since': ['nonsense'],
 };
 

@@ -9,10 +9,13 @@ export interface Route {
   path: string;
 }
 
-/** Each route once. Middleware, which takes every method, is none. */
+/** All that is no page of the web interface (W rules). */
+const NOT_A_PAGE = /^\/(api|agent|docs|healthz|readyz|openapi\.json)(\/|$)/;
+
+/** Each route once, but for pages. Middleware, which takes every method, is none. */
 export function routesOf(group: Group, variant: Variant = variants[group]): Route[] {
   // Only what the app looks at while it is put together; nothing is asked of it.
   const app = createApp({ variant, deploymentName: 'test' } as AppDeps);
   const routes = new Map(app.routes.map(({ method, path }) => [`${method} ${path}`, { method, path }]));
-  return [...routes.values()].filter(({ method }) => method !== 'ALL');
+  return [...routes.values()].filter(({ method, path }) => method !== 'ALL' && NOT_A_PAGE.test(path));
 }
