@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { isRecord, MAX_INSTANCES, semanticProblems } from './application-checks.ts';
+import { shapeMessage } from './application-words.ts';
 
 export const APPLICATION_FORMAT_VERSION = 3;
 const MAX_SERVICES = 100;
@@ -91,7 +92,7 @@ export type Validation = { valid: true; application: Application } | { valid: fa
  */
 export function validateApplication(input: unknown): Validation {
   const bounded = cutToLimits(input);
-  const shape = applicationSchema.safeParse(bounded);
+  const shape = applicationSchema.safeParse(bounded, { error: shapeMessage });
   const problems = [...(shape.error?.issues.flatMap(shapeProblems) ?? []), ...semanticProblems(bounded)];
   if (shape.success && problems.length === 0) return { valid: true, application: shape.data };
   return { valid: false, problems };

@@ -7,8 +7,13 @@ const MAX_PROBLEMS = 100;
 
 /** Checks a description, wrapped in {"application": ...} or bare. Public (api: app_validate). */
 export function validateDescription(body: unknown): Application {
+  return checkApplication(validateApplication(unwrapped(body).value));
+}
+
+/** The description itself, and the pointer at which it is in the body. */
+export function unwrapped(body: unknown): { value: unknown; at: '' | '/application' } {
   const wrapped = typeof body === 'object' && body !== null && 'application' in body && !('services' in body);
-  return checkApplication(validateApplication(wrapped ? body.application : body));
+  return wrapped ? { value: body.application, at: '/application' } : { value: body, at: '' };
 }
 
 /** The valid application, or an error that names every problem with its JSON pointer. */

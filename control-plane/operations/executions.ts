@@ -38,6 +38,10 @@ export const submissionSchema = z.object({
   application: z.unknown(),
 });
 
+/** What is wrong with the name of an execution; undefined where nothing is. */
+export const nameProblem = (name: string): string | undefined =>
+  submissionSchema.shape.name.safeParse(name).error?.issues[0]?.message;
+
 /** For a submission that nobody needs to find again. */
 export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
 

@@ -7,17 +7,17 @@ import { compress } from 'hono/compress';
 import { assetRoutes } from './assets.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 import { errorPage } from './error-page.ts';
-import { eventPages } from './events.ts';
 import { executionPages } from './pages/executions.ts';
 import { loginPages } from './pages/login.ts';
 import { shopPages } from './pages/shop.ts';
+import { startPages } from './pages/start.ts';
 import { signedIn, withContext } from './session.ts';
 
 /** Sections behind a login, by the path they begin with. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/executions': executionPages,
   '/shop': shopPages,
-  '/events': eventPages,
+  '/start': startPages,
 };
 
 export function webRoutes(deps: WebDeps): Hono<WebEnv> {

@@ -47,7 +47,7 @@ export interface Field {
   name: string;
   label: string;
   /** A sentence below the field. */
-  hint?: string | undefined;
+  hint?: string | Html | undefined;
   problems?: Problems | undefined;
 }
 

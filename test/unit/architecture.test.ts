@@ -191,6 +191,7 @@ describe('packages', () => {
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
     idiomorph: ['control-plane/web/browser/parts/live.ts'],
+    'jsonc-parser': ['control-plane/web/json-text.ts'],
     '@hono/node-server': ['control-plane/http/node-server.ts'],
     'hono-openapi': ['control-plane/http/openapi/document.ts'],
     libsql: ['control-plane/store/embedded.ts', 'control-plane/store/statement-cache.ts'],

@@ -1,0 +1,20 @@
+/** Owns how it looks what a quota allows and what of it is taken. */
+import { type Allowance, MICRO } from '../core/quota.ts';
+import { coresText } from '../core/sentences.ts';
+import { type Html, html } from './html.ts';
+import { bytes, meter } from './parts.ts';
+
+export function allowanceMeters({ quota, used }: Allowance): Html {
+  const cores = used.microCores / MICRO;
+  return html`<div class="meters">
+${line('Executions', used.executions, quota.concurrentExecutions, String)}
+${line('Memory', used.memoryBytes, quota.memoryBytes, bytes)}
+${line('Cores', cores, quota.cores, (count) => coresText(count).replace(/ .*/, ''))}
+</div>`;
+}
+
+/** A limit of 0 is none. */
+function line(label: string, used: number, limit: number, text: (amount: number) => string): Html {
+  if (limit === 0) return html`<p>${label}: ${text(used)} taken, no limit</p>`;
+  return meter(used, limit, `${label}: ${text(used)} of ${text(limit)} taken`);
+}

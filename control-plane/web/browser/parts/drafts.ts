@@ -1,0 +1,91 @@
+/**
+ * Owns what was typed into a form, so that it outlives a login that is over, a reload and a detour: in this tab alone, by
+ * user and form. It goes with what was submitted, and when another user logs in here.
+ */
+
+interface Draft {
+  fields: [name: string, value: string][];
+  /** What was submitted is no draft, unless the login came in between. */
+  submitted: boolean;
+}
+
+const PREFIX = 'berth:draft:';
+const SAVE_MS = 300;
+
+/** `rowsUpTo` makes room for so many rows of ports. */
+export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => void): void {
+  const { user = '', draft: kind = '' } = form.dataset;
+  const own = `${PREFIX}${user}:`;
+  const key = own + kind;
+  for (const other of Object.keys(sessionStorage))
+    if (other.startsWith(PREFIX) && !other.startsWith(own)) sessionStorage.removeItem(other);
+  const before = form.dataset.fresh === undefined ? undefined : read(key);
+  if (before && !isDone(before)) restore(form, before, rowsUpTo);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const save = (submitted: boolean) => {
+    clearTimeout(timer);
+    timer = undefined;
+    write(key, { fields: fieldsOf(form), submitted });
+  };
+  form.addEventListener('input', () => {
+    timer ??= setTimeout(() => save(false), SAVE_MS);
+  });
+  form.addEventListener('submit', ({ submitter }) =>
+    save(submitter instanceof HTMLButtonElement && submitter.value === 'submit'),
+  );
+  addEventListener('pagehide', () => timer !== undefined && save(false));
+  form.querySelector('#discard')?.addEventListener('click', () => {
+    clearTimeout(timer);
+    timer = undefined;
+    sessionStorage.removeItem(key);
+    location.assign(location.pathname + location.search);
+  });
+}
+
+/** Submitted, and then come here anew, neither by the way back nor by way of the login. */
+function isDone({ submitted }: Draft): boolean {
+  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
+  if (!submitted || navigation?.type === 'back_forward') return false;
+  return URL.parse(document.referrer)?.pathname !== '/login';
+}
+
+/** Text alone: no files, no buttons. */
+const fieldsOf = (form: HTMLFormElement): Draft['fields'] =>
+  [...new FormData(form)].filter((field): field is [string, string] => typeof field[1] === 'string');
+
+function restore(form: HTMLFormElement, { fields }: Draft, rowsUpTo: (count: number) => void): void {
+  const now = JSON.stringify(fieldsOf(form));
+  if (now === JSON.stringify(fields)) return;
+  rowsUpTo(fields.filter(([name]) => name.startsWith('port_number-')).length);
+  // A row that was added by hand is where one goes on typing; this one was not.
+  if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+  for (const [name, value] of fields) {
+    const field = form.elements.namedItem(name);
+    if (
+      field instanceof RadioNodeList ||
+      field instanceof HTMLInputElement ||
+      field instanceof HTMLSelectElement ||
+      field instanceof HTMLTextAreaElement
+    )
+      field.value = value;
+  }
+  form.querySelector('#restored')?.removeAttribute('hidden');
+  form.dispatchEvent(new Event('berth:restored'));
+}
+
+function read(key: string): Draft | undefined {
+  try {
+    return (JSON.parse(sessionStorage.getItem(key) ?? 'null') as Draft | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A draft that is too large for the browser is not kept; what is typed stays in the page. */
+function write(key: string, draft: Draft): void {
+  try {
+    sessionStorage.setItem(key, JSON.stringify(draft));
+  } catch {
+    sessionStorage.removeItem(key);
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Owns the editor of descriptions: numbered lines, files that are opened or dropped, and the check while one types. What
+ * is wrong the server says, as HTML; here it is shown, and the lines are marked and found.
+ */
+
+const CHECK = '/start/check';
+const CHECK_MS = 350;
+/** What a request may be, once it is encoded. */
+const MOST_BYTES = 1024 * 1024;
+
+export function editDescription(form: HTMLFormElement, editor: HTMLElement): void {
+  const text = editor.querySelector('textarea');
+  const gutter = editor.querySelector<HTMLElement>('.gutter');
+  const result = form.querySelector<HTMLElement>('#check');
+  if (!text || !gutter || !result) return;
+  const number = () => numberLines(gutter, text, markedLines(result));
+  const checked = () => {
+    text.setAttribute('aria-invalid', String(markedLines(result).size > 0));
+    number();
+  };
+  const check = checker(text, result, checked);
+  gutter.hidden = false;
+  checked();
+  text.addEventListener('scroll', () => {
+    gutter.scrollTop = text.scrollTop;
+  });
+  text.addEventListener('input', () => {
+    number();
+    check();
+  });
+  form.addEventListener('berth:restored', () => {
+    number();
+    check();
+  });
+  result.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-line]') : null;
+    if (!link) return;
+    event.preventDefault();
+    goTo(text, Number(link.dataset.line), Number(link.dataset.column));
+  });
+  takeFiles(
+    form,
+    editor,
+    (content) => {
+      text.value = content;
+      text.dispatchEvent(new Event('input', { bubbles: true }));
+      text.focus();
+      text.setSelectionRange(0, 0);
+    },
+    (problem) => say(result, problem),
+  );
+}
+
+const markedLines = (result: HTMLElement): Set<number> =>
+  new Set(
+    [...result.querySelectorAll<HTMLElement>('[data-line]')].map(({ dataset }) => Number(dataset.line)),
+  );
+
+function numberLines(gutter: HTMLElement, text: HTMLTextAreaElement, marked: ReadonlySet<number>): void {
+  const lines = text.value.split('\n').length;
+  const parts: (Node | string)[] = [];
+  let plain = '';
+  for (let line = 1; line <= lines; line++) {
+    if (!marked.has(line)) {
+      plain += `${line}\n`;
+      continue;
+    }
+    const mark = document.createElement('b');
+    mark.textContent = String(line);
+    parts.push(plain, mark);
+    plain = '';
+  }
+  gutter.replaceChildren(...parts, plain);
+  gutter.scrollTop = text.scrollTop;
+}
+
+/** The last text is the one that is checked; an answer to an earlier one is left. */
+function checker(text: HTMLTextAreaElement, result: HTMLElement, done: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let asked = new AbortController();
+  const check = async () => {
+    asked.abort();
+    asked = new AbortController();
+    const { signal } = asked;
+    const body = new URLSearchParams({ description: text.value });
+    try {
+      const response = await fetch(CHECK, { method: 'POST', body, signal });
+      const answer = await response.text();
+      if (response.redirected) sayLoggedOut(result);
+      else if (!response.ok) say(result, `It could not be checked: ${reasonIn(answer)}`);
+      else show(result, answer);
+    } catch {
+      if (!signal.aborted) say(result, 'It could not be checked: Berth does not answer.');
+    }
+    if (!signal.aborted) done();
+  };
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void check(), CHECK_MS);
+  };
+}
+
+const parsed = (answer: string) => new DOMParser().parseFromString(answer, 'text/html');
+
+/** Of an error's page. */
+const reasonIn = (answer: string): string => parsed(answer).querySelector('.empty p')?.textContent ?? '';
+
+/** The summary stays the same element, so that screen readers tell what it says now. */
+function show(result: HTMLElement, answer: string): void {
+  const fresh = parsed(answer);
+  const summary = fresh.querySelector('#check-summary');
+  say(result, summary?.textContent ?? '', summary?.className);
+  const list = fresh.querySelector('.problems');
+  if (list) result.append(document.importNode(list, true));
+}
+
+function say(result: HTMLElement, text: string, className = 'problem'): HTMLElement | null {
+  const summary = result.querySelector<HTMLElement>('#check-summary');
+  result.querySelector('.problems')?.remove();
+  if (!summary) return null;
+  summary.className = className;
+  if (summary.textContent !== text) summary.textContent = text;
+  return summary;
+}
+
+function sayLoggedOut(result: HTMLElement): void {
+  const link = document.createElement('a');
+  link.href = `/login?next=${encodeURIComponent('/start?by=description')}`;
+  link.textContent = 'log in again';
+  say(result, 'You are logged out. What you typed is kept in this tab: ')?.append(link, '.');
+}
+
+/** The whole line is selected, and in sight with some before it. */
+function goTo(text: HTMLTextAreaElement, line: number, column: number): void {
+  const lines = text.value.split('\n');
+  const start = lines.slice(0, line - 1).reduce((length, one) => length + one.length + 1, 0);
+  text.focus();
+  text.setSelectionRange(start + column - 1, start + (lines[line - 1]?.length ?? 0));
+  const height = Number.parseFloat(getComputedStyle(text).lineHeight);
+  text.scrollTop = Math.max(0, (line - 4) * height);
+}
+
+function takeFiles(
+  form: HTMLFormElement,
+  editor: HTMLElement,
+  take: (content: string) => void,
+  refuse: (problem: string) => void,
+): void {
+  const read = async (file: File) => {
+    if (file.size > MOST_BYTES) refuse(`${file.name} is larger than 1 MiB: that is no description.`);
+    else take((await file.text()).replaceAll('\r\n', '\n'));
+  };
+  const button = form.querySelector<HTMLElement>('#open');
+  const input = button?.querySelector('input');
+  for (const hidden of [button, form.querySelector<HTMLElement>('#drop')]) if (hidden) hidden.hidden = false;
+  input?.addEventListener('change', () => {
+    const [file] = input.files ?? [];
+    if (file) void read(file);
+    // The same file again, once it was mended, is a change, too.
+    input.value = '';
+  });
+  editor.addEventListener('dragover', (event) => {
+    if (!event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault();
+    editor.classList.add('over');
+  });
+  editor.addEventListener('dragleave', () => editor.classList.remove('over'));
+  editor.addEventListener('drop', (event) => {
+    editor.classList.remove('over');
+    const [file] = event.dataTransfer?.files ?? [];
+    if (!file) return;
+    event.preventDefault();
+    void read(file);
+  });
+}

@@ -1,0 +1,34 @@
+/** Owns the start page in the browser: the editor of descriptions, rows of ports, drafts, and that one press submits once. */
+import { keepDraft } from './parts/drafts.ts';
+import { editDescription } from './parts/editor.ts';
+import { editRows } from './parts/rows.ts';
+
+const form = document.querySelector<HTMLFormElement>('form#start');
+if (form) {
+  const editor = form.querySelector<HTMLElement>('.editor');
+  if (editor) editDescription(form, editor);
+  const rows = form.querySelector<HTMLElement>('#ports');
+  if (rows) editRows(rows);
+  keepDraft(form, (count) => rows && rowsUpTo(rows, count));
+  submitOnce(form);
+}
+
+function rowsUpTo(rows: HTMLElement, count: number): void {
+  while (rows.querySelectorAll('[data-row]').length < count)
+    rows.querySelector<HTMLButtonElement>('button[value="add-port"]')?.click();
+}
+
+/** A second press while the first is on its way does nothing. */
+function submitOnce(form: HTMLFormElement): void {
+  const enable = (enabled: boolean) => {
+    for (const control of form.elements)
+      if (control instanceof HTMLButtonElement) control.disabled = !enabled;
+  };
+  form.addEventListener('submit', (event) => {
+    if (event.defaultPrevented) return;
+    // Not before the form is read: a button that is disabled is not sent.
+    setTimeout(() => enable(false));
+  });
+  // Also where the page comes back as it was, by the way back.
+  addEventListener('pageshow', () => enable(true));
+}

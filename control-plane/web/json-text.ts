@@ -1,0 +1,109 @@
+/** Owns JSON as people type it: strict, with every fault at its line, and the line of whatever a pointer points to. */
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+
+/** Counted from 1, columns in UTF-16 units as the browser counts them. */
+export interface Place {
+  line: number;
+  column: number;
+}
+
+export interface Fault extends Place {
+  message: string;
+}
+
+/** Told at most: the rest often follows from the first. */
+const MOST_FAULTS = 5;
+
+const STRICT = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'is no JSON: texts are in double quotes, and else there are numbers, true, false and null',
+  InvalidNumberFormat: 'is no number as JSON writes it',
+  PropertyNameExpected: 'a name in double quotes is expected here, or there is a comma too much before it',
+  ValueExpected: 'a value is expected here, or there is a comma too much before it',
+  ColonExpected: 'a colon is missing before this',
+  CommaExpected: 'a comma is missing before this',
+  CloseBraceExpected: 'a closing } is missing before this',
+  CloseBracketExpected: 'a closing ] is missing before this',
+  EndOfFileExpected: 'comes after the end of the description',
+  InvalidCommentToken: 'comments are no JSON',
+  UnexpectedEndOfComment: 'a comment that does not end',
+  UnexpectedEndOfString: 'the text has no closing quote on its line',
+  UnexpectedEndOfNumber: 'the number is not complete',
+  InvalidUnicode: 'after \\u four hexadecimal digits are expected',
+  InvalidEscapeCharacter: 'the backslash escapes nothing that JSON knows; write \\\\ for a backslash',
+  InvalidCharacter: 'a character that must be escaped, such as a tab within a text',
+};
+
+/** The value of the text, or what is wrong with it. */
+export function readJson(text: string): { value: unknown; faults?: undefined } | { faults: Fault[] } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return { faults: faultsOf(text) };
+  }
+}
+
+function faultsOf(text: string): Fault[] {
+  const errors: ParseError[] = [];
+  treeOf(text, errors);
+  const faults = errors.map(({ error, offset }) => ({
+    ...placeAt(text, offset),
+    message: MESSAGES[printParseErrorCode(error)] ?? 'is no JSON',
+  }));
+  const first = faults.filter(({ line }, at) => faults.findIndex((other) => other.line === line) === at);
+  // What this parser lets pass is for JavaScript's to refuse.
+  return first.length > 0 ? first.slice(0, MOST_FAULTS) : [{ line: 1, column: 1, message: 'is no JSON' }];
+}
+
+/** Undefined where there is nothing, or it is nested too deeply to be walked. */
+function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
+  try {
+    return parseTree(text, errors, STRICT);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
+  }
+}
+
+/** Tells where the things are that pointers (RFC 6901) point to; of what is missing, where it should be. */
+export function placesIn(text: string): (pointer: string) => Place {
+  const root = treeOf(text);
+  return (pointer) => placeAt(text, root ? offsetOf(root, segmentsOf(pointer)) : 0);
+}
+
+function offsetOf(root: Node, segments: readonly string[]): number {
+  let node = root;
+  let offset = root.offset;
+  for (const segment of segments) {
+    const child = childOf(node, segment);
+    if (!child) break;
+    offset = child.offset;
+    node = child.type === 'property' ? (child.children?.[1] ?? child) : child;
+  }
+  return offset;
+}
+
+/** Of a name that is there twice the last one counts, as it does for JSON.parse. */
+const childOf = ({ type, children = [] }: Node, segment: string): Node | undefined =>
+  type === 'array'
+    ? children[Number(segment)]
+    : children.findLast((child) => child.type === 'property' && child.children?.[0]?.value === segment);
+
+const segmentsOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** As programmers write it: `services[0].resources.memory`. */
+export const pathOf = (pointer: string): string =>
+  segmentsOf(pointer)
+    .map((segment, at) => (/^\d+$/.test(segment) ? `[${segment}]` : `${at > 0 ? '.' : ''}${segment}`))
+    .join('');
+
+function placeAt(text: string, offset: number): Place {
+  const before = text.slice(0, offset);
+  const lastBreak = before.lastIndexOf('\n');
+  return { line: before.split('\n').length, column: offset - lastBreak };
+}

@@ -1,0 +1,72 @@
+/** Owns what both ways to start have around them: the tabs, the outcome of the last button, and what the quota leaves. */
+import type { OperationError } from '../../core/errors.ts';
+import type { Explanation } from '../../core/explain.ts';
+import type { Allowance } from '../../core/quota.ts';
+import { allowanceMeters } from '../allowance.ts';
+import { forecast } from '../explanation.ts';
+import { type Html, html } from '../html.ts';
+import { live } from '../parts.ts';
+
+export interface Outcome {
+  status?: number;
+  /** Where it would go, or what it would wait for. */
+  forecast?: Explanation;
+  error?: OperationError;
+}
+
+export interface StartFrame {
+  by: 'form' | 'description';
+  form: Html;
+  outcome: Outcome;
+  allowance: Allowance | undefined;
+}
+
+export function startBody({ by, form, outcome, allowance }: StartFrame): Html {
+  const tab = (to: StartFrame['by'], text: string) =>
+    html`<li><a href="/start?by=${to}"${to === by ? html` aria-current="page"` : ''}>${text}</a></li>`;
+  return html`
+<h1>Start an application</h1>
+<nav class="tabs" aria-label="Ways to start"><ul>${tab('form', 'Form')}${tab('description', 'Description')}</ul></nav>
+<div class="beside">
+<div>
+${outcomePart(outcome)}
+${form}
+</div>
+<aside aria-labelledby="quota-title">
+<div class="card">
+<h2 id="quota-title">Your quota</h2>
+${live('quota', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}
+</div>
+</aside>
+</div>`;
+}
+
+/** Where the page is scrolled to after a button: what came of it. */
+function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
+  const body = error
+    ? html`<p class="notice failed" role="alert">${error.message}</p>`
+    : explanation
+      ? html`<section class="card" aria-labelledby="forecast-title"><h2 id="forecast-title">Where it would go now</h2>${forecast(explanation)}<button class="primary" form="start" name="action" value="submit">Start</button></section>`
+      : status === 400
+        ? html`<p class="notice failed" role="alert">Nothing was submitted: something below is not right yet.</p>`
+        : '';
+  return html`<div id="outcome">${body}</div>`;
+}
+
+/** The buttons at the end of either form. */
+export const actions = (more: Html | ''): Html => html`
+<div class="bar actions">
+<button class="primary" name="action" value="submit">Start</button>
+<button name="action" value="explain">Where would it go?</button>
+${more}
+</div>`;
+
+/** Enter in a field presses the first button of the form: one that changes nothing. */
+export const defaultButton: Html = html`<button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Where would it go?</button>`;
+
+/** Shown by the script where it has brought back what was typed before. */
+export const restoredNote: Html = html`
+<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>`;
+
+/** What is wrong as a sentence. */
+export const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -1,0 +1,209 @@
+/**
+ * Owns the common case of an application, one container, as a form: what is typed becomes a description, and what is wrong
+ * with that comes back to its field. What is valid is the API's to say (draft.ts).
+ */
+import type { Application } from '../../shared/application.ts';
+import { nameProblem } from '../operations/executions.ts';
+import { checkDescription, type Submittable } from './draft.ts';
+import type { Problems } from './form.ts';
+
+/** As typed; what is left empty is not asked for. */
+export interface SimpleApplication {
+  name: string;
+  image: string;
+  command: string;
+  memory: string;
+  memory_unit: string;
+  cores: string;
+  /** `ends`, or it stays until somebody terminates it. */
+  life: string;
+  /** Lines of NAME=value. */
+  environment: string;
+  ports: readonly SimplePort[];
+}
+
+export interface SimplePort {
+  name: string;
+  number: string;
+  kind: string;
+}
+
+export const EMPTY_PORT: SimplePort = { name: '', number: '', kind: 'http' };
+
+export const FRESH: SimpleApplication = {
+  name: '',
+  image: '',
+  command: '',
+  memory: '512',
+  memory_unit: 'MiB',
+  cores: '1',
+  life: 'ends',
+  environment: '',
+  ports: [EMPTY_PORT],
+};
+
+export const MEMORY_UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** What clients speak to a port, to how its endpoint is written. */
+export const PORT_KINDS: Readonly<Record<string, string>> = {
+  http: 'http://{ip_port}/',
+  https: 'https://{ip_port}/',
+  tcp: 'tcp://{ip_port}',
+  udp: 'udp://{ip_port}',
+};
+
+export function readSimple(form: URLSearchParams): SimpleApplication {
+  const text = (name: string) => form.get(name) ?? '';
+  const rows = [...form.keys()].flatMap((key) => /^port_number-(\d{1,4})$/.exec(key)?.[1] ?? []);
+  return {
+    name: text('name'),
+    image: text('image').trim(),
+    command: text('command'),
+    memory: text('memory').trim(),
+    memory_unit: text('memory_unit'),
+    cores: text('cores').trim(),
+    life: text('life'),
+    environment: text('environment').replaceAll('\r\n', '\n'),
+    ports: rows.map((row) => ({
+      number: text(`port_number-${row}`).trim(),
+      name: text(`port_name-${row}`).trim(),
+      kind: text(`port_kind-${row}`),
+    })),
+  };
+}
+
+export type CheckedSimple =
+  | { body: Submittable & { application: Application }; problems?: undefined }
+  | { body?: undefined; problems: Problems };
+
+/** What may be submitted, or what is wrong by field: `port_number-1` is that of the second row of ports. */
+export function checkSimple(simple: SimpleApplication): CheckedSimple {
+  const name = simple.name.trim();
+  const wrongName = name === '' ? 'is missing' : nameProblem(name);
+  const { description, sources } = describe(simple, name);
+  const { application, problems: found } = checkDescription(description);
+  const problems: Record<string, string> = {
+    ...(wrongName !== undefined && { name: wrongName }),
+    ...misread(simple),
+  };
+  for (const { pointer, message } of found) {
+    const { field, before } = sources.find(({ at }) => pointer.startsWith(at)) ?? {
+      field: 'form',
+      before: '',
+    };
+    problems[field] ??= before + message;
+  }
+  if (application && Object.keys(problems).length === 0) return { body: { name, application } };
+  return { problems };
+}
+
+/** What can't even be put into a description. */
+function misread({ image, memory, memory_unit, cores, environment, ports }: SimpleApplication): Problems {
+  const problems: Record<string, string> = {};
+  if (image === '') problems.image = 'is missing';
+  if (Number.isNaN(numberOf(memory)) || !Object.hasOwn(MEMORY_UNITS, memory_unit))
+    problems.memory = 'must be a number';
+  if (Number.isNaN(numberOf(cores))) problems.cores = 'must be a number';
+  const unassigned = linesOf(environment).find(({ text }) => !text.includes('='));
+  if (unassigned) problems.environment = `line ${unassigned.line} must be NAME=value`;
+  ports.forEach((port, at) => {
+    if (isPort(port) && !/^\d{1,5}$/.test(port.number))
+      problems[`port_number-${at}`] = 'must be a number from 1 to 65535';
+  });
+  return problems;
+}
+
+/** Where in the description a field has come to. */
+interface Source {
+  at: string;
+  field: string;
+  /** Goes before what is wrong there. */
+  before: string;
+}
+
+function describe(simple: SimpleApplication, name: string): { description: unknown; sources: Source[] } {
+  const lines = linesOf(simple.environment);
+  const rows = simple.ports.map((port, at) => ({ port, at })).filter(({ port }) => isPort(port));
+  const memory = numberOf(simple.memory);
+  const service = {
+    name: 'main',
+    image: simple.image,
+    monitor: true,
+    total_count: 1,
+    essential_count: 1,
+    startup_order: 0,
+    resources: {
+      memory: both(memory === null ? null : Math.round(memory * (MEMORY_UNITS[simple.memory_unit] ?? 1))),
+      cores: both(numberOf(simple.cores)),
+    },
+    environment: lines.map(({ text }) => pairOf(text)),
+    volumes: [],
+    ports: rows.map(({ port }) => portOf(port)),
+    command: simple.command.trim() === '' ? null : simple.command,
+  };
+  const description = {
+    name: applicationName(name),
+    version: 3,
+    will_end: simple.life === 'ends',
+    size: 1,
+    services: [service],
+  };
+  return { description, sources: sourcesOf(lines, rows) };
+}
+
+/** The more particular ones first. */
+function sourcesOf(lines: readonly Line[], rows: readonly { at: number }[]): Source[] {
+  const source = (at: string, field: string, before = ''): Source => ({
+    at: `/services/0/${at}`,
+    field,
+    before,
+  });
+  return [
+    ...lines.map(({ line }, n) => source(`environment/${n}/`, 'environment', `line ${line}: `)),
+    ...rows.map(({ at }, n) => source(`ports/${n}/port_number`, `port_number-${at}`)),
+    ...rows.map(({ at }, n) => source(`ports/${n}/`, `port_name-${at}`)),
+    source('environment', 'environment'),
+    source('resources/memory', 'memory'),
+    source('resources/cores', 'cores'),
+    source('image', 'image'),
+    source('command', 'command'),
+  ];
+}
+
+const isPort = ({ name, number }: SimplePort): boolean => name !== '' || number !== '';
+
+const portOf = ({ name, number, kind }: SimplePort) => ({
+  name: name === '' ? `Port ${number}` : name,
+  port_number: Number(number),
+  protocol: kind === 'udp' ? 'udp' : 'tcp',
+  url_template: PORT_KINDS[kind] ?? PORT_KINDS.http,
+});
+
+interface Line {
+  line: number;
+  text: string;
+}
+
+const linesOf = (text: string): Line[] =>
+  text.split('\n').flatMap((one, at) => (one.trim() === '' ? [] : [{ line: at + 1, text: one }]));
+
+function pairOf(line: string): [name: string, value: string] {
+  const [name = ''] = line.split('=', 1);
+  return [name.trim(), line.slice(name.length + 1)];
+}
+
+/** Null where nothing was typed, NaN where it is no number. */
+const numberOf = (text: string): number | null =>
+  text === '' ? null : /^\d+([.,]\d+)?$/.test(text) ? Number(text.replace(',', '.')) : Number.NaN;
+
+/** Reserved, and the most it gets. What is no number is told by itself. */
+const both = (amount: number | null) => {
+  const known = Number.isNaN(amount) ? null : amount;
+  return { min: known, max: known };
+};
+
+/** The execution's name in the letters that an application's may have. */
+function applicationName(name: string): string {
+  const letters = name.replaceAll(/[^@a-zA-Z0-9-]+/g, '-').replaceAll(/^-+|-+$/g, '');
+  return (letters.length < 3 ? `app-${letters}` : letters).slice(0, 128);
+}
