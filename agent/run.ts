@@ -1,43 +1,31 @@
-/** Owns putting an agent together and running it until it is told to stop. Containers are left running at the end. */
-import { uptime } from 'node:os';
+/** Owns running an agent until it is told to stop: its signals, what it looks after, its connections. Containers are left running at the end. */
 import { resolve } from 'node:path';
-import packageJson from '../package.json' with { type: 'json' };
-import type { HostFacts } from '../shared/protocol/up.ts';
-import { Agent } from './agent.ts';
-import { compareClocks } from './clock-check.ts';
-import { Conditions, unknownContainers } from './conditions.ts';
+import { type AgentParts, type Assembly, assemble } from './assembly.ts';
+import type { Conditions } from './conditions.ts';
 import { type Config, readConfig } from './config.ts';
-import { type DiskProbe, probeDisk, watchDisk } from './disk.ts';
+import { probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
 import type { Engine, EngineFacts } from './engine.ts';
 import { connectEngine, socketOf } from './engine-address.ts';
 import { keepHouse } from './housekeeping.ts';
-import { HostIdentity, type Identity } from './identity.ts';
+import { HostIdentity } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
-import { LEASE_CHECK_MS, Lease } from './lease.ts';
+import { LEASE_CHECK_MS } from './lease.ts';
 import { leave } from './leave.ts';
-import { OutputStore } from './logs/output-store.ts';
 import { readMachine } from './machine.ts';
 import { pause } from './pause.ts';
 import { withResolvers } from './promise.ts';
 import { Refused } from './refused.ts';
-import { Reporter } from './reporter.ts';
-import { Session } from './session.ts';
 import { stayConnected } from './socket.ts';
-import { runnerOf } from './usage.ts';
-import { UsageMeter } from './usage-meter.ts';
-import { EngineWatch } from './watch.ts';
 
 /** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
 const ENGINE_CALL_MS = 120_000;
-const ENGINE_REFRESH_MS = 30_000;
 const ENGINE_RETRY_MS = 1000;
 const PULL_STALL_MS = 60_000;
 const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
 const DISK_LOOK_MS = 10_000;
-const USAGE_BOUND_MS = 5000;
 const HOUSEKEEPING_MS = 3_600_000;
 
 /**
@@ -79,17 +67,6 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   });
   const done = was === null ? 'is now' : 'was already';
   return `This machine ${done} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
-}
-
-/** What an agent works with besides its settings. */
-export interface AgentParts {
-  engine: Engine;
-  identity: Identity;
-  journal: Journal;
-  probeDisk: DiskProbe;
-  stopSignal: AbortSignal;
-  /** A clock that nobody sets, and that runs on while the machine sleeps; this machine's unless told otherwise. */
-  uptimeMs?: () => number;
 }
 
 /**
@@ -134,68 +111,6 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   }
 }
 
-/** What an agent is made of. */
-interface Assembly {
-  host: HostFacts;
-  output: OutputStore;
-  reporter: Reporter;
-  conditions: Conditions;
-  agent: Agent;
-  watch: EngineWatch;
-  lease: Lease;
-  meter: UsageMeter;
-}
-
-function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
-  const { engine, journal, uptimeMs = () => 1000 * uptime() } = parts;
-  const folder = `${config.dataDir}/${config.deployment}`;
-  const host = hostFacts(config, facts);
-  const output = new OutputStore(`${folder}/logs`, engine, journal);
-  const reporter = new Reporter();
-  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
-  const agent: Agent = new Agent({
-    engine,
-    output,
-    reporter,
-    journal,
-    cores: host.cores,
-    lowDisk: () => conditions.textOf('low-disk'),
-    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
-    onTrouble: () => watch.trouble(),
-  });
-  const watch = engineWatch(agent, conditions, parts);
-  const lease = new Lease({
-    file: `${folder}/lease.json`,
-    now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
-    lapsed: (unknown) => agent.lapse(unknown),
-    journal,
-  });
-  const meter = new UsageMeter({
-    engine,
-    running: () => agent.inventory().flatMap(runnerOf),
-    cores: facts.cores,
-    found: (usage) => reporter.use(usage),
-    boundMs: USAGE_BOUND_MS,
-    journal,
-  });
-  return { host, output, reporter, conditions, agent, watch, lease, meter };
-}
-
-function engineWatch(agent: Agent, conditions: Conditions, { engine, journal }: AgentParts): EngineWatch {
-  return new EngineWatch({
-    engine,
-    changed: (id) => agent.changed(id),
-    refresh: async () => {
-      await agent.refresh();
-      conditions.put('no-network', await engine.networkTrouble());
-    },
-    lost: (reason) => conditions.put('no-engine', reason),
-    refreshMs: ENGINE_REFRESH_MS,
-    retryMs: ENGINE_RETRY_MS,
-    journal,
-  });
-}
-
 function lookAfterDisk(
   config: Config,
   { dataDir }: EngineFacts,
@@ -221,26 +136,14 @@ function lookAfterHouse(
 
 /** Stays connected, each connection with a session of its own. */
 function converse(
-  { url, deployment }: Config,
+  { url }: Config,
   { identity, journal, stopSignal }: AgentParts,
-  { meter, conditions, agent, reporter, output, host, lease }: Assembly,
+  { begin }: Assembly,
 ): Promise<void> {
   return stayConnected({
     url,
     identity,
-    begin: (socket) =>
-      new Session(socket, {
-        agent,
-        reporter,
-        output,
-        deployment,
-        host,
-        journal,
-        nowMs: Date.now,
-        lease,
-        clock: (exchange) => compareClocks(exchange, conditions),
-        measure: () => void meter.measure(),
-      }),
+    begin,
     journal,
     nowMs: Date.now,
     random: Math.random,
@@ -284,17 +187,4 @@ async function firstFacts(
     }
   }
   return undefined;
-}
-
-function hostFacts(config: Config, { memoryBytes, cores, version }: EngineFacts): HostFacts {
-  const { name, address, labels, reserve } = config;
-  return {
-    name,
-    address,
-    labels,
-    memoryBytes: Math.max(0, memoryBytes - reserve.memoryBytes),
-    cores: Math.max(0, cores - reserve.cores),
-    agentVersion: packageJson.version,
-    engineVersion: version,
-  };
 }

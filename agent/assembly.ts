@@ -1,0 +1,131 @@
+/** Owns what an agent is made of, and which part tells which other. Starts nothing: that is run.ts. */
+import { uptime } from 'node:os';
+import packageJson from '../package.json' with { type: 'json' };
+import type { HostFacts } from '../shared/protocol/up.ts';
+import { Agent } from './agent.ts';
+import { compareClocks } from './clock-check.ts';
+import { Conditions, unknownContainers } from './conditions.ts';
+import type { Config } from './config.ts';
+import type { DiskProbe } from './disk.ts';
+import type { Engine, EngineFacts } from './engine.ts';
+import type { Identity } from './identity.ts';
+import type { Journal } from './journal.ts';
+import { Lease } from './lease.ts';
+import { OutputStore } from './logs/output-store.ts';
+import { Reporter } from './reporter.ts';
+import { Session, type SessionSocket } from './session.ts';
+import { runnerOf } from './usage.ts';
+import { UsageMeter } from './usage-meter.ts';
+import { EngineWatch } from './watch.ts';
+
+const ENGINE_REFRESH_MS = 30_000;
+const ENGINE_RETRY_MS = 1000;
+const USAGE_BOUND_MS = 5000;
+
+/** What an agent works with besides its settings. */
+export interface AgentParts {
+  engine: Engine;
+  identity: Identity;
+  journal: Journal;
+  probeDisk: DiskProbe;
+  stopSignal: AbortSignal;
+  /** A clock that nobody sets, and that runs on while the machine sleeps; this machine's unless told otherwise. */
+  uptimeMs?: () => number;
+}
+
+/** What an agent is made of. */
+export interface Assembly {
+  /** Takes a connection that was made: the conversation on it. */
+  begin(socket: SessionSocket): Session;
+  output: OutputStore;
+  conditions: Conditions;
+  agent: Agent;
+  watch: EngineWatch;
+  lease: Lease;
+}
+
+export function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
+  const { engine, journal, uptimeMs = () => 1000 * uptime() } = parts;
+  const folder = `${config.dataDir}/${config.deployment}`;
+  const output = new OutputStore(`${folder}/logs`, engine, journal);
+  const reporter = new Reporter();
+  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
+  const agent: Agent = new Agent({
+    engine,
+    output,
+    reporter,
+    journal,
+    cores: hostFacts(config, facts).cores,
+    lowDisk: () => conditions.textOf('low-disk'),
+    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
+    onTrouble: () => watch.trouble(),
+  });
+  const watch = engineWatch(agent, conditions, parts);
+  const lease = new Lease({
+    file: `${folder}/lease.json`,
+    now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
+    lapsed: (unknown) => agent.lapse(unknown),
+    journal,
+  });
+  const begin = sessions(config, facts, parts, { agent, reporter, output, conditions, lease });
+  return { begin, output, conditions, agent, watch, lease };
+}
+
+function engineWatch(agent: Agent, conditions: Conditions, { engine, journal }: AgentParts): EngineWatch {
+  return new EngineWatch({
+    engine,
+    changed: (id) => agent.changed(id),
+    refresh: async () => {
+      await agent.refresh();
+      conditions.put('no-network', await engine.networkTrouble());
+    },
+    lost: (reason) => conditions.put('no-engine', reason),
+    refreshMs: ENGINE_REFRESH_MS,
+    retryMs: ENGINE_RETRY_MS,
+    journal,
+  });
+}
+
+/** What makes a session of each connection; they share one meter of usage. */
+function sessions(
+  config: Config,
+  facts: EngineFacts,
+  { engine, journal }: AgentParts,
+  { agent, reporter, output, conditions, lease }: Omit<Assembly, 'begin' | 'watch'> & { reporter: Reporter },
+): Assembly['begin'] {
+  const meter = new UsageMeter({
+    engine,
+    running: () => agent.inventory().flatMap(runnerOf),
+    cores: facts.cores,
+    found: (usage) => reporter.use(usage),
+    boundMs: USAGE_BOUND_MS,
+    journal,
+  });
+  const host = hostFacts(config, facts);
+  return (socket) =>
+    new Session(socket, {
+      agent,
+      reporter,
+      output,
+      deployment: config.deployment,
+      host,
+      journal,
+      nowMs: Date.now,
+      lease,
+      clock: (exchange) => compareClocks(exchange, conditions),
+      measure: () => void meter.measure(),
+    });
+}
+
+function hostFacts(config: Config, { memoryBytes, cores, version }: EngineFacts): HostFacts {
+  const { name, address, labels, reserve } = config;
+  return {
+    name,
+    address,
+    labels,
+    memoryBytes: Math.max(0, memoryBytes - reserve.memoryBytes),
+    cores: Math.max(0, cores - reserve.cores),
+    agentVersion: packageJson.version,
+    engineVersion: version,
+  };
+}
