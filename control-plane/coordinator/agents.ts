@@ -11,7 +11,7 @@ import type { Cluster } from '../core/cluster.ts';
 import type { Decision } from '../core/decision.ts';
 import type { Execution } from '../core/execution.ts';
 import { type Host, reportPeriodMs, spreadMs } from '../core/host.ts';
-import { observe, observeConditions, observeForgotten, welcomeHost } from '../core/observe.ts';
+import { observe, observeConditions, observeForgotten, observeUsage, welcomeHost } from '../core/observe.ts';
 import { overreachIn, straysIn } from '../core/overreach.ts';
 import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
 import { isAssigned, type Service } from '../core/service.ts';
@@ -174,7 +174,7 @@ export class Agents implements SessionEvents {
         host.heardMs = nowMs;
         confirmLease(cluster, host, session.leaseMs);
         if (report.conditions) this.#conditions(cluster, host, report.conditions);
-        host.usage = report.usage ?? host.usage;
+        observeUsage(host, report.usage);
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);
         for (const service of report.forgotten) observeForgotten(cluster, host, service);
       },

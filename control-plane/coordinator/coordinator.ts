@@ -169,7 +169,7 @@ export class Coordinator implements Coordination {
       let grounds: Grounds;
       let host: Host;
       this.#turns.take({
-        prepare: async () => {
+        read: async () => {
           grounds = await findGrounds(this.#db, tokenHash, publicKey);
         },
         run: (cluster, nowMs) => {

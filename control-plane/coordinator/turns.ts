@@ -21,9 +21,11 @@ export interface State {
 
 /** One change asked for. `run` may throw OperationError, then before it changes anything; it must not wait. */
 export interface Input {
+  /** Called before any `prepare` of the turn: reads what `run` must know of the database. Where it rejects, only this input has failed. */
+  read?(): Promise<void>;
   /**
-   * Called before any `run` of the turn: reads what that one must know of the database, or writes a transaction of its own
-   * and changes the state likewise. Where it rejects, the turn has failed.
+   * Called before any `run` of the turn: writes a transaction of its own and changes the state likewise. Where it rejects, the
+   * turn has failed.
    */
   prepare?(state: State): Promise<void>;
   run(cluster: Cluster, nowMs: number): void;
@@ -156,9 +158,10 @@ export class Turns {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#ready(nowMs);
       if (inputs.length > 0) await this.#prove(state.epoch, nowMs);
+      const informed = await readAll(inputs);
       this.#isAhead = true;
-      for (const input of inputs) await input.prepare?.(state);
-      accepted = runAll(inputs, state.cluster, nowMs);
+      for (const input of informed) await input.prepare?.(state);
+      accepted = runAll(informed, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
@@ -244,6 +247,20 @@ function callAll(calls: readonly (() => void)[]): unknown {
     }
   }
   return fault;
+}
+
+/** Has the inputs read what they must know; one that can't is answered at once (it changed nothing) and left out. */
+async function readAll(inputs: readonly Input[]): Promise<Input[]> {
+  const informed: Input[] = [];
+  for (const input of inputs) {
+    try {
+      if (input.read) await reading(input.read());
+      informed.push(input);
+    } catch (error) {
+      input.fail(error);
+    }
+  }
+  return informed;
 }
 
 /** Runs the inputs in order; one that is refused is answered at once (it changed nothing) and left out. */

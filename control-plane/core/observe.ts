@@ -1,5 +1,5 @@
 /** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
-import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
+import type { Condition, HostFacts, HostUsage, Observation } from '../../shared/protocol/up.ts';
 import type { Cluster } from './cluster.ts';
 import { takeBack } from './departure.ts';
 import { type Host, setLabels } from './host.ts';
@@ -99,6 +99,12 @@ export function observeConditions(host: Host, conditions: readonly Condition[]):
   const isNews = kindsOf(conditions) !== kindsOf(host.conditions);
   host.conditions = conditions;
   return isNews;
+}
+
+/** Takes in what the containers of a host use; nothing is known of it while its engine does not answer. */
+export function observeUsage(host: Host, usage: HostUsage | undefined): void {
+  const isBlind = host.conditions.some(({ kind }) => kind === 'no-engine');
+  host.usage = isBlind ? null : (usage ?? host.usage);
 }
 
 /** Takes in that a host removed the logs of a service. */

@@ -7,6 +7,7 @@ import { compress } from 'hono/compress';
 import { assetRoutes } from './assets.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 import { errorPage } from './error-page.ts';
+import { eventPages } from './events.ts';
 import { executionPages } from './pages/executions.ts';
 import { loginPages } from './pages/login.ts';
 import { shopPages } from './pages/shop.ts';
@@ -17,6 +18,7 @@ import { signedIn, withContext } from './session.ts';
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/executions': executionPages,
   '/shop': shopPages,
+  '/events': eventPages,
   '/start': startPages,
 };
 

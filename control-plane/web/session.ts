@@ -24,7 +24,11 @@ export const signedIn =
       sessionTokens: sessionTokens(c),
       addressOf: () => undefined,
     });
-    if (actor.kind === 'anonymous') return c.redirect(loginPath(c), 303);
+    if (actor.kind === 'anonymous') {
+      // A stream can't show the login page.
+      if (c.req.header('accept') === 'text/event-stream') authorise(actor, { kind: 'login' });
+      return c.redirect(loginPath(c), 303);
+    }
     c.set('actor', actor);
     c.set('account', actor);
     authorise(actor, { kind: 'login' });

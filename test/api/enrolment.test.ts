@@ -267,7 +267,7 @@ onHosts(everySetup, (host) => {
       expect.stringMatching(/is now host \d+ \(joined\d+\) of deployment test/),
     ]);
     expect([second.ended, second.output]).toEqual([0, expect.stringContaining('was already host')]);
-    expect([third.ended, third.output]).toEqual([1, expect.stringContaining('BERTH_AGENT_NAME')]);
+    expect([third.ended, third.output]).toEqual([2, expect.stringContaining('BERTH_AGENT_NAME')]);
     await rm(folder, { recursive: true });
     const refused = await run(`${name}-other`, 'nonsense');
     // 2: for good (H266).

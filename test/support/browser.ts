@@ -2,12 +2,17 @@
  * Owns the browser of the tests: real Chromium, and visitors in it who share nothing. Whatever a page complains of, and
  * every request to another origin, is an error at the end of the visit.
  */
+import { rm } from 'node:fs/promises';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { isRoot } from '../../agent/debian.ts';
 import { type Berth, PASSWORD, startBerth } from './berth.ts';
 import { ensureChromium } from './chromium.ts';
+import { ensurePrograms } from './cluster/programs.ts';
+import { scratchFolder } from './folder.ts';
 import type { HostKind } from './hosts.ts';
 import { freePort } from './port.ts';
+import { QuietNetwork } from './quiet-network.ts';
 
 export const FLAGS = [
   '--no-sandbox',
@@ -33,19 +38,41 @@ export interface Site {
   berth: Berth;
   /** A browser of its own to begin with `path`. It is closed after the test. */
   visit(path: string, options?: VisitOptions): Promise<Page>;
+  /** Lets the browser get to another server of this machine's loopback, such as a container's port. */
+  reach(url: string): Promise<void>;
+}
+
+export interface SiteOptions {
+  env?: NodeJS.ProcessEnv;
+  /** Both by default. */
+  kinds?: readonly HostKind[];
 }
 
 /** Registers `suite` once for Node and once for workerd, each with an agent on the real engine and one Chromium. */
-export function onSites(name: string, suite: (site: () => Site) => void, env: NodeJS.ProcessEnv = {}): void {
-  describe.each(['node', 'workerd'] as const)('%s', (kind) => {
+export function onSites(
+  name: string,
+  suite: (site: () => Site) => void,
+  { env = {}, kinds = ['node', 'workerd'] }: SiteOptions = {},
+): void {
+  describe.each(kinds)('%s', (kind) => {
     let berth: Berth;
     let browser: Browser;
+    let network: QuietNetwork | undefined;
+    let folder: string;
     let visits: { close(): Promise<string[]> }[] = [];
     beforeAll(async () => {
-      browser = await chromium.launch({ executablePath: await ensureChromium(), args: FLAGS });
+      folder = await scratchFolder('berth-browser-');
+      const program = await ensureChromium();
+      if (process.platform === 'linux' && isRoot()) {
+        await ensurePrograms();
+        network = await QuietNetwork.make();
+      }
+      const executablePath = network ? await network.wrap(program, folder) : program;
+      browser = await chromium.launch({ executablePath, args: FLAGS });
       const workerd = { entry: 'control-plane/local/dev.ts', port: await freePort() };
       const deployment = `browser-${name}-${kind}`;
       berth = await startBerth({ deployment, env, ...(kind === 'workerd' ? workerd : {}) });
+      await reach(berth.url);
     });
     afterEach(async () => {
       const problems = (await Promise.all(visits.map((one) => one.close()))).flat();
@@ -54,8 +81,12 @@ export function onSites(name: string, suite: (site: () => Site) => void, env: No
     });
     afterAll(async () => {
       await browser?.close();
+      await network?.close();
+      await rm(folder, { recursive: true, force: true });
+      await berth?.api.endAll();
       await berth?.close();
     });
+    const reach = async (url: string) => network?.open(Number(new URL(url).port));
     const visit = async (path: string, options: VisitOptions = {}): Promise<Page> => {
       const { page, close } = await open(browser, berth.url, options);
       visits.push({ close });
@@ -63,7 +94,7 @@ export function onSites(name: string, suite: (site: () => Site) => void, env: No
       await page.goto(path);
       return page;
     };
-    suite(() => ({ kind, berth, visit }));
+    suite(() => ({ kind, berth, visit, reach }));
   });
 }
 

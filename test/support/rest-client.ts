@@ -110,6 +110,16 @@ export class RestClient {
     await this.#ok(`execution/${execution}`, { method: 'DELETE' });
   }
 
+  /** Terminates whatever has not ended, and waits for the end of all. */
+  async endAll(): Promise<void> {
+    for (const { id } of await this.#unended()) await this.request(`execution/${id}`, { method: 'DELETE' });
+    await eventually(async () => (await this.#unended()).length === 0, 30_000);
+  }
+
+  async #unended(): Promise<ExecutionJson[]> {
+    return Object.values(await this.executions()).filter(({ status }) => !isEnd(status));
+  }
+
   async remove(execution: number): Promise<void> {
     await this.#ok(`execution/delete/${execution}`, { method: 'DELETE' });
   }

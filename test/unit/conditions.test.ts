@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { observeConditions } from '../../control-plane/core/observe.ts';
+import { observeConditions, observeUsage } from '../../control-plane/core/observe.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, exited, hostFacts, lowDisk, named, running, told } from '../support/core-rig.ts';
 
@@ -65,4 +65,20 @@ test('P40: conditions are news when their kinds change, not when their words do'
   expect(observeConditions(host, [{ ...lowDisk, text: 'less' }])).toBe(false);
   expect(host.conditions).toEqual([{ ...lowDisk, text: 'less' }]);
   expect(observeConditions(host, [])).toBe(true);
+});
+
+test('C86: what containers use is not known while the engine does not answer', () => {
+  const host = new CoreRig().hello(hostFacts('one'));
+  const usage = { memoryBytes: 2 ** 20, cores: 0.5 };
+  observeUsage(host, usage);
+  observeUsage(host, undefined);
+  expect(host.usage).toEqual(usage);
+  observeConditions(host, [{ kind: 'no-engine', text: 'why' }]);
+  for (const late of [undefined, usage]) {
+    observeUsage(host, late);
+    expect(host.usage).toBeNull();
+  }
+  observeConditions(host, []);
+  observeUsage(host, usage);
+  expect(host.usage).toEqual(usage);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
-import { reportPeriodMs, spreadMs } from '../../control-plane/core/host.ts';
+import { newHost, reportPeriodMs, spreadMs } from '../../control-plane/core/host.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
 import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
@@ -50,6 +50,12 @@ describe('P13: a host that is silent', () => {
     const { rig } = startingRig(pair, new CoreRig({ lostAfterMs: 5_000 }));
     expect(rig.advance(4_999, { silent: true })).toEqual([]);
     expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+  });
+  test('C17: counts as lost also where it was registered and has never connected', () => {
+    const rig = new CoreRig();
+    rig.cluster.addHost(newHost(7, 'never', rig.nowMs));
+    expect(rig.advance(LOSS_MS - 1)).toEqual([]);
+    expect(told(rig.advance(1))).toEqual(['lose-host never']);
   });
   test('C110: was to report nine times by then, and every 10 s at least', () => {
     expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);

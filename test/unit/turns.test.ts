@@ -115,6 +115,15 @@ describe('C43: commit first', () => {
   });
 });
 
+test('C132: an input that can not read what it must know is answered, and costs the others nothing', async () => {
+  turns.take(submission('a'));
+  turns.take({ ...submission('b'), read: () => Promise.reject(new Error('the connection broke off')) });
+  turns.take({ ...submission('c'), read: async () => void events.push('read c') });
+  await happened(5);
+  expect(events).toEqual(['fail b unavailable', 'read c', 'done a', 'done c', 'told ']);
+  expect(await stored()).toBe(2);
+});
+
 describe('C44: group commit', () => {
   test('C44: inputs that come in one moment share one commit', async () => {
     for (let n = 0; n < 16; n++) turns.take(submission(`s${n}`));

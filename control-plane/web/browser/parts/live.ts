@@ -6,7 +6,7 @@
 import { Idiomorph } from 'idiomorph';
 import { duration } from './duration.ts';
 
-const EVENTS = '/api/0.7/events';
+const EVENTS = '/events';
 /** Between two refreshes: a burst of events costs one. */
 const REFRESH_MS = 500;
 /** A connection that is only blinking is nobody's worry. */

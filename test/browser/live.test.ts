@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { onSites } from '../support/browser.ts';
+import { application, script } from '../support/descriptions.ts';
+
+onSites('live', (site) => {
+  test('W11: what another client submits and ends is shown as it happens, and what is ticked stays', async () => {
+    const { api } = site().berth;
+    const first = await api.submit(application(script('exec sleep 1000')));
+    const page = await site().visit('/executions');
+    const ticked = page.locator(`input[type=checkbox][value="${first}"]`);
+    await ticked.check();
+    const second = await api.submit(application(script('exec sleep 1000')));
+    const row = page.locator('tr', { has: page.locator(`a[href="/executions/${second}"]`) });
+    await row.locator('[data-state=running]').waitFor();
+    expect(await ticked.isChecked()).toBe(true);
+    await api.terminate(second);
+    await row.locator('[data-state=terminated]').waitFor();
+  });
+
+  test('W11: while the control plane is away the page says how old it is, and goes on by itself', async () => {
+    const { berth } = site();
+    const page = await site().visit('/executions', { expected: /ERR_|502|503|Failed to load/ });
+    await berth.killAll();
+    const lost = page.locator('#connection');
+    await lost.getByText(/What you see is \d+ s old/).waitFor();
+    await berth.start();
+    await lost.waitFor({ state: 'hidden' });
+    const id = await berth.api.submit(application(script('exec sleep 1000')));
+    await page.locator(`a[href="/executions/${id}"]`).waitFor();
+  });
+
+  test('W11: a session that has ended leads to the login', async () => {
+    const page = await site().visit('/executions', { expected: /40[13]/ });
+    await page.context().clearCookies();
+    await site().berth.api.submit(application(script('exec sleep 1000')));
+    await page.getByRole('button', { name: 'Log in' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/login');
+  });
+});

@@ -1,0 +1,53 @@
+/** Every page: for everybody, on every screen. Pictures of all of them are left in .artifacts/web. */
+import { beforeAll, expect, test } from 'vitest';
+import elasticBatch from '../../examples/shop/elastic-batch/elastic-batch.json' with { type: 'json' };
+import hello from '../../examples/shop/hello/hello.json' with { type: 'json' };
+import twoTier from '../../examples/shop/two-tier/two-tier.json' with { type: 'json' };
+import { applicationSchema } from '../../shared/application.ts';
+import { onSites, type VisitOptions } from '../support/browser.ts';
+import { accessProblems, layoutShift, takePicture, wideElements } from '../support/page-quality.ts';
+
+const WIDE = { width: 1200, height: 760 };
+const NARROW = { width: 360, height: 740 };
+
+/** By the names of their pictures. */
+const pages: Readonly<Record<string, string>> = {
+  executions: '/executions',
+  'not-found': '/no-such-page',
+};
+
+onSites(
+  'pages',
+  (site) => {
+    beforeAll(async () => {
+      const { api } = site().berth;
+      for (const example of [twoTier, hello, elasticBatch]) {
+        await api.waitFor(await api.submit(applicationSchema.parse(example)), 'running');
+      }
+    });
+
+    /** What is wrong with each page, and a picture of it. */
+    const look = async (kind: string, options: VisitOptions) => {
+      const page = await site().visit('/executions', { ...options, expected: /404/ });
+      const found: Record<string, unknown[]> = {};
+      for (const [name, path] of Object.entries(pages)) {
+        await page.goto(path);
+        await takePicture(page, `${name}-${kind}`);
+        const shift = await layoutShift(page);
+        const problems = [...(await wideElements(page)), ...(await accessProblems(page))];
+        if (shift > 0.1) problems.push(`it moves by ${shift}`);
+        if (problems.length > 0) found[name] = problems;
+      }
+      return found;
+    };
+
+    test.each([
+      ['light', { viewport: WIDE, colorScheme: 'light' }],
+      ['dark', { viewport: WIDE, colorScheme: 'dark' }],
+      ['narrow', { viewport: NARROW, colorScheme: 'light' }],
+    ] as const)('W10: every page is for everybody (%s)', async (kind, options) => {
+      expect(await look(kind, options)).toEqual({});
+    });
+  },
+  { kinds: ['node'] },
+);
