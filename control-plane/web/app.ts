@@ -16,9 +16,9 @@ import { signedIn, withContext } from './session.ts';
 
 /** Sections behind a login, by the path they begin with. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
+  '/events': eventPages,
   '/executions': executionPages,
   '/shop': shopPages,
-  '/events': eventPages,
   '/start': startPages,
 };
 
@@ -36,7 +36,7 @@ export function webRoutes(deps: WebDeps): Hono<WebEnv> {
   for (const [path, pages] of Object.entries(sections)) {
     const section = prepared();
     section.onError((error, c) => errorPage(c, error, deps.failed));
-    routes.route(path, section.use(signedIn(deps.authentication)).route('/', pages(deps)));
+    routes.route(path, section.use(signedIn(deps)).route('/', pages(deps)));
   }
   return routes;
 }

@@ -24,5 +24,14 @@ export interface WebDeps extends Context {
 }
 
 /** `account` is there on every page behind a login. */
-export type WebEnv = { Variables: { actor: Actor; account: Account; deploymentName: string; nowMs: number } };
+export type WebEnv = {
+  Variables: {
+    actor: Actor;
+    account: Account;
+    deploymentName: string;
+    nowMs: number;
+    /** Null where there is no coordinator. */
+    lastEventId: string | null;
+  };
+};
 export type WebContext = HonoContext<WebEnv>;

@@ -7,7 +7,11 @@ import type { WebDeps, WebEnv } from './context.ts';
 export function eventPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/', async (c) => {
-    const frames = await openEvents(deps, c.get('actor'), () => c.req.header('last-event-id') || null);
+    const frames = await openEvents(
+      deps,
+      c.get('actor'),
+      () => c.req.header('last-event-id') || c.req.query('last_event_id') || null,
+    );
     return new Response(eventText(frames, WORDS), { headers: EVENT_HEADERS });
   });
   return routes;

@@ -38,6 +38,7 @@ export async function page(
   c: WebContext,
   { title, body, status = 200, scripts = [], headers }: Page,
 ): Promise<Response> {
+  const eventId = c.get('lastEventId') as string | null | undefined;
   const text = await html`<!doctype html>
 <html lang="en">
 <head>
@@ -49,7 +50,7 @@ export async function page(
 <link rel="stylesheet" href="/assets/berth.css">
 ${['page', ...scripts].map((name) => html`<script type="module" src="/assets/${name}.js"></script>`)}
 </head>
-<body>
+<body${eventId ? html` data-last-event-id="${eventId}"` : ''}>
 <a class="skip" href="#main">To the content</a>
 ${header(c)}
 <main id="main" tabindex="-1">

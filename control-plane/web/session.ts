@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { authorise } from '../core/account.ts';
 import { COOKIE, checkOrigin } from '../http/request.ts';
-import type { Authentication } from '../operations/authentication.ts';
+import { lastEventId } from '../operations/events.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
 
 /** What the frame of a page is made from. Whatever changes something must come from our own pages (CSRF). */
@@ -18,9 +18,9 @@ export const withContext =
 
 /** Lets those in that are logged in; others go to /login, and from there to where they wanted to. */
 export const signedIn =
-  (authentication: Authentication): MiddlewareHandler<WebEnv> =>
+  (deps: WebDeps): MiddlewareHandler<WebEnv> =>
   async (c, next) => {
-    const { actor } = await authentication.authenticate({
+    const { actor } = await deps.authentication.authenticate({
       sessionTokens: sessionTokens(c),
       addressOf: () => undefined,
     });
@@ -32,8 +32,16 @@ export const signedIn =
     c.set('actor', actor);
     c.set('account', actor);
     authorise(actor, { kind: 'login' });
+    // Before the page is read, so that nothing that comes after that is missed.
+    if (isVisit(c)) c.set('lastEventId', await lastEventId(deps, actor));
     return next();
   };
+
+/** Whether a page is opened, and not one that refreshes itself. */
+const isVisit = (c: WebContext): boolean =>
+  c.req.method === 'GET' &&
+  c.req.header('berth-refresh') === undefined &&
+  (c.req.header('accept') ?? '').includes('text/html');
 
 export function sessionTokens(c: WebContext): string[] {
   const token = getCookie(c, COOKIE);

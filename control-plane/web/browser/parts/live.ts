@@ -34,11 +34,6 @@ export function keepLive(): void {
 class Refresher {
   #due = false;
   #running = false;
-  #lastMs = Date.now();
-
-  get lastMs(): number {
-    return this.#lastMs;
-  }
 
   ask(): void {
     this.#due = true;
@@ -75,7 +70,6 @@ class Refresher {
       const next = fresh.getElementById(part.id);
       if (next) replace(part, next);
     }
-    this.#lastMs = Date.now();
   }
 }
 
@@ -92,10 +86,15 @@ function replace(part: HTMLElement, next: HTMLElement): void {
   part.dispatchEvent(new CustomEvent('berth:refreshed', { bubbles: true }));
 }
 
+const sinceOf = (id: string | undefined): string =>
+  id === undefined ? '' : `?last_event_id=${encodeURIComponent(id)}`;
+
 class Connection {
   readonly #refresher: Refresher;
   #source: EventSource | undefined;
   #lostMs: number | undefined;
+  /** The first stream begins where the page was made: nothing between the two is missed. */
+  #since = sinceOf(document.body.dataset.lastEventId);
 
   constructor(refresher: Refresher) {
     this.#refresher = refresher;
@@ -104,12 +103,15 @@ class Connection {
 
   open(): void {
     if (this.#source || document.hidden) return;
-    const source = new EventSource(EVENTS);
+    const source = new EventSource(EVENTS + this.#since);
+    // A stream of its own that begins later has missed something; one that the browser opens again goes on.
+    let missed = this.#since === '';
+    this.#since = '';
     this.#source = source;
     source.onopen = () => {
       this.#lostMs = undefined;
-      // Whatever was missed is in the page as it is now.
-      if (Date.now() - this.#refresher.lastMs > REFRESH_MS) this.#refresher.ask();
+      if (missed) this.#refresher.ask();
+      missed = false;
       this.#show();
     };
     source.onerror = () => {
@@ -147,11 +149,9 @@ class Connection {
   #show(): void {
     const message = document.getElementById('connection');
     if (!message) return;
-    const lost = this.#lostMs !== undefined && Date.now() - this.#lostMs > PATIENCE_MS;
-    message.hidden = !lost;
-    if (lost) {
-      const age = duration(Date.now() - this.#refresher.lastMs);
-      message.textContent = `No connection to Berth. What you see is ${age} old; it goes on by itself.`;
-    }
+    const ageMs = this.#lostMs === undefined ? 0 : Date.now() - this.#lostMs;
+    message.hidden = ageMs <= PATIENCE_MS;
+    if (!message.hidden)
+      message.textContent = `No connection to Berth. What you see is ${duration(ageMs)} old; it goes on by itself.`;
   }
 }
