@@ -120,7 +120,7 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
     // What asks for an access token can't have one; it shows the refresh token.
     routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
     routes.use('/oauth/revoke/*', known);
-    routes.route('/oauth', tokenRoutes(authentication.tokens, variant.tokens));
+    routes.route('/oauth', tokenRoutes(deps, authentication.tokens, variant.tokens));
   }
   return routes;
 }

@@ -26,7 +26,7 @@ export interface Coordination {
   openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
   /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
   openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>>;
-  /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows yet. */
+  /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows. */
   lastEventId(): Promise<string | null>;
   /** Ends the streams of events of a user, or of all (null), who come back and show again who they are. */
   endEvents(userId: number | null): Promise<void>;

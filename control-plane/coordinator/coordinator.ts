@@ -142,6 +142,7 @@ export class Coordinator implements Coordination {
   }
 
   async lastEventId(): Promise<string | null> {
+    await this.ready();
     return this.#events.lastId;
   }
 

@@ -39,7 +39,7 @@ export class Events {
     return relay.stream;
   }
 
-  /** Of the latest event; null without a state. Needs no turn: what is being committed comes behind it. */
+  /** Of the latest event; null without a state. Needs no turn of its own: what is being committed comes behind it. */
   get lastId(): string | null {
     return this.#ring ? this.#ring.idOf(this.#ring.next - 1) : null;
   }

@@ -1,6 +1,8 @@
 /** Owns the routes of tokens: parse, call the operation, render. */
 import { Hono } from 'hono';
 import * as z from 'zod';
+import type { Context } from '../operations/context.ts';
+import { endEvents } from '../operations/events.ts';
 import type { Granted, Tokens } from '../operations/tokens.ts';
 import { json } from './render.ts';
 import { checked, type Env, jsonBody } from './request.ts';
@@ -9,14 +11,15 @@ import type { TokenVariant } from './variant.ts';
 
 export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
 
-export function tokenRoutes(tokens: Tokens, variant: TokenVariant): Hono<Env> {
+export function tokenRoutes(context: Context, tokens: Tokens, variant: TokenVariant): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
     const grantType = async () => checked(grantSchema, await jsonBody(c), 'body').grant_type;
     return json(grantedJson(await tokens.grant(c.get('proof'), grantType)));
   });
   routes.delete('/revoke/:token', async (c) => {
-    await tokens.revoke(c.get('actor'), c.req.param('token'));
+    const userId = await tokens.revoke(c.get('actor'), c.req.param('token'));
+    await endEvents(context, userId);
     return json(variant.revokedResult('Revoked token.'));
   });
   return routes;

@@ -72,12 +72,13 @@ export class Tokens {
     return this.#grantAccess(user.id, proof.tokenHash);
   }
 
-  /** Ends one of the actor's own tokens; with a refresh token go the access tokens that came of it. */
-  async revoke(actor: Actor, token: string): Promise<void> {
+  /** Ends one of the actor's own tokens; with a refresh token go the access tokens that came of it. Resolves to its user. */
+  async revoke(actor: Actor, token: string): Promise<number> {
     const { user } = authorise(actor, { kind: 'use-tokens' });
     const read = await this.#read(token);
     if (!read || !(await deleteToken(this.#deps.db, user.id, read.idHash)))
       throw new OperationError('not-found', 'There is no such token.');
+    return user.id;
   }
 
   async #grantPair(userId: number, credentialVersion: number): Promise<Granted> {

@@ -173,7 +173,26 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   if (variant === 'B') testChanges(host, api);
+  if (variant === 'A') testTokens(host, api);
 });
+
+/** Where the API has tokens. */
+function testTokens(host: () => Host, api: ApiClient): void {
+  test('H294: a revoked token ends the streams of its user, of which those of other credentials come back', async () => {
+    const anyone = new HttpClient(() => host().url());
+    const grant = async () => {
+      const reply = await api.http.post('oauth/token', { grant_type: 'password' });
+      const { access_token } = reply.json<{ access_token: string }>();
+      return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
+    };
+    const [revoked, kept] = [await grant(), await grant()];
+    const [ended, back] = [await watch(revoked.http), await watch(kept.http)];
+    expect((await kept.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
+    await eventually(async () => ended.ended && back.ended);
+    expect((await revoked.http.get('events')).status).toBe(401);
+    await reopen(kept.http, back.lastEventId);
+  });
+}
 
 /** Where the API can change users and roles. */
 function testChanges(host: () => Host, api: ApiClient): void {

@@ -174,6 +174,19 @@ test('H293: the beat is a comment with an id, which clients keep', async () => {
   ]);
 });
 
+test('H297: where to begin is known before anything has happened, and nothing from there on is missed', async () => {
+  rig.restart();
+  const lastEventId = await rig.coordinator.lastEventId();
+  const submitted = rig.submit();
+  const events = await open({ lastEventId });
+  await submitted;
+  await events.until('execution 1 queued');
+  expect(events.told).not.toContain('reset');
+  rig.db.failing = 'unreachable';
+  rig.restart();
+  expect(await codeOf(rig.coordinator.lastEventId())).toBe('unavailable');
+});
+
 test('H294: a stream ends after 10 minutes, and goes on where it was', async () => {
   const events = await open();
   await events.until('hello');
