@@ -48,6 +48,8 @@ export class ObjectAlarm {
       return;
     }
     this.#failures = 0;
+    // Until the turn has set the next one: an object that dies amid it would not be woken again.
+    if (this.#alarmMs === null) this.set(this.#nowMs() + LONGEST_PAUSE_MS);
     wake();
   }
 }

@@ -39,7 +39,15 @@ test('C131: once the database is back the alarm wakes the coordinator, and the n
   await ring(there);
   expect(seen.woken).toBe(1);
   await ring(away);
-  expect(seen.set).toEqual([101_000, 102_000, 101_000]);
+  expect(seen.set).toEqual([101_000, 102_000, 130_000, 101_000]);
+});
+
+test('C131: it is never without a next one while its turn is under way', async () => {
+  const { alarm, ring, seen } = alarmClock();
+  await ring(there);
+  expect([seen.set, seen.woken]).toEqual([[130_000], 1]);
+  alarm.set(null);
+  expect(seen.set).toEqual([130_000, null]);
 });
 
 test('C131: what a turn has set the alarm to meanwhile stays', async () => {
