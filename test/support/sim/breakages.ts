@@ -148,4 +148,52 @@ export const breakages: readonly Breakage[] = [
     from: "    const clean = execution.services.every(({ status }) => status === 'inactive');",
     to: '    const clean = true;',
   },
+  {
+    name: 'believe reports on any generation',
+    file: observe,
+    from: 'service.hostId !== host.id || service.generation !== observation.generation) return;',
+    to: 'service.hostId !== host.id) return;',
+  },
+  {
+    name: 'ignore an end that was acknowledged',
+    file: 'control-plane/coordinator/coordinator.ts',
+    from: '      requestEnd(cluster, execution, nowMs);',
+    to: '',
+  },
+  {
+    name: 'start again elsewhere before the lease has passed',
+    file: 'control-plane/core/silence.ts',
+    from: '  return silentSinceMs + leaseMs + MARGIN_MS;',
+    to: '  return silentSinceMs;',
+  },
+  {
+    name: 'keep the marks of what was given up',
+    file: 'agent/agent.ts',
+    from: '    if (!entry || entry.conclude(key)) this',
+    to: '    if (entry?.conclude(key) && entry.assignment) this',
+  },
+  {
+    name: 'place on drained hosts',
+    file: 'control-plane/core/room.ts',
+    from: 'isReachable(host) && host.schedulable && !pauseOf(host);',
+    to: 'isReachable(host) && !pauseOf(host);',
+  },
+  {
+    name: 'leave elastic services on drained hosts',
+    file: 'control-plane/core/reconcile.ts',
+    from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
+    to: 'false;',
+  },
+  {
+    name: 'remove a host that is connected',
+    file: 'control-plane/core/departure.ts',
+    from: '  if (left === 0 || host.lost || (force && !isReachable(host))) return null;',
+    to: '  if (left >= 0) return null;',
+  },
+  {
+    name: 'leave what runs on a removed host',
+    file: 'agent/leave.ts',
+    from: '  agent.sync([]);',
+    to: '  return true;',
+  },
 ];

@@ -17,6 +17,8 @@ export interface ControlPlaneOptions {
 
 export class ControlPlane implements Server {
   readonly name: string;
+  /** Nobody asks it anything, but agents may be connected. */
+  isQuiet = false;
   readonly process: Process;
   readonly coordinator: Coordinator;
   readonly #world: World;
@@ -57,7 +59,10 @@ export class ControlPlane implements Server {
     let timer: { cancelled: boolean } | undefined;
     const coordinator = new Coordinator({
       db: store.connect(process),
-      log: (event, fields = {}) => world.note(`${process.name} ${event} ${JSON.stringify(fields)}`),
+      log: (event, fields = {}) => {
+        world.count(`log: ${event}`);
+        world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
+      },
       deploymentName: DEPLOYMENT,
       scheduling,
       clock: {

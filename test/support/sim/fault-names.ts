@@ -6,6 +6,7 @@ export const faultNames = [
   'connection half-open',
   'network slow',
   'network gone',
+  'host cut off',
   'second connection of a host',
   'agent killed',
   'agent killed at a step',

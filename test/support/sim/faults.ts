@@ -1,4 +1,5 @@
 /** Owns the faults: what may go wrong at a moment, and how it is put right again. Knows no check. */
+import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { FaultName } from './fault-names.ts';
 import type { Machine } from './machine.ts';
 import type { Simulation } from './simulation.ts';
@@ -99,6 +100,16 @@ export const faults: Record<FaultName, Fault> = {
     route.cut();
     return () => route.heal();
   }),
+  'host cut off': (simulation) => {
+    const { world, machines, scheduling } = simulation;
+    const { lostAfterMs } = scheduling;
+    const machine = world.pick(machines);
+    machine.route.cut();
+    // For so long that what runs there may start elsewhere.
+    simulation.during(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () => machine.route.heal());
+    if (world.chance(0.5)) world.after(world.between(0, lostAfterMs), () => machine.killAgent());
+    return true;
+  },
   'second connection of a host': atMachine((machine) => machine.connectAgain()),
 
   // Agents
@@ -109,7 +120,7 @@ export const faults: Record<FaultName, Fault> = {
   'agent told to end': atMachine((machine) => machine.stopAgent()),
   'second agent on a machine': atMachine((machine) => machine.startAgent()),
   'agent of another version': trouble(1, 60 * SECOND_MS, (machine, { world }) => {
-    machine.versionOffset = world.pick([-1, 1]);
+    machine.versionOffset = world.pick([OLDEST_PROTOCOL_VERSION - PROTOCOL_VERSION, 1]);
     machine.killAgents();
     return () => {
       machine.versionOffset = 0;
@@ -139,8 +150,13 @@ export const faults: Record<FaultName, Fault> = {
   'second control plane': (simulation) => {
     const [old] = simulation.controlPlanes;
     if (!old || simulation.controlPlanes.length > 1) return false;
+    const { world, network, scheduling } = simulation;
+    // Two that never meet: only agents tell that there is another.
+    old.isQuiet = world.chance(0.3);
+    if (old.isQuiet) for (const link of [...network.links]) if (world.chance(0.5)) link.cut('a fault');
     simulation.startControlPlane();
-    simulation.during(simulation.world.between(1, 40 * SECOND_MS), () => simulation.end(old));
+    const forMs = old.isQuiet ? 2 * scheduling.lostAfterMs + 60 * SECOND_MS : 40 * SECOND_MS;
+    simulation.during(world.between(1, forMs), () => simulation.end(old));
     return true;
   },
   'clock of the control plane jumps': (simulation) => {

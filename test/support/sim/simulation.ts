@@ -72,7 +72,7 @@ export class Simulation {
     );
     this.logs = new Logs(world, ledger, this.containers, { moved: this.#lives.moved, failed: wire.failed });
     this.scheduling = schedulingOf(world);
-    const requests = new Requests(world, () => this.controlPlanes);
+    const requests = new Requests(world, () => this.controlPlanes.filter(({ isQuiet }) => !isQuiet));
     this.users = new Users({ world, ledger, requests, answers: this.#answers, logs: this.logs });
     this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {
@@ -176,13 +176,20 @@ export class Simulation {
         starts: (engine, container) => {
           this.containers.starts(engine, container);
           // Of two agents on one machine the earlier may start what nobody hears of.
-          if (world.nowMs < machine.doubledUntilMs) this.excuse(container.id);
+          if (world.nowMs >= machine.doubledUntilMs) return;
+          this.excuse(container.id);
+          if (container.key) this.logs.doubled.add(`${container.key.service}.${container.key.generation}`);
         },
         trespasses: (engine, id, call) => this.containers.trespasses(engine, id, call),
       },
       fate: () => this.#fate(),
       lost: (service) => this.logs.lost.add(service),
-      revoked: (one) => this.administrator.join(one),
+      revoked: (one) => {
+        const left = [...one.engine.containers.values()].filter(({ key }) => key !== null);
+        if (left.length > 0 && world.nowMs >= one.doubledUntilMs)
+          world.violate(`the agent of the removed host ${one.name} leaves ${left.map(({ id }) => id)}`);
+        this.administrator.join(one);
+      },
     });
     const other = machine.engine.add(`another-${name}`, null, well());
     other.state = 'running';
@@ -374,6 +381,7 @@ export class Simulation {
           `row: service ${id}.${row.generation} ${row.status} ${row.backend_status} on ${row.host_id} ${row.placed ? '' : 'not placed'}`,
         );
     }
+    this.#lives.committed();
     this.#room.check(changes, placed);
     this.#answers.check(
       changes.flatMap(({ table, id, row }) =>

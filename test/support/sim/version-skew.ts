@@ -1,4 +1,4 @@
-/** Owns how an agent of another version of the protocol speaks and hears: what its version does not have is left out. */
+/** Owns how an agent of another version of the protocol speaks and hears: one of the first has nothing of what came since. */
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import type { Frame } from './network.ts';

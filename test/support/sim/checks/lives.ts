@@ -22,6 +22,7 @@ export class Lives {
 
   /** Starts that agents gave up for lack of contact, by `service.generation`. */
   readonly #lapsed: ReadonlySet<string>;
+  readonly #removedWithServices = new Set<number>();
 
   constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
     this.#world = world;
@@ -37,8 +38,21 @@ export class Lives {
   }
 
   /** The logs of what was there went with it. */
-  #hostGone(host: number): void {
-    for (const [id, service] of this.#ledger.services) if (service.host_id === host) this.moved.add(id);
+  #hostGone(id: number): void {
+    const here = [...this.#ledger.services].filter(([, { host_id }]) => host_id === id);
+    for (const [service] of here) this.moved.add(service);
+    const isLeft = here.some(([, { placed, status }]) => placed === 1 || status !== 'inactive');
+    if (isLeft && !this.#ledger.isRemoved(id)) this.#removedWithServices.add(id);
+  }
+
+  /** After all changes of a commit are in the ledger. */
+  committed(): void {
+    for (const id of this.#removedWithServices) {
+      const host = this.#ledger.hosts.get(id);
+      if (host?.silent_since_ms === null && host.lost === 0)
+        this.#world.violate(`host ${id} is removed, connected and with services`);
+    }
+    this.#removedWithServices.clear();
   }
 
   /** Its host is lost or removed, or its agent has given it up: nobody waits for its container to go. */

@@ -47,6 +47,8 @@ export class Room {
       this.#capacity();
       this.#quotas(placed);
     }
+    for (const { table, id, row } of changes)
+      if (table === 'hosts' && row?.schedulable === 0) this.#drained(id);
     const touched = new Set(
       changes.flatMap(({ table, id, row }) =>
         table === 'executions' ? [id] : table === 'services' && row ? [Number(row.execution_id)] : [],
@@ -63,6 +65,17 @@ export class Room {
         this.#world.violate(
           `service ${id} is placed on host ${host?.name}, which is drained, lost or removed`,
         );
+    }
+  }
+
+  /** What is elastic leaves at once, but for what leaves anyway. */
+  #drained(host: number): void {
+    for (const service of this.#ledger.services.values()) {
+      const execution = this.#ledger.executions.get(Number(service.execution_id));
+      const stays = service.host_id === host && service.placed === 1 && !this.#ledger.isEssential(service);
+      const leaves = service.status === 'terminating' || service.exit !== null || service.failure !== null;
+      if (stays && !leaves && execution?.ending === null)
+        this.#world.violate(`the elastic service ${service.id} stays on the drained host ${host}`);
     }
   }
 
