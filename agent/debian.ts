@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findProgram, systemPath } from './program.ts';
+import { findProgram, foreignEnv, systemPath } from './program.ts';
 
 const LOCK_WAIT_S = 120;
 
@@ -56,7 +56,7 @@ async function apt(args: string[], folder?: string): Promise<void> {
 /** Without questions; in runlevel 1 (as it is told) a package starts no service of its own. */
 function run(program: string, args: string[], folder = '.'): Promise<void> {
   const env = {
-    ...process.env,
+    ...foreignEnv(process.env),
     PATH: systemPath(),
     DEBIAN_FRONTEND: 'noninteractive',
     RUNLEVEL: '1',

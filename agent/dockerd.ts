@@ -8,7 +8,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEFAULT_SOCKET, pingEngine, unixHost } from './engine-address.ts';
-import { systemPath } from './program.ts';
+import { foreignEnv, systemPath } from './program.ts';
 
 /** Where a dockerd listens and what tells it from others on the same machine. */
 export interface DaemonPlace {
@@ -70,7 +70,7 @@ export async function startDockerd({ program, place, logFile, say }: StartOption
 async function launch(program: string, args: string[], logFile: string): Promise<ChildProcess> {
   await mkdir(dirname(logFile), { recursive: true });
   const log = openSync(logFile, 'w');
-  const { DOCKER_HOST: _, ...env } = process.env;
+  const { DOCKER_HOST: _, ...env } = foreignEnv(process.env);
   const child = spawn(program, args, {
     detached: true,
     stdio: ['ignore', log, log],

@@ -1,4 +1,4 @@
-/** Owns where system programs are found: PATH of a service or a plain user often lacks the administrator's folders. */
+/** Owns where system programs are found, since PATH of a service or a plain user often lacks the administrator's folders, and what they are told. */
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
@@ -7,6 +7,10 @@ export const systemPath = (): string =>
   [process.env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
     .filter(Boolean)
     .join(delimiter);
+
+/** What programs that are not ours are told of an environment: nothing of Berth, whose settings hold tokens and passwords. */
+export const foreignEnv = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BERTH_')));
 
 /** The full path of an executable, or undefined where there is none. */
 export async function findProgram(name: string): Promise<string | undefined> {

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import * as z from 'zod';
+import { foreignEnv } from '../program.ts';
 
 export type RegistryAuth = { serveraddress: string } & (
   | { username: string; password: string }
@@ -94,9 +95,7 @@ async function askHelper(
 }
 
 function output(program: string, input: string, env: NodeJS.ProcessEnv, timeout: number): Promise<string> {
-  // Of Berth it need know nothing, least of all the join token.
-  const theirs = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BERTH_')));
-  const options = { env: theirs, timeout, killSignal: 'SIGKILL' } as const;
+  const options = { env: foreignEnv(env), timeout, killSignal: 'SIGKILL' } as const;
   return new Promise((done, fail) => {
     const child = execFile(program, ['get'], options, (error, stdout) =>
       error ? fail(error) : done(stdout),

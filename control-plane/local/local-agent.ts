@@ -39,9 +39,16 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
       restart = setTimeout(run, RESTART_DELAY_MS);
       return;
     }
+    // It runs as many do who get on: what opens the control plane is not for it.
+    const {
+      BERTH_ADMIN_PASSWORD: _,
+      BERTH_DATABASE_URL: __,
+      BERTH_DATABASE_TOKEN: ___,
+      ...ours
+    } = process.env;
     const env = {
       BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
-      ...process.env,
+      ...ours,
       BERTH_URL: url,
       BERTH_JOIN_TOKEN: token,
       BERTH_DEPLOYMENT_NAME: deploymentName,

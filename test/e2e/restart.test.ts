@@ -1,7 +1,8 @@
 /** A control plane that ends, by kill -9 or by SIGTERM, and is started again on its data. */
+import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../support/berth.ts';
+import { type Berth, PASSWORD, startBerth } from '../support/berth.ts';
 import { application, script, service } from '../support/descriptions.ts';
 import { seededRandom } from '../support/random.ts';
 
@@ -76,6 +77,14 @@ test('C41: killed while an execution is cleaned up, the control plane finishes t
   expect(['cleaning up', 'terminated']).toContain((await berth.api.execution(id)).status);
   await berth.api.waitFor(id, 'terminated');
   expect(await berth.containersOf(id)).toEqual([]);
+});
+
+test('H272: the local agent does not have what opens the control plane', async () => {
+  const told = async (pid: number) => (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+  expect(await told(berth.program.pid)).toContain(`BERTH_ADMIN_PASSWORD=${PASSWORD}`);
+  const agents = await told(await berth.agentPid());
+  expect(agents).toContain('BERTH_DEPLOYMENT_NAME=e2e-restart');
+  expect(agents.filter((line) => /^BERTH_(ADMIN|DATABASE)/.test(line))).toEqual([]);
 });
 
 test('H270: SIGTERM ends the control plane and its agent within 5 s, and leaves containers running', async () => {

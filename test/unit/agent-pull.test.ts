@@ -78,7 +78,7 @@ describe('the config of Docker', () => {
   ])('P43: nothing is taken of %s', async (config) => {
     expect(await findLogin(await home(config), 'reg.example/app')).toEqual({ auth: undefined });
   });
-  test('P45: a helper is told nothing of Berth, least of all the join token', async () => {
+  test('P73: a helper is told nothing of Berth, least of all the join token', async () => {
     const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
     expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret' }, 'nginx')).toMatchObject({
       problem: 'docker-credential-test failed: it ended with 1',
@@ -87,7 +87,7 @@ describe('the config of Docker', () => {
     expect(told).toContain('PATH=');
     expect(told).not.toContain('BERTH');
   });
-  test('P45: a helper that takes too long is killed, also where it will not end', async () => {
+  test('P73: a helper that takes too long is killed, also where it will not end', async () => {
     const script = `echo $$ >"$DOCKER_CONFIG/pid"; trap '' TERM; exec sleep 1000`;
     const env = await home('{"credsStore":"test"}', script);
     expect(await findLogin(env, 'nginx', 300)).toMatchObject({
