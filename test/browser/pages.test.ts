@@ -13,6 +13,10 @@ const NARROW = { width: 360, height: 740 };
 /** By the names of their pictures. */
 const pages: Readonly<Record<string, string>> = {
   executions: '/executions',
+  'start-form': '/start?by=form',
+  'start-description': '/start?by=description',
+  shop: '/shop',
+  'shop-entry': '/shop/two-tier/0',
   'not-found': '/no-such-page',
 };
 
