@@ -79,7 +79,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'forget the quota',
     file: 'control-plane/core/cluster.ts',
-    from: '    return excesses(quota, used, wanted);',
+    from: '    return excesses(this.quotaOf(userId), used, wanted);',
     to: '    return [];',
   },
   {
