@@ -79,7 +79,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       explain: (id) => coordinationOf(coordinatorOf(env)).explain(id),
       explainSubmission: (submission) => coordinationOf(coordinatorOf(env)).explainSubmission(submission),
       allowance: (userId) => coordinationOf(coordinatorOf(env)).allowance(userId),
-      progress: (id) => coordinationOf(coordinatorOf(env)).progress(id),
+      progress: (ids) => coordinationOf(coordinatorOf(env)).progress(ids),
       hosts: () => coordinationOf(coordinatorOf(env)).hosts(),
       host: (id) => coordinationOf(coordinatorOf(env)).host(id),
       overview: (mostQueued) => coordinationOf(coordinatorOf(env)).overview(mostQueued),

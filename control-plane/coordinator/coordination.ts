@@ -44,8 +44,8 @@ export interface Coordination {
   explainSubmission(submission: Submission): Promise<Explanation>;
   /** What the user's quota allows, and what of it is taken. */
   allowance(userId: number): Promise<Allowance>;
-  /** What the host of a service does towards its start; empty where nobody said, and where it does not start. */
-  progress(serviceId: number): Promise<string>;
+  /** What the hosts of services do towards their starts, of each; empty where nobody said, and where it does not start. */
+  progress(serviceIds: readonly number[]): Promise<string[]>;
   /** In the order in which they joined. */
   hosts(): Promise<HostView[]>;
   host(hostId: number): Promise<HostDetail>;

@@ -25,6 +25,7 @@ import { type HostDetail, type HostView, hostDetailOf, hostIn, hostViewsOf } fro
 import { allowanceOf, type ClusterOverview, overviewOf, type UserUsage, usagesOf } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
+import { progressOf } from '../core/service.ts';
 import {
   type SchedulerState,
   type SchedulerSummary,
@@ -205,11 +206,8 @@ export class Coordinator implements Coordination {
     });
   }
 
-  progress(serviceId: number): Promise<string> {
-    return this.#turns.look(({ services }) => {
-      const service = services.get(serviceId);
-      return service?.status === 'starting' ? service.preparing : '';
-    });
+  progress(serviceIds: readonly number[]): Promise<string[]> {
+    return this.#turns.look(({ services }) => serviceIds.map((id) => progressOf(services.get(id))));
   }
 
   explainSubmission(submission: Submission): Promise<Explanation> {

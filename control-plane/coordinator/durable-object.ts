@@ -152,8 +152,8 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.allowance(userId));
   }
 
-  progress(serviceId: number): Promise<Outcome<string>> {
-    return this.#outcome((coordination) => coordination.progress(serviceId));
+  progress(serviceIds: readonly number[]): Promise<Outcome<string[]>> {
+    return this.#outcome((coordination) => coordination.progress(serviceIds));
   }
 
   hosts(): Promise<Outcome<HostView[]>> {
@@ -221,7 +221,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     explain: (id) => unwrap(stub.explain(id)),
     explainSubmission: (submission) => unwrap(stub.explainSubmission(submission)),
     allowance: (userId) => unwrap(stub.allowance(userId)),
-    progress: (id) => unwrap(stub.progress(id)),
+    progress: (ids) => unwrap(stub.progress(ids)),
     hosts: () => unwrap(stub.hosts()),
     host: (id) => unwrap(stub.host(id)),
     overview: (mostQueued) => unwrap(stub.overview(mostQueued)),

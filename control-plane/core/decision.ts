@@ -40,6 +40,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       if (execution.status === 'queued') {
         cluster.admit(execution);
         execution.status = 'starting';
+        execution.timePlaceMs = nowMs;
         execution.retryAtMs = null;
         cluster.touch(execution);
       }
@@ -76,7 +77,10 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
     case 'begin-cleanup': {
       const { execution, ending } = decision;
       execution.ending = ending;
-      if (ending.status !== 'queued') execution.status = 'cleaning up';
+      if (ending.status !== 'queued') {
+        execution.status = 'cleaning up';
+        execution.timeStopMs = nowMs;
+      }
       cluster.touch(execution);
       return;
     }
@@ -149,6 +153,7 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
   cluster.touch(execution);
   if (ending.status === 'queued') {
     execution.status = 'queued';
+    execution.timePlaceMs = null;
     execution.timeStartMs = null;
     if (!ending.moving) {
       execution.attempts += 1;

@@ -34,7 +34,13 @@ export interface Execution {
   deleted: boolean;
   errorMessage: string | null;
   timeSubmitMs: number;
+  /** When it had room and left the queue, the last time. */
+  timePlaceMs: number | null;
+  /** When all essential services had started. */
   timeStartMs: number | null;
+  /** When its end was decided. */
+  timeStopMs: number | null;
+  /** When its containers were gone. */
   timeEndMs: number | null;
   /** Starts that were tried and given up for a while. */
   attempts: number;

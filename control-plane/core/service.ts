@@ -107,3 +107,7 @@ export const isLeaving = ({ placed, status }: Pick<Service, 'placed' | 'status'>
 /** True while a container of the service exists or may come to exist on its host. */
 export const isAssigned = ({ status }: Pick<Service, 'status'>): boolean =>
   status === 'starting' || status === 'active';
+
+/** What its host does towards its start; empty where nobody said, and where it does not start. */
+export const progressOf = (service: Service | undefined): string =>
+  service?.status === 'starting' ? service.preparing : '';

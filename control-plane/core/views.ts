@@ -13,7 +13,9 @@ export interface ExecutionView {
   description: string;
   errorMessage: string | null;
   timeSubmitMs: number;
+  timePlaceMs: number | null;
   timeStartMs: number | null;
+  timeStopMs: number | null;
   timeEndMs: number | null;
   serviceIds: readonly number[];
 }
@@ -44,6 +46,10 @@ export interface ServiceView {
   ipAddress: string | null;
   containerId: string | null;
   errorMessage: string | null;
+  /** How its last container ended. */
+  exit: Service['exit'];
+  /** Whether that was unasked for. */
+  hasDied: boolean;
   ports: Service['ports'];
   hostName: string | null;
   hostAddress: string | null;
@@ -80,6 +86,19 @@ export const isEssential = ({
   description,
 }: Pick<ServiceView, 'name' | 'group' | 'description'>): boolean =>
   Number(name.slice(group.length)) < description.essential_count;
+
+/** Why an execution has ended, in a sentence; of an error its message says more. */
+export function whyEnded(
+  { status, timeStartMs }: Pick<ExecutionView, 'status' | 'timeStartMs'>,
+  services: readonly ServiceView[],
+): string {
+  if (status === 'error') return 'It ended with an error.';
+  const done = services.find(
+    ({ description, exit, hasDied }) => description.monitor && exit?.code === 0 && hasDied,
+  );
+  if (done) return `Its service ${done.name} was done (exit code 0), which ends it.`;
+  return timeStartMs === null ? 'It was terminated before it ran.' : 'It was terminated.';
+}
 
 /** The description of a group within an application; the store keeps it once, with the execution. */
 export function definitionOf(application: Application, group: string): ServiceDescription {

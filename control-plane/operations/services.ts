@@ -4,8 +4,9 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import { type Actor, authorise, noSuchExecution, noSuchService } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { ServiceView } from '../core/views.ts';
-import { findService, listActiveInstances } from '../store/executions.ts';
+import { findOwner, findService, listActiveInstances, listServices } from '../store/executions.ts';
 import type { Context } from './context.ts';
+import { authoriseOwned } from './executions.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const account = authorise(actor, { kind: 'list-executions' });
@@ -19,15 +20,39 @@ export async function getService(context: Context, actor: Actor, id: number): Pr
   return service;
 }
 
-/** With how far its start has come, where its host has told; without a coordinator nobody knows. */
+/** With how far its start has come, where its host has told. */
 export async function describeService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const service = await getService(context, actor, id);
-  if (service.status !== 'starting') return service;
-  const progress = await context.coordination.progress(id).catch((error: unknown) => {
-    if (error instanceof OperationError && error.code === 'unavailable') return '';
+  const [described = service] = await withProgress(context, [service]);
+  return described;
+}
+
+/** All services of an execution, in the order of its description, with how far their starts have come. */
+export async function listExecutionServices(
+  context: Context,
+  actor: Actor,
+  executionId: number,
+): Promise<ServiceView[]> {
+  authoriseOwned(actor, 'read-execution', await findOwner(context.db, executionId));
+  return withProgress(context, await listServices(context.db, executionId));
+}
+
+/** Without a coordinator nobody knows. */
+async function withProgress(
+  { coordination }: Context,
+  services: readonly ServiceView[],
+): Promise<ServiceView[]> {
+  const starting = services.filter(({ status }) => status === 'starting').map(({ id }) => id);
+  if (starting.length === 0) return [...services];
+  const told = await coordination.progress(starting).catch((error: unknown) => {
+    if (error instanceof OperationError && error.code === 'unavailable') return [];
     throw error;
   });
-  return progress === '' ? service : { ...service, progress };
+  const progress = new Map(starting.map((id, at) => [id, told[at] ?? '']));
+  return services.map((service) => {
+    const text = progress.get(service.id) ?? '';
+    return text === '' ? service : { ...service, progress: text };
+  });
 }
 
 /** Combined output of a service from its first byte; the stream ends when the service does. */

@@ -22,7 +22,9 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
     deleted: row.deleted === 1,
     errorMessage: row.error_message === null ? null : String(row.error_message),
     timeSubmitMs: Number(row.time_submit_ms),
+    timePlaceMs: numberOrNull(row.time_place_ms),
     timeStartMs: numberOrNull(row.time_start_ms),
+    timeStopMs: numberOrNull(row.time_stop_ms),
     timeEndMs: numberOrNull(row.time_end_ms),
     attempts: Number(row.attempts),
     retryAtMs: numberOrNull(row.retry_at_ms),
@@ -34,8 +36,9 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
 }
 
 export const insertExecution = (execution: Execution): Statement => ({
-  sql: `INSERT INTO executions (status, ending, deleted, error_message, time_start_ms, time_end_ms, attempts,
-    retry_at_ms, id, name, user_id, description, time_submit_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  sql: `INSERT INTO executions (status, ending, deleted, error_message, time_place_ms, time_start_ms, time_stop_ms,
+    time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [
     ...values(execution),
     execution.id,
@@ -47,8 +50,8 @@ export const insertExecution = (execution: Execution): Statement => ({
 });
 
 export const updateExecution = (execution: Execution): Statement => ({
-  sql: `UPDATE executions SET status = ?, ending = ?, deleted = ?, error_message = ?, time_start_ms = ?,
-    time_end_ms = ?, attempts = ?, retry_at_ms = ? WHERE id = ?`,
+  sql: `UPDATE executions SET status = ?, ending = ?, deleted = ?, error_message = ?, time_place_ms = ?,
+    time_start_ms = ?, time_stop_ms = ?, time_end_ms = ?, attempts = ?, retry_at_ms = ? WHERE id = ?`,
   args: [...values(execution), execution.id],
 });
 
@@ -57,7 +60,9 @@ const values = (execution: Execution) => [
   execution.ending && JSON.stringify(execution.ending),
   Number(execution.deleted),
   execution.errorMessage,
+  execution.timePlaceMs,
   execution.timeStartMs,
+  execution.timeStopMs,
   execution.timeEndMs,
   execution.attempts,
   execution.retryAtMs,

@@ -4,12 +4,12 @@ import type { ExecutionStatus } from '../core/execution.ts';
 import type { ExecutionFilter } from '../core/execution-filter.ts';
 import type { BackendStatus, ServiceStatus } from '../core/service.ts';
 import { definitionOf, type ExecutionView, type ServiceView } from '../core/views.ts';
-import type { Db, Row, Value } from './db.ts';
+import type { Db, Row } from './db.ts';
 import { filterCondition } from './execution-filters.ts';
 import { pagedIds } from './pages.ts';
 
 const EXECUTION_VIEW = `SELECT e.id, e.name, e.user_id, u.username, e.status, e.description, e.error_message,
-  e.time_submit_ms, e.time_start_ms, e.time_end_ms,
+  e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms,
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
   FROM executions e JOIN users u ON u.id = e.user_id`;
 const EXECUTION_BY_ID = `${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`;
@@ -39,27 +39,23 @@ export async function findOwner(db: Db, executionId: number): Promise<number | u
   return row && Number(row.user_id);
 }
 
-const SERVICE_VIEW = `SELECT s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status,
-  s.ip_address, s.backend_id, s.error_message, s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address, e.description
-  FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
+const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status, s.ip_address,
+  s.backend_id, s.error_message, s.exit, s.deaths_ms, s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address`;
+const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
 export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
-  const [view] = await serviceViews(db, 'AND s.id = ?', [id]);
-  return view;
+  const [row] = await db.query(`SELECT ${SERVICE_COLUMNS}, e.description ${SERVICES} AND s.id = ?`, [id]);
+  return row && serviceView(row, JSON.parse(String(row.description)) as Application);
 }
 
-export const listServices = (db: Db, executionId: number): Promise<ServiceView[]> =>
-  serviceViews(db, 'AND s.execution_id = ? ORDER BY s.id', [executionId]);
-
-async function serviceViews(db: Db, condition: string, args: readonly Value[]): Promise<ServiceView[]> {
-  const rows = await db.query(`${SERVICE_VIEW} ${condition}`, args);
-  const parsed = new Map<unknown, Application>();
-  return rows.map((row) => {
-    const application = parsed.get(row.execution_id) ?? (JSON.parse(String(row.description)) as Application);
-    parsed.set(row.execution_id, application);
-    return serviceView(row, application);
-  });
+/** The description is read once: it may be long, and services many. */
+export async function listServices(db: Db, executionId: number): Promise<ServiceView[]> {
+  const execution = await findExecution(db, executionId);
+  if (!execution) return [];
+  const application = JSON.parse(execution.description) as Application;
+  const sql = `SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`;
+  return (await db.query(sql, [executionId])).map((row) => serviceView(row, application));
 }
 
 /** Names of the active instances of a group, in order; undefined where there is no such execution. */
@@ -112,8 +108,10 @@ const executionView = (row: Row): ExecutionView => ({
   description: String(row.description),
   errorMessage: row.error_message === null ? null : String(row.error_message),
   timeSubmitMs: Number(row.time_submit_ms),
-  timeStartMs: row.time_start_ms === null ? null : Number(row.time_start_ms),
-  timeEndMs: row.time_end_ms === null ? null : Number(row.time_end_ms),
+  timePlaceMs: numberOrNull(row.time_place_ms),
+  timeStartMs: numberOrNull(row.time_start_ms),
+  timeStopMs: numberOrNull(row.time_stop_ms),
+  timeEndMs: numberOrNull(row.time_end_ms),
   serviceIds: JSON.parse(String(row.service_ids)),
 });
 
@@ -128,9 +126,13 @@ const serviceView = (row: Row, application: Application): ServiceView => ({
   ipAddress: row.ip_address === null ? null : String(row.ip_address),
   containerId: row.backend_id === null ? null : String(row.backend_id),
   errorMessage: row.error_message === null ? null : String(row.error_message),
+  exit: typeof row.exit === 'string' ? JSON.parse(row.exit) : null,
+  hasDied: row.exit !== null && row.deaths_ms !== '[]',
   ports: JSON.parse(String(row.ports)),
   hostName: row.host === null ? null : String(row.host),
   hostAddress: row.address === null ? null : String(row.address),
   starts: Number(row.generation),
   description: definitionOf(application, String(row.service_group)),
 });
+
+const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

@@ -230,4 +230,13 @@ export const migrations: readonly Migration[] = [
       'ALTER TABLE hosts ADD COLUMN lease_ms INTEGER',
     ],
   },
+  {
+    version: 11,
+    name: 'times of all states of executions',
+    // Null in what was there before: its page then tells less.
+    statements: [
+      'ALTER TABLE executions ADD COLUMN time_place_ms INTEGER',
+      'ALTER TABLE executions ADD COLUMN time_stop_ms INTEGER',
+    ],
+  },
 ];

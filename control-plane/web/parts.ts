@@ -18,6 +18,12 @@ export function elapsed(sinceMs: number, nowMs: number): Html {
   return html`<time datetime="${exact}" title="since ${exact}" data-elapsed>${duration(nowMs - sinceMs)}</time>`;
 }
 
+/** A moment, to the second; in the time zone of who looks where there is script. */
+export function timeOf(timeMs: number): Html {
+  const exact = new Date(timeMs).toISOString();
+  return html`<time datetime="${exact}" title="${exact}" data-moment>${exact.slice(0, 19).replace('T', ' ')} UTC</time>`;
+}
+
 /** In the two largest units: `3 min 20 s`. The same in browser/page.ts. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

@@ -45,6 +45,8 @@ const statementOf = (
     timeEndMs: endMs,
     attempts: 0,
     retryAtMs: null,
+    timePlaceMs: null,
+    timeStopMs: null,
     size: 0,
     services: [],
   });

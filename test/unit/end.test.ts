@@ -34,12 +34,18 @@ describe('the end by a monitor service', () => {
       'stop web0.1',
       'stop side0.1',
     ]);
-    expect(execution).toMatchObject({ status: 'cleaning up', timeEndMs: null });
+    const timeStopMs = rig.nowMs;
+    expect(execution).toMatchObject({ status: 'cleaning up', timeStopMs, timeEndMs: null });
     rig.see(named(execution, 'web0'), gone);
     expect(execution.status).toBe('cleaning up');
     rig.nowMs += 9;
     expect(told(rig.see(named(execution, 'side0'), gone))).toEqual(['finish 1 terminated']);
-    expect(execution).toMatchObject({ status: 'terminated', errorMessage: null, timeEndMs: rig.nowMs });
+    expect(execution).toMatchObject({
+      status: 'terminated',
+      errorMessage: null,
+      timeStopMs,
+      timeEndMs: rig.nowMs,
+    });
     expect(rig.cluster.executions.size).toBe(0);
   });
   test('C9: an exit with 0 while others still start waits for them, and is not started again', () => {

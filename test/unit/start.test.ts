@@ -101,7 +101,7 @@ describe('the start', () => {
     rig.turn();
     rig.see(named(execution, 'web0'), running);
     rig.see(named(execution, 'web1'), running);
-    expect(execution).toMatchObject({ status: 'starting', timeStartMs: null });
+    expect(execution).toMatchObject({ status: 'starting', timePlaceMs: rig.nowMs, timeStartMs: null });
     rig.nowMs += 5;
     expect(told(rig.see(named(execution, 'idle0'), running))).toEqual(['mark-running 1']);
     expect(execution).toMatchObject({ status: 'running', timeStartMs: rig.nowMs, timeEndMs: null });

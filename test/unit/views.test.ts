@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { definitionOf, endpointsOf, isEssential, type ServiceView } from '../../control-plane/core/views.ts';
+import {
+  definitionOf,
+  endpointsOf,
+  isEssential,
+  type ServiceView,
+  whyEnded,
+} from '../../control-plane/core/views.ts';
 import { application, service } from '../support/applications.ts';
 
 const http = {
@@ -21,6 +27,8 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
     ipAddress: '10.0.0.2',
     containerId: 'c',
     errorMessage: null,
+    exit: null,
+    hasDied: false,
     ports: [{ port: 80, protocol: 'tcp', hostPort: 32768 }],
     hostName: 'host1',
     hostAddress: '192.0.2.1',
@@ -71,4 +79,16 @@ test('the definition of a group is found by name, and a missing one is loud', ()
   const one = application(service({ name: 'web' }), service({ name: 'dbs' }));
   expect(definitionOf(one, 'dbs').name).toBe('dbs');
   expect(() => definitionOf(one, 'nope')).toThrow('no service nope');
+});
+
+test('W24: why an execution has ended: an error, a monitor that was done, or that somebody wanted it', () => {
+  const clean = { exit: { code: 0, outOfMemory: false } };
+  const ended = { status: 'terminated' as const, timeStartMs: 1 };
+  expect(whyEnded({ ...ended, status: 'error' }, [view()])).toBe('It ended with an error.');
+  expect(whyEnded(ended, [view({ ...clean, hasDied: true })])).toBe(
+    'Its service web0 was done (exit code 0), which ends it.',
+  );
+  // Its container was stopped, and took that well.
+  expect(whyEnded(ended, [view(clean)])).toBe('It was terminated.');
+  expect(whyEnded({ ...ended, timeStartMs: null }, [view()])).toBe('It was terminated before it ran.');
 });

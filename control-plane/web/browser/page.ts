@@ -4,18 +4,32 @@ import { keepLive } from './parts/live.ts';
 
 const TICK_MS = 1_000;
 
-setInterval(() => {
+/** In the reader's own time zone. */
+const MOMENT = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
+
+function showTimes(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>('time:is([data-ago], [data-elapsed])')) {
     const passed = duration(Date.now() - Date.parse(time.dateTime));
     const text = 'ago' in time.dataset ? `${passed} ago` : passed;
     if (time.textContent !== text) time.textContent = text;
   }
-}, TICK_MS);
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-moment]')) {
+    const text = MOMENT.format(new Date(time.dateTime));
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
 
-/** `data-confirm` on a button holds the question. */
+showTimes();
+setInterval(showTimes, TICK_MS);
+document.addEventListener('berth:refreshed', showTimes);
+
+/** `data-confirm` on a button holds the question. One by the name of `confirmed` tells that it was answered. */
 document.addEventListener('submit', (event) => {
-  const question = event.submitter?.dataset.confirm;
-  if (question !== undefined && !confirm(question)) event.preventDefault();
+  const { submitter } = event;
+  const question = submitter?.dataset.confirm;
+  if (question === undefined) return;
+  if (!confirm(question)) event.preventDefault();
+  else if (submitter instanceof HTMLButtonElement && submitter.name === 'confirmed') submitter.value = 'yes';
 });
 
 /** `data-copy` on a button holds the id of the element whose text is copied. */

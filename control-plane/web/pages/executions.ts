@@ -12,6 +12,7 @@ import { type Notice, redirectWith } from '../notice.ts';
 import { page } from '../page.ts';
 import { ago, badge, duration, elapsed, empty, live } from '../parts.ts';
 import { safePath } from '../session.ts';
+import { executionPage } from './execution.ts';
 import { filterOf, isNarrowed, type ListQuery, listPath, readListQuery, spans } from './execution-filter.ts';
 
 const PAGE_SIZE = 50;
@@ -30,6 +31,7 @@ export function executionPages(deps: WebDeps): Hono<WebEnv> {
     const notice = await terminateAll(deps, c, [...new Set(form.getAll('id'))]);
     return redirectWith(c, safePath(form.get('back')), notice);
   });
+  routes.route('/', executionPage(deps));
   return routes;
 }
 
@@ -96,7 +98,7 @@ function states(query: ListQuery, { counts }: ExecutionPage): Html {
 <li><a href="${listPath(query, { state })}"${state === query.state ? html` aria-current="true"` : ''}>${text} <span class="count">${grouped(count)}</span></a></li>`;
   const shown = executionStatuses.filter((state) => state !== 'submitted' || counts.has(state));
   return html`
-<nav aria-label="States"><ul class="tabs">
+<nav aria-label="States"><ul class="pills">
 ${link(
   undefined,
   'all',
@@ -116,8 +118,8 @@ function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
 <div class="scroll"><table>
 <caption class="unseen">Executions, those submitted last first</caption>
 <thead><tr>
-<td></td><th scope="col">Name</th><th scope="col">State</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}
-<th scope="col">Application</th><th scope="col">Age</th><th scope="col" class="number">Services</th>
+<td></td><th scope="col">Name</th><th scope="col">State</th><th scope="col">Age</th>
+<th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
 </tr></thead>
 <tbody>${found.lines.map((line) => row(line, canOperateOthers, c.get('nowMs')))}</tbody>
 </table></div>
@@ -132,10 +134,10 @@ function row(line: ExecutionLine, canOperateOthers: boolean, nowMs: number): Htm
 <td>${isEnded(line) ? '' : tick}</td>
 <th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
 <td>${badge(status)}</td>
-${canOperateOthers ? html`<td>${line.userName}</td>` : ''}
-<td>${line.application}</td>
 <td class="age">${age(line, nowMs)}</td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
+${canOperateOthers ? html`<td>${line.userName}</td>` : ''}
+<td>${line.application}</td>
 </tr>`;
 }
 
