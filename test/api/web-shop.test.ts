@@ -120,7 +120,7 @@ onHosts(hosts, (host) => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
     const told = await admin.send('POST', '/shop/elastic-batch-0', form(order));
     expect(told.status).toBe(200);
-    expect(told.text).toContain('It would wait as number 1 of 1 in the queue.');
+    expect(told.text).toContain('Where it would go now');
     expect(valuesOf(told)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 

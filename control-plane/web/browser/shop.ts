@@ -1,5 +1,6 @@
 /** Owns what the app shop does in the browser: finding by typing, sliders that go with numbers, and one start a click. */
 import { bytes } from './parts/bytes.ts';
+import { submitOnce } from './parts/submit-once.ts';
 
 const find = document.querySelector<HTMLInputElement>('#find');
 find?.addEventListener('input', () => {
@@ -37,13 +38,5 @@ for (const amount of document.querySelectorAll('.amount')) {
   follow();
 }
 
-/** `data-once`: what was sent is not sent again while the answer is waited for. */
-for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) {
-  const buttons = form.querySelectorAll('button');
-  const enable = (enabled: boolean) => {
-    for (const button of buttons) button.disabled = !enabled;
-  };
-  // After the form is read: a button that is disabled is no part of it.
-  form.addEventListener('submit', () => setTimeout(enable, 0, false));
-  addEventListener('pageshow', () => enable(true));
-}
+const form = document.querySelector<HTMLFormElement>('form.order');
+if (form) submitOnce(form);

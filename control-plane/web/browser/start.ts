@@ -2,6 +2,7 @@
 import { keepDraft } from './parts/drafts.ts';
 import { editDescription } from './parts/editor.ts';
 import { editRows } from './parts/rows.ts';
+import { submitOnce } from './parts/submit-once.ts';
 
 const form = document.querySelector<HTMLFormElement>('form#start');
 if (form) {
@@ -16,19 +17,4 @@ if (form) {
 function rowsUpTo(rows: HTMLElement, count: number): void {
   while (rows.querySelectorAll('[data-row]').length < count)
     rows.querySelector<HTMLButtonElement>('button[value="add-port"]')?.click();
-}
-
-/** A second press while the first is on its way does nothing. */
-function submitOnce(form: HTMLFormElement): void {
-  const enable = (enabled: boolean) => {
-    for (const control of form.elements)
-      if (control instanceof HTMLButtonElement) control.disabled = !enabled;
-  };
-  form.addEventListener('submit', (event) => {
-    if (event.defaultPrevented) return;
-    // Not before the form is read: a button that is disabled is not sent.
-    setTimeout(() => enable(false));
-  });
-  // Also where the page comes back as it was, by the way back.
-  addEventListener('pageshow', () => enable(true));
 }

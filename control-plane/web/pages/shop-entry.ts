@@ -7,11 +7,13 @@ import type { Parameter, ParameterProblem } from '../../core/shop-parameters.ts'
 import { getAllowance } from '../../operations/allowance.ts';
 import type { ShopOrder } from '../../operations/shop.ts';
 import { pictureType } from '../../operations/shop-entries.ts';
+import { allowanceMeters } from '../allowance.ts';
 import type { WebContext, WebDeps } from '../context.ts';
+import { forecast } from '../explanation.ts';
 import { fieldsOf } from '../form.ts';
 import { type Html, html, trusted } from '../html.ts';
 import { page } from '../page.ts';
-import { field } from '../parts.ts';
+import { field, live } from '../parts.ts';
 import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
@@ -47,7 +49,8 @@ export async function entryPage(
   const readme = renderMarkdown(withoutTitle(entry), {
     pictureUrl: (name) => (pictureType(name) ? files + encodeURIComponent(name) : undefined),
   });
-  const allowance = await getAllowance(deps, c.get('actor'));
+  // Without a coordinator the page can be read all the same.
+  const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
     title: entry.name,
     status: filled.problems ? 400 : 200,
@@ -57,7 +60,10 @@ export async function entryPage(
 <div class="bar titled">${logo(entry)}<h1>${entry.name}</h1></div>
 <div class="columns">
 <div>${outcome(entry, c.get('account').role, filled)}${entryForm(c, entry, filled, allowance)}</div>
+<div>
 <article class="card readme">${trusted(readme)}</article>
+<section class="card" aria-labelledby="quota"><h2 id="quota">Your quota</h2>${live('allowance', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}</section>
+</div>
 </div>`,
   });
 }
@@ -85,20 +91,14 @@ ${others.map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</
 </div>`;
   }
   if (!explanation) return '';
-  const { summary, waitingFor, placement } = explanation;
-  return html`
-<div class="notice ${placement ? 'done' : 'waits'}" role="status">
-<p>${summary}</p>
-${waitingFor.length > 0 ? html`<ul>${waitingFor.map((one) => html`<li>${one}</li>`)}</ul>` : ''}
-${placement?.map(({ host, instances }) => html`<p>${host}: ${instances.join(', ')}</p>`) ?? ''}
-</div>`;
+  return html`<section class="card order" aria-labelledby="forecast"><h2 id="forecast">Where it would go now</h2>${forecast(explanation)}</section>`;
 }
 
-function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance): Html {
+function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance | undefined): Html {
   const { role } = c.get('account');
   const all = parametersFor(entry, role);
   const own = new Set(entry.parameters.map(({ key }) => key));
-  const leave = leaveOf(allowance);
+  const leave = allowance ? leaveOf(allowance) : { memoryBytes: null, cores: null };
   const fields = (some: readonly Parameter[]) =>
     some.map((one) => parameterField(entry, one, filled, mayChange(role, one), leave));
   const settings = all.filter(({ kind }) => kind !== 'resources');
@@ -106,10 +106,10 @@ function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: A
   const more = all.filter(({ key }) => !own.has(key));
   const moreIsWrong = filled.problems?.some(({ parameter }) => more.some(({ key }) => key === parameter));
   return html`
-<form class="card order" method="post" action="${shopPath(entry.id)}" data-once>
+<form class="card order" method="post" action="${shopPath(entry.id)}">
 ${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled) }, (it) => html`<input ${it} value="${filled.order?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
 ${fields(settings)}
-${resources.length > 0 || more.length > 0 ? html`<fieldset><legend>Resources</legend><p class="quiet">${leaveText(allowance)}</p>${fields(resources)}${more.length > 0 ? html`<details${moreIsWrong ? html` open` : ''}><summary>What ${resources.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>` : ''}</fieldset>` : ''}
+${resources.length > 0 || more.length > 0 ? html`<fieldset><legend>Resources</legend>${allowance ? html`<p class="quiet">${leaveText(allowance)}</p>` : ''}${fields(resources)}${more.length > 0 ? html`<details${moreIsWrong ? html` open` : ''}><summary>What ${resources.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>` : ''}</fieldset>` : ''}
 <div class="bar"><button class="primary">Start</button><button name="do" value="explain">Where would it go?</button></div>
 </form>`;
 }

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { onSites } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** Ends when it is told to, unlike what runs as the first process of a container by default. */
+const WORK = "sh -c 'trap exit TERM; sleep 1000 & wait'";
+
+onSites('shop', (site) => {
+  /** The execution that a page has led to. */
+  const idIn = (url: string): number => Number(/\/executions\/(\d+)$/.exec(new URL(url).pathname)?.[1]);
+
+  test('W73, W75: an application is found by typing, filled in, started, and runs', async () => {
+    const page = await site().visit('/shop', { expected: /404/ });
+    await page.getByLabel('Find an application').fill('greets');
+    await page.getByText('1 found').waitFor();
+    expect(await page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual(['Hello']);
+    await page.getByRole('link', { name: 'Hello' }).click();
+    await page.getByLabel('Name of the execution').fill('from the shop');
+    await page.getByLabel('Greeting').fill('<b>Hi</b>, {user_name}');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.waitForURL(/\/executions\/\d+$/);
+    const { api } = site().berth;
+    const { id, name } = await api.waitFor(idIn(page.url()), 'running');
+    expect(name).toBe('from the shop');
+    const answer = await eventually(async () => {
+      const [[, url] = ['', '']] = await api.endpoints(id);
+      return fetch(url).then(
+        (response) => response.text(),
+        () => undefined,
+      );
+    });
+    expect(answer).toBe('<b>Hi</b>, admin\n');
+    await api.endAll();
+  });
+
+  test('W74, W78: a slider and its number go together, with bytes in binary units', async () => {
+    const page = await site().visit('/shop/elastic-batch-0');
+    const memory = page.getByLabel('Memory of a worker (bytes)');
+    const parts = page.locator('.amount', { has: memory });
+    await memory.fill('33554432');
+    expect(await parts.locator('output').innerText()).toBe('32 MiB');
+    expect(await parts.locator('input[type=range]').inputValue()).toBe('33554432');
+    await parts.locator('input[type=range]').fill('67108864');
+    expect(await memory.inputValue()).toBe('67108864');
+    expect(await parts.locator('output').innerText()).toBe('64 MiB');
+  });
+
+  test('W75, W76: the form works without script: it tells what is wrong, where it would go, and starts', async () => {
+    const page = await site().visit('/shop/elastic-batch-0', {
+      javaScriptEnabled: false,
+      expected: /404|400/,
+    });
+    expect(await page.locator('input[type=range]').first().isVisible()).toBe(false);
+    await page.getByLabel('Work', { exact: true }).fill('sh -c "');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    expect(await page.getByRole('alert').innerText()).toContain('Nothing was started');
+    expect(await page.getByLabel('Work', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    expect(await page.getByLabel('Work', { exact: true }).inputValue()).toBe('sh -c "');
+    await page.getByLabel('Work', { exact: true }).fill(WORK);
+    await page.getByRole('button', { name: 'Where would it go?' }).click();
+    await page.getByText('It would start at once.').waitFor();
+    expect(await page.getByLabel('Work', { exact: true }).inputValue()).toBe(WORK);
+    await page.getByLabel('Workers', { exact: true }).fill('2');
+    await page.getByLabel('Rounds').fill('2');
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    const { api } = site().berth;
+    expect((await api.waitFor(idIn(page.url()), 'running')).services).toHaveLength(3);
+    await api.endAll();
+  });
+});
