@@ -7,34 +7,29 @@ import { checkText, type Draft, type TextProblem } from '../draft.ts';
 import type { Problems } from '../form.ts';
 import { type Html, html } from '../html.ts';
 import { bytes, field } from '../parts.ts';
-import { actions, defaultButton, restoredNote } from './start-frame.ts';
+import { actions, type FormPlace, startForm } from './start-frame.ts';
 
 export interface DescriptionForm {
   draft: Draft;
   /** Of the name. */
   problems?: Problems | undefined;
-  /** Where nothing was typed yet: a draft of before may be brought back. */
-  fresh?: boolean;
-  username: string;
 }
 
-export function descriptionForm({ draft, problems, fresh = false, username }: DescriptionForm): Html {
+export function descriptionForm(place: FormPlace, { draft, problems }: DescriptionForm): Html {
   const { name, description } = draft;
-  return html`
-<form class="card" method="post" action="/start?by=description#outcome" id="start" data-draft="description" data-user="${username}"${fresh ? html` data-fresh` : ''}>
-${defaultButton}${restoredNote}
+  const body = html`
 ${field({ name: 'name', label: 'Name of the execution', hint: "Left empty: the application's own name.", problems }, (it) => html`<input ${it} value="${name}" maxlength="128" autocomplete="off">`)}
 <div class="field">
 <div class="bar"><label for="description"><b>Description</b></label>
-<label class="button push" id="open" hidden>Open a file<input type="file" class="unseen" accept=".json,application/json,text/plain"></label></div>
-<div class="editor"><div class="gutter" aria-hidden="true" hidden></div>
+<label class="button push scripted" id="open">Open a file<input type="file" class="unseen" accept=".json,application/json,text/plain"></label></div>
+<div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
 <textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
 ${description}</textarea></div>
-<p class="hint" id="description-hint">JSON of format 3, as <code>POST execution</code> takes it: <a href="/docs">what may be in it</a>. Paste it<span id="drop" hidden>, drop a file here</span> or type.</p>
+<p class="hint" id="description-hint">JSON of format 3, as <code>POST execution</code> takes it: <a href="/docs">what may be in it</a>. Paste it<span class="scripted">, drop a file here</span> or type.</p>
 <div id="check">${checkedText(description)}</div>
 </div>
-${actions('')}
-</form>`;
+${actions('')}`;
+  return startForm(place, body);
 }
 
 /** What is right or wrong with the text. `data-line` and `data-column` are for the script, which marks and finds the lines. */

@@ -9,21 +9,16 @@ import {
   type SimpleApplication,
   type SimplePort,
 } from '../simple-application.ts';
-import { actions, defaultButton, restoredNote, sentence } from './start-frame.ts';
+import { actions, type FormPlace, sentence, startForm } from './start-frame.ts';
 
 export interface SimpleForm {
   simple: SimpleApplication;
   problems?: Problems | undefined;
-  /** Where nothing was typed yet: a draft of before may be brought back. */
-  fresh?: boolean;
-  username: string;
 }
 
-export function simpleForm({ simple, problems: found = {}, fresh = false, username }: SimpleForm): Html {
+export function simpleForm(place: FormPlace, { simple, problems: found = {} }: SimpleForm): Html {
   const problems = Object.fromEntries(Object.entries(found).map(([name, text]) => [name, sentence(text)]));
-  return html`
-<form class="card" method="post" action="/start?by=form#outcome" id="start" data-draft="form" data-user="${username}"${fresh ? html` data-fresh` : ''}>
-${defaultButton}${restoredNote}
+  const body = html`
 ${problems.form ? html`<p class="notice failed" role="alert">${problems.form}</p>` : ''}
 <div class="columns">
 ${field({ name: 'name', label: 'Name', problems }, (it) => html`<input ${it} value="${simple.name}" required maxlength="128" autocomplete="off">`)}
@@ -45,8 +40,8 @@ ${field(
 ${simple.environment}</textarea>`,
 )}
 ${lifeChoice(simple.life)}
-${actions(html`<button class="quiet push" name="action" value="describe">Edit as description</button>`)}
-</form>`;
+${actions(html`<button class="quiet push" name="action" value="describe">Edit as description</button>`)}`;
+  return startForm(place, body);
 }
 
 function resources({ memory, memory_unit, cores }: SimpleApplication, problems: Problems): Html {

@@ -41,7 +41,7 @@ ${live('quota', ['execution'], allowance ? allowanceMeters(allowance) : html`<p 
 </div>`;
 }
 
-/** Where the page is scrolled to after a button: what came of it. */
+/** What came of the button that was pressed. It has the focus, so that it is read first. */
 function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
   const body = error
     ? html`<p class="notice failed" role="alert">${error.message}</p>`
@@ -50,7 +50,7 @@ function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
       : status === 400
         ? html`<p class="notice failed" role="alert">Nothing was submitted: something below is not right yet.</p>`
         : '';
-  return html`<div id="outcome">${body}</div>`;
+  return html`<div id="outcome"${body === '' ? '' : html` tabindex="-1" autofocus`}>${body}</div>`;
 }
 
 /** The buttons at the end of either form. */
@@ -61,12 +61,29 @@ export const actions = (more: Html | ''): Html => html`
 ${more}
 </div>`;
 
-/** Enter in a field presses the first button of the form: one that changes nothing. */
-export const defaultButton: Html = html`<button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Where would it go?</button>`;
+/** Which form it is, for whom. */
+export interface FormPlace {
+  by: StartFrame['by'];
+  /** The execution that it began with. */
+  from?: string | undefined;
+  /** Nothing was sent yet: what was typed before may be brought back. */
+  fresh: boolean;
+  username: string;
+}
 
-/** Shown by the script where it has brought back what was typed before. */
-export const restoredNote: Html = html`
-<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>`;
+/**
+ * The form that everything is in. Its first button is the one that Enter in a field presses: one that changes nothing. The
+ * script keeps what is typed (browser/parts/drafts.ts), and shows the note where it has brought that back.
+ */
+export function startForm({ by, from, fresh, username }: FormPlace, body: Html): Html {
+  const query = from === undefined ? `by=${by}` : `by=${by}&from=${from}`;
+  return html`
+<form class="card" method="post" action="/start?${query}" id="start" data-draft="${query}" data-user="${username}"${fresh ? html` data-fresh` : ''}>
+<button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Where would it go?</button>
+<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>
+${body}
+</form>`;
+}
 
 /** What is wrong as a sentence. */
 export const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -10,21 +10,21 @@ import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { checkDraft, type Draft, type Submittable } from '../draft.ts';
 import { statusOf } from '../error-page.ts';
 import { formOf } from '../form.ts';
+import type { Html } from '../html.ts';
 import { redirectWith } from '../notice.ts';
 import { HEADERS, page } from '../page.ts';
 import { checkSimple, EMPTY_PORT, FRESH, readSimple, type SimpleApplication } from '../simple-application.ts';
-import { checkedText, descriptionForm } from './start-description.ts';
-import { simpleForm } from './start-form.ts';
-import { type Outcome, startBody } from './start-frame.ts';
+import { checkedText, type DescriptionForm, descriptionForm } from './start-description.ts';
+import { type SimpleForm, simpleForm } from './start-form.ts';
+import { type FormPlace, type Outcome, startBody } from './start-frame.ts';
 
 export function startPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/', async (c) => {
-    const from = c.req.query('from');
+    const { by, from } = c.req.query();
     if (from !== undefined) return describedPage(deps, c, { draft: await draftOf(deps, c, from) });
-    if (c.req.query('by') === 'description')
-      return describedPage(deps, c, { draft: { name: '', description: '' }, fresh: true });
-    return simplePage(deps, c, { simple: FRESH, fresh: true });
+    if (by === 'description') return describedPage(deps, c, { draft: { name: '', description: '' } });
+    return simplePage(deps, c, { simple: FRESH });
   });
   routes.post('/check', async (c) => {
     const form = await formOf(c);
@@ -101,33 +101,24 @@ async function act(
   }
 }
 
-type Shown<T> = Omit<T, 'username'> & { outcome?: Outcome };
+type Shown<T> = T & { outcome?: Outcome };
 
-async function describedPage(
-  deps: WebDeps,
-  c: WebContext,
-  { outcome = {}, ...shown }: Shown<Parameters<typeof descriptionForm>[0]>,
-): Promise<Response> {
-  const { username } = c.get('account').user;
-  return startPage(deps, c, 'description', descriptionForm({ ...shown, username }), outcome);
-}
+const describedPage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<DescriptionForm>) =>
+  startPage(deps, c, 'description', outcome, (place) => descriptionForm(place, shown));
 
-async function simplePage(
-  deps: WebDeps,
-  c: WebContext,
-  { outcome = {}, ...shown }: Shown<Parameters<typeof simpleForm>[0]>,
-): Promise<Response> {
-  const { username } = c.get('account').user;
-  return startPage(deps, c, 'form', simpleForm({ ...shown, username }), outcome);
-}
+const simplePage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<SimpleForm>) =>
+  startPage(deps, c, 'form', outcome, (place) => simpleForm(place, shown));
 
 async function startPage(
   deps: WebDeps,
   c: WebContext,
-  by: 'form' | 'description',
-  form: ReturnType<typeof simpleForm>,
+  by: FormPlace['by'],
   outcome: Outcome,
+  formAt: (place: FormPlace) => Html,
 ): Promise<Response> {
+  const { username } = c.get('account').user;
+  const from = by === 'description' ? c.req.query('from') : undefined;
+  const form = formAt({ by, from, fresh: c.req.method === 'GET', username });
   // Beside the point where it can't be told: what is typed counts.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {

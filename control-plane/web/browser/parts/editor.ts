@@ -19,7 +19,6 @@ export function editDescription(form: HTMLFormElement, editor: HTMLElement): voi
     number();
   };
   const check = checker(text, result, checked);
-  gutter.hidden = false;
   checked();
   text.addEventListener('scroll', () => {
     gutter.scrollTop = text.scrollTop;
@@ -150,9 +149,7 @@ function takeFiles(
     if (file.size > MOST_BYTES) refuse(`${file.name} is larger than 1 MiB: that is no description.`);
     else take((await file.text()).replaceAll('\r\n', '\n'));
   };
-  const button = form.querySelector<HTMLElement>('#open');
-  const input = button?.querySelector('input');
-  for (const hidden of [button, form.querySelector<HTMLElement>('#drop')]) if (hidden) hidden.hidden = false;
+  const input = form.querySelector<HTMLInputElement>('#open > input');
   input?.addEventListener('change', () => {
     const [file] = input.files ?? [];
     if (file) void read(file);
