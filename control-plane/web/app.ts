@@ -8,6 +8,9 @@ import { assetRoutes } from './assets.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 import { errorPage } from './error-page.ts';
 import { eventPages } from './events.ts';
+import { accountPages } from './pages/account.ts';
+import { adminPages } from './pages/admin.ts';
+import { clusterPages } from './pages/cluster.ts';
 import { executionPages } from './pages/executions.ts';
 import { loginPages } from './pages/login.ts';
 import { shopPages } from './pages/shop.ts';
@@ -20,6 +23,9 @@ const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/executions': executionPages,
   '/shop': shopPages,
   '/start': startPages,
+  '/cluster': clusterPages,
+  '/admin': adminPages,
+  '/account': accountPages,
 };
 
 export function webRoutes(deps: WebDeps): Hono<WebEnv> {

@@ -1,5 +1,6 @@
 /** Owns the sentence that tells on the next page what became of an action. It travels in a cookie of its own, and is shown once. */
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { OperationError } from '../core/errors.ts';
 import { isHttps } from '../http/request.ts';
 import type { WebContext } from './context.ts';
 
@@ -21,6 +22,26 @@ export function redirectWith(c: WebContext, path: string, { kind, text }: Notice
     secure: isHttps(c),
   });
   return c.redirect(path, 303);
+}
+
+/** What the operations refuse for the state of things or for what was asked; the rest is a page of its own. */
+export const isRefusal = (error: unknown): error is OperationError =>
+  error instanceof OperationError && ['conflict', 'invalid', 'too-many'].includes(error.code);
+
+/** Does it and goes on to `path` with `done`, or with why it was refused. */
+export async function redirectAfter(
+  c: WebContext,
+  path: string,
+  done: string,
+  act: () => Promise<unknown>,
+): Promise<Response> {
+  try {
+    await act();
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return redirectWith(c, path, { kind: 'failed', text: error.message });
+  }
+  return redirectWith(c, path, { kind: 'done', text: done });
 }
 
 /** The notice that waits to be shown, which is then gone. A page that only refreshes itself leaves it. */

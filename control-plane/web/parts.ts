@@ -74,3 +74,52 @@ ${problem ? html`<p class="problem" id="${name}-problem">${problem}</p>` : ''}
 /** How much of something is taken; `total` 0 means that there is no limit. */
 export const meter = (used: number, total: number, text: string): Html => html`
 <div class="meter"><progress max="${total || 1}" value="${total ? Math.min(used, total) : 0}" aria-label="${text}"></progress><span>${text}</span></div>`;
+
+/** Names and values, one below the other. */
+export const facts = (pairs: readonly (readonly [name: string, value: Html | string | number])[]): Html =>
+  html`<dl class="facts">${pairs.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+
+/** A checkbox with its label beside it; `hint` says what it means. */
+export const checkbox = (
+  name: string,
+  label: string,
+  checked: boolean,
+  hint = '',
+  more: Html | '' = '',
+): Html => html`
+<div class="field">
+<label class="check"><input type="checkbox" id="${name}" name="${name}"${checked ? html` checked` : ''}${hint ? html` aria-describedby="${name}-hint"` : ''}${more}>${label}</label>
+${hint ? html`<p class="hint" id="${name}-hint">${hint}</p>` : ''}
+</div>`;
+
+/** Choices of a `select`; `chosen` is the value of one of them. */
+export const options = (
+  choices: readonly (readonly [value: string, text: string])[],
+  chosen: string,
+): Html[] =>
+  choices.map(
+    ([value, text]) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`,
+  ) as Html[];
+
+/** The pages of a section, below the navigation; `path` is where one is. */
+export const tabs = (
+  label: string,
+  links: readonly (readonly [href: string, text: string])[],
+  path: string,
+): Html => html`
+<nav aria-label="${label}"><ul class="tabs">
+${links.map(([href, text]) => html`<li><a href="${href}"${path === href || path.startsWith(`${href}/`) ? html` aria-current="page"` : ''}>${text}</a></li>`)}
+</ul></nav>`;
+
+/** What was refused, above the form that it is about. */
+export const alert = (text: string | undefined): Html | '' =>
+  text ? html`<p class="notice failed" role="alert">${text}</p>` : '';
+
+/** Names by id, to choose from. */
+export const namesOf = (all: readonly { id: number; name: string }[]): [id: string, name: string][] =>
+  all.map(({ id, name }) => [String(id), name]);
+
+/** What is taken of a limit, of which 0 is none. */
+export const share = (used: number, limit: number, text: (amount: number) => string = String): Html =>
+  limit === 0 ? html`${text(used)}` : meter(used, limit, `${text(used)} of ${text(limit)}`);

@@ -17,6 +17,16 @@ const pages: Readonly<Record<string, string>> = {
   'start-description': '/start?by=description',
   shop: '/shop',
   'shop-entry': '/shop/two-tier/0',
+  cluster: '/cluster',
+  host: '/cluster/hosts/1',
+  'add-a-host': '/cluster/join',
+  users: '/admin/users',
+  user: '/admin/users/1',
+  roles: '/admin/roles',
+  role: '/admin/roles/2',
+  quotas: '/admin/quotas',
+  quota: '/admin/quotas/1',
+  account: '/account',
   'not-found': '/no-such-page',
 };
 

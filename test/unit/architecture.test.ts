@@ -190,6 +190,7 @@ describe('packages', () => {
       'agent/lease.ts',
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
+    uplot: ['control-plane/web/browser/charts.ts'],
     idiomorph: ['control-plane/web/browser/parts/live.ts'],
     'jsonc-parser': ['control-plane/web/json-text.ts'],
     '@hono/node-server': ['control-plane/http/node-server.ts'],

@@ -9,6 +9,8 @@ import { duration } from './duration.ts';
 const EVENTS = '/events';
 /** Between two refreshes: a burst of events costs one. */
 const REFRESH_MS = 500;
+/** How often parts of the topic `time` are fetched without an event: what hosts use changes without one. */
+const CLOCK_MS = 30_000;
 /** A connection that is only blinking is nobody's worry. */
 const PATIENCE_MS = 3_000;
 
@@ -26,6 +28,9 @@ export function keepLive(): void {
   document.addEventListener('visibilitychange', () =>
     document.hidden ? connection.close() : connection.open(),
   );
+  setInterval(() => {
+    if (!document.hidden && document.querySelector('[data-live~="time"]')) refresher.ask();
+  }, CLOCK_MS);
   addEventListener('pagehide', () => connection.close());
   addEventListener('pageshow', () => connection.open());
 }

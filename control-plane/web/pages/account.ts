@@ -1,0 +1,113 @@
+/** Owns the page of one's own account: what one may do and has running, password, e-mail. */
+import { Hono } from 'hono';
+import * as z from 'zod';
+import { MICRO } from '../../core/quota.ts';
+import { email } from '../../http/account-fields.ts';
+import { isHttps, sessionCookie } from '../../http/request.ts';
+import { getAllowance } from '../../operations/allowance.ts';
+import { changeOwnPassword } from '../../operations/own-password.ts';
+import { updateUser } from '../../operations/users.ts';
+import type { WebContext, WebDeps, WebEnv } from '../context.ts';
+import { type Entry, orAgain } from '../entry.ts';
+import { fieldsOf, formOf, readFields } from '../form.ts';
+import { type Html, html } from '../html.ts';
+import { redirectWith } from '../notice.ts';
+import { page } from '../page.ts';
+import { alert, bytes, facts, field, share } from '../parts.ts';
+import { allowedText } from './roles.ts';
+import { password } from './user.ts';
+
+const passwordFields = z
+  .object({ present: z.string().min(1, 'is needed, too'), password, repeated: z.string() })
+  .refine((fields) => fields.password === fields.repeated, {
+    path: ['repeated'],
+    message: 'is not the same as the new password',
+  });
+
+const emailFields = z.object({ email });
+
+/** Each of the two forms with what became of it. */
+interface Entries {
+  password?: Partial<Entry>;
+  email?: Partial<Entry>;
+}
+
+export function accountPages(deps: WebDeps): Hono<WebEnv> {
+  const { authentication, addressOf } = deps;
+  const routes = new Hono<WebEnv>();
+  routes.get('/', (c) => accountPage(deps, c, {}));
+  routes.post('/password', async (c) => {
+    const { value, problems } = readFields(passwordFields, await formOf(c));
+    if (!value) return accountPage(deps, c, { password: { problems, status: 400 } });
+    return orAgain(
+      (refusal) => accountPage(deps, c, { password: refusal }),
+      async () => {
+        const change = async () => value;
+        const token = await changeOwnPassword(deps, authentication, c.get('actor'), change, () =>
+          addressOf(c),
+        );
+        c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
+        const text = 'Your password is changed. Everybody else who was logged in as you is not any more.';
+        return redirectWith(c, '/account', { kind: 'done', text });
+      },
+    );
+  });
+  routes.post('/email', async (c) => {
+    const form = await formOf(c);
+    const { value, problems } = readFields(emailFields, form);
+    if (!value) return accountPage(deps, c, { email: { values: fieldsOf(form), problems, status: 400 } });
+    await updateUser(deps, c.get('actor'), c.get('account').user.id, async () => value);
+    return redirectWith(c, '/account', { kind: 'done', text: 'Your e-mail address is changed.' });
+  });
+  return routes;
+}
+
+async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Promise<Response> {
+  const { user, role } = c.get('account');
+  const { quota, used } = await getAllowance(deps, c.get('actor'));
+  return page(c, {
+    title: 'Your account',
+    status: entries.password?.status ?? entries.email?.status ?? 200,
+    body: html`
+<h1>Your account</h1>
+<div class="card">${facts([
+      ['User name', user.username],
+      ['Role', html`${role.name} <span class="quiet">(${allowedText(role)})</span>`],
+      ['Quota', quota.name],
+      ['Executions', withLimit(used.executions, quota.concurrentExecutions)],
+      ['Memory', withLimit(used.memoryBytes, quota.memoryBytes, bytes)],
+      ['Cores', withLimit(used.microCores / MICRO, quota.cores)],
+    ])}</div>
+<div class="columns">
+<section><h2>Password</h2>${passwordForm(user.username, entries.password ?? {})}</section>
+<section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}</section>
+</div>`,
+  });
+}
+
+const withLimit = (used: number, limit: number, text?: (amount: number) => string): Html =>
+  html`${share(used, limit, text)}${limit === 0 ? ' now, no limit' : ''}`;
+
+function passwordForm(username: string, { problems, refused }: Partial<Entry>): Html {
+  const secret = (name: string, label: string, autocomplete: string) =>
+    field(
+      { name, label, problems },
+      (it) => html`<input ${it} type="password" autocomplete="${autocomplete}" required>`,
+    );
+  return html`
+<form class="card" method="post" action="/account/password">
+${alert(refused)}
+<input hidden name="username" value="${username}" autocomplete="username">
+${secret('present', 'Present password', 'current-password')}
+${secret('password', 'New password', 'new-password')}
+${secret('repeated', 'New password, again', 'new-password')}
+<p class="hint">This logs you out everywhere but here, and ends your tokens.</p>
+<button class="primary">Change the password</button>
+</form>`;
+}
+
+const emailForm = (present: string, { problems, values }: Partial<Entry>): Html => html`
+<form class="card" method="post" action="/account/email">
+${field({ name: 'email', label: 'E-mail address', problems }, (it) => html`<input ${it} value="${values?.email ?? present}" autocomplete="email" inputmode="email">`)}
+<button>Save</button>
+</form>`;

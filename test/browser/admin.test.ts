@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { onSites } from '../support/browser.ts';
+import { application, script } from '../support/descriptions.ts';
+
+onSites('admin', (site) => {
+  const hostRow = 'tr:has(a[href="/cluster/hosts/1"])';
+
+  test('W81, W82: the host shows what is reserved on it as it happens, and charts of the last hour', async () => {
+    const page = await site().visit('/cluster');
+    await page.locator(`${hostRow} [data-state=ready]`).waitFor();
+    expect(await page.locator('#charts canvas').count()).toBe(3);
+    const id = await site().berth.api.submit(application(script('exec sleep 1000')));
+    await page.locator(hostRow).getByText('0.1 of', { exact: false }).waitFor();
+    await page.getByText('The last hour as a table').click();
+    await page.locator('#history tbody tr').first().waitFor();
+    await page.locator(`${hostRow} a`).click();
+    await page.locator(`a[href="/executions/${id}"]`).waitFor();
+    await site().berth.api.terminate(id);
+    await page.getByText('None is here.').waitFor();
+  });
+
+  test('W83: a host is drained and taken back, without script too', async () => {
+    const page = await site().visit('/cluster/hosts/1', { javaScriptEnabled: false });
+    await page.getByRole('button', { name: 'Drain it' }).click();
+    await page.getByText('The host is drained').waitFor();
+    await page.locator('h1 [data-state=drained]').waitFor();
+    await page.getByRole('button', { name: 'Take services again' }).click();
+    await page.locator('h1 [data-state=ready]').waitFor();
+  });
+
+  test('W85: the line that makes a host is copied by a button', async () => {
+    const page = await site().visit('/cluster', { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.getByRole('link', { name: 'Add a host' }).click();
+    await page.getByLabel('Labels').fill('gpu');
+    await page.getByRole('button', { name: 'Make a join token' }).click();
+    await page.getByRole('button', { name: 'Copy the line' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toMatch(/^curl -fsSL http:\S+\/agent\/install\.sh \| BERTH_JOIN_TOKEN=\S+ sh$/);
+  });
+
+  test('W90, W91, W94, W99: a user is made by keyboard, is refused here, changes the password, and is deleted', async () => {
+    const page = await site().visit('/admin/users');
+    await page.getByRole('link', { name: 'New user' }).click();
+    await page.getByLabel('User name').fill('ann');
+    await page.getByLabel('Password').fill('a secret of ann');
+    await page.keyboard.press('Enter');
+    await page.getByText('User ann is made.').waitFor();
+    const own = await site().visit('/admin', {
+      as: { username: 'ann', password: 'a secret of ann' },
+      expected: /403/,
+    });
+    await own.getByRole('heading', { name: 'Not allowed' }).waitFor();
+    expect(await own.getByRole('link', { name: /Cluster|Administration/ }).count()).toBe(0);
+    await own.getByRole('link', { name: 'ann' }).click();
+    await own.getByLabel('Present password').fill('a secret of ann');
+    await own.getByLabel('New password', { exact: true }).fill('another');
+    await own.getByLabel('New password, again').fill('another');
+    await own.getByRole('button', { name: 'Change the password' }).click();
+    await own.getByText('Your password is changed.').waitFor();
+    await page.getByRole('link', { name: 'ann', exact: true }).click();
+    await page.getByRole('link', { name: 'Delete the user' }).click();
+    await page.getByRole('button', { name: 'Delete the user' }).click();
+    await page.getByText('User ann is deleted.').waitFor();
+    await own.reload();
+    expect(new URL(own.url()).pathname).toBe('/login');
+  });
+});
