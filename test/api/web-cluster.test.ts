@@ -87,11 +87,11 @@ onHosts(hosts, (host) => {
     const { execution_id } = reply.json<{ execution_id: number }>();
     const [all, veiled] = [await admin.get('/cluster'), await viewer.get('/cluster')];
     expect(all.text).toContain(execution);
-    expect(all.text).toContain('>plain<');
+    expect(all.text).toContain('plain, submitted');
     expect(all.text).toContain('Waiting alone is not enough');
     expect(veiled.text).toContain("Another user's");
     expect(veiled.text).not.toContain(execution);
-    expect(veiled.text).not.toContain('>plain<');
+    expect(veiled.text).not.toContain('plain, submitted');
     await accounts.statusOf('DELETE', `execution/${execution_id}`);
   });
 
