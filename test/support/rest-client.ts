@@ -51,8 +51,8 @@ export class RestClient {
     return response;
   }
 
-  async submit(application: Application): Promise<number> {
-    const body = JSON.stringify({ name: application.name, application });
+  async submit(application: Application, name = application.name): Promise<number> {
+    const body = JSON.stringify({ name, application });
     const { execution_id } = await this.#json<{ execution_id: number }>('execution', {
       method: 'POST',
       body,

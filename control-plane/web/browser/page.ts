@@ -33,18 +33,27 @@ document.addEventListener('submit', (event) => {
 });
 
 /** `data-copy` on a button holds the id of the element whose text is copied. */
-document.addEventListener('click', (event) => {
-  const button = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-copy]') : null;
-  if (!button) return;
-  const source = document.getElementById(button.dataset.copy ?? '');
-  const text = source instanceof HTMLInputElement ? source.value : (source?.textContent ?? '');
-  void navigator.clipboard.writeText(text).then(() => {
-    const before = button.textContent;
-    button.textContent = 'Copied';
-    setTimeout(() => {
-      button.textContent = before;
-    }, 1_500);
-  });
+document.addEventListener('click', async ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLElement>('[data-copy]') : null;
+  const source = document.getElementById(button?.dataset.copy ?? '');
+  if (!button || !source || button.dataset.copied !== undefined) return;
+  await copy(source);
+  const before = button.textContent;
+  button.dataset.copied = '';
+  button.textContent = 'Copied';
+  setTimeout(() => {
+    button.textContent = before;
+    delete button.dataset.copied;
+  }, 1_500);
 });
+
+async function copy(source: HTMLElement): Promise<void> {
+  const text = source instanceof HTMLInputElement ? source.value : source.textContent;
+  // Pages by plain http from another machine have no clipboard; what is selected they can copy.
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  if (source instanceof HTMLInputElement) source.select();
+  else getSelection()?.selectAllChildren(source);
+  document.execCommand('copy');
+}
 
 keepLive();

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest';
+import { onSites } from '../support/browser.ts';
+import { application, script, service } from '../support/descriptions.ts';
+
+const NASTY = '"><img src=x onerror="document.title=1"><script>document.title=1</script>';
+const GIB = 1024 ** 3;
+const waiting = application(
+  service({ resources: { memory: { min: 4_096 * GIB, max: null }, cores: { min: null, max: null } } }),
+);
+const web = application(
+  script('mkdir /www && echo hello > /www/index.html && httpd -p 8080 -h /www && read -t 600 < /dev/zero', {
+    ports: [
+      { name: 'Front', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/' },
+      {
+        name: NASTY,
+        port_number: 8081,
+        protocol: 'tcp',
+        url_template: 'javascript:document.title=1//{ip_port}',
+      },
+    ],
+  }),
+);
+
+onSites('exec', (site) => {
+  test('W24: an execution is watched from its start to its end, and its endpoint opened', async () => {
+    const { api } = site().berth;
+    const id = await api.submit(web);
+    const page = await site().visit(`/executions/${id}`, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.locator('h1 [data-state=running]').waitFor();
+    const link = page.getByRole('link', { name: /^http:\/\/127\.0\.0\.1:\d+\/$/ });
+    const url = (await link.getAttribute('href')) ?? '';
+    await page.getByRole('button', { name: 'Copy the address of Front' }).click();
+    await page.getByText('Copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(url);
+    expect(await (await fetch(url)).text()).toBe('hello\n');
+    expect(await page.locator('a[href^="javascript:"]').count()).toBe(0);
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Terminate' }).click();
+    await page.locator('h1 [data-state=terminated]').waitFor();
+    expect(await page.getByRole('button', { name: 'Terminate' }).count()).toBe(0);
+    expect(await page.title()).toContain('test-application');
+    await page.getByText('It was terminated. It ran for').waitFor();
+  });
+
+  test('W25: one that waits explains itself, and is terminated among others that were ticked', async () => {
+    const { api } = site().berth;
+    const ids = [await api.submit(waiting), await api.submit(waiting)];
+    const page = await site().visit(`/executions/${ids[0]}`);
+    await page
+      .getByRole('region', { name: 'Why it waits' })
+      .getByText('Waiting alone is not enough')
+      .waitFor();
+    await page.goto('/executions?state=queued&name=');
+    expect(await page.getByRole('button', { name: 'Terminate ticked' }).isDisabled()).toBe(true);
+    await page.getByLabel(`(${ids[0]})`).check();
+    const later = await api.submit(waiting);
+    await page.locator(`#execution-${later}`).waitFor();
+    expect(await page.getByLabel(`(${ids[0]})`).isChecked()).toBe(true);
+    await page.getByRole('button', { name: 'Tick all' }).click();
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Terminate 3 ticked' }).click();
+    await page.getByText('3 executions are being terminated.').waitFor();
+    expect(new URL(page.url()).search).toBe('?state=queued&name=');
+    await page.getByText('Nothing is queued now').waitFor();
+  });
+
+  test('W9, W27: without script it is found, terminated, run again and, once confirmed, deleted', async () => {
+    const id = await site().berth.api.submit(waiting);
+    const page = await site().visit('/executions', { javaScriptEnabled: false });
+    await page.getByLabel('Name').fill('TEST-app');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.locator(`#execution-${id}`).getByRole('link').click();
+    await page.getByRole('button', { name: 'Terminate' }).click();
+    await page.getByText('It was terminated before it ran.').waitFor();
+    await page.getByRole('button', { name: 'Run again', exact: true }).click();
+    await page.getByText(/Submitted again, as execution \d+/).waitFor();
+    await page.getByText('Why it waits').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'Delete test-application?' }).waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText(/^Execution \d+ is deleted/).waitFor();
+  });
+
+  test('W22: whatever users name, nothing of it runs', async () => {
+    const { api } = site().berth;
+    const nasty = waiting.services.map((one) => ({
+      ...one,
+      labels: [NASTY],
+      environment: [['A', NASTY]] as [string, string][],
+    }));
+    const id = await api.submit({ ...waiting, services: nasty }, NASTY);
+    const page = await site().visit(`/executions?name=${encodeURIComponent(NASTY)}`);
+    await page.getByRole('link', { name: NASTY }).click();
+    await page.getByRole('region', { name: 'Why it waits' }).waitFor();
+    await page.getByText('As it was submitted').click();
+    expect(await page.locator('#description').textContent()).toContain(JSON.stringify(NASTY).slice(1, -1));
+    expect(await page.title()).toBe(`${NASTY} · Berth`);
+    page.once('dialog', (dialog) => {
+      expect(dialog.message()).toContain(NASTY);
+      return dialog.accept();
+    });
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText(`Execution ${id} is deleted.`).waitFor();
+  });
+});
