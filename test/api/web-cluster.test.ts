@@ -89,7 +89,7 @@ onHosts(hosts, (host) => {
     expect(all.text).toContain(execution);
     expect(all.text).toContain('plain, submitted');
     expect(all.text).toContain('Waiting alone is not enough');
-    expect(veiled.text).toContain("Another user's");
+    expect(veiled.text).toContain('Another user&#39;s');
     expect(veiled.text).not.toContain(execution);
     expect(veiled.text).not.toContain('plain, submitted');
     await accounts.statusOf('DELETE', `execution/${execution_id}`);
