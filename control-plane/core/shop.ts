@@ -59,10 +59,11 @@ export function fillIn(
   submitted: Readonly<Record<string, string>>,
 ): { application: Application } | { problems: ParameterProblem[] } {
   const parameters = parametersFor(entry, role);
+  const byKey = new Map(parameters.map((one) => [one.key, one]));
   const values = new Map<string, string>();
   const problems: ParameterProblem[] = [];
   for (const [key, text] of Object.entries(submitted)) {
-    const parameter = parameters.find((one) => one.key === key);
+    const parameter = byKey.get(key);
     const reading = parameter
       ? readValue(parameter, text)
       : { problem: 'is no parameter of this application' };

@@ -1,5 +1,6 @@
 /** Owns the form of a shop's manifest, version 1, which is Zoe's: what is read of it, and what is wrong with each part. Pure. */
 import * as z from 'zod';
+import { shapeMessage } from '../../shared/application-words.ts';
 import { type DeclaredParameter, parameterKinds } from '../core/shop-parameters.ts';
 import { PLAIN_NAME } from './shop-files.ts';
 
@@ -54,11 +55,11 @@ export function readManifest(
 ): { applications: (DeclaredApplication | { name: string; problem: string })[] } | { problem: string } {
   const json = parseJson(text);
   if ('problem' in json) return json;
-  const manifest = manifestSchema.safeParse(json.value);
+  const manifest = manifestSchema.safeParse(json.value, { error: shapeMessage });
   if (!manifest.success) return { problem: issuesOf(manifest.error) };
   return {
     applications: manifest.data.zapps.map((zapp, place) => {
-      const read = applicationSchema.safeParse(zapp);
+      const read = applicationSchema.safeParse(zapp, { error: shapeMessage });
       if (!read.success) return { name: nameIn(zapp) ?? `zapps[${place}]`, problem: issuesOf(read.error) };
       const { readable_descr: readme, disabled_for: disabledFor, parameters, ...rest } = read.data;
       return { ...rest, readme, disabledFor, parameters: parameters.map(readParameter) };
@@ -75,7 +76,7 @@ export function parseJson(text: string): { value: unknown } | { problem: string 
 }
 
 function readParameter(input: unknown, place: number): DeclaredParameter | { name: string; problem: string } {
-  const read = parameterSchema.safeParse(input);
+  const read = parameterSchema.safeParse(input, { error: shapeMessage });
   if (!read.success) return { name: nameIn(input) ?? `parameters[${place}]`, problem: issuesOf(read.error) };
   const { readable_name: readable, description, type, default: standard, ...rest } = read.data;
   return {
@@ -94,4 +95,4 @@ function nameIn(input: unknown): string | undefined {
 }
 
 const issuesOf = (error: z.ZodError): string =>
-  error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`).join('; ');
+  error.issues.map(({ path, message }) => `${path.join('.') || 'it'} ${message}`).join('; ');

@@ -1,5 +1,6 @@
 /** Owns the use cases of the shop. Each authorises on its first line. */
 import type { Application } from '../../shared/application.ts';
+import { shapeMessage } from '../../shared/application-words.ts';
 import { type Account, type Actor, authorise } from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Explanation } from '../core/explain.ts';
@@ -118,7 +119,7 @@ async function findEntry({ shopFiles }: ShopContext, { role }: Account, id: stri
 /** Of the name of the execution, which is no parameter but filled in beside them. */
 function nameProblems(name: string): ParameterProblem[] {
   if (name === '') return [{ parameter: 'name', message: 'must not be empty' }];
-  const issues = submissionSchema.shape.name.safeParse(name).error?.issues ?? [];
+  const issues = submissionSchema.shape.name.safeParse(name, { error: shapeMessage }).error?.issues ?? [];
   return issues.slice(0, 1).map(({ message }) => ({ parameter: 'name', message }));
 }
 

@@ -2,8 +2,6 @@
  * Owns how Markdown that others wrote becomes HTML that may be put into a page. Whatever it says, nothing of it runs, and
  * no other host is asked for anything.
  */
-import { micromark } from 'micromark';
-import { gfm, gfmHtml } from 'micromark-extension-gfm';
 
 export interface MarkdownOptions {
   /** Where a picture of that name is, as an attribute can have it; undefined where there is none. From anywhere else there are no pictures. */
@@ -14,7 +12,10 @@ export interface MarkdownOptions {
  * GitHub's Markdown as HTML. Its HTML is shown as text (micromark's own way), links lead to http, https, mail and within
  * the text, headings are one level lower, for a page has its own first one.
  */
-export function renderMarkdown(text: string, { pictureUrl }: MarkdownOptions): string {
+export async function renderMarkdown(text: string, { pictureUrl }: MarkdownOptions): Promise<string> {
+  // Not before: most processes never need it.
+  const { micromark } = await import('micromark');
+  const { gfm, gfmHtml } = await import('micromark-extension-gfm');
   const html = micromark(text, {
     extensions: [gfm()],
     htmlExtensions: [gfmHtml({ clobberPrefix: 'readme-', labelAttributes: 'class="unseen"' })],

@@ -116,6 +116,13 @@ onHosts(hosts, (host) => {
     expect(Object.keys((await api().get('execution')).json() as object)).toEqual(before);
   });
 
+  test('W75: a form of any number of fields is refused in few words', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`environment:${at}`, '1']));
+    const refused = await admin.send('POST', '/shop/hello-0', form(fields));
+    expect(refused.status).toBe(400);
+    expect(refused.text.length).toBeLessThan(20_000);
+  });
+
   test('W76: where it would go is told without starting it, and what was filled in stays', async () => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
     const told = await admin.send('POST', '/shop/elastic-batch-0', form(order));

@@ -16,7 +16,7 @@ const pages: Readonly<Record<string, string>> = {
   'start-form': '/start?by=form',
   'start-description': '/start?by=description',
   shop: '/shop',
-  'shop-entry': '/shop/two-tier/0',
+  'shop-entry': '/shop/elastic-batch-0',
   cluster: '/cluster',
   host: '/cluster/hosts/1',
   'add-a-host': '/cluster/join',

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../../control-plane/web/markdown.ts';
 
-const render = (text: string): string =>
+const render = (text: string): Promise<string> =>
   renderMarkdown(text, { pictureUrl: (name) => (name === 'logo.svg' ? '/p/logo.svg' : undefined) });
 
 /** Tags and attributes that are there, without what is text. */
@@ -32,8 +32,8 @@ describe('W71: injections', () => {
     ['a footnote', 'a[^"><script>]\n\n[^"><script>]: <script>alert(1)</script>'],
     ['half a tag', '<scr<script>ipt>alert(1)</scr</script>ipt>'],
     ['a NUL', '<scr\0ipt>alert(1)</scr\0ipt> [a](java\0script:alert(1))'],
-  ])('W71: %s is text, or nothing', (_, text) => {
-    const html = render(text);
+  ])('W71: %s is text, or nothing', async (_, text) => {
+    const html = await render(text);
     const known = /^<\/?(p|a|b|code|pre|img|div|table|thead|tbody|tr|th|td|sup|section|h3|ol|li)\b/;
     for (const tag of tagsOf(html)) {
       expect(tag).toMatch(known);
@@ -56,12 +56,12 @@ describe('W71: injections', () => {
     '/logout',
     'other.md',
     'ircs://example.org',
-  ])('W71: a link to %s leads nowhere', (target) => {
+  ])('W71: a link to %s leads nowhere', async (target) => {
     for (const text of [`[a](<${target}>)`, `[a]\n\n[a]: <${target}>`]) {
-      expect(render(text)).toContain('<a>a</a>');
-      expect(render(text)).not.toContain('href');
+      expect(await render(text)).toContain('<a>a</a>');
+      expect(await render(text)).not.toContain('href');
     }
-    expect(render(`<${target}>`)).not.toContain('href');
+    expect(await render(`<${target}>`)).not.toContain('href');
   });
 
   test.each([
@@ -74,28 +74,28 @@ describe('W71: injections', () => {
     'other.png',
     'logo.svg?x',
     '%6cogo.svg',
-  ])('W71: a picture from %s is its text', (source) => {
-    expect(render(`![what it shows](${source})`)).toBe('<p>what it shows</p>');
+  ])('W71: a picture from %s is its text', async (source) => {
+    expect(await render(`![what it shows](${source})`)).toBe('<p>what it shows</p>');
   });
 });
 
-test('W71: pictures of the folder are shown', () => {
-  expect(render('![its "logo"](logo.svg)')).toBe(
+test('W71: pictures of the folder are shown', async () => {
+  expect(await render('![its "logo"](logo.svg)')).toBe(
     '<p><img src="/p/logo.svg" alt="its &quot;logo&quot;" loading="lazy"></p>',
   );
 });
 
-test('W71: links to http, https and mail are links, and do not tell where they were', () => {
-  expect(render('[a](https://example.org/?a=1&b) <http://example.org> a@example.org')).toBe(
+test('W71: links to http, https and mail are links, and do not tell where they were', async () => {
+  expect(await render('[a](https://example.org/?a=1&b) <http://example.org> a@example.org')).toBe(
     '<p><a href="https://example.org/?a=1&amp;b" rel="noreferrer">a</a> ' +
       '<a href="http://example.org" rel="noreferrer">http://example.org</a> ' +
       '<a href="mailto:a@example.org" rel="noreferrer">a@example.org</a></p>',
   );
 });
 
-test("W71: headings begin below the page's own, lists of tasks need no form, wide things scroll by themselves", () => {
-  expect(render('# One\n\n###### Six')).toBe('<h2>One</h2>\n<h6>Six</h6>');
-  expect(render('- [x] done\n- [ ] open')).toBe('<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>');
-  expect(render('| a |\n|---|\n')).toContain('<div class="scroll" tabindex="0"><table>');
-  expect(render('    code')).toBe('<pre tabindex="0"><code>code\n</code></pre>');
+test("W71: headings begin below the page's own, lists of tasks need no form, wide things scroll by themselves", async () => {
+  expect(await render('# One\n\n###### Six')).toBe('<h2>One</h2>\n<h6>Six</h6>');
+  expect(await render('- [x] done\n- [ ] open')).toBe('<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>');
+  expect(await render('| a |\n|---|\n')).toContain('<div class="scroll" tabindex="0"><table>');
+  expect(await render('    code')).toBe('<pre tabindex="0"><code>code\n</code></pre>');
 });

@@ -225,7 +225,7 @@ describe('which values are taken', () => {
     expect(
       problemsOf(shop, values).map(({ parameter, message }) => [parameter, message.slice(0, 32)]),
     ).toEqual([
-      ['service_count:worker', 'Too small: expected number to be'],
+      ['service_count:worker', 'must be at least 1'],
       ['environment:GREETING', 'uses the unknown variable {nobod'],
       ['command:worker', 'has no closing "'],
     ]);
@@ -265,7 +265,7 @@ describe('what a role may', () => {
     expect(reserved(filled(shop, {}, customizer))).toEqual([9, 8]);
     expect(problemsOf(shop, { 'resources:worker.cores': '1' }, customizer)).toHaveLength(1);
     expect(problemsOf(shop, { 'resources:worker.memory': '-1' }, customizer)).toEqual([
-      { parameter: 'resources:worker.memory', message: 'Too small: expected number to be >=0' },
+      { parameter: 'resources:worker.memory', message: 'must be at least 0' },
     ]);
   });
 });

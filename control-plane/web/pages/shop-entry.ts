@@ -12,11 +12,15 @@ import type { WebContext, WebDeps } from '../context.ts';
 import { forecast } from '../explanation.ts';
 import { fieldsOf } from '../form.ts';
 import { type Html, html, trusted } from '../html.ts';
+import { renderMarkdown } from '../markdown.ts';
 import { page } from '../page.ts';
 import { field, live } from '../parts.ts';
 import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
+
+/** Shown above the form; any number of fields can be sent. */
+const MOST_PROBLEMS = 20;
 
 /** What was sent, and what became of it. */
 export interface Filled {
@@ -43,10 +47,8 @@ export async function entryPage(
   entry: ShopEntry,
   filled: Filled,
 ): Promise<Response> {
-  // Only then: most processes never need it.
-  const { renderMarkdown } = await import('../markdown.ts');
   const files = `${shopPath(entry.id)}/files/`;
-  const readme = renderMarkdown(withoutTitle(entry), {
+  const readme = await renderMarkdown(withoutTitle(entry), {
     pictureUrl: (name) => (pictureType(name) ? files + encodeURIComponent(name) : undefined),
   });
   // Without a coordinator the page can be read all the same.
@@ -70,7 +72,7 @@ export async function entryPage(
 
 /** Most texts begin with the name, which the page has already. */
 function withoutTitle({ readme, name }: ShopEntry): string {
-  const [, title, rest = ''] = /^\s*#[ \t]+([^\n]*)\n([\s\S]*)$/.exec(readme) ?? [];
+  const [, title, rest = ''] = /^\s*#[ \t]+(\S[^\n]*)\n([\s\S]*)$/.exec(readme) ?? [];
   return title?.trim().toLowerCase() === name.toLowerCase() ? rest : readme;
 }
 
@@ -87,7 +89,7 @@ function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: F
     return html`
 <div class="notice failed" role="alert">
 <p>${others.length < problems.length ? 'Nothing was started: look at the fields that are marked.' : 'Nothing was started.'}</p>
-${others.map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
+${others.slice(0, MOST_PROBLEMS).map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
 </div>`;
   }
   if (!explanation) return '';

@@ -118,10 +118,12 @@ const wrong = (problems: readonly ShopProblem[]): Html => html`
 </section>`;
 
 const MOST_SUMMARY = 160;
+const MOST_LOOKED_AT = 4_000;
 
 /** The first paragraph of a Markdown text, roughly as plain text. */
 function summaryOf(readme: string): string {
-  const paragraph = readme.split(/\n\s*\n/).find((block) => /^\s{0,3}[\p{L}\p{N}"'*_`]/u.test(block)) ?? '';
+  const blocks = readme.slice(0, MOST_LOOKED_AT).split(/\n\s*\n/);
+  const paragraph = blocks.find((block) => /^\s{0,3}[\p{L}\p{N}"'*_`]/u.test(block)) ?? '';
   const text = paragraph
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/[*_`]/g, '')
