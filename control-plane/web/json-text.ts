@@ -44,11 +44,15 @@ export function readJson(text: string): { value: unknown; faults?: undefined } |
   }
 }
 
+/** Looked at, of errors that may be as many as the text has letters. */
+const MOST_ERRORS = 50;
+
 function faultsOf(text: string): Fault[] {
   const errors: ParseError[] = [];
   treeOf(text, errors);
-  const faults = errors.map(({ error, offset }) => ({
-    ...placeAt(text, offset),
+  const placeAt = placesOf(text);
+  const faults = errors.slice(0, MOST_ERRORS).map(({ error, offset }) => ({
+    ...placeAt(offset),
     message: MESSAGES[printParseErrorCode(error)] ?? 'is no JSON',
   }));
   const first = faults.filter(({ line }, at) => faults.findIndex((other) => other.line === line) === at);
@@ -69,7 +73,8 @@ function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
 /** Tells where the things are that pointers (RFC 6901) point to; of what is missing, where it should be. */
 export function placesIn(text: string): (pointer: string) => Place {
   const root = treeOf(text);
-  return (pointer) => placeAt(text, root ? offsetOf(root, segmentsOf(pointer)) : 0);
+  const placeAt = placesOf(text);
+  return (pointer) => placeAt(root ? offsetOf(root, segmentsOf(pointer)) : 0);
 }
 
 function offsetOf(root: Node, segments: readonly string[]): number {
@@ -102,8 +107,17 @@ export const pathOf = (pointer: string): string =>
     .map((segment, at) => (/^\d+$/.test(segment) ? `[${segment}]` : `${at > 0 ? '.' : ''}${segment}`))
     .join('');
 
-function placeAt(text: string, offset: number): Place {
-  const before = text.slice(0, offset);
-  const lastBreak = before.lastIndexOf('\n');
-  return { line: before.split('\n').length, column: offset - lastBreak };
+/** Reads the text once, however many places are asked for. */
+function placesOf(text: string): (offset: number) => Place {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return (offset) => {
+    let [low, high] = [0, starts.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle;
+    }
+    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
+  };
 }

@@ -52,9 +52,13 @@ export const PORT_KINDS: Readonly<Record<string, string>> = {
   udp: 'udp://{ip_port}',
 };
 
+/** One more than a description takes (shared/application.ts): enough for it to be refused. */
+const MOST_ROWS = 257;
+const MOST_LINES = 1001;
+
 export function readSimple(form: URLSearchParams): SimpleApplication {
   const text = (name: string) => form.get(name) ?? '';
-  const rows = [...form.keys()].flatMap((key) => /^port_number-(\d{1,4})$/.exec(key)?.[1] ?? []);
+  const rows = new Set([...form.keys()].flatMap((key) => /^port_number-(\d{1,4})$/.exec(key)?.[1] ?? []));
   return {
     name: text('name'),
     image: text('image').trim(),
@@ -64,7 +68,7 @@ export function readSimple(form: URLSearchParams): SimpleApplication {
     cores: text('cores').trim(),
     life: text('life'),
     environment: text('environment').replaceAll('\r\n', '\n'),
-    ports: rows.map((row) => ({
+    ports: [...rows].slice(0, MOST_ROWS).map((row) => ({
       number: text(`port_number-${row}`).trim(),
       name: text(`port_name-${row}`).trim(),
       kind: text(`port_kind-${row}`),
@@ -108,7 +112,7 @@ function misread({ image, memory, memory_unit, cores, environment, ports }: Simp
   if (unassigned) problems.environment = `line ${unassigned.line} must be NAME=value`;
   ports.forEach((port, at) => {
     if (isPort(port) && !/^\d{1,5}$/.test(port.number))
-      problems[`port_number-${at}`] = 'must be a number from 1 to 65535';
+      problems[`port_number-${at}`] = 'must be from 1 to 65535';
   });
   return problems;
 }
@@ -122,7 +126,7 @@ interface Source {
 }
 
 function describe(simple: SimpleApplication, name: string): { description: unknown; sources: Source[] } {
-  const lines = linesOf(simple.environment);
+  const lines = linesOf(simple.environment).slice(0, MOST_LINES);
   const rows = simple.ports.map((port, at) => ({ port, at })).filter(({ port }) => isPort(port));
   const memory = numberOf(simple.memory);
   const service = {
@@ -163,6 +167,7 @@ function sourcesOf(lines: readonly Line[], rows: readonly { at: number }[]): Sou
     ...rows.map(({ at }, n) => source(`ports/${n}/port_number`, `port_number-${at}`)),
     ...rows.map(({ at }, n) => source(`ports/${n}/`, `port_name-${at}`)),
     source('environment', 'environment'),
+    source('ports', 'ports'),
     source('resources/memory', 'memory'),
     source('resources/cores', 'cores'),
     source('image', 'image'),

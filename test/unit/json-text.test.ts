@@ -28,6 +28,14 @@ describe('texts that are not JSON', () => {
     expect(fault).toMatchObject({ line, column, message: expect.stringContaining(message) });
   });
 
+  test('W41: of a text that is nothing but faults the first ones are told, of a long one each where it is', () => {
+    expect(readJson('x '.repeat(500_000)).faults).toHaveLength(1);
+    expect(readJson('x\n'.repeat(500_000)).faults).toHaveLength(5);
+    const services = Array.from({ length: 100 }, () => ({}));
+    const { problems } = checkText(`${'\n'.repeat(900_000)}${JSON.stringify({ services })}`);
+    expect(problems[99]).toMatchObject({ line: 900_001 });
+  });
+
   test('W41: what JSON.parse takes is taken, anything else has at least one fault', () => {
     const pieces = fc.constantFrom(
       '{',

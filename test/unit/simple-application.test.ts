@@ -74,6 +74,16 @@ describe('W43: the form', () => {
 });
 
 describe('W43: what is wrong', () => {
+  test('W43: more rows and lines than a description takes are told, however many they are', () => {
+    const rows = Array.from({ length: 5_000 }, (_, n): [string, string] => [`port_number-${n}`, '80']);
+    const form = new URLSearchParams([...rows, ['name', 'n'], ['image', 'i'], ['memory_unit', 'MiB']]);
+    form.set('environment', 'A=1\n'.repeat(100_000));
+    expect(checkSimple(readSimple(form)).problems).toEqual({
+      environment: 'must have at most 1000 entries',
+      ports: 'must have at most 256 entries',
+    });
+  });
+
   const port = (number: string, name = '') => ({ number, name, kind: 'http' });
   test.each<[string, Partial<SimpleApplication>, Record<string, string>]>([
     ['nothing was typed', { name: ' ', image: '' }, { name: 'is missing', image: 'is missing' }],

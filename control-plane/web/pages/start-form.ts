@@ -72,6 +72,7 @@ function portRows(ports: readonly SimplePort[], problems: Problems): Html {
   return html`
 <fieldset id="ports"><legend>Ports</legend>
 ${rows.map((port, at) => portRow(port, at, problems))}
+${problems.ports ? html`<p class="problem">${problems.ports}</p>` : ''}
 <button name="action" value="add-port" formnovalidate>Add a port</button>
 </fieldset>`;
 }

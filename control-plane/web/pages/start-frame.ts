@@ -46,7 +46,7 @@ function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
   const body = error
     ? html`<p class="notice failed" role="alert">${error.message}</p>`
     : explanation
-      ? html`<section class="card" aria-labelledby="forecast-title"><h2 id="forecast-title">Where it would go now</h2>${forecast(explanation)}<button class="primary" form="start" name="action" value="submit">Start</button></section>`
+      ? html`<section class="card" aria-labelledby="forecast-title"><h2 id="forecast-title">Where it would go now</h2>${forecast(explanation)}<button class="primary" form="start" name="action" value="submit">${explanation.placement ? 'Start' : 'Submit it, to wait'}</button></section>`
       : status === 400
         ? html`<p class="notice failed" role="alert">Nothing was submitted: something below is not right yet.</p>`
         : '';

@@ -117,7 +117,7 @@ async function startPage(
   formAt: (place: FormPlace) => Html,
 ): Promise<Response> {
   const { username } = c.get('account').user;
-  const from = by === 'description' ? c.req.query('from') : undefined;
+  const [from] = (by === 'description' && c.req.query('from')?.match(/^\d{1,15}$/)) || [];
   const form = formAt({ by, from, fresh: c.req.method === 'GET', username });
   // Beside the point where it can't be told: what is typed counts.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
