@@ -68,7 +68,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       submit: (submission) => coordinationOf(coordinatorOf(env)).submit(submission),
       terminate: (id) => coordinationOf(coordinatorOf(env)).terminate(id),
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
-      openLog: (id, format) => coordinationOf(coordinatorOf(env)).openLog(id, format),
+      openLog: (id, format, from) => coordinationOf(coordinatorOf(env)).openLog(id, format, from),
       openEvents: (reader) => coordinationOf(coordinatorOf(env)).openEvents(reader),
       lastEventId: () => coordinationOf(coordinatorOf(env)).lastEventId(),
       endEvents: (userId) => coordinationOf(coordinatorOf(env)).endEvents(userId),

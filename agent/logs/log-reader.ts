@@ -8,7 +8,15 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { wordsOf } from '../journal.ts';
 import { pause } from '../pause.ts';
-import { NO_SOURCE, noFields, RecordDecoder, readFields, recordSize } from './record.ts';
+import {
+  FRAME_BYTES,
+  LONGEST_RECORD_BYTES,
+  NO_SOURCE,
+  noFields,
+  RecordDecoder,
+  readFields,
+  recordSize,
+} from './record.ts';
 
 export type LogEnd = Omit<Extract<Up, { type: 'logs.end' }>, 'type' | 'stream'>;
 
@@ -156,7 +164,9 @@ async function openLineBefore(file: FileHandle, offset: number): Promise<number>
   if (offset === 0) return NO_SOURCE;
   const tail = Buffer.alloc(4);
   await file.read(tail, 0, 4, offset - 4);
-  const size = tail.readUInt32BE(0) + 8;
+  const size = tail.readUInt32BE(0) + FRAME_BYTES;
+  // Read before anything is made of this size: the offset may be of a reader's own making.
+  if (size > LONGEST_RECORD_BYTES) throw new Error(`${offset} is not an offset a chunk gave`);
   const record = Buffer.alloc(Math.min(size, offset));
   await file.read(record, 0, record.length, offset - record.length);
   if (recordSize(record, 0) !== record.length) throw new Error(`${offset} is not an offset a chunk gave`);

@@ -6,6 +6,7 @@ import type { Registration } from '../core/enrolment.ts';
 import type { EventReader } from '../core/events.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
+import type { LogPosition } from '../core/log-frames.ts';
 import type { ClusterOverview, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
@@ -22,8 +23,8 @@ export interface Coordination {
   terminate(executionId: number): Promise<void>;
   /** Hides the execution at once; it is terminated first where it has not ended. */
   remove(executionId: number): Promise<void>;
-  /** Output of a service from its first byte; ends when no more will come. */
-  openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>>;
+  /** Output of a service from its first byte; ends when no more will come. With `from` it begins there, in frames (core/log-frames.ts). */
+  openLog(serviceId: number, format: LogFormat, from?: LogPosition): Promise<ReadableStream<Uint8Array>>;
   /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
   openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>>;
   /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows. */

@@ -22,6 +22,7 @@ import { type Explanation, explain, explainSubmission } from '../core/explain.ts
 import { History } from '../core/history.ts';
 import type { Host } from '../core/host.ts';
 import { type HostDetail, type HostView, hostDetailOf, hostIn, hostViewsOf } from '../core/host-view.ts';
+import type { LogPosition } from '../core/log-frames.ts';
 import { allowanceOf, type ClusterOverview, overviewOf, type UserUsage, usagesOf } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
@@ -134,8 +135,8 @@ export class Coordinator implements Coordination {
     });
   }
 
-  openLog(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.open(serviceId, format);
+  openLog(serviceId: number, format: LogFormat, from?: LogPosition): Promise<ReadableStream<Uint8Array>> {
+    return this.#logs.open(serviceId, format, from);
   }
 
   openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>> {

@@ -13,6 +13,7 @@ import { OperationError } from '../core/errors.ts';
 import type { EventReader } from '../core/events.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
+import type { LogPosition } from '../core/log-frames.ts';
 import type { ClusterOverview, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
@@ -108,8 +109,12 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.remove(executionId));
   }
 
-  openLog(serviceId: number, format: LogFormat): Promise<Outcome<ReadableStream<Uint8Array>>> {
-    return this.#outcome((coordination) => coordination.openLog(serviceId, format));
+  openLog(
+    serviceId: number,
+    format: LogFormat,
+    from?: LogPosition,
+  ): Promise<Outcome<ReadableStream<Uint8Array>>> {
+    return this.#outcome((coordination) => coordination.openLog(serviceId, format, from));
   }
 
   openEvents(reader: EventReader): Promise<Outcome<ReadableStream<Uint8Array>>> {
@@ -210,7 +215,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     submit: (submission) => unwrap(stub.submit(submission)),
     terminate: (id) => unwrap(stub.terminate(id)),
     remove: (id) => unwrap(stub.remove(id)),
-    openLog: (id, format) => unwrap(stub.openLog(id, format)),
+    openLog: (id, format, from) => unwrap(stub.openLog(id, format, from)),
     openEvents: (reader) => unwrap(stub.openEvents(reader)),
     lastEventId: () => unwrap(stub.lastEventId()),
     endEvents: (userId) => unwrap(stub.endEvents(userId)),

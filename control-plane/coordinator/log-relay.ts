@@ -10,6 +10,7 @@ import {
 } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
+import { encodeFrame, encodeNote, type LogNote, type LogPosition } from '../core/log-frames.ts';
 import type { LogReader, Session } from './session.ts';
 
 /** What is known of the service now: where its last start was, and whether more output can still come. */
@@ -28,6 +29,8 @@ export class LogRelay implements LogReader {
   readonly #format: LogFormat;
   readonly #source: () => LogSource;
   readonly #done: () => void;
+  /** Each chunk behind its position (core/log-frames.ts), for readers who go on elsewhere. */
+  readonly #framed: boolean;
   #controller: ReadableByteStreamController | undefined;
   #session: Session | undefined;
   #number = 0;
@@ -36,12 +39,23 @@ export class LogRelay implements LogReader {
   /** Bytes granted to the agent and not yet received. */
   #outstanding = 0;
 
-  /** `source` is asked again at every turn of events; `done` is called once, when the stream has ended or was cancelled. */
-  constructor(service: number, format: LogFormat, source: () => LogSource, done: () => void) {
+  /**
+   * `source` is asked again at every turn of events; `done` is called once, when the stream has ended or was cancelled.
+   * With `from` the stream is of frames, and begins there.
+   */
+  constructor(
+    service: number,
+    format: LogFormat,
+    source: () => LogSource,
+    done: () => void,
+    from?: LogPosition,
+  ) {
     this.#service = service;
     this.#format = format;
     this.#source = source;
     this.#done = done;
+    this.#framed = from !== undefined;
+    if (from) ({ generation: this.#generation, offset: this.#offset } = from);
     // A byte stream, since workerd passes no other between a Durable Object and a Worker.
     this.stream = new ReadableStream(
       {
@@ -70,6 +84,9 @@ export class LogRelay implements LogReader {
         return;
       }
       this.#generation = generation + 1;
+      this.#note({ missing: generation });
+      // The note may have been asked for, and with it what follows.
+      if (!this.#controller || this.#session) return;
     }
     if (this.#generation <= generation) {
       // Without room it waits until the reader has read; or each reconnect would cost memory.
@@ -87,7 +104,11 @@ export class LogRelay implements LogReader {
     if (!this.#controller) return;
     this.#offset = next;
     this.#outstanding -= payload.byteLength;
-    if (payload.byteLength > 0) this.#controller.enqueue(ownBuffer(payload));
+    if (payload.byteLength === 0) return;
+    const position = { generation: this.#generation, offset: next };
+    this.#controller.enqueue(
+      this.#framed ? encodeFrame({ service: this.#service, position, payload }) : ownBuffer(payload),
+    );
   }
 
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
@@ -96,8 +117,10 @@ export class LogRelay implements LogReader {
       this.#fail(message ?? 'the host could not read the log');
       return;
     }
+    const ended = this.#generation;
     this.#generation += 1;
     this.#offset = 0;
+    if (reason === 'missing') this.#note({ missing: ended });
     this.update();
   }
 
@@ -123,6 +146,10 @@ export class LogRelay implements LogReader {
     if (credit < LOG_CHUNK_BYTES) return;
     this.#outstanding += credit;
     session.grant(this.#number, credit);
+  }
+
+  #note(note: LogNote): void {
+    if (this.#framed) this.#controller?.enqueue(encodeNote(this.#service, note));
   }
 
   #fail(message: string): void {

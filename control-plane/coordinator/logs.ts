@@ -2,6 +2,7 @@
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { OperationError } from '../core/errors.ts';
 import { isOver } from '../core/execution.ts';
+import type { LogPosition } from '../core/log-frames.ts';
 import type { Db } from '../store/db.ts';
 import { findLogPlace } from '../store/executions.ts';
 import type { Agents } from './agents.ts';
@@ -30,7 +31,7 @@ export class Logs {
     this.#agents = agents;
   }
 
-  async open(serviceId: number, format: LogFormat): Promise<ReadableStream<Uint8Array>> {
+  async open(serviceId: number, format: LogFormat, from?: LogPosition): Promise<ReadableStream<Uint8Array>> {
     // A turn makes sure that the state is there; what it ends itself is not live any more.
     const live = await this.#turns.look(({ services }) => placeOf(services.get(serviceId)));
     const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
@@ -45,7 +46,7 @@ export class Logs {
       throw new OperationError('unavailable', message);
     }
     const source = this.#sourceOf(serviceId, live ?? place ?? { hostId: null, generation: 0 });
-    const relay = new LogRelay(serviceId, format, source, () => this.#drop(serviceId, relay));
+    const relay = new LogRelay(serviceId, format, source, () => this.#drop(serviceId, relay), from);
     const relays = this.#relays.get(serviceId) ?? new Set();
     this.#relays.set(serviceId, relays.add(relay));
     relay.update();

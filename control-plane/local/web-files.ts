@@ -14,7 +14,12 @@ const STAMP = 'stamp';
 export async function ensureWebFiles(folder: string): Promise<void> {
   const stamp = await digestOf(
     [`${WEB}/browser`],
-    [`${WEB}/berth.css`, `${WEB}/icon.svg`, 'control-plane/local/web-files.ts'],
+    [
+      `${WEB}/berth.css`,
+      `${WEB}/icon.svg`,
+      'control-plane/local/web-files.ts',
+      'control-plane/core/log-frames.ts',
+    ],
   );
   const made = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);
   if (made === stamp) return;

@@ -13,6 +13,7 @@ import { adminPages } from './pages/admin.ts';
 import { clusterPages } from './pages/cluster.ts';
 import { executionPages } from './pages/executions.ts';
 import { loginPages } from './pages/login.ts';
+import { logPages } from './pages/logs.ts';
 import { shopPages } from './pages/shop.ts';
 import { startPages } from './pages/start.ts';
 import { signedIn, withContext } from './session.ts';
@@ -20,7 +21,7 @@ import { signedIn, withContext } from './session.ts';
 /** Sections behind a login, by the path they begin with. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/events': eventPages,
-  '/executions': executionPages,
+  '/executions': (deps) => executionPages(deps).route('/', logPages(deps)),
   '/shop': shopPages,
   '/start': startPages,
   '/cluster': clusterPages,

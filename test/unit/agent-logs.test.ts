@@ -62,6 +62,16 @@ describe('a log stream', () => {
     expect(connection.payload(1).toString()).toBe('1970-01-01 00:00:00 be');
     expect(connection.payload(2).toString()).toBe('gin\n');
   });
+  test('P10: an offset that no chunk gave is refused, whatever the output there claims to be', async () => {
+    engine.write('c1', lines(`${'x'.repeat(100)}\xff\xff\xff\xff`));
+    engine.exit('c1', 0);
+    open(1);
+    await connection.ended(1);
+    const whole = found(() => connection.chunks[0]).then(({ next }) => next);
+    const claimed = (await whole) - 4;
+    open(2, 1e6, claimed);
+    expect(await connection.ended(2)).toMatchObject({ reason: 'failed' });
+  });
   test('P9: never sends more than its credit', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
     engine.exit('c1', 0);

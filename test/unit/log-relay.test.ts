@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { LogRelay, type LogSource } from '../../control-plane/coordinator/log-relay.ts';
 import { Session } from '../../control-plane/coordinator/session.ts';
+import { decodeFrame, FrameSplitter, type LogPosition } from '../../control-plane/core/log-frames.ts';
 import { encode, encodeChunk, LOG_CHUNK_BYTES, LOG_WINDOW_BYTES } from '../../shared/protocol/codec.ts';
 import { MemorySocket } from '../support/model-agent.ts';
 
@@ -9,15 +10,15 @@ class Rig {
   source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
   done = 0;
   socket = new MemorySocket();
-  readonly relay = new LogRelay(
-    7,
-    'raw',
-    () => this.source,
-    () => {
-      this.done += 1;
-    },
-  );
+  readonly relay: LogRelay;
   #streams = 100;
+
+  constructor(from?: LogPosition) {
+    const done = () => {
+      this.done += 1;
+    };
+    this.relay = new LogRelay(7, 'raw', () => this.source, done, from);
+  }
 
   /** An agent's connection comes up. */
   attach(): this {
@@ -67,6 +68,11 @@ class Rig {
 }
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
+const frames = async (relay: LogRelay): Promise<[LogPosition, string][]> => {
+  const bytes = new Uint8Array(await new Response(relay.stream).arrayBuffer());
+  const found = new FrameSplitter().push(bytes).map(decodeFrame);
+  return found.map(({ position, payload }) => [position, new TextDecoder().decode(payload)]);
+};
 const all = (relay: LogRelay): Promise<string> => new Response(relay.stream).text();
 /** Lets the stream ask for more. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -219,6 +225,41 @@ test('P10: a start that left no log is passed over', async () => {
   rig.send(3, text('two'));
   rig.end('exited');
   expect(await all(rig.relay)).toBe('two');
+});
+
+test('W31: a reader that names a place begins there, and is told the place after each piece', async () => {
+  const rig = new Rig({ generation: 2, offset: 40 });
+  rig.source = { ...rig.source, generation: 3 };
+  rig.attach();
+  expect(rig.opens).toMatchObject([{ generation: 2, offset: 40 }]);
+  const received = frames(rig.relay);
+  rig.send(44, text('more'));
+  rig.end('exited');
+  rig.know({ final: true });
+  rig.send(3, text('two'));
+  rig.end('exited');
+  expect(await received).toEqual([
+    [{ generation: 2, offset: 44 }, 'more'],
+    [{ generation: 3, offset: 3 }, 'two'],
+  ]);
+});
+
+test('W37: a reader in the midst of waiting is told of each start without a log once, and goes on', async () => {
+  const rig = new Rig({ generation: 1, offset: 0 }).attach();
+  const received = frames(rig.relay);
+  rig.know({ generation: 2 });
+  rig.end('missing');
+  await settle();
+  rig.send(3, text('two'));
+  rig.know({ removed: true, generation: 3, final: false });
+  rig.end('exited');
+  rig.know({ final: true });
+  expect(await received).toEqual([
+    [{ generation: 0, offset: 0 }, '{"missing":1}'],
+    [{ generation: 2, offset: 3 }, 'two'],
+    [{ generation: 0, offset: 0 }, '{"missing":3}'],
+  ]);
+  expect(rig.opens.map(({ generation }) => generation)).toEqual([1, 2]);
 });
 
 test('C45: of a service that never started the stream waits, and ends with its execution', async () => {

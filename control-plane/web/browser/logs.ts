@@ -1,0 +1,230 @@
+/** Owns the page of a log: what its controls do, and the sentence on how things stand. */
+import type { LogNote } from '../../core/log-frames.ts';
+import { byId, setText } from './parts/element.ts';
+import { LogFeed } from './parts/log-feed.ts';
+import { LogLines } from './parts/log-line.ts';
+import { LogRows } from './parts/log-rows.ts';
+import { LogSearchBar } from './parts/log-search-bar.ts';
+import { LogView } from './parts/log-view.ts';
+
+/** Of output; with what is made of it the page stays below 300 MB. */
+const MOST_BYTES = 128 * 2 ** 20;
+/** A service that has been silent for so long holds up no line of another. */
+const QUIET_MS = 250;
+const TELL_MS = 200;
+
+interface Service {
+  id: number;
+  name: string;
+}
+
+class LogPage {
+  readonly #services: readonly Service[];
+  readonly #rows: LogRows;
+  readonly #lines: LogLines;
+  readonly #search: LogSearchBar;
+  readonly #view: LogView;
+  readonly #feed: LogFeed;
+  readonly #lastOutputMs: number[];
+  readonly #generations: number[];
+  readonly #ended = new Set<number>();
+  readonly #missing = new Set<number>();
+  readonly #troubles = new Map<number, string>();
+  /** Rows up to here are shown while it is paused. */
+  #pausedAt: number | undefined;
+  #resumed: (() => void) | undefined;
+  #isLost = false;
+  #isGone = false;
+
+  constructor(section: HTMLElement) {
+    const { execution = '', services = '[]' } = section.dataset;
+    this.#services = JSON.parse(services) as Service[];
+    const now = performance.now();
+    this.#lastOutputMs = this.#services.map(() => now);
+    this.#generations = this.#services.map(() => 0);
+    this.#rows = new LogRows(this.#services.length, MOST_BYTES);
+    this.#lines = new LogLines(
+      this.#rows,
+      this.#services.map(({ name }) => name),
+    );
+    this.#view = new LogView(byId('log-scroller'), this.#source(), () => this.#tell());
+    this.#search = new LogSearchBar(this.#rows, {
+      changed: () => this.#view.redraw(),
+      show: (row) => this.#show(row),
+      left: () => byId('log-scroller').focus(),
+    });
+    this.#feed = new LogFeed(
+      `/executions/${execution}/logs/stream`,
+      this.#services.map(({ id }) => id),
+      {
+        output: (service, generation, bytes) => this.#output(service, generation, bytes),
+        note: (service, note) => this.#note(service, note),
+        connected: () => this.#connected(true),
+        lost: () => this.#connected(false),
+        gone: () => {
+          this.#isGone = true;
+        },
+        ready: () => this.#ready(),
+      },
+    );
+  }
+
+  start(): void {
+    this.#controls();
+    setInterval(() => this.#tick(), TELL_MS);
+    void this.#feed.start();
+    // A page that nobody sees needs no connection, of which a browser has few. It goes on without a gap.
+    addEventListener('pagehide', () => void this.#feed.stop());
+    addEventListener('pageshow', () => void this.#feed.start());
+    document.addEventListener('visibilitychange', () => {
+      void (document.hidden ? this.#feed.stop() : this.#feed.stop().then(() => this.#feed.start()));
+    });
+  }
+
+  #source() {
+    const rows = this.#rows;
+    const end = () => this.#pausedAt ?? rows.end;
+    return {
+      get first() {
+        return rows.first;
+      },
+      get end() {
+        return Math.max(rows.first, end());
+      },
+      size: (row: number) => this.#lines.size(row),
+      element: (row: number) => {
+        const element = this.#lines.element(row, this.#search.pattern, () => this.#view.redraw());
+        element.classList.toggle('current', row === this.#search.current);
+        return element;
+      },
+    };
+  }
+
+  #output(service: number, generation: number, bytes: Uint8Array): void {
+    const source = this.#services.findIndex(({ id }) => id === service);
+    const store = this.#rows.stores[source];
+    if (!store) return;
+    // Each start begins a line.
+    if (this.#generations[source] !== generation) store.endLine();
+    this.#generations[source] = generation;
+    this.#lastOutputMs[source] = performance.now();
+    this.#troubles.delete(service);
+    const last = this.#rows.end - 1;
+    store.append(bytes);
+    this.#search.again(last);
+    this.#release();
+  }
+
+  #release(): void {
+    const before = this.#rows.end;
+    const nowMs = performance.now();
+    this.#rows.release(
+      (source) =>
+        this.#ended.has(this.#services[source]?.id ?? 0) ||
+        nowMs - (this.#lastOutputMs[source] ?? 0) > QUIET_MS,
+    );
+    if (this.#pausedAt === undefined) this.#rows.trim();
+    if (this.#rows.end > before || this.#rows.end > 0) this.#view.changed();
+  }
+
+  #note(service: number, note: LogNote): void {
+    if ('ended' in note) this.#ended.add(service);
+    if ('missing' in note) this.#missing.add(service);
+    if ('trouble' in note) this.#troubles.set(service, note.trouble);
+    this.#release();
+  }
+
+  #connected(isConnected: boolean): void {
+    this.#isLost = !isConnected;
+    if (isConnected) this.#troubles.clear();
+  }
+
+  /** What comes while it is paused is kept as long as there is room; then it stays at its host. */
+  #ready(): Promise<void> {
+    if (this.#pausedAt === undefined || !this.#rows.isFull) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#resumed = resolve;
+    });
+  }
+
+  #tick(): void {
+    this.#release();
+    this.#search.goOn();
+    this.#tell();
+  }
+
+  #tell(): void {
+    setText(byId('log-state'), this.#state());
+    const { first, end } = this.#rows;
+    const lines = `${(end - first).toLocaleString('en')} ${end - first === 1 ? 'line' : 'lines'}`;
+    setText(byId('log-count'), lines);
+    const gap = byId('log-gap');
+    gap.hidden = first === 0;
+    const dropped = first.toLocaleString('en');
+    setText(
+      gap,
+      `The first ${dropped} lines are not shown any more: a page keeps 128 MiB. The download has them.`,
+    );
+    const following = this.#pausedAt === undefined && this.#view.isFollowing;
+    byId('log-end').toggleAttribute('disabled', following);
+  }
+
+  #state(): string {
+    if (this.#isGone) return 'This execution is not there any more.';
+    if (this.#isLost) return 'No connection to Berth. It goes on by itself, where it was.';
+    const [trouble] = this.#troubles;
+    if (trouble) return `${this.#nameOf(trouble[0])}: ${trouble[1]}`;
+    const ended = this.#ended.size === this.#services.length;
+    if (this.#pausedAt !== undefined) {
+      const more = this.#rows.end - this.#pausedAt;
+      return `Paused. ${more.toLocaleString('en')} more ${more === 1 ? 'line' : 'lines'} so far.`;
+    }
+    if (this.#rows.end > 0) return ended ? 'The log has ended.' : 'Live.';
+    if (!ended) return 'Waiting for output.';
+    return this.#missing.size === 0
+      ? 'It has ended without any output.'
+      : 'There is no log: it never started, or its log is not kept any more.';
+  }
+
+  #nameOf = (service: number): string => this.#services.find(({ id }) => id === service)?.name ?? '';
+
+  #controls(): void {
+    for (const part of document.querySelectorAll<HTMLElement>('.log-script')) part.hidden = false;
+    byId('log-pause').addEventListener('click', () => this.#pause(this.#pausedAt === undefined));
+    byId('log-end').addEventListener('click', () => {
+      this.#pause(false);
+      this.#view.toEnd();
+    });
+    const scroller = byId('log-scroller');
+    byId<HTMLInputElement>('log-times').addEventListener('change', ({ target }) => {
+      scroller.classList.toggle('no-times', !(target as HTMLInputElement).checked);
+      this.#view.wrap(byId<HTMLInputElement>('log-wrap').checked);
+    });
+    byId<HTMLInputElement>('log-wrap').addEventListener('change', ({ target }) =>
+      this.#view.wrap((target as HTMLInputElement).checked),
+    );
+    document.getElementById('log-service')?.addEventListener('change', ({ target }) => {
+      (target as HTMLSelectElement).form?.submit();
+    });
+  }
+
+  #pause(isPaused: boolean): void {
+    if (isPaused === (this.#pausedAt !== undefined)) return;
+    this.#pausedAt = isPaused ? this.#rows.end : undefined;
+    setText(byId('log-pause'), isPaused ? 'Resume' : 'Pause');
+    this.#resumed?.();
+    this.#resumed = undefined;
+    this.#release();
+    this.#tell();
+  }
+
+  #show(row: number): void {
+    if (row >= (this.#pausedAt ?? row + 1)) this.#pause(false);
+    this.#view.redraw();
+    this.#view.show(row);
+    this.#tell();
+  }
+}
+
+const section = document.getElementById('log');
+if (section) new LogPage(section).start();

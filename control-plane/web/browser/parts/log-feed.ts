@@ -1,0 +1,157 @@
+/**
+ * Owns the stream from the control plane: frames of all services as they come, and when it breaks, another from where each
+ * service was. Never shows anything.
+ */
+import {
+  decodeFrame,
+  FrameSplitter,
+  LOG_START,
+  type LogNote,
+  type LogPosition,
+  noteOf,
+} from '../../../core/log-frames.ts';
+
+/** Three heartbeats of web/log-stream.ts. */
+const SILENCE_MS = 45_000;
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 15_000;
+
+export interface FeedEvents {
+  output(service: number, generation: number, bytes: Uint8Array): void;
+  note(service: number, note: LogNote): void;
+  connected(): void;
+  lost(): void;
+  /** The execution is not there any more, or not for this user. */
+  gone(): void;
+  /** Resolves when there is room for more. */
+  ready(): Promise<void>;
+}
+
+export class LogFeed {
+  readonly #url: string;
+  readonly #events: FeedEvents;
+  /** Of those that have not ended. */
+  readonly #positions: Map<number, LogPosition>;
+  #troubled = false;
+  #running = false;
+  #stop = new AbortController();
+  #retryMs = FIRST_RETRY_MS;
+
+  constructor(url: string, services: readonly number[], events: FeedEvents) {
+    this.#url = url;
+    this.#events = events;
+    this.#positions = new Map(services.map((id) => [id, LOG_START]));
+  }
+
+  /** Reads until all have ended, or until it is stopped. */
+  async start(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    while (!signal.aborted && this.#positions.size > 0) {
+      const wasRead = await this.#read(signal).catch(() => false);
+      if (signal.aborted || this.#positions.size === 0) break;
+      if (!wasRead || this.#troubled) {
+        if (!wasRead) this.#events.lost();
+        await pause(this.#retryMs * (0.75 + Math.random() / 2), signal);
+        this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);
+      }
+    }
+    this.#running = false;
+  }
+
+  /** It goes on with `start`, without a gap. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    while (this.#running) await pause(10);
+  }
+
+  /** Resolves to whether it came to an end of its own. */
+  async #read(stopped: AbortSignal): Promise<boolean> {
+    const silence = new Silence();
+    try {
+      const from = [...this.#positions].map(([id, at]) => `${id}.${at.generation}.${at.offset}`);
+      const response = await fetch(`${this.#url}?from=${from.join(',')}`, {
+        signal: AbortSignal.any([stopped, silence.signal]),
+        cache: 'no-store',
+      });
+      if (response.redirected) {
+        // Logged out meanwhile.
+        location.reload();
+        return true;
+      }
+      if (response.status === 404) {
+        this.#positions.clear();
+        this.#events.gone();
+        return true;
+      }
+      if (!response.ok || !response.body) return false;
+      this.#troubled = false;
+      this.#events.connected();
+      await this.#take(response.body.getReader(), silence);
+      return true;
+    } finally {
+      silence.end();
+    }
+  }
+
+  async #take(reader: ReadableStreamDefaultReader<Uint8Array>, silence: Silence): Promise<void> {
+    const splitter = new FrameSplitter();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      for (const frame of splitter.push(part.value)) this.#frame(frame);
+      silence.end();
+      await this.#events.ready();
+      silence.begin();
+    }
+  }
+
+  #frame(bytes: Uint8Array): void {
+    const frame = decodeFrame(bytes);
+    const { service, position, payload } = frame;
+    if (!this.#positions.has(service)) return;
+    const note = noteOf(frame);
+    if (!note) {
+      this.#positions.set(service, position);
+      this.#retryMs = FIRST_RETRY_MS;
+      this.#events.output(service, position.generation, payload);
+      return;
+    }
+    if ('ended' in note) this.#positions.delete(service);
+    if ('trouble' in note) this.#troubled = true;
+    // It was told, and is not asked for again.
+    if ('missing' in note) this.#positions.set(service, { generation: note.missing + 1, offset: 0 });
+    this.#events.note(service, note);
+  }
+}
+
+/** Ends a connection over which nothing comes, not even heartbeats: half-open ones don't end by themselves. */
+class Silence {
+  readonly #controller = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  constructor() {
+    this.begin();
+  }
+
+  begin(): void {
+    this.#timer = setTimeout(() => this.#controller.abort(), SILENCE_MS);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

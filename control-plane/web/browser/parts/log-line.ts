@@ -1,0 +1,67 @@
+/** Owns how a row of a log looks as an element: its time, the name of its service where there are several, its text in colours. */
+import { paint, piecesOf } from './log-colours.ts';
+import type { LogRows } from './log-rows.ts';
+import { rangesOf } from './log-search.ts';
+import { colouredText, partsOf } from './log-text.ts';
+
+/** Of a line that is longer, so much is shown until one asks for all. */
+const MOST_BYTES = 8_192;
+/** Colours of services (berth.css), after which they come again. */
+const COLOURS = 8;
+
+const decoder = new TextDecoder();
+
+export class LogLines {
+  readonly #rows: LogRows;
+  readonly #names: readonly string[];
+  /** Long lines of which all is shown. */
+  readonly #whole = new Set<string>();
+
+  constructor(rows: LogRows, names: readonly string[]) {
+    this.#rows = rows;
+    this.#names = names;
+  }
+
+  /** Tells whether a row looks other than it did: its line has grown. */
+  size(row: number): number {
+    const { source, line } = this.#rows.at(row);
+    return this.#rows.stores[source]?.line(line).byteLength ?? 0;
+  }
+
+  /** `changed` is called when the element should be made anew. */
+  element(row: number, pattern: RegExp | undefined, changed: () => void): HTMLElement {
+    const { source, line } = this.#rows.at(row);
+    const store = this.#rows.stores[source];
+    const element = document.createElement('div');
+    element.className = 'log-row';
+    if (!store) return element;
+    const { when, text } = partsOf(store.line(line), store.isContinued(line));
+    element.append(span('log-when', decoder.decode(when)));
+    if (this.#names.length > 1)
+      element.append(span(`log-name log-${source % COLOURS}`, this.#names[source] ?? ''));
+    const key = `${source}/${line}`;
+    const isCut = text.byteLength > MOST_BYTES && !this.#whole.has(key);
+    const shown = colouredText(decoder.decode(isCut ? text.subarray(0, MOST_BYTES) : text));
+    const body = span('log-text', '');
+    const pieces = piecesOf(shown);
+    paint(body, pieces, rangesOf(pieces.map((piece) => piece.text).join(''), pattern));
+    element.append(body);
+    if (isCut) {
+      const more = document.createElement('button');
+      more.textContent = `${text.byteLength.toLocaleString('en')} bytes: show all`;
+      more.onclick = () => {
+        this.#whole.add(key);
+        changed();
+      };
+      element.append(more);
+    }
+    return element;
+  }
+}
+
+function span(classes: string, text: string): HTMLSpanElement {
+  const element = document.createElement('span');
+  element.className = classes;
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,112 @@
+/** Owns the search field of a log's page: what is typed, how many lines have it, and the way from one to the next. */
+import { byId, setText } from './element.ts';
+import type { LogRows } from './log-rows.ts';
+import { LogSearch, patternOf } from './log-search.ts';
+
+export interface SearchBarEvents {
+  /** Rows look other than they did. */
+  changed(): void;
+  /** One wants to see the row. */
+  show(row: number): void;
+  /** One is done with the search. */
+  left(): void;
+}
+
+export class LogSearchBar {
+  readonly #rows: LogRows;
+  readonly #search: LogSearch;
+  readonly #events: SearchBarEvents;
+  readonly #field = byId<HTMLInputElement>('log-search');
+  readonly #expression = byId<HTMLInputElement>('log-expression');
+  /** The match that one is at. */
+  #current = -1;
+  #next: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(rows: LogRows, events: SearchBarEvents) {
+    this.#rows = rows;
+    this.#search = new LogSearch(rows);
+    this.#events = events;
+    this.#field.addEventListener('input', () => this.#begin());
+    this.#expression.addEventListener('change', () => this.#begin());
+    this.#field.addEventListener('keydown', (event) => this.#key(event));
+    byId('log-next').addEventListener('click', () => this.#step(true));
+    byId('log-previous').addEventListener('click', () => this.#step(false));
+    document.addEventListener('keydown', (event) => this.#shortcut(event));
+  }
+
+  get pattern(): RegExp | undefined {
+    return this.#search.pattern;
+  }
+
+  get current(): number {
+    return this.#current;
+  }
+
+  /** A line that was looked at has grown. */
+  again(row: number): void {
+    this.#search.again(row);
+  }
+
+  /** A slice of the search, and another soon where that was not all. */
+  goOn(): void {
+    clearTimeout(this.#next);
+    this.#search.step();
+    this.#tell();
+    if (!this.#search.isDone) this.#next = setTimeout(() => this.goOn(), 0);
+  }
+
+  #begin(): void {
+    let pattern: RegExp | undefined;
+    let isWrong = false;
+    try {
+      pattern = patternOf(this.#field.value, this.#expression.checked);
+    } catch {
+      isWrong = true;
+    }
+    if (isWrong) this.#field.setAttribute('aria-invalid', 'true');
+    else this.#field.removeAttribute('aria-invalid');
+    this.#search.begin(pattern);
+    this.#current = -1;
+    this.#events.changed();
+    this.goOn();
+  }
+
+  #tell(): void {
+    const { count, isDone, pattern } = this.#search;
+    const which =
+      this.#current >= 0 ? `${this.#search.numberOf(this.#current).toLocaleString('en')} of ` : '';
+    const found = `${which}${count.toLocaleString('en')} ${count === 1 ? 'line' : 'lines'}${isDone ? '' : '...'}`;
+    const isWrong = this.#field.hasAttribute('aria-invalid');
+    setText(byId('log-found'), isWrong ? 'not an expression' : pattern ? found : '');
+    for (const id of ['log-next', 'log-previous']) byId<HTMLButtonElement>(id).disabled = count === 0;
+  }
+
+  #step(forwards: boolean): void {
+    const edge = forwards ? this.#rows.first - 1 : this.#rows.end;
+    const row = this.#search.beside(this.#current >= 0 ? this.#current : edge, forwards);
+    if (row === undefined) return;
+    this.#current = row;
+    this.#events.show(row);
+    this.#tell();
+  }
+
+  #key(event: KeyboardEvent): void {
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      this.#step(!event.shiftKey);
+    } else if (event.key === 'Escape') {
+      this.#field.value = '';
+      this.#begin();
+      this.#events.left();
+    }
+  }
+
+  /** `/` leads to the field, as in other pagers. */
+  #shortcut(event: KeyboardEvent): void {
+    const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
+    if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.#field.focus();
+    this.#field.select();
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * Owns the output of one service in the browser: its bytes in blocks of a megabyte, and where in them lines begin. A string
+ * for each line would take several times as much. Oldest lines can be let go. Knows nothing of the page.
+ */
+
+export const BLOCK_BYTES = 1 << 20;
+/** Most services write little. */
+const FIRST_BLOCK_BYTES = 1 << 16;
+const NEWLINE = 10;
+
+interface Block {
+  bytes: Uint8Array<ArrayBuffer>;
+  used: number;
+  /** Where its lines begin; `count` of them are in use. */
+  starts: Uint32Array<ArrayBuffer>;
+  count: number;
+  /** Number of its first line. */
+  first: number;
+}
+
+export class LogStore {
+  readonly #blocks: Block[] = [];
+  /** Lines that begin in the middle of one that was too long for a block. */
+  readonly #continued = new Set<number>();
+  #first = 0;
+  #end = 0;
+  #open = false;
+  #lastFound: Block | undefined;
+
+  /** The first line that is still here. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** One more than the last line that has begun. */
+  get end(): number {
+    return this.#end;
+  }
+
+  get bytes(): number {
+    return this.#blocks.reduce((sum, { bytes, starts }) => sum + bytes.byteLength + starts.byteLength, 0);
+  }
+
+  append(output: Uint8Array): void {
+    let at = 0;
+    while (at < output.byteLength) {
+      const newline = output.indexOf(NEWLINE, at);
+      const end = newline < 0 ? output.byteLength : newline;
+      this.#put(output.subarray(at, end));
+      if (newline >= 0) this.#open = false;
+      at = end + 1;
+    }
+  }
+
+  /** What comes next is a line of its own, also where the last one has no end. */
+  endLine(): void {
+    this.#open = false;
+  }
+
+  /** The bytes of a line without its newline; they are the store's own. Empty where the line is not here. */
+  line(number: number): Uint8Array {
+    const block = this.#blockOf(number);
+    if (!block) return new Uint8Array();
+    const at = number - block.first;
+    const end = at + 1 < block.count ? block.starts[at + 1] : block.used;
+    return block.bytes.subarray(block.starts[at], end);
+  }
+
+  /** Whether the line is the rest of the one before, and has no time of its own. */
+  isContinued(number: number): boolean {
+    return this.#continued.has(number);
+  }
+
+  /** Lets lines before this one go. */
+  dropBefore(number: number): void {
+    this.#continued.delete(this.#first);
+    this.#first = Math.max(this.#first, number);
+    const [oldest] = this.#blocks;
+    if (!oldest || this.#blocks.length < 2 || oldest.first + oldest.count > this.#first) return;
+    this.#blocks.shift();
+    this.#lastFound = undefined;
+  }
+
+  #put(piece: Uint8Array): void {
+    let rest = piece;
+    if (!this.#open) this.#begin(rest.byteLength);
+    else this.#makeRoom(rest.byteLength);
+    for (let block = this.#last(); rest.byteLength > 0; block = this.#last()) {
+      const fits = rest.subarray(0, block.bytes.byteLength - block.used);
+      block.bytes.set(fits, block.used);
+      block.used += fits.byteLength;
+      rest = rest.subarray(fits.byteLength);
+      if (rest.byteLength > 0) {
+        // Longer than a block: the rest is a line of its own.
+        this.#continued.add(this.#end);
+        this.#begin(rest.byteLength);
+      }
+    }
+  }
+
+  #begin(length: number): void {
+    const block = this.#blocks.at(-1);
+    const fits = block && block.used + length <= block.bytes.byteLength;
+    pushStart(fits ? block : this.#addBlock(length));
+    this.#end += 1;
+    this.#open = true;
+  }
+
+  /** The last line grows by so much: it moves to a block of its own where it would not fit. */
+  #makeRoom(length: number): void {
+    const block = this.#last();
+    const start = block.starts[block.count - 1] ?? 0;
+    const isAlone = start === 0 && block.bytes.byteLength === BLOCK_BYTES;
+    if (block.used + length <= block.bytes.byteLength || isAlone) return;
+    const moved = block.bytes.subarray(start, block.used);
+    block.used = start;
+    block.count -= 1;
+    const next = this.#addBlock(BLOCK_BYTES);
+    next.first -= 1;
+    pushStart(next);
+    next.bytes.set(moved);
+    next.used = moved.byteLength;
+    if (block.count === 0) this.#blocks.splice(this.#blocks.indexOf(block), 1);
+    this.#lastFound = undefined;
+  }
+
+  #addBlock(length: number): Block {
+    const size = this.#end === 0 && length <= FIRST_BLOCK_BYTES ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+    const starts = new Uint32Array(size / 256);
+    const block = { bytes: new Uint8Array(size), used: 0, starts, count: 0, first: this.#end };
+    this.#blocks.push(block);
+    return block;
+  }
+
+  #last(): Block {
+    const block = this.#blocks.at(-1);
+    if (!block) throw new Error('no line has begun');
+    return block;
+  }
+
+  #blockOf(number: number): Block | undefined {
+    const last = this.#lastFound;
+    if (last && isIn(last, number)) return last;
+    let [low, high] = [0, this.#blocks.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#blocks[middle]?.first ?? 0) <= number) low = middle;
+      else high = middle - 1;
+    }
+    const found = this.#blocks[low];
+    this.#lastFound = found && isIn(found, number) ? found : undefined;
+    return this.#lastFound;
+  }
+}
+
+const isIn = ({ first, count }: Block, number: number): boolean => number >= first && number < first + count;
+
+function pushStart(block: Block): void {
+  if (block.count === block.starts.length) {
+    const grown = new Uint32Array(block.starts.length * 2);
+    grown.set(block.starts);
+    block.starts = grown;
+  }
+  block.starts[block.count] = block.used;
+  block.count += 1;
+}

@@ -1,0 +1,161 @@
+/** The log of real containers in a real browser: followed, searched, in colours, over restarts, and very long. */
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { onSites } from '../support/browser.ts';
+import { application, script } from '../support/descriptions.ts';
+import { eventually } from '../support/eventually.ts';
+
+onSites('logs', (site) => {
+  const run = (...services: ReturnType<typeof script>[]): Promise<number> =>
+    site().berth.api.submit(application(...services));
+  const texts = (page: Page): Promise<string[]> => page.locator('.log-text').allTextContents();
+  const says = (page: Page, text: string | RegExp) =>
+    page.locator('#log-state').getByText(text, { exact: true }).waitFor();
+  const lines = (page: Page, count: string) =>
+    page.locator('#log-count').getByText(`${count} lines`, { exact: true }).waitFor();
+  /** Makes the file that the script of a service waits for. */
+  const touch = async (id: number, file: string, service = 'main0') => {
+    const containers = await site().berth.containersOf(id);
+    const one = containers.find(({ Names }) => Names[0]?.includes(service));
+    const exec = await site()
+      .berth.docker.getContainer(one?.Id ?? '')
+      .exec({ Cmd: ['touch', file] });
+    await exec.start({});
+  };
+  const until = (file: string): string => `while [ ! -e ${file} ]; do sleep 0.1; done`;
+
+  test('W30, W37: a log is followed, paused and read to its end', async () => {
+    const id = await run(
+      script(`${until('/a')}; echo one; ${until('/b')}; echo two; ${until('/c')}; echo three`),
+    );
+    const page = await site().visit(`/executions/${id}/logs`);
+    await says(page, 'Waiting for output.');
+    await touch(id, '/a');
+    await page.getByText('one', { exact: true }).waitFor();
+    await says(page, 'Live.');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await touch(id, '/b');
+    await says(page, 'Paused. 1 more line so far.');
+    expect(await texts(page)).toEqual(['one']);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByText('two', { exact: true }).waitFor();
+    await touch(id, '/c');
+    await says(page, 'The log has ended.');
+    expect(await texts(page)).toEqual(['one', 'two', 'three']);
+    await page.getByLabel('Times').uncheck();
+    expect(await page.locator('.log-when').first().isVisible()).toBe(false);
+    await page.reload();
+    await says(page, 'The log has ended.');
+    expect(await texts(page)).toEqual(['one', 'two', 'three']);
+  });
+
+  test('W31: a log goes on by itself where it was when the control plane was away', async () => {
+    const id = await run(
+      script(`i=0; while [ ! -e /stop ]; do echo line $i; i=$((i+1)); sleep 0.2; done; echo stopped at $i`),
+    );
+    const page = await site().visit(`/executions/${id}/logs`, { expected: /ERR_|Failed to load|50\d/ });
+    await page.getByLabel('Wrap').check();
+    await page.getByText('line 3', { exact: true }).waitFor();
+    await site().berth.killAll();
+    await says(page, 'No connection to Berth. It goes on by itself, where it was.');
+    await site().berth.start();
+    await says(page, 'Live.');
+    await touch(id, '/stop');
+    await says(page, 'The log has ended.');
+    const all = await texts(page);
+    expect(all.length).toBeGreaterThan(10);
+    expect(all).toEqual([
+      ...Array.from({ length: all.length - 1 }, (_, at) => `line ${at}`),
+      `stopped at ${all.length - 1}`,
+    ]);
+  });
+
+  test('W34: nothing of a line is HTML; colours show, and what controls a terminal does nothing', async () => {
+    const evil = `<img src=x onerror=alert(1)><script>alert(2)</script>"><b>bold</b>`;
+    const id = await run(
+      script(
+        [
+          `printf "%s\\n" "${evil.replaceAll('"', '\\"')}"`,
+          'printf "\\033[31mred\\033[0m \\033[1;44mbold on blue\\033[0m \\033[38;2;1;2;3mtrue\\033[m\\n"',
+          'printf "\\033]0;title\\007bell\\007\\n"',
+          'printf "10%%\\r100%%\\n"',
+          'head -c 1000000 /dev/zero | tr "\\000" x; echo',
+        ].join('; '),
+      ),
+    );
+    const page = await site().visit(`/executions/${id}/logs`);
+    await says(page, 'The log has ended.');
+    const [first, second, third, fourth, last = ''] = await texts(page);
+    expect([first, second]).toEqual([evil, 'red bold on blue true']);
+    expect([third, fourth]).toEqual(['bell\u2407', '100%']);
+    expect(await page.locator('.log-text :not(span)').count()).toBe(0);
+    expect(await page.locator('.ansi-red-fg').textContent()).toBe('red');
+    expect(await page.locator('.ansi-bold.ansi-blue-bg').textContent()).toBe('bold on blue');
+    const colour = page.getByText('true', { exact: true });
+    expect(await colour.evaluate((one) => (one as unknown as { style: { color: string } }).style.color)).toBe(
+      'rgb(1, 2, 3)',
+    );
+    expect(last).toBe('x'.repeat(8192));
+    await page.getByRole('button', { name: 'show all' }).click();
+    await eventually(async () => (await texts(page)).at(-1)?.length === 1_000_000);
+  });
+
+  test('W35: several services are one log, each line with the name of its service', async () => {
+    const id = await run(
+      script(`echo main one; ${until('/a')}; echo main two`),
+      script(`${until('/a')}; echo side one; sleep 1000`, { name: 'side', monitor: false }),
+    );
+    const page = await site().visit(`/executions/${id}/logs`);
+    await page.getByText('main one', { exact: true }).waitFor();
+    await touch(id, '/a', 'side0');
+    await page.getByText('side one', { exact: true }).waitFor();
+    await touch(id, '/a');
+    await says(page, 'The log has ended.');
+    expect(await texts(page)).toEqual(['main one', 'side one', 'main two']);
+    expect(await page.locator('.log-name').allTextContents()).toEqual(['main0', 'side0', 'main0']);
+    await page.locator('#log-service').selectOption('side0');
+    await page.getByRole('region', { name: 'Output of side0' }).waitFor();
+    await says(page, 'The log has ended.');
+    expect(await texts(page)).toEqual(['side one']);
+  });
+
+  test('W32, W33: a million lines are smooth, small, and searched', async () => {
+    const id = await run(script('seq 1 1000000'));
+    const page = await site().visit(`/executions/${id}/logs`);
+    await lines(page, '1,000,000');
+    await says(page, 'The log has ended.');
+    expect((await texts(page)).at(-1)).toBe('1000000');
+
+    await page.keyboard.press('/');
+    await page.keyboard.type('99999');
+    await page.locator('#log-found').getByText('19 lines', { exact: true }).waitFor();
+    await page.keyboard.press('Shift+Enter');
+    await page.locator('#log-found').getByText('19 of 19 lines').waitFor();
+    await page.keyboard.press('Shift+Enter');
+    expect(await page.locator('.log-row.current .log-text').textContent()).toBe('999998');
+
+    const scroller = page.locator('#log-scroller');
+    await scroller.focus();
+    await page.keyboard.press('Home');
+    await eventually(async () => (await texts(page))[0] === '1');
+    await page.keyboard.press('PageDown');
+    await eventually(async () => Number((await texts(page))[0]) > 10 && Number((await texts(page))[0]) < 40);
+    await page.getByLabel('Wrap').check();
+    await page.getByRole('button', { name: 'Jump to end' }).click();
+    await eventually(async () => (await texts(page)).at(-1) === '1000000');
+    expect(await page.locator('.log-row').count()).toBeLessThan(300);
+    expect(await memoryBytes(page)).toBeLessThan(300e6);
+  });
+});
+
+/** Of the page's process: what it has for itself. */
+async function memoryBytes(page: Page): Promise<number> {
+  const session = await page.context().browser()?.newBrowserCDPSession();
+  const { processInfo } = (await session?.send('SystemInfo.getProcessInfo')) ?? { processInfo: [] };
+  const pages = processInfo.filter(({ type }) => type === 'renderer');
+  const sizes = pages.map(
+    ({ id }) => readFileSync(`/proc/${id}/status`, 'utf8').match(/RssAnon:\s+(\d+)/)?.[1],
+  );
+  return Math.max(...sizes.map((kib) => Number(kib) * 1024));
+}
