@@ -13,6 +13,7 @@ const NARROW = { width: 360, height: 740 };
 /** By the names of their pictures. */
 const pages: Readonly<Record<string, string>> = {
   executions: '/executions',
+  execution: '/executions/1',
   'start-form': '/start?by=form',
   'start-description': '/start?by=description',
   shop: '/shop',

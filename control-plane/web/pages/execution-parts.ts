@@ -145,5 +145,5 @@ export function ended({ timeStartMs, timeStopMs, timeEndMs }: ExecutionView, now
     timeStartMs === null || timeEndMs === null
       ? ''
       : ` It ran for ${duration((timeStopMs ?? timeEndMs) - timeStartMs)}.`;
-  return html`${ran} It ended ${ago(timeEndMs, nowMs)}.`;
+  return html`${ran} That was ${ago(timeEndMs, nowMs)}.`;
 }

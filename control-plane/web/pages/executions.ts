@@ -82,7 +82,7 @@ function filters({ role }: Account, query: ListQuery): Html {
       html`<option value="${value}"${value === within ? html` selected` : ''}>${text}</option>`,
   );
   return html`
-<form class="bar" method="get" action="/executions" role="search" data-sparse>
+<form class="bar filters" method="get" action="/executions" role="search" data-sparse>
 ${state ? html`<input type="hidden" name="state" value="${state}">` : ''}
 <label>Name <input name="name" type="search" value="${name}" maxlength="130" placeholder="a part of it" title="A part of the name; within &quot;quotes&quot; the whole name"></label>
 ${role.canOperateOthers ? html`<label>Owner <input name="owner" type="search" value="${owner}" size="12" autocapitalize="none" spellcheck="false"></label>` : ''}
@@ -118,7 +118,7 @@ function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
 <div class="scroll"><table>
 <caption class="unseen">Executions, those submitted last first</caption>
 <thead><tr>
-<td></td><th scope="col">Name</th><th scope="col">State</th><th scope="col">Age</th>
+<td></td><th scope="col">Name</th><th scope="col">State</th>
 <th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
 </tr></thead>
 <tbody>${found.lines.map((line) => row(line, canOperateOthers, c.get('nowMs')))}</tbody>
@@ -133,20 +133,21 @@ function row(line: ExecutionLine, canOperateOthers: boolean, nowMs: number): Htm
 <tr id="execution-${id}">
 <td>${isEnded(line) ? '' : tick}</td>
 <th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
-<td>${badge(status)}</td>
-<td class="age">${age(line, nowMs)}</td>
+<td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
 ${canOperateOthers ? html`<td>${line.userName}</td>` : ''}
 <td>${line.application}</td>
 </tr>`;
 }
 
+/** For how long it is or was in its state, as far as that is known, or since when it is there. */
 function age({ status, timeSubmitMs, timeStartMs, timeEndMs }: ExecutionLine, nowMs: number): Html {
   if (timeEndMs !== null) {
     const ran = timeStartMs === null ? 'never ran' : `ran ${duration(timeEndMs - timeStartMs)}`;
-    return html`ended ${ago(timeEndMs, nowMs)} <div class="quiet">${ran}</div>`;
+    return html`${ago(timeEndMs, nowMs)} <span class="quiet">${ran}</span>`;
   }
-  if (status === 'running' && timeStartMs !== null) return html`running for ${elapsed(timeStartMs, nowMs)}`;
+  if (status === 'running' && timeStartMs !== null) return html`for ${elapsed(timeStartMs, nowMs)}`;
+  if (status === 'queued') return html`for ${elapsed(timeSubmitMs, nowMs)}`;
   return html`submitted ${ago(timeSubmitMs, nowMs)}`;
 }
 
