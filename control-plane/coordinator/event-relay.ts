@@ -2,7 +2,7 @@
  * Owns one reader of events: what it may see, and how far it has read. It reads from the ring at its own pace, so that a
  * reader that stops costs nothing but its place; one that the ring has left behind is told to read everything again.
  */
-import type { EventRing } from '../core/event-ring.ts';
+import { type EventRing, frameText } from '../core/event-ring.ts';
 import { type EventFrame, type EventReader, isFor } from '../core/events.ts';
 
 /** Made at once, and kept for a reader that does not read. */
@@ -78,7 +78,7 @@ export class EventRelay {
     let text = this.#greeting ? this.#frame(this.#next - 1, { kind: this.#greeting }) : '';
     this.#greeting = undefined;
     for (let event = this.#ring.at(this.#next); event; event = this.#ring.at(this.#next)) {
-      if (isFor(this.reader, event)) text += this.#frame(this.#next, event);
+      if (isFor(this.reader, event)) text += this.#ring.textAt(this.#next);
       this.#next += 1;
       if (text.length >= CHUNK_BYTES) break;
     }
@@ -86,8 +86,7 @@ export class EventRelay {
   }
 
   #frame(sequence: number, event: EventFrame['event']): string {
-    const frame: EventFrame = { id: this.#ring.idOf(sequence), event };
-    return `${JSON.stringify(frame)}\n`;
+    return frameText({ id: this.#ring.idOf(sequence), event });
   }
 
   #hasRoom(): boolean {

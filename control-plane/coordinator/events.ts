@@ -8,9 +8,11 @@ import { EventRelay } from './event-relay.ts';
 import type { Clock } from './ports.ts';
 import type { Turns } from './turns.ts';
 
-export const BEAT_MS = 15_000;
+const BEAT_MS = 15_000;
 /** Then its reader comes back and shows again who it is. */
-export const LONGEST_MS = 10 * 60_000;
+const LONGEST_MS = 10 * 60_000;
+/** Readers are told no more often: what a busy cluster writes in that time is one chunk for each, and one write. */
+const PACE_MS = 100;
 const MOST = 1_000;
 const MOST_OF_A_USER = 50;
 
@@ -21,6 +23,8 @@ export class Events {
   /** Made with the state, and lost with it: what comes after a lost state does not follow from what was told before. */
   #ring: EventRing | undefined;
   #isBeating = false;
+  #toldMs = 0;
+  #isTelling = false;
 
   constructor(turns: Turns, clock: Clock) {
     this.#turns = turns;
@@ -47,11 +51,10 @@ export class Events {
   /** What a turn has changed is committed. */
   changed(changes: Changes, cluster: Cluster): void {
     const ring = this.#ofState();
-    for (const event of eventsOf(cluster, changes)) ring.add(event);
-    for (const relay of [...this.#relays]) {
-      if (isCurrent(relay.reader, cluster)) relay.update();
-      else relay.end();
-    }
+    const events = eventsOf(cluster, changes);
+    for (const event of events) ring.add(event);
+    for (const relay of [...this.#relays]) if (!isCurrent(relay.reader, cluster)) relay.end();
+    if (events.length > 0) this.#tellSoon();
   }
 
   /** Ends the streams of a user, or of all: whoever may still read comes back. */
@@ -83,6 +86,23 @@ export class Events {
     }
     if (this.#relays.size >= MOST)
       throw new OperationError('unavailable', 'Too many streams of events are open; try again later.');
+  }
+
+  #tellSoon(): void {
+    if (this.#isTelling || this.#relays.size === 0) return;
+    const tell = () => {
+      this.#isTelling = false;
+      this.#toldMs = this.#clock.nowMs();
+      for (const relay of this.#relays) relay.update();
+    };
+    const sinceMs = this.#clock.nowMs() - this.#toldMs;
+    // Also where the clock was set back.
+    const isQuiet = sinceMs >= PACE_MS || sinceMs < 0;
+    if (isQuiet) tell();
+    else {
+      this.#isTelling = true;
+      this.#clock.after(PACE_MS - sinceMs, tell);
+    }
   }
 
   #beatLater(): void {

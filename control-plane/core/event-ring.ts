@@ -1,5 +1,5 @@
 /** Owns the latest events of one coordinator's hold on the state, and their ids: `<epoch>-<sequence>`. Pure. */
-import type { ClusterEvent } from './events.ts';
+import type { ClusterEvent, EventFrame } from './events.ts';
 
 /** Some seconds of a busy cluster, hours of a quiet one; a megabyte at most. */
 const KEPT = 5_000;
@@ -8,6 +8,8 @@ export class EventRing {
   readonly #epoch: number;
   readonly #size: number;
   readonly #events: ClusterEvent[] = [];
+  /** Of those that somebody has read: the same for all. */
+  readonly #texts: (string | undefined)[] = [];
   /** Sequence of the latest event; 0 before the first. */
   #last = 0;
 
@@ -24,6 +26,7 @@ export class EventRing {
   add(event: ClusterEvent): void {
     this.#last += 1;
     this.#events[this.#last % this.#size] = event;
+    this.#texts[this.#last % this.#size] = undefined;
   }
 
   /** Whether all from `sequence` on is still there. */
@@ -34,6 +37,16 @@ export class EventRing {
   /** One that is there, or undefined at `next`. */
   at(sequence: number): ClusterEvent | undefined {
     return sequence <= this.#last ? this.#events[sequence % this.#size] : undefined;
+  }
+
+  /** The frame of one that is there. */
+  textAt(sequence: number): string {
+    const at = sequence % this.#size;
+    const event = this.#events[at];
+    if (!event) throw new Error(`no event ${sequence}`);
+    const text = this.#texts[at] ?? frameText({ id: this.idOf(sequence), event });
+    this.#texts[at] = text;
+    return text;
   }
 
   idOf(sequence: number): string {
@@ -48,3 +61,5 @@ export class EventRing {
     return this.has(next) ? next : undefined;
   }
 }
+
+export const frameText = (frame: EventFrame): string => `${JSON.stringify(frame)}\n`;

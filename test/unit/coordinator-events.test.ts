@@ -17,6 +17,11 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
+/** What comes right after something else is told a moment later. */
+const told = (events: FrameReader, text: string): Promise<void> => {
+  rig.clock.pass(100);
+  return events.until(text);
+};
 const MINUTE_MS = 60_000;
 const open = async (reader: Partial<EventReader> = {}): Promise<FrameReader> =>
   new FrameReader(await rig.coordinator.openEvents({ ...everything, ...reader }));
@@ -41,14 +46,14 @@ test('C140: nothing is told of a turn before its commit', async () => {
   rig.db.before = () => {};
   commit();
   await submitted;
-  await events.until('execution 1 queued');
+  await told(events, 'execution 1 queued');
   await (await late).until('hello');
 });
 
 test('C140: a commit that failed is told nobody: streams end, and begin anew with reset', async () => {
   const events = await open();
   await rig.submit();
-  await events.until('execution 1 queued');
+  await told(events, 'execution 1 queued');
   rig.db.failing = 'committed';
   expect(await codeOf(rig.submit())).toBe('unavailable');
   await eventually(() => events.ended);
@@ -57,7 +62,7 @@ test('C140: a commit that failed is told nobody: streams end, and begin anew wit
   const back = await open({ lastEventId: events.lastId });
   await back.until('reset');
   await rig.submit();
-  await back.until('execution 3 queued');
+  await told(back, 'execution 3 queued');
   expect(back.told).toEqual(['reset', 'execution 3 queued']);
 });
 
@@ -75,9 +80,9 @@ test('C140: what is wrong with a host is told, which no row has', async () => {
   const agent = await rig.agent().join();
   const events = await open();
   agent.say({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
-  await events.until('host 1 paused');
+  await told(events, 'host 1 paused');
   agent.say({ type: 'report', sequence: 2, observations: [], forgotten: [], conditions: [] });
-  await events.until('host 1 ready');
+  await told(events, 'host 1 ready');
 });
 
 const event = (id: number): ClusterEvent => ({
@@ -105,7 +110,7 @@ test('C141: for a reader that stops no more than a chunk is made, and one that c
   await events.until('reset');
   ring.add(event(20_001));
   relay.update();
-  await events.until('execution 20001 queued');
+  await told(events, 'execution 20001 queued');
   const ids = events.frames.flatMap((frame) => ('id' in frame.event ? [frame.event.id] : []));
   const before = ids.slice(0, -1);
   expect(before).toEqual(before.map((_, index) => index + 1));
@@ -118,8 +123,27 @@ test('C141: a burst arrives in order, whole and once, however it is read', async
   const events = new FrameReader(relay.stream);
   for (let id = 1; id <= 4_900; id++) ring.add(event(id));
   relay.update();
-  await events.until('execution 4900 queued');
+  await told(events, 'execution 4900 queued');
   expect(events.told.slice(1)).toEqual(Array.from({ length: 4_900 }, (_, n) => `execution ${n + 1} queued`));
+});
+
+test('C143: what comes after a quiet moment is told at once, and what comes right after it together', async () => {
+  const events = await open();
+  await events.until('hello');
+  await rig.submit();
+  await events.until('execution 1 queued');
+  await rig.submit();
+  await rig.submit();
+  const late = await open();
+  await late.until('hello');
+  // Who comes meanwhile is told what comes from then on.
+  expect(events.told).toEqual(['hello', 'execution 1 queued']);
+  rig.clock.pass(100);
+  await events.until('execution 3 queued');
+  expect(events.told.slice(2)).toEqual(['execution 2 queued', 'execution 3 queued']);
+  rig.clock.pass(-MINUTE_MS);
+  await rig.submit();
+  await events.until('execution 4 queued');
 });
 
 test('C142: a reader whose user has changed since it was let in gets no stream', async () => {
@@ -139,7 +163,7 @@ test('C142: a stream ends with a change that ends sessions, and with no other', 
   const change = (changes: object) => rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes });
   await change({ email: 'new', priority: 3 });
   await rig.submit();
-  await events.until('execution 1 queued');
+  await told(events, 'execution 1 queued');
   expect(events.ended).toBe(false);
   await change({ passwordHash: 'x' });
   await eventually(() => events.ended);
@@ -180,7 +204,7 @@ test('H297: where to begin is known before anything has happened, and nothing fr
   const submitted = rig.submit();
   const events = await open({ lastEventId });
   await submitted;
-  await events.until('execution 1 queued');
+  await told(events, 'execution 1 queued');
   expect(events.told).not.toContain('reset');
   rig.db.failing = 'unreachable';
   rig.restart();
@@ -192,13 +216,13 @@ test('H294: a stream ends after 10 minutes, and goes on where it was', async () 
   await events.until('hello');
   for (let n = 0; n < 39; n++) rig.clock.pass(15_000);
   await rig.submit();
-  await events.until('execution 1 queued');
+  await told(events, 'execution 1 queued');
   expect(events.ended).toBe(false);
   rig.clock.pass(15_000);
   await eventually(() => events.ended);
   await rig.submit();
   const back = await open({ lastEventId: events.lastId });
-  await back.until('execution 2 queued');
+  await told(back, 'execution 2 queued');
   expect(back.told).toEqual(['execution 2 queued']);
   rig.clock.pass(MINUTE_MS);
   await back.until('beat');
