@@ -181,7 +181,7 @@ onHosts(hosts, (host) => {
   });
 });
 
-test('W61, W68, W79: the shop of BERTH_SHOP, as it is now, with what each role may see, and no harm in it', async () => {
+test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP, as it is now, with what each role may see, and no harm in it', async () => {
   const shop = await ScratchShop.make();
   const node = await startHost({ kind: 'node', variant: 'B' }, { BERTH_SHOP: shop.root });
   const host = () => node;
@@ -226,6 +226,11 @@ test('W61, W68, W79: the shop of BERTH_SHOP, as it is now, with what each role m
       }),
     );
     expect(started.status).toBe(303);
+
+    await shop.write({ 'evil/README.md': '# Other\n\n![a picture](b.png)' });
+    expect((await admin.get('/shop/evil-0')).text).toContain('src="/shop/evil-0/files/b.png"');
+    await shop.write({ 'evil/README.md': `${'*'.repeat(65_537)}<b>` });
+    expect((await admin.get('/shop/evil-0')).text).toContain('***&lt;b&gt;</pre>');
 
     await new AccountClient(host).addUser('plain', { role_id: ROLE.user });
     const plain = await loggedIn(host, 'plain', 'secret');

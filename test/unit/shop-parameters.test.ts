@@ -1,9 +1,10 @@
 /** What parameters of the shop change in a description, and which values they take (control-plane/core/shop-parameters.ts). */
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Role } from '../../control-plane/core/account.ts';
 import { fillIn, isShownTo, readEntryId, type ShopEntry } from '../../control-plane/core/shop.ts';
 import { type DeclaredParameter, fitParameter, readValue } from '../../control-plane/core/shop-parameters.ts';
-import type { Application } from '../../shared/application.ts';
+import { type Application, validateApplication } from '../../shared/application.ts';
 import { application, service } from '../support/applications.ts';
 
 const role = (flags: Partial<Role> = {}): Role => ({
@@ -233,6 +234,34 @@ describe('which values are taken', () => {
       { parameter: null, message: '/services has 1001 instances in all, more than 1000' },
     ]);
   });
+});
+
+test('W67: whatever is sent, what comes out is a valid description or told to be none', () => {
+  const shop = entry(
+    application(
+      web({
+        environment: [
+          ['TEXT', 'a'],
+          ['COUNT', '1'],
+        ],
+      }),
+      worker({ total_count: 3 }),
+    ),
+    declared('environment', 'TEXT'),
+    declared('environment', 'COUNT', { type: 'float', step: 0.1 }),
+    declared('command', 'web'),
+    declared('service_count', 'worker'),
+  );
+  const value = fc.oneof(fc.string({ unit: 'binary' }), fc.double().map(String), fc.integer().map(String));
+  const key = fc.constantFrom('nonsense', '__proto__', ...shop.parameters.map((one) => one.key));
+  const values = fc.dictionary(key, value);
+  fc.assert(
+    fc.property(values, (sent) => {
+      const result = fillIn(shop, customizer, sent);
+      if ('problems' in result) return result.problems.length > 0;
+      return validateApplication(JSON.parse(JSON.stringify(result.application))).valid;
+    }),
+  );
 });
 
 describe('what a role may', () => {

@@ -40,3 +40,12 @@ for (const amount of document.querySelectorAll('.amount')) {
 
 const form = document.querySelector<HTMLFormElement>('form.order');
 if (form) submitOnce(form);
+// Browsers can't point at a field that is folded away.
+form?.addEventListener(
+  'invalid',
+  ({ target }) => {
+    const folded = target instanceof Element ? target.closest('details') : null;
+    if (folded) folded.open = true;
+  },
+  true,
+);

@@ -6,13 +6,11 @@ import { mayChange, parametersFor, type ShopEntry } from '../../core/shop.ts';
 import type { Parameter, ParameterProblem } from '../../core/shop-parameters.ts';
 import { getAllowance } from '../../operations/allowance.ts';
 import type { ShopOrder } from '../../operations/shop.ts';
-import { pictureType } from '../../operations/shop-entries.ts';
 import { allowanceMeters } from '../allowance.ts';
 import type { WebContext, WebDeps } from '../context.ts';
 import { forecast } from '../explanation.ts';
 import { fieldsOf } from '../form.ts';
-import { type Html, html, trusted } from '../html.ts';
-import { renderMarkdown } from '../markdown.ts';
+import { type Html, html } from '../html.ts';
 import { page } from '../page.ts';
 import { field, live } from '../parts.ts';
 import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
@@ -46,11 +44,8 @@ export async function entryPage(
   deps: WebDeps,
   entry: ShopEntry,
   filled: Filled,
+  readme: Html,
 ): Promise<Response> {
-  const files = `${shopPath(entry.id)}/files/`;
-  const readme = await renderMarkdown(withoutTitle(entry), {
-    pictureUrl: (name) => (pictureType(name) ? files + encodeURIComponent(name) : undefined),
-  });
   // Without a coordinator the page can be read all the same.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
@@ -63,17 +58,11 @@ export async function entryPage(
 <div class="columns">
 <div>${outcome(entry, c.get('account').role, filled)}${entryForm(c, entry, filled, allowance)}</div>
 <div>
-<article class="card readme">${trusted(readme)}</article>
+<article class="card readme">${readme}</article>
 <section class="card" aria-labelledby="quota"><h2 id="quota">Your quota</h2>${live('allowance', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}</section>
 </div>
 </div>`,
   });
-}
-
-/** Most texts begin with the name, which the page has already. */
-function withoutTitle({ readme, name }: ShopEntry): string {
-  const [, title, rest = ''] = /^\s*#[ \t]+(\S[^\n]*)\n([\s\S]*)$/.exec(readme) ?? [];
-  return title?.trim().toLowerCase() === name.toLowerCase() ? rest : readme;
 }
 
 export const logo = ({ id, name, logo: picture }: ShopEntry): Html =>

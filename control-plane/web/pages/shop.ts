@@ -18,9 +18,11 @@ import { type Html, html } from '../html.ts';
 import { page } from '../page.ts';
 import { empty } from '../parts.ts';
 import { entryPage, type Filled, logo, orderOf, shopPath } from './shop-entry.ts';
+import { Readmes } from './shop-readmes.ts';
 
 export function shopPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
+  const readmes = new Readmes();
   routes.get('/', async (c) => {
     const { entries, problems } = await listShop(deps, c.get('actor'));
     const found = entries.length > 0 ? categories(entries) : nothing;
@@ -38,7 +40,7 @@ ${problems.length > 0 ? wrong(problems) : ''}`,
   routes.get('/:id/files/:name', (c) => picture(c, deps, c.req.param('id'), c.req.param('name')));
   routes.get('/:id', async (c) => {
     const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
-    return entryPage(c, deps, entry, {});
+    return entryPage(c, deps, entry, {}, await readmes.of(entry));
   });
   routes.post('/:id', async (c) => {
     const form = await formOf(c);
@@ -48,7 +50,9 @@ ${problems.length > 0 ? wrong(problems) : ''}`,
       form.get('do') === 'explain'
         ? await explain(c, deps, entry, order)
         : await start(c, deps, entry, order);
-    return filled instanceof Response ? filled : entryPage(c, deps, entry, { order, ...filled });
+    return filled instanceof Response
+      ? filled
+      : entryPage(c, deps, entry, { order, ...filled }, await readmes.of(entry));
   });
   return routes;
 }
