@@ -108,9 +108,11 @@ export const tabs = (
   links: readonly (readonly [href: string, text: string])[],
   path: string,
 ): Html => html`
-<nav aria-label="${label}"><ul class="tabs">
-${links.map(([href, text]) => html`<li><a href="${href}"${path === href || path.startsWith(`${href}/`) ? html` aria-current="page"` : ''}>${text}</a></li>`)}
+<nav class="tabs" aria-label="${label}"><ul>
+${links.map(([href, text]) => html`<li><a href="${href}"${isAt(path, href) ? html` aria-current="page"` : ''}>${text}</a></li>`)}
 </ul></nav>`;
+
+const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`);
 
 /** What was refused, above the form that it is about. */
 export const alert = (text: string | undefined): Html | '' =>

@@ -18,11 +18,14 @@ const pages: Readonly<Record<string, string>> = {
   'start-description': '/start?by=description',
   shop: '/shop',
   'shop-entry': '/shop/elastic-batch-0',
+  'execution-queued': '/executions/4',
   cluster: '/cluster',
   host: '/cluster/hosts/1',
+  'host-removal': '/cluster/hosts/1/remove',
   'add-a-host': '/cluster/join',
   users: '/admin/users',
   user: '/admin/users/1',
+  'user-new': '/admin/users/new',
   roles: '/admin/roles',
   role: '/admin/roles/2',
   quotas: '/admin/quotas',
@@ -39,6 +42,12 @@ onSites(
       for (const example of [twoTier, hello, elasticBatch]) {
         await api.waitFor(await api.submit(applicationSchema.parse(example)), 'running');
       }
+      // No host has so much memory.
+      const [service] = hello.services;
+      const resources = { ...service?.resources, memory: { min: 2 ** 44, max: null } };
+      await api.submit(
+        applicationSchema.parse({ ...hello, name: 'too-large', services: [{ ...service, resources }] }),
+      );
     });
 
     /** What is wrong with each page, and a picture of it. */

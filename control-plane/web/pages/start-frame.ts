@@ -5,7 +5,7 @@ import type { Allowance } from '../../core/quota.ts';
 import { allowanceMeters } from '../allowance.ts';
 import { forecast } from '../explanation.ts';
 import { type Html, html } from '../html.ts';
-import { live } from '../parts.ts';
+import { live, tabs } from '../parts.ts';
 
 export interface Outcome {
   status?: number;
@@ -21,12 +21,15 @@ export interface StartFrame {
   allowance: Allowance | undefined;
 }
 
+const WAYS = [
+  ['/start?by=form', 'Form'],
+  ['/start?by=description', 'Description'],
+] as const;
+
 export function startBody({ by, form, outcome, allowance }: StartFrame): Html {
-  const tab = (to: StartFrame['by'], text: string) =>
-    html`<li><a href="/start?by=${to}"${to === by ? html` aria-current="page"` : ''}>${text}</a></li>`;
   return html`
 <h1>Start an application</h1>
-<nav class="tabs" aria-label="Ways to start"><ul>${tab('form', 'Form')}${tab('description', 'Description')}</ul></nav>
+${tabs('Ways to start', WAYS, `/start?by=${by}`)}
 <div class="beside">
 <div>
 ${outcomePart(outcome)}

@@ -80,19 +80,18 @@ function isWanted({ username, email, roleId, quotaId, enabled }: User, wanted: W
   return isLike && hasRole && hasQuota && hasState;
 }
 
+const STATES: [value: string, text: string][] = [
+  ['', 'any'],
+  ['enabled', 'enabled'],
+  ['disabled', 'disabled'],
+];
+
 const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
 <form class="bar" method="get" action="/admin/users" role="search">
-<label for="text">Name or e-mail</label><input id="text" name="text" type="search" value="${wanted.text}">
-<label for="role">Role</label><select id="role" name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select>
-<label for="quota">Quota</label><select id="quota" name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select>
-<label for="state">State</label><select id="state" name="state">${options(
-  [
-    ['', 'any'],
-    ['enabled', 'enabled'],
-    ['disabled', 'disabled'],
-  ],
-  wanted.state,
-)}</select>
+<label>Name or e-mail <input name="text" type="search" value="${wanted.text}"></label>
+<label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
+<label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
+<label>State <select name="state">${options(STATES, wanted.state)}</select></label>
 <button>Filter</button>
 </form>`;
 
