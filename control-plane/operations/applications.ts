@@ -10,10 +10,11 @@ export function validateDescription(body: unknown): Application {
   return checkApplication(validateApplication(unwrapped(body).value));
 }
 
-/** The description itself, and the pointer at which it is in the body. */
-export function unwrapped(body: unknown): { value: unknown; at: '' | '/application' } {
+/** The description itself, the pointer at which it is in the body, and the name that the body gives the execution. */
+export function unwrapped(body: unknown): { value: unknown; at: '' | '/application'; name?: unknown } {
   const wrapped = typeof body === 'object' && body !== null && 'application' in body && !('services' in body);
-  return wrapped ? { value: body.application, at: '/application' } : { value: body, at: '' };
+  if (!wrapped) return { value: body, at: '' };
+  return { value: body.application, at: '/application', ...('name' in body && { name: body.name }) };
 }
 
 /** The valid application, or an error that names every problem with its JSON pointer. */

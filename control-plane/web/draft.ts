@@ -21,17 +21,20 @@ export interface TextProblem extends Fault {
 }
 
 export interface CheckedText {
-  /** Where nothing is wrong. `value` is the text's own, which is what gets submitted and kept. */
-  valid?: { application: Application; value: unknown };
+  /** Where nothing is wrong. `value` is the text's own, which is what gets submitted and kept; `name` is for the execution. */
+  valid?: { application: Application; value: unknown; name: string };
   problems: TextProblem[];
 }
 
 export function checkText(text: string): CheckedText {
   const read = readJson(text);
   if (read.faults) return { problems: read.faults.map((fault) => ({ ...fault, path: '' })) };
-  const { value, at } = unwrapped(read.value);
+  const { value, at, name } = unwrapped(read.value);
   const { application, problems } = checkDescription(read.value);
-  if (application) return { valid: { application, value }, problems: [] };
+  if (application) {
+    const given = typeof name === 'string' && name !== '' ? name : application.name;
+    return { valid: { application, value, name: given }, problems: [] };
+  }
   const placeOf = placesIn(text);
   const placed = problems.map(({ pointer, message }) => ({
     ...placeOf(at + pointer),
@@ -62,10 +65,10 @@ export interface CheckedDraft {
   problems: Problems;
 }
 
-/** What may be submitted, or all that is wrong with it. Without a name of its own it goes by the application's. */
+/** What may be submitted, or all that is wrong with it. Without a name of its own it goes by the text's. */
 export function checkDraft({ name, description }: Draft): CheckedDraft {
   const text = checkText(description);
-  const chosen = name.trim() || (text.valid?.application.name ?? '');
+  const chosen = name.trim() || (text.valid?.name ?? '');
   const problem = chosen === '' ? undefined : nameProblem(chosen);
   const problems = problem === undefined ? {} : { name: problem };
   if (!text.valid || problem !== undefined) return { text, problems };

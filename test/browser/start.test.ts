@@ -111,12 +111,20 @@ onSites('start', (site) => {
     await site().berth.api.endAll();
   });
 
-  test('W47: what was typed outlives a login that is over, and is gone once it is submitted', async () => {
-    const page = await site().visit(BY_DESCRIPTION);
+  test('W47: what was typed outlives a refusal and a login that is over, and is gone once it is submitted', async () => {
+    const page = await site().visit(BY_DESCRIPTION, { expected: /400/ });
     const description = pretty({
       ...application(script('sleep 600', { labels: ['nowhere'] })),
       name: 'a-draft',
     });
+    await editor(page).fill('{"not": "yet"}');
+    await press(page, 'Start');
+    await page.getByRole('alert').waitFor();
+    // The line is marked by the script, which keeps what was refused.
+    await page.locator('.gutter b').waitFor();
+    await page.goto(BY_DESCRIPTION);
+    await page.getByText('What you typed here before is back.').waitFor();
+    expect(await editor(page).inputValue()).toBe('{"not": "yet"}');
     await editor(page).fill(description);
     await page.getByText('Valid: ').waitFor();
     await page.context().clearCookies();

@@ -27,6 +27,8 @@ export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => vo
     timer = undefined;
     write(key, { fields: fieldsOf(form), submitted });
   };
+  // What is shown again was not submitted, whatever was pressed.
+  if (form.dataset.fresh === undefined) save(false);
   form.addEventListener('input', () => {
     timer ??= setTimeout(() => save(false), SAVE_MS);
   });
