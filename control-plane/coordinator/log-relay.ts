@@ -117,6 +117,11 @@ export class LogRelay implements LogReader {
       this.#fail(message ?? 'the host could not read the log');
       return;
     }
+    // The service is on another host now, or its log is gone: to go on would hide a gap. A note tells of it.
+    if (reason === 'missing' && this.#offset > 0 && !this.#framed) {
+      this.#fail('the rest of the log is not where it was');
+      return;
+    }
     const ended = this.#generation;
     this.#generation += 1;
     this.#offset = 0;

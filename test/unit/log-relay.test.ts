@@ -300,6 +300,17 @@ test('C96: a reader that had read none of it goes on with the next start elsewhe
   expect(await all(rig.relay)).toBe('');
 });
 
+test('C123: a reader in the midst of a start whose output is elsewhere now is told that it breaks off', async () => {
+  const rig = new Rig().attach();
+  rig.send(4, text('half'));
+  rig.source.session?.close('resync');
+  // Its host was given up: the service is on another one now, which has nothing of that start.
+  rig.know({ generation: 2 });
+  rig.attach();
+  rig.end('missing');
+  await expect(all(rig.relay)).rejects.toThrow('not where it was');
+});
+
 test('C45: a reader that goes away closes the stream at the agent', async () => {
   const rig = new Rig().attach();
   await rig.relay.stream.cancel();
