@@ -7,6 +7,7 @@ import type { Observation } from '../shared/protocol/up.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { CoreLimits } from './core-limits.ts';
 import { type Container, type ContainerSummary, EngineError } from './engine.ts';
+import { forgetLogs } from './forget.ts';
 import { wordsOf } from './journal.ts';
 import { Lanes } from './lanes.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
@@ -59,9 +60,13 @@ export class Agent {
     if (entry) this.#advance(entry);
   }
 
-  async forget(services: readonly number[]): Promise<void> {
-    await Promise.all(services.map((service) => this.#options.output.forget(service)));
-    this.#options.reporter.forgot(services);
+  /** Removes their logs; of those that still have something here, which may write, once that is gone. */
+  forget(services: readonly number[]): void {
+    for (const service of services) {
+      const entry = this.#roster.get(service);
+      if (entry) entry.isForgotten = true;
+      else forgetLogs(service, this.#options);
+    }
   }
 
   inventory(): Observation[] {
@@ -190,7 +195,12 @@ export class Agent {
     this.#tell(entry);
     const step = entry.blocked ? undefined : planService(entry.view((id) => output.stateOf(id)));
     if (step) this.#perform(entry, step);
-    else if (entry.isEmpty()) this.#roster.drop(entry);
+    else if (entry.isEmpty()) this.#drop(entry);
+  }
+
+  #drop(entry: Entry): void {
+    this.#roster.drop(entry);
+    if (entry.isForgotten) forgetLogs(entry.service, this.#options);
   }
 
   #tell(entry: Entry): void {

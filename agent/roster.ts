@@ -26,6 +26,8 @@ export class Entry {
   /** The engine did not do its part: wait for the next look at everything. */
   blocked = false;
   pulled = false;
+  /** Its logs are to be removed when nothing of it is here any more. */
+  isForgotten = false;
   /** The lease has passed: what is left goes, connected or not. */
   lapsed = false;
   /** When it was last worked on, by the roster's clock. */

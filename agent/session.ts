@@ -10,7 +10,7 @@ import type { HostFacts, Up } from '../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../shared/protocol/version.ts';
 import type { Agent } from './agent.ts';
 import type { Exchange } from './clock-check.ts';
-import { type Journal, wordsOf } from './journal.ts';
+import type { Journal } from './journal.ts';
 import type { Lease, Moment } from './lease.ts';
 import { LogStreams } from './log-streams.ts';
 import type { OutputStore } from './logs/output-store.ts';
@@ -127,7 +127,7 @@ export class Session {
         if (this.#follows(message.revision)) agent.stop(message);
         break;
       case 'forget':
-        this.#forget(message.services);
+        agent.forget(message.services);
         break;
       case 'ack':
         for (const key of reporter.acknowledge(message.sequence)) agent.conclude(key);
@@ -143,11 +143,6 @@ export class Session {
       case 'logs.close':
         this.#logs.close(message.stream);
     }
-  }
-
-  #forget(services: readonly number[]): void {
-    const { agent, journal } = this.#options;
-    agent.forget(services).catch((error: unknown) => journal('logs.unforgotten', { reason: wordsOf(error) }));
   }
 
   #welcome(welcome: Extract<Down, { type: 'welcome' }>): void {

@@ -344,4 +344,24 @@ describe('reports', () => {
     await eventually(() => connection.reports().some(({ forgotten }) => forgotten.includes(1)));
     expect(await rig.output.open(assignment())).toBeUndefined();
   });
+  test('P14: a log whose container is still there is forgotten when that is gone', async () => {
+    const first = await rig.peer.connection();
+    first.welcome([assignment()]);
+    await first.reported(1, 'running');
+    await rig.close();
+    const mayStop = Promise.withResolvers<void>();
+    engine.before = (call) => (call.startsWith('stop') ? mayStop.promise : undefined);
+    const connection = await begin();
+    connection.welcome();
+    await eventually(() => engine.calls.includes('stop c1'));
+    connection.send({ type: 'forget', services: [1] });
+    connection.send({ type: 'forget', services: [2] });
+    const forgotten = () => connection.reports().flatMap((report) => report.forgotten);
+    await eventually(() => forgotten().includes(2));
+    expect(forgotten()).not.toContain(1);
+    mayStop.resolve();
+    await eventually(() => forgotten().includes(1));
+    expect(engine.containers.size).toBe(0);
+    expect(await rig.output.open(assignment())).toBeUndefined();
+  });
 });
