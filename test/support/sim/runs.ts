@@ -13,7 +13,7 @@ export interface RunOptions {
 
 /** Runs the seeds from `first` on, up to the first that fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
-  const { breakage, traceLines = 200 } = options;
+  const { breakage, traceLines = process.env.TRACE_LINES ?? 200 } = options;
   const env = { TRACE_LINES: String(traceLines), ...(breakage === undefined ? {} : { BREAKAGE: breakage }) };
   const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
   const end = await program.waitForEnd(LONGEST_MS);

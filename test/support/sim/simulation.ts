@@ -86,7 +86,8 @@ export class Simulation {
     const { world } = this;
     this.store = await Store.open((changes) => this.#committed(changes));
     await this.#makeAccounts();
-    for (const name of MACHINES.slice(0, world.between(1, 3))) this.#addMachine(name);
+    const requeues = this.scheduling.hostLoss === 'requeue';
+    for (const name of MACHINES.slice(0, world.between(requeues ? 2 : 1, 3))) this.#addMachine(name);
     await this.#register();
     this.containers.engines = this.machines.map(({ engine }) => engine);
     this.startControlPlane();
@@ -238,9 +239,11 @@ export class Simulation {
   async #trouble(): Promise<void> {
     const { world } = this;
     const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
-    world.note(`faults: ${kinds.join(', ')}`);
+    const { hostLoss, lostAfterMs } = this.scheduling;
+    if (hostLoss === 'requeue') kinds.push('host cut off');
+    world.note(`faults: ${kinds.join(', ')}; lost hosts: ${hostLoss} after ${lostAfterMs} ms`);
     // A host is lost, and then given up, only after a while.
-    const pace = this.scheduling.hostLoss === 'requeue' ? 2 : 1;
+    const pace = hostLoss === 'requeue' ? 2 : 1;
     const untilMs = world.nowMs + pace * world.between(30_000, 100_000);
     await world.run(world.between(0, 6_000));
     while (world.nowMs < untilMs) {
@@ -391,12 +394,14 @@ export class Simulation {
   }
 }
 
-/** In some worlds hosts are soon lost, and in some of these what a lost one ran starts elsewhere. */
-const schedulingOf = (world: World): SchedulingPolicy => ({
-  ...defaultScheduling,
-  lostAfterMs: world.pick([10_000, 20_000, 30_000, 90_000, 90_000, 90_000]),
-  hostLoss: world.chance(0.4) ? 'requeue' : 'wait',
-});
+/** In some worlds what a lost host ran starts elsewhere; there hosts are soon lost. */
+function schedulingOf(world: World): SchedulingPolicy {
+  const hostLoss = world.chance(0.4) ? 'requeue' : 'wait';
+  const lostAfterMs = world.pick(
+    hostLoss === 'requeue' ? [10_000, 20_000, 30_000] : [20_000, 90_000, 90_000],
+  );
+  return { ...defaultScheduling, hostLoss, lostAfterMs };
+}
 
 /** Runs for ever. */
 const well = (): Fate => ({
