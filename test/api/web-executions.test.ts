@@ -232,6 +232,15 @@ onHosts(hosts, (host) => {
       await gone(id);
     });
 
+    test('W24: of many services it shows a hundred, and all of them on request', async () => {
+      const id = await api.submit(application(service({ labels: ['nowhere'], total_count: 150 })));
+      const rows = async (path: string) => marksOf((await admin.get(path)).text).length;
+      expect(await rows(`/executions/${id}`)).toBe(100);
+      expect(await detail(id)).toContain(`href="/executions/${id}?services=all"`);
+      expect(await rows(`/executions/${id}?services=all`)).toBe(150);
+      await api.terminate(id);
+    });
+
     test('W25: one that waits says why, where it stands, and what would change that', async () => {
       const large = { memory: { min: 1_000 * GIB, max: null }, cores: { min: null, max: null } };
       const id = await api.submit(application(service({ labels: ['web'], resources: large })));
@@ -273,7 +282,8 @@ onHosts(hosts, (host) => {
       const done = await admin.act(`/executions/${id}/terminate`);
       expect(done.text).toContain('It is being terminated.');
       expect((await api.execution(id)).status).toBe('terminated');
-      expect((await admin.post(`/executions/${id}/terminate`)).status).toBe(409);
+      const late = await admin.act(`/executions/${id}/terminate`);
+      expect(late.text).toContain('The execution has already ended.');
       const again = await admin.post(`/executions/${id}/again`);
       const [, next] = /^\/executions\/(\d+)$/.exec(again.headers.location ?? '') ?? [];
       const [first, second] = [await api.execution(id), await api.execution(Number(next))];

@@ -16,7 +16,7 @@ import { listExecutionServices } from '../../operations/services.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { formOf } from '../form.ts';
 import { type Html, html } from '../html.ts';
-import { redirectWith } from '../notice.ts';
+import { isRefusal, redirectAfter, redirectWith } from '../notice.ts';
 import { page } from '../page.ts';
 import { badge, live } from '../parts.ts';
 import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
@@ -46,18 +46,11 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
   });
   routes.post('/:id/terminate', async (c) => {
     const id = pathId(c, 'id');
-    await terminateExecution(deps, c.get('actor'), id);
-    return redirectWith(c, `/executions/${id}`, { kind: 'done', text: 'It is being terminated.' });
+    return redirectAfter(c, `/executions/${id}`, 'It is being terminated.', () =>
+      terminateExecution(deps, c.get('actor'), id),
+    );
   });
-  routes.post('/:id/again', async (c) => {
-    const { name, description } = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
-    const body = { name, application: JSON.parse(description) };
-    const id = await submitExecution(deps, c.get('actor'), body, deps.overQuota);
-    return redirectWith(c, `/executions/${id}`, {
-      kind: 'done',
-      text: `Submitted again, as execution ${id}.`,
-    });
-  });
+  routes.post('/:id/again', async (c) => runAgain(deps, c, pathId(c, 'id')));
   routes.post('/:id/delete', async (c) => {
     const id = pathId(c, 'id');
     if ((await formOf(c)).get('confirmed') !== 'yes')
@@ -66,6 +59,22 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
     return redirectWith(c, '/executions', { kind: 'done', text: `Execution ${id} is deleted.` });
   });
   return routes;
+}
+
+/** To the new one, or back with why there is none, as where the quota refuses it. */
+async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
+  const { name, description } = await getExecution(deps, c.get('actor'), id);
+  const body = { name, application: JSON.parse(description) };
+  try {
+    const next = await submitExecution(deps, c.get('actor'), body, deps.overQuota);
+    return redirectWith(c, `/executions/${next}`, {
+      kind: 'done',
+      text: `Submitted again, as execution ${next}.`,
+    });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return redirectWith(c, `/executions/${id}`, { kind: 'failed', text: error.message });
+  }
 }
 
 /** Undefined where nobody can tell at the moment: the rest of the page can. */
@@ -93,6 +102,7 @@ function detailPage(
     html`<form id="${action}" method="post" action="/executions/${id}/${action}"></form>`;
   return page(c, {
     title: name,
+    scripts: ['execution'],
     body: html`
 <p class="crumbs"><a href="/executions">Executions</a></p>
 ${['terminate', 'again', 'delete'].map(form)}
@@ -110,7 +120,7 @@ ${explanation && !isEnded(execution) ? waiting(explanation) : ''}
 ${endpoints(services, status)}
 ${serviceTable({ id, services }, services, c.req.query('services') === 'all')}`,
 )}
-${about(c, execution)}`,
+${c.req.header('berth-refresh') === undefined ? about(c, execution) : ''}`,
   });
 }
 
