@@ -76,7 +76,7 @@ function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: F
   const others = problems.filter(({ parameter }) => parameter === null || !fields.includes(parameter));
   if (problems.length > 0) {
     return html`
-<div class="notice failed" role="alert">
+<div class="notice failed order" role="alert">
 <p>${others.length < problems.length ? 'Nothing was started: look at the fields that are marked.' : 'Nothing was started.'}</p>
 ${others.slice(0, MOST_PROBLEMS).map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
 </div>`;
@@ -108,6 +108,9 @@ ${resources.length > 0 || more.length > 0 ? html`<fieldset><legend>Resources</le
 const problemsOf = ({ problems = [] }: Filled): Record<string, string> =>
   Object.fromEntries(problems.map(({ parameter, message }) => [fieldName(parameter ?? ''), message]));
 
+/** More follows it. */
+const sentence = (text: string): string => (/[^.!?:]$/.test(text) ? `${text}.` : text);
+
 function parameterField(
   entry: ShopEntry,
   parameter: Parameter,
@@ -118,7 +121,7 @@ function parameterField(
   const { key, readableName, description, type } = parameter;
   const value = filled.order?.values[key] ?? parameter.default;
   const hints = [
-    description,
+    sentence(description),
     amountHint(entry, parameter, leave),
     changeable ? '' : 'Your role leaves it as it is.',
   ];
