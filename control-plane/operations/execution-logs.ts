@@ -1,21 +1,9 @@
 /** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
-import type { Actor } from '../core/account.ts';
-import { noSuchService } from '../core/account.ts';
+import { type Actor, noSuchService } from '../core/account.ts';
 import type { LogPosition } from '../core/log-frames.ts';
-import type { ServiceView } from '../core/views.ts';
 import { findOwner, listServices } from '../store/executions.ts';
 import type { Context } from './context.ts';
 import { authoriseOwned } from './executions.ts';
-
-/** All services of an execution, in the order of its description. */
-export async function listExecutionServices(
-  context: Context,
-  actor: Actor,
-  executionId: number,
-): Promise<ServiceView[]> {
-  authoriseOwned(actor, 'read-execution', await findOwner(context.db, executionId));
-  return listServices(context.db, executionId);
-}
 
 /** Opens the output of a service from a position on, as frames with times (core/log-frames.ts). Throws OperationError. */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
@@ -27,7 +15,8 @@ export async function openExecutionLogs(
   executionId: number,
   positions: ReadonlyMap<number, LogPosition>,
 ): Promise<Map<number, OpenLog>> {
-  const services = await listExecutionServices(context, actor, executionId);
+  authoriseOwned(actor, 'read-execution', await findOwner(context.db, executionId));
+  const services = await listServices(context.db, executionId);
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(

@@ -134,11 +134,15 @@ onSites('logs', (site) => {
     await page.locator('#log-found').getByText('19 of 19 lines').waitFor();
     await page.keyboard.press('Shift+Enter');
     expect(await page.locator('.log-row.current .log-text').textContent()).toBe('999998');
+    expect(await page.locator('.log-row.current mark').textContent()).toBe('99999');
 
     const scroller = page.locator('#log-scroller');
     await scroller.focus();
     await page.keyboard.press('Home');
     await eventually(async () => (await texts(page))[0] === '1');
+    await scroller.hover();
+    await page.mouse.wheel(0, 100);
+    await eventually(async () => (await texts(page))[0] === '6');
     await page.keyboard.press('PageDown');
     await eventually(async () => Number((await texts(page))[0]) > 10 && Number((await texts(page))[0]) < 40);
     await page.getByLabel('Wrap').check();

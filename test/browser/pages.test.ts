@@ -14,6 +14,7 @@ const NARROW = { width: 360, height: 740 };
 const pages: Readonly<Record<string, string>> = {
   executions: '/executions',
   execution: '/executions/1',
+  log: '/executions/1/logs',
   'start-form': '/start?by=form',
   'start-description': '/start?by=description',
   shop: '/shop',

@@ -137,5 +137,8 @@ describe('a search', () => {
       [10, 15],
     ]);
     expect(rangesOf('text', patternOf('x*y*', true))).toEqual([[2, 3]]);
+    const used = patternOf('a', false);
+    used?.test('a');
+    expect(rangesOf('a', used)).toEqual([[0, 1]]);
   });
 });

@@ -9,8 +9,9 @@ import { LogView } from './parts/log-view.ts';
 
 /** Of output; with what is made of it the page stays below 300 MB. */
 const MOST_BYTES = 128 * 2 ** 20;
-/** A service that has been silent for so long holds up no line of another. */
+/** A service that has been silent for so long holds up no line of another; of one just asked for the first takes longer. */
 const QUIET_MS = 250;
+const FIRST_MS = 1_500;
 const TELL_MS = 200;
 
 interface Service {
@@ -25,7 +26,8 @@ class LogPage {
   readonly #search: LogSearchBar;
   readonly #view: LogView;
   readonly #feed: LogFeed;
-  readonly #lastOutputMs: number[];
+  /** When a service that tells nothing more counts as silent. */
+  readonly #quietFromMs: number[];
   readonly #generations: number[];
   readonly #ended = new Set<number>();
   readonly #missing = new Set<number>();
@@ -39,8 +41,7 @@ class LogPage {
   constructor(section: HTMLElement) {
     const { execution = '', services = '[]' } = section.dataset;
     this.#services = JSON.parse(services) as Service[];
-    const now = performance.now();
-    this.#lastOutputMs = this.#services.map(() => now);
+    this.#quietFromMs = this.#services.map(() => Number.POSITIVE_INFINITY);
     this.#generations = this.#services.map(() => 0);
     this.#rows = new LogRows(this.#services.length, MOST_BYTES);
     this.#lines = new LogLines(
@@ -107,7 +108,7 @@ class LogPage {
     // Each start begins a line.
     if (this.#generations[source] !== generation) store.endLine();
     this.#generations[source] = generation;
-    this.#lastOutputMs[source] = performance.now();
+    this.#quietFromMs[source] = performance.now() + QUIET_MS;
     this.#troubles.delete(service);
     const last = this.#rows.end - 1;
     store.append(bytes);
@@ -120,8 +121,7 @@ class LogPage {
     const nowMs = performance.now();
     this.#rows.release(
       (source) =>
-        this.#ended.has(this.#services[source]?.id ?? 0) ||
-        nowMs - (this.#lastOutputMs[source] ?? 0) > QUIET_MS,
+        this.#ended.has(this.#services[source]?.id ?? 0) || nowMs > (this.#quietFromMs[source] ?? 0),
     );
     if (this.#pausedAt === undefined) this.#rows.trim();
     if (this.#rows.end > before || this.#rows.end > 0) this.#view.changed();
@@ -136,7 +136,9 @@ class LogPage {
 
   #connected(isConnected: boolean): void {
     this.#isLost = !isConnected;
-    if (isConnected) this.#troubles.clear();
+    if (!isConnected) return;
+    this.#troubles.clear();
+    this.#quietFromMs.fill(performance.now() + FIRST_MS);
   }
 
   /** What comes while it is paused is kept as long as there is room; then it stays at its host. */
@@ -189,7 +191,6 @@ class LogPage {
   #nameOf = (service: number): string => this.#services.find(({ id }) => id === service)?.name ?? '';
 
   #controls(): void {
-    for (const part of document.querySelectorAll<HTMLElement>('.log-script')) part.hidden = false;
     byId('log-pause').addEventListener('click', () => this.#pause(this.#pausedAt === undefined));
     byId('log-end').addEventListener('click', () => {
       this.#pause(false);

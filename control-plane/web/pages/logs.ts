@@ -4,9 +4,9 @@ import { OperationError } from '../../core/errors.ts';
 import type { LogPosition } from '../../core/log-frames.ts';
 import type { ServiceView } from '../../core/views.ts';
 import { pathId } from '../../http/request.ts';
-import { listExecutionServices, openExecutionLogs } from '../../operations/execution-logs.ts';
+import { openExecutionLogs } from '../../operations/execution-logs.ts';
 import { getExecution } from '../../operations/executions.ts';
-import { getService, openServiceLog } from '../../operations/services.ts';
+import { getService, listExecutionServices, openServiceLog } from '../../operations/services.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { type Html, html } from '../html.ts';
 import { mergedLogs } from '../log-stream.ts';
@@ -120,7 +120,7 @@ const viewer = (id: number, shown: readonly ServiceView[]): Html => html`
 ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text">${service.name}</a> `)}</p>
 </noscript>
 <section id="log" class="log" aria-label="Log" data-execution="${id}" data-services="${JSON.stringify(shown.map(({ id, name }) => ({ id, name })))}">
-<div class="log-bar log-script" hidden>
+<div class="log-bar scripted">
 <button id="log-pause">Pause</button>
 <button id="log-end">Jump to end</button>
 <label class="check"><input type="checkbox" id="log-times" checked autocomplete="off"> Times</label>
@@ -134,7 +134,7 @@ ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text
 <output id="log-found" for="log-search"></output>
 </div>
 </div>
-<p id="log-gap" class="log-gap log-script" hidden></p>
-<div id="log-scroller" class="log-scroller log-script" tabindex="0" role="region" aria-label="Output of ${shown.length === 1 ? shown[0]?.name : 'all services'}" hidden></div>
-<p class="log-foot log-script" hidden><span id="log-state" role="status">Waiting for output.</span> <span id="log-count" class="quiet push"></span></p>
+<p id="log-gap" class="log-gap" hidden></p>
+<div id="log-scroller" class="log-scroller scripted" tabindex="0" role="region" aria-label="Output of ${shown.length === 1 ? shown[0]?.name : 'all services'}"></div>
+<p class="log-foot scripted"><span id="log-state" role="status">Waiting for output.</span> <span id="log-count" class="quiet push"></span></p>
 </section>`;

@@ -26,6 +26,8 @@ export function patternOf(query: string, isExpression: boolean): RegExp | undefi
 export function rangesOf(text: string, pattern: RegExp | undefined): [number, number][] {
   if (!pattern) return [];
   const found: [number, number][] = [];
+  // Where it begins is kept in the pattern.
+  pattern.lastIndex = 0;
   for (const { index, 0: whole } of text.matchAll(pattern)) {
     if (whole.length > 0) found.push([index, index + whole.length]);
   }
