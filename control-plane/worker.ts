@@ -82,7 +82,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       progress: (ids) => coordinationOf(coordinatorOf(env)).progress(ids),
       hosts: () => coordinationOf(coordinatorOf(env)).hosts(),
       host: (id) => coordinationOf(coordinatorOf(env)).host(id),
-      overview: (mostQueued) => coordinationOf(coordinatorOf(env)).overview(mostQueued),
+      overview: (search) => coordinationOf(coordinatorOf(env)).overview(search),
       usages: () => coordinationOf(coordinatorOf(env)).usages(),
       changeHost: (id, changes) => coordinationOf(coordinatorOf(env)).changeHost(id, changes),
       removeHost: (id, force) => coordinationOf(coordinatorOf(env)).removeHost(id, force),

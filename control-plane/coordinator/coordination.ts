@@ -7,7 +7,7 @@ import type { EventReader } from '../core/events.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { LogPosition } from '../core/log-frames.ts';
-import type { ClusterOverview, UserUsage } from '../core/overview.ts';
+import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
@@ -50,8 +50,8 @@ export interface Coordination {
   /** In the order in which they joined. */
   hosts(): Promise<HostView[]>;
   host(hostId: number): Promise<HostDetail>;
-  /** All of it at a glance, with at most so many of the queue. */
-  overview(mostQueued: number): Promise<ClusterOverview>;
+  /** All of it at a glance: hosts, queue, the last hour. */
+  overview(search: OverviewSearch): Promise<ClusterOverview>;
   /** What counts under quotas now, of all of whom anything runs. */
   usages(): Promise<UserUsage[]>;
   /** Resolves when the change, and what follows at once, is committed; services may still be leaving. */

@@ -19,11 +19,17 @@ import { OperationError } from '../core/errors.ts';
 import type { EventReader } from '../core/events.ts';
 import { isEnded } from '../core/execution.ts';
 import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
-import { History } from '../core/history.ts';
 import type { Host } from '../core/host.ts';
 import { type HostDetail, type HostView, hostDetailOf, hostIn, hostViewsOf } from '../core/host-view.ts';
 import type { LogPosition } from '../core/log-frames.ts';
-import { allowanceOf, type ClusterOverview, overviewOf, type UserUsage, usagesOf } from '../core/overview.ts';
+import {
+  allowanceOf,
+  type ClusterOverview,
+  Overview,
+  type OverviewSearch,
+  type UserUsage,
+  usagesOf,
+} from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import { progressOf } from '../core/service.ts';
@@ -61,7 +67,7 @@ export class Coordinator implements Coordination {
   readonly #agents: Agents;
   readonly #logs: Logs;
   readonly #events: Events;
-  readonly #history = new History();
+  readonly #overview = new Overview();
 
   constructor(deps: CoordinatorDeps) {
     const { db, clock, log, scheduling } = deps;
@@ -227,8 +233,8 @@ export class Coordinator implements Coordination {
     return this.#turns.look((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
   }
 
-  overview(mostQueued: number): Promise<ClusterOverview> {
-    return this.#turns.look((cluster, nowMs) => overviewOf(cluster, this.#history, mostQueued, nowMs));
+  overview(search: OverviewSearch): Promise<ClusterOverview> {
+    return this.#turns.look((cluster, nowMs) => this.#overview.of(cluster, search, nowMs));
   }
 
   usages(): Promise<UserUsage[]> {
@@ -255,6 +261,6 @@ export class Coordinator implements Coordination {
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
     this.#agents.tell(decisions, cluster);
     this.#logs.update();
-    this.#history.note(cluster, this.#clock.nowMs());
+    this.#overview.note(cluster, this.#clock.nowMs());
   }
 }

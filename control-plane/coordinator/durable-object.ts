@@ -14,7 +14,7 @@ import type { EventReader } from '../core/events.ts';
 import type { Explanation } from '../core/explain.ts';
 import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { LogPosition } from '../core/log-frames.ts';
-import type { ClusterOverview, UserUsage } from '../core/overview.ts';
+import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
@@ -169,8 +169,8 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.host(hostId));
   }
 
-  overview(mostQueued: number): Promise<Outcome<ClusterOverview>> {
-    return this.#outcome((coordination) => coordination.overview(mostQueued));
+  overview(search: OverviewSearch): Promise<Outcome<ClusterOverview>> {
+    return this.#outcome((coordination) => coordination.overview(search));
   }
 
   usages(): Promise<Outcome<UserUsage[]>> {
@@ -229,7 +229,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     progress: (ids) => unwrap(stub.progress(ids)),
     hosts: () => unwrap(stub.hosts()),
     host: (id) => unwrap(stub.host(id)),
-    overview: (mostQueued) => unwrap(stub.overview(mostQueued)),
+    overview: (search) => unwrap(stub.overview(search)),
     usages: () => unwrap(stub.usages()),
     changeHost: (id, changes) => unwrap(stub.changeHost(id, changes)),
     removeHost: (id, force) => unwrap(stub.removeHost(id, force)),

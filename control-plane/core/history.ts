@@ -4,7 +4,7 @@
  */
 import type { Cluster } from './cluster.ts';
 import { isReachable } from './host.ts';
-import { schedulerSummaryOf } from './statistics.ts';
+import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
 
 /** The cluster at one moment; amounts are those of the hosts that are connected. Memory in bytes. */
 export interface Sample {
@@ -35,18 +35,21 @@ export class History {
     if (last && nowMs >= last.atMs && nowMs < last.atMs + SAMPLE_MS) return;
     // A clock that was set back leaves nothing behind that has not been yet.
     this.#samples = this.#samples.filter(({ atMs }) => atMs < nowMs).slice(1 - MOST);
-    this.#samples.push(sampleOf(cluster, nowMs));
+    this.#samples.push(sampleOf(cluster, schedulerSummaryOf(cluster), nowMs));
   }
 
-  /** Those of the last hour, oldest first; the last one is of now. */
-  samples(cluster: Cluster, nowMs: number): Sample[] {
-    const earlier = this.#samples.filter(({ atMs }) => atMs < nowMs && atMs >= nowMs - HISTORY_MS);
-    return [...earlier, sampleOf(cluster, nowMs)];
+  /** Those of the hour before `last`, oldest first, and that. */
+  samples(last: Sample): Sample[] {
+    const { atMs: nowMs } = last;
+    return [...this.#samples.filter(({ atMs }) => atMs < nowMs && atMs >= nowMs - HISTORY_MS), last];
   }
 }
 
-function sampleOf(cluster: Cluster, atMs: number): Sample {
-  const { queue, running, hosts } = schedulerSummaryOf(cluster);
+export function sampleOf(
+  cluster: Cluster,
+  { queue, running, hosts }: SchedulerSummary,
+  atMs: number,
+): Sample {
   const usages = [...cluster.hosts.values()].flatMap((host) =>
     isReachable(host) && host.usage ? [host.usage] : [],
   );

@@ -1,11 +1,14 @@
 /** Owns the use cases of looking at the cluster as a whole. Each authorises on its first line. */
 import { type Account, type Actor, authorise } from '../core/account.ts';
 import type { HostDetail, HostService } from '../core/host-view.ts';
-import type { ClusterOverview, QueuedView, UserUsage } from '../core/overview.ts';
+import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../core/overview.ts';
 import type { Context } from './context.ts';
 
 /** Of the queue; each costs the coordinator a try of its start. */
-export const QUEUE_SHOWN = 10;
+const QUEUE_SHOWN = 10;
+const HOSTS_SHOWN = 200;
+
+export type HostSearch = Pick<OverviewSearch, 'text' | 'state'>;
 
 /** What is another's is shown without what tells whose it is; `own` is null then. */
 type Veiled<T, Own extends keyof T> = Omit<T, Own | 'userId'> & { own: Pick<T, Own> | null };
@@ -15,9 +18,17 @@ export type SeenService = Veiled<HostService, 'id' | 'name' | 'executionId' | 'e
 export type SeenCluster = Omit<ClusterOverview, 'queue'> & { queue: SeenQueued[] };
 export type SeenHost = Omit<HostDetail, 'services'> & { services: SeenService[] };
 
-export async function viewCluster({ coordination }: Context, actor: Actor): Promise<SeenCluster> {
+export async function viewCluster(
+  { coordination }: Context,
+  actor: Actor,
+  search: HostSearch,
+): Promise<SeenCluster> {
   const account = authorise(actor, { kind: 'see-status' });
-  const { queue, ...rest } = await coordination.overview(QUEUE_SHOWN);
+  const { queue, ...rest } = await coordination.overview({
+    ...search,
+    queued: QUEUE_SHOWN,
+    hosts: HOSTS_SHOWN,
+  });
   const seen = queue.map(({ id, name, userName, userId, ...one }) => ({
     ...one,
     own: maySee(account, userId) ? { id, name, userName } : null,
