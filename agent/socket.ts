@@ -81,7 +81,7 @@ export function connectUrl(url: URL): string {
 }
 
 async function connectOnce(options: ConnectionOptions): Promise<Ending> {
-  const { url, identity, begin, nowMs, pingMs, signal, journal } = options;
+  const { url, identity, signal } = options;
   let headers: Record<string, string>;
   try {
     headers = await identity.headers();
@@ -91,37 +91,29 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
   }
   // Told to end meanwhile: a signal that is aborted already tells nobody.
   if (signal.aborted) return { code: 1001, reason: '', lastedMs: 0 };
+  const ws = new WebSocket(connectUrl(url), {
+    headers,
+    handshakeTimeout: HANDSHAKE_MS,
+    maxPayload: LARGEST_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  });
+  return conversation(ws, options);
+}
+
+/** From the dialling to the end. */
+function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
+  const { identity, begin, nowMs, pingMs, signal, journal } = options;
   return new Promise((resolve) => {
-    const ws = new WebSocket(connectUrl(url), {
-      headers,
-      handshakeTimeout: HANDSHAKE_MS,
-      maxPayload: LARGEST_MESSAGE_BYTES,
-      perMessageDeflate: false,
-    });
     let receiver: Receiver | undefined;
     let openedMs: number | undefined;
     let failure = '';
-    let refusalCode: number | undefined;
-    let refusalWords = '';
+    const refusal = watchRefusal(ws, identity);
     const heartbeat = watchPeer(ws, pingMs, nowMs);
-    let impatience: NodeJS.Timeout | undefined;
-    const stop = () => {
-      ws.close(1001);
-      impatience = setTimeout(() => ws.terminate(), GOODBYE_MS);
-    };
-    signal.addEventListener('abort', stop, { once: true });
+    const leaveIt = closeAt(signal, ws);
     ws.on('open', () => {
       openedMs = nowMs();
       journal('connection.open');
       receiver = begin(sessionSocket(ws));
-    });
-    ws.on('unexpected-response', (_: ClientRequest, response: IncomingMessage) => {
-      void readRefusal(response).then(({ refusal, words }) => {
-        refusalCode = refusal.reason === 'revoked' ? closeCodes.revoked.code : undefined;
-        refusalWords = words;
-        identity.refused?.(refusal);
-        ws.terminate();
-      });
     });
     ws.on('message', (data, isBinary) => {
       if (isBinary) ws.close(4400, 'no binary frame is expected here');
@@ -132,18 +124,44 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
     });
     ws.on('close', (code, reason) => {
       clearInterval(heartbeat);
-      clearTimeout(impatience);
-      signal.removeEventListener('abort', stop);
+      leaveIt();
       receiver?.closed();
-      const lastedMs = openedMs === undefined ? 0 : nowMs() - openedMs;
       resolve({
-        code: refusalCode ?? code,
-        reason: reason.toString() || refusalWords || failure,
-        lastedMs,
+        code: refusal.code ?? code,
+        reason: reason.toString() || refusal.words || failure,
+        lastedMs: openedMs === undefined ? 0 : nowMs() - openedMs,
         spreadMs: receiver?.spreadMs,
       });
     });
   });
+}
+
+/** Says goodbye when `signal` aborts, and waits a moment only for the answer; returns what ends that. */
+function closeAt(signal: AbortSignal, ws: WebSocket): () => void {
+  let impatience: NodeJS.Timeout | undefined;
+  const stop = () => {
+    ws.close(1001);
+    impatience = setTimeout(() => ws.terminate(), GOODBYE_MS);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  return () => {
+    clearTimeout(impatience);
+    signal.removeEventListener('abort', stop);
+  };
+}
+
+/** Where the connection is refused: why, and the close code that stands for it. */
+function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; words: string } {
+  const refused: { code?: number; words: string } = { words: '' };
+  ws.on('unexpected-response', (_: ClientRequest, response: IncomingMessage) => {
+    void readRefusal(response).then(({ refusal, words }) => {
+      if (refusal.reason === 'revoked') refused.code = closeCodes.revoked.code;
+      refused.words = words;
+      identity.refused?.(refusal);
+      ws.terminate();
+    });
+  });
+  return refused;
 }
 
 /** What the control plane answered instead of opening the connection. Never rejects. */

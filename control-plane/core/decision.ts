@@ -34,81 +34,45 @@ export type Decision =
 /** Carries a decision out on the state, and notes the rows to write. */
 export function apply(cluster: Cluster, decision: Decision, nowMs: number): void {
   switch (decision.kind) {
-    case 'place': {
-      const { execution, placements } = decision;
-      for (const { service, host } of placements) cluster.place(service, host);
-      if (execution.status === 'queued') {
-        cluster.admit(execution);
-        execution.status = 'starting';
-        execution.timePlaceMs = nowMs;
-        execution.retryAtMs = null;
-        cluster.touch(execution);
-      }
-      return;
-    }
+    case 'place':
+      place(cluster, decision.execution, decision.placements, nowMs);
+      break;
     case 'start':
       startGeneration(cluster, decision.service, decision.service.generation + 1);
-      return;
-    case 'mark-running': {
-      const { execution } = decision;
-      execution.status = 'running';
-      execution.timeStartMs = nowMs;
-      cluster.touch(execution);
-      return;
-    }
+      break;
+    case 'mark-running':
+      markRunning(cluster, decision.execution, nowMs);
+      break;
     case 'stop':
       decision.service.status = 'terminating';
       cluster.touch(decision.service);
-      return;
-    case 'replace-service': {
-      const { service, restartAtMs } = decision;
-      service.exit = null;
-      service.failure = null;
-      service.restartAtMs = restartAtMs;
-      // Others may have its room meanwhile.
-      if (!service.essential) cluster.release(service);
-      cluster.touch(service);
-      return;
-    }
+      break;
+    case 'replace-service':
+      replace(cluster, decision.service, decision.restartAtMs);
+      break;
     case 'reclaim':
     case 'evict':
       cluster.release(decision.service);
-      return;
-    case 'begin-cleanup': {
-      const { execution, ending } = decision;
-      execution.ending = ending;
-      if (ending.status !== 'queued') {
-        execution.status = 'cleaning up';
-        execution.timeStopMs = nowMs;
-      }
-      cluster.touch(execution);
-      return;
-    }
+      break;
+    case 'begin-cleanup':
+      beginCleanup(cluster, decision.execution, decision.ending, nowMs);
+      break;
     case 'finish':
       finish(cluster, decision.execution, decision.ending, nowMs);
-      return;
+      break;
     case 'forget':
       decision.service.logs = 'forgetting';
-      return;
+      break;
     case 'purge':
       cluster.changes.purged.add(decision.execution);
       cluster.dropExecution(decision.execution);
-      return;
-    case 'lose-host': {
-      const { host } = decision;
-      host.lost = true;
-      host.silentSinceMs = nowMs;
-      for (const service of cluster.servicesAt(host.id)) {
-        if (!service.placed) continue;
-        service.backendStatus = 'undefined';
-        cluster.touch(service);
-      }
-      cluster.changes.hosts.add(host);
-      return;
-    }
+      break;
+    case 'lose-host':
+      loseHost(cluster, decision.host, nowMs);
+      break;
     case 'requeue-host':
       abandonHost(cluster, decision.host);
-      return;
+      break;
   }
 }
 
@@ -144,6 +108,56 @@ export function startGeneration(cluster: Cluster, service: Service, generation: 
   service.errorMessage = null;
   service.preparing = '';
   cluster.touch(service);
+}
+
+function place(
+  cluster: Cluster,
+  execution: Execution,
+  placements: readonly Placement[],
+  nowMs: number,
+): void {
+  for (const { service, host } of placements) cluster.place(service, host);
+  if (execution.status !== 'queued') return;
+  cluster.admit(execution);
+  execution.status = 'starting';
+  execution.timePlaceMs = nowMs;
+  execution.retryAtMs = null;
+  cluster.touch(execution);
+}
+
+function markRunning(cluster: Cluster, execution: Execution, nowMs: number): void {
+  execution.status = 'running';
+  execution.timeStartMs = nowMs;
+  cluster.touch(execution);
+}
+
+function replace(cluster: Cluster, service: Service, restartAtMs: number): void {
+  service.exit = null;
+  service.failure = null;
+  service.restartAtMs = restartAtMs;
+  // Others may have its room meanwhile.
+  if (!service.essential) cluster.release(service);
+  cluster.touch(service);
+}
+
+function beginCleanup(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
+  execution.ending = ending;
+  if (ending.status !== 'queued') {
+    execution.status = 'cleaning up';
+    execution.timeStopMs = nowMs;
+  }
+  cluster.touch(execution);
+}
+
+function loseHost(cluster: Cluster, host: Host, nowMs: number): void {
+  host.lost = true;
+  host.silentSinceMs = nowMs;
+  for (const service of cluster.servicesAt(host.id)) {
+    if (!service.placed) continue;
+    service.backendStatus = 'undefined';
+    cluster.touch(service);
+  }
+  cluster.changes.hosts.add(host);
 }
 
 function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
