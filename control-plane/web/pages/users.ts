@@ -87,23 +87,11 @@ const STATES: [value: string, text: string][] = [
 ];
 
 const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
-<form class="bar" method="get" action="/admin/users" role="search">
-<label>Name or e-mail <input name="text" type="search" value="${wanted.text}"></label>
-<label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
-<label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
-<label>State <select name="state">${options(STATES, wanted.state)}</select></label>
 <form class="bar" method="get" action="/admin/users" role="search" data-sparse>
 <label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="a part of it"></label>
 <label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
 <label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
-<label>State <select name="state">${options(
-  [
-    ['', 'any'],
-    ['enabled', 'enabled'],
-    ['disabled', 'disabled'],
-  ],
-  wanted.state,
-)}</select></label>
+<label>State <select name="state">${options(STATES, wanted.state)}</select></label>
 <button>Filter</button>
 ${Object.values(wanted).some((one) => one !== '') ? html`<a class="button quiet" href="/admin/users">Clear</a>` : ''}
 </form>`;
