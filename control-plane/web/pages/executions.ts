@@ -146,10 +146,13 @@ function age({ status, timeSubmitMs, timeStartMs, timeEndMs }: ExecutionLine, no
     const ran = timeStartMs === null ? 'never ran' : `ran ${duration(timeEndMs - timeStartMs)}`;
     return html`${ago(timeEndMs, nowMs)} <span class="quiet">${ran}</span>`;
   }
-  if (status === 'running' && timeStartMs !== null) return html`for ${elapsed(timeStartMs, nowMs)}`;
-  if (status === 'queued') return html`for ${elapsed(timeSubmitMs, nowMs)}`;
+  if (status === 'running' && timeStartMs !== null) return lasting(timeStartMs, nowMs);
+  if (status === 'queued') return lasting(timeSubmitMs, nowMs);
   return html`submitted ${ago(timeSubmitMs, nowMs)}`;
 }
+
+const lasting = (sinceMs: number, nowMs: number): Html =>
+  html`<span class="whole">for ${elapsed(sinceMs, nowMs)}</span>`;
 
 function footer(query: ListQuery, { lines, hasMore, counts }: ExecutionPage): Html {
   const all = query.state ? (counts.get(query.state) ?? 0) : [...counts.values()].reduce((a, b) => a + b, 0);
