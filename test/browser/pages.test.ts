@@ -20,6 +20,7 @@ const pages: Readonly<Record<string, string>> = {
   shop: '/shop',
   'shop-entry': '/shop/elastic-batch-0',
   'execution-queued': '/executions/4',
+  logs: '/executions/3/logs',
   cluster: '/cluster',
   host: '/cluster/hosts/1',
   'host-removal': '/cluster/hosts/1/remove',

@@ -5,6 +5,15 @@ import { join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 
 const ARTIFACTS = resolve(import.meta.dirname, '../../.artifacts/web');
+/** Of those, what READMEs show; taken anew where BERTH_PICTURES is set. */
+const PICTURES = resolve(import.meta.dirname, '../../control-plane/web/pictures');
+const README_PICTURES: Readonly<Record<string, string>> = {
+  'executions-light': 'executions.jpg',
+  'execution-queued-light': 'execution.jpg',
+  'logs-dark': 'logs.jpg',
+  'cluster-dark': 'cluster.jpg',
+};
+
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 interface Violation {
@@ -48,4 +57,7 @@ export const layoutShift = (page: Page): Promise<number> =>
 export async function takePicture(page: Page, name: string): Promise<void> {
   await mkdir(ARTIFACTS, { recursive: true });
   await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: 'disabled' });
+  const shown = process.env.BERTH_PICTURES ? README_PICTURES[name] : undefined;
+  if (shown === undefined) return;
+  await page.screenshot({ path: join(PICTURES, shown), type: 'jpeg', quality: 70, animations: 'disabled' });
 }
