@@ -33,6 +33,9 @@ onSites('admin', (site) => {
     await page.getByRole('link', { name: 'Add a host' }).click();
     await page.getByLabel('Labels').fill('gpu');
     await page.getByRole('button', { name: 'Make a join token' }).click();
+    await page.locator('#install').waitFor();
+    // By then its scripts have run.
+    await page.waitForLoadState();
     await page.getByRole('button', { name: 'Copy the line' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
