@@ -65,7 +65,8 @@ class LogPage {
         gone: () => {
           this.#isGone = true;
         },
-        ready: () => this.#ready(),
+        loggedOut: () => location.reload(),
+        room: () => this.#room(),
       },
     );
   }
@@ -124,7 +125,8 @@ class LogPage {
         this.#ended.has(this.#services[source]?.id ?? 0) || nowMs > (this.#quietFromMs[source] ?? 0),
     );
     if (this.#pausedAt === undefined) this.#rows.trim();
-    if (this.#rows.end > before || this.#rows.end > 0) this.#view.changed();
+    if (this.#rows.end > 0) this.#view.changed();
+    if (before === 0 && this.#rows.end > 0) this.#tell();
   }
 
   #note(service: number, note: LogNote): void {
@@ -142,8 +144,8 @@ class LogPage {
   }
 
   /** What comes while it is paused is kept as long as there is room; then it stays at its host. */
-  #ready(): Promise<void> {
-    if (this.#pausedAt === undefined || !this.#rows.isFull) return Promise.resolve();
+  #room(): Promise<void> | undefined {
+    if (this.#pausedAt === undefined || !this.#rows.isFull) return undefined;
     return new Promise((resolve) => {
       this.#resumed = resolve;
     });
@@ -191,6 +193,7 @@ class LogPage {
   #nameOf = (service: number): string => this.#services.find(({ id }) => id === service)?.name ?? '';
 
   #controls(): void {
+    this.#fitWindow();
     byId('log-pause').addEventListener('click', () => this.#pause(this.#pausedAt === undefined));
     byId('log-end').addEventListener('click', () => {
       this.#pause(false);
@@ -207,6 +210,15 @@ class LogPage {
     document.getElementById('log-service')?.addEventListener('change', ({ target }) => {
       (target as HTMLSelectElement).form?.submit();
     });
+  }
+
+  /** In a narrow window there is little room beside the text. */
+  #fitWindow(): void {
+    if (!matchMedia('(width <= 40rem)').matches) return;
+    byId<HTMLInputElement>('log-times').checked = false;
+    byId<HTMLInputElement>('log-wrap').checked = true;
+    byId('log-scroller').classList.add('no-times');
+    this.#view.wrap(true);
   }
 
   #pause(isPaused: boolean): void {

@@ -23,8 +23,10 @@ export interface FeedEvents {
   lost(): void;
   /** The execution is not there any more, or not for this user. */
   gone(): void;
-  /** Resolves when there is room for more. */
-  ready(): Promise<void>;
+  /** Whoever looks at the page is not logged in any more. */
+  loggedOut(): void;
+  /** Resolves when there is room for more; nothing where there is. */
+  room(): Promise<void> | undefined;
 }
 
 export class LogFeed {
@@ -77,8 +79,8 @@ export class LogFeed {
         cache: 'no-store',
       });
       if (response.redirected) {
-        // Logged out meanwhile.
-        location.reload();
+        this.#positions.clear();
+        this.#events.loggedOut();
         return true;
       }
       if (response.status === 404) {
@@ -89,19 +91,24 @@ export class LogFeed {
       if (!response.ok || !response.body) return false;
       this.#troubled = false;
       this.#events.connected();
-      await this.#take(response.body.getReader(), silence);
+      await this.#take(response.body.getReader(), silence, stopped);
       return true;
     } finally {
       silence.end();
     }
   }
 
-  async #take(reader: ReadableStreamDefaultReader<Uint8Array>, silence: Silence): Promise<void> {
+  async #take(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    silence: Silence,
+    stopped: AbortSignal,
+  ): Promise<void> {
     const splitter = new FrameSplitter();
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       for (const frame of splitter.push(part.value)) this.#frame(frame);
       silence.end();
-      await this.#events.ready();
+      const room = this.#events.room();
+      if (room) await Promise.race([room, untilAborted(stopped)]);
       silence.begin();
     }
   }
@@ -146,6 +153,12 @@ class Silence {
     clearTimeout(this.#timer);
   }
 }
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 
 const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
