@@ -19,6 +19,15 @@ onSites('admin', (site) => {
     await page.getByText('None is here.').waitFor();
   });
 
+  test('W82: what changes without an event is fetched again each half a minute', async () => {
+    const page = await site().visit('/cluster');
+    await page.clock.install();
+    await page.reload();
+    const asked = page.waitForRequest((request) => request.headers()['berth-refresh'] !== undefined);
+    await page.clock.fastForward(31_000);
+    await asked;
+  });
+
   test('W83: a host is drained and taken back, without script too', async () => {
     const page = await site().visit('/cluster/hosts/1', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Drain it' }).click();
