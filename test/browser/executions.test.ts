@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { onSites } from '../support/browser.ts';
 import { application, script, service } from '../support/descriptions.ts';
+import { eventually } from '../support/eventually.ts';
 
 const NASTY = '"><img src=x onerror="document.title=1"><script>document.title=1</script>';
 const GIB = 1024 ** 3;
@@ -91,7 +92,7 @@ onSites('exec', (site) => {
       environment: [['A', NASTY]] as [string, string][],
     }));
     const id = await api.submit({ ...waiting, services: nasty }, NASTY);
-    const page = await site().visit(`/executions?name=${encodeURIComponent(NASTY)}`);
+    const page = await site().visit(`/executions?name=${encodeURIComponent(NASTY)}`, { expected: /404/ });
     await page.getByRole('link', { name: NASTY }).click();
     await page.getByRole('region', { name: 'Why it waits' }).waitFor();
     await page.getByText('As it was submitted').click();
@@ -102,6 +103,25 @@ onSites('exec', (site) => {
       return dialog.accept();
     });
     await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText(`Execution ${id} is deleted.`).waitFor();
+  });
+
+  test('W27: who deletes is told so, also where the page hears of the deletion before its answer comes', async () => {
+    const { api } = site().berth;
+    const id = await api.submit(waiting);
+    const page = await site().visit(`/executions/${id}`, { expected: /404/ });
+    let refreshed = 0;
+    page.on('response', (response) => {
+      if (response.status() === 404) refreshed += 1;
+    });
+    await page.route('**/delete', async (route) => {
+      const response = await route.fetch({ maxRedirects: 0 });
+      await eventually(() => refreshed > 0);
+      await route.fulfill({ response });
+    });
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL('**/executions');
     await page.getByText(`Execution ${id} is deleted.`).waitFor();
   });
 });

@@ -39,6 +39,17 @@ export function keepLive(): void {
 class Refresher {
   #due = false;
   #running = false;
+  /** A form is on its way: to load the page again would put an end to that. */
+  #leaving = false;
+
+  constructor() {
+    addEventListener('submit', ({ defaultPrevented }) => {
+      this.#leaving = !defaultPrevented;
+    });
+    addEventListener('pageshow', () => {
+      this.#leaving = false;
+    });
+  }
 
   ask(): void {
     this.#due = true;
@@ -68,13 +79,17 @@ class Refresher {
   async #refresh(): Promise<void> {
     const response = await fetch(location.href, { headers: { accept: 'text/html', 'berth-refresh': '1' } });
     // Logged out meanwhile: the login page takes its place.
-    if (response.redirected && new URL(response.url).pathname === '/login') return location.reload();
-    if (!response.ok) return response.status === 404 ? location.reload() : undefined;
+    if (response.redirected && new URL(response.url).pathname === '/login') return this.#reload();
+    if (!response.ok) return response.status === 404 ? this.#reload() : undefined;
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     for (const part of document.querySelectorAll<HTMLElement>('[data-live]')) {
       const next = fresh.getElementById(part.id);
       if (next) replace(part, next);
     }
+  }
+
+  #reload(): void {
+    if (!this.#leaving) location.reload();
   }
 }
 
