@@ -65,5 +65,7 @@ export function refererPath(c: WebContext): string | undefined {
 export function safePath(next: string | null | undefined): string {
   const origin = 'http://here';
   const url = next?.startsWith('/') ? URL.parse(next, origin) : null;
-  return url?.origin === origin ? url.pathname + url.search : '/executions';
+  // Dots are gone now, and what was behind them may begin with two slashes, which is another site's name.
+  const isOurs = url?.origin === origin && !url.pathname.startsWith('//');
+  return isOurs ? url.pathname + url.search : '/executions';
 }
