@@ -106,7 +106,8 @@ export function readValue(
 }
 
 const WHOLE = /^[+-]?\d+$/;
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+/** Without two ways to read the same digits: a text of a megabyte is tried once. */
+const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** Of 0.1 are 0.3 three, whatever floating point says. */
 function isMultiple(difference: number, step: number): boolean {

@@ -1,14 +1,25 @@
 /** Owns the reading of forms: URL-encoded, each field once unless asked for as a list, in UTF-8, at most 1 MiB. */
 import type * as z from 'zod';
+import { OperationError } from '../core/errors.ts';
 import { bodyText } from '../http/request.ts';
 import type { WebContext } from './context.ts';
 
-export const formOf = async (c: WebContext): Promise<URLSearchParams> =>
-  new URLSearchParams(await bodyText(c));
+/** More than any page has. Hundreds of thousands fit into a body, and cost a second each time. */
+const MOST_FIELDS = 5_000;
+
+export async function formOf(c: WebContext): Promise<URLSearchParams> {
+  const text = await bodyText(c);
+  if (text.split('&', MOST_FIELDS + 1).length > MOST_FIELDS)
+    throw new OperationError('invalid', `The form has more than ${MOST_FIELDS} fields.`);
+  return new URLSearchParams(text);
+}
 
 /** The fields with their first values. */
-export const fieldsOf = (form: URLSearchParams): Record<string, string> =>
-  Object.fromEntries([...new Set(form.keys())].map((name) => [name, form.get(name) ?? '']));
+export function fieldsOf(form: URLSearchParams): Record<string, string> {
+  const fields = new Map<string, string>();
+  for (const [name, value] of form) if (!fields.has(name)) fields.set(name, value);
+  return Object.fromEntries(fields);
+}
 
 /** Problems by field, to be shown beside them. */
 export type Problems = Readonly<Record<string, string>>;

@@ -207,8 +207,13 @@ const both = (amount: number | null) => {
   return { min: known, max: known };
 };
 
-/** The execution's name in the letters that an application's may have. */
+const MOST_NAME = 128;
+
+/** The execution's name in the letters that an application's may have. A longer one is refused anyway (nameProblem). */
 function applicationName(name: string): string {
-  const letters = name.replaceAll(/[^@a-zA-Z0-9-]+/g, '-').replaceAll(/^-+|-+$/g, '');
-  return (letters.length < 3 ? `app-${letters}` : letters).slice(0, 128);
+  const letters = name
+    .slice(0, MOST_NAME)
+    .replaceAll(/[^@a-zA-Z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '');
+  return letters.length < 3 ? `app-${letters}` : letters;
 }

@@ -35,11 +35,20 @@ onHosts(hosts, (host) => {
     ['/\\elsewhere.example/', '/executions'],
     ['https://elsewhere.example/', '/executions'],
     ['/\t/elsewhere.example/', '/executions'],
+    ['/.//elsewhere.example/', '/executions'],
+    ['/a/..//elsewhere.example/', '/executions'],
+    ['/%2e//elsewhere.example/', '/executions'],
     ['javascript:alert(1)', '/executions'],
     ['', '/executions'],
   ])('W1: a login that is to lead to %j goes on to %j, never to another site', async (next, to) => {
     const reply = await logIn({ next });
     expect([reply.status, reply.headers.location]).toEqual([303, to]);
+  });
+
+  test('H1: a form of more fields than any page has is refused before it is read', async () => {
+    const reply = await anyone.send('POST', '/login', 'a&'.repeat(2 ** 19));
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain('more than 5000 fields');
   });
 
   test('W2: an unknown user and a wrong password get the same answer', async () => {
