@@ -27,7 +27,7 @@ onSites('logs', (site) => {
 
   test('W30, W37: a log is followed, paused and read to its end', async () => {
     const id = await run(
-      script(`${until('/a')}; echo one; ${until('/b')}; echo two; ${until('/c')}; echo three`),
+      script(`${until('/a')}; echo one; ${until('/b')}; echo two; ${until('/c')}; printf three`),
     );
     const page = await site().visit(`/executions/${id}/logs`);
     await says(page, 'Waiting for output.');

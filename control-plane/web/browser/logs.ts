@@ -115,6 +115,8 @@ class LogPage {
     store.append(bytes);
     this.#search.again(last);
     this.#release();
+    // Also where only the last line has grown.
+    this.#view.changed();
   }
 
   #release(): void {
@@ -125,7 +127,7 @@ class LogPage {
         this.#ended.has(this.#services[source]?.id ?? 0) || nowMs > (this.#quietFromMs[source] ?? 0),
     );
     if (this.#pausedAt === undefined) this.#rows.trim();
-    if (this.#rows.end > 0) this.#view.changed();
+    if (this.#rows.end > before) this.#view.changed();
     if (before === 0 && this.#rows.end > 0) this.#tell();
   }
 
@@ -228,6 +230,7 @@ class LogPage {
     this.#resumed?.();
     this.#resumed = undefined;
     this.#release();
+    this.#view.changed();
     this.#tell();
   }
 
