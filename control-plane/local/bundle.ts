@@ -33,7 +33,7 @@ export async function digestOf(folders: readonly string[], files: readonly strin
   const paths = ['package-lock.json', ...files];
   for (const folder of folders) {
     const found = await readdir(join(ROOT, folder), { recursive: true });
-    paths.push(...found.filter((file) => /\.(ts|json)$/.test(file)).map((file) => `${folder}/${file}`));
+    paths.push(...found.filter((file) => /\.(ts|json|css)$/.test(file)).map((file) => `${folder}/${file}`));
   }
   const texts = await Promise.all(paths.sort().map((path) => readFile(join(ROOT, path), 'utf8')));
   const hash = createHash('sha256');

@@ -13,7 +13,7 @@ const STAMP = 'stamp';
 /** Leaves up-to-date files in `folder`, which need not be there. */
 export async function ensureWebFiles(folder: string): Promise<void> {
   const stamp = await digestOf(
-    [`${WEB}/browser`],
+    [`${WEB}/browser`, `${WEB}/styles`],
     [
       `${WEB}/berth.css`,
       `${WEB}/icon.svg`,

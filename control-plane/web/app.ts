@@ -9,13 +9,13 @@ import type { WebDeps, WebEnv } from './context.ts';
 import { errorPage } from './error-page.ts';
 import { eventPages } from './events.ts';
 import { accountPages } from './pages/account.ts';
-import { adminPages } from './pages/admin.ts';
-import { clusterPages } from './pages/cluster.ts';
-import { executionPages } from './pages/executions.ts';
+import { adminPages } from './pages/admin/admin.ts';
+import { clusterPages } from './pages/cluster/cluster.ts';
+import { executionPages } from './pages/executions/executions.ts';
+import { logPages } from './pages/executions/logs.ts';
 import { loginPages } from './pages/login.ts';
-import { logPages } from './pages/logs.ts';
-import { shopPages } from './pages/shop.ts';
-import { startPages } from './pages/start.ts';
+import { shopPages } from './pages/shop/shop.ts';
+import { startPages } from './pages/start/start.ts';
 import { signedIn, withContext } from './session.ts';
 
 /** Sections behind a login, by the path they begin with. */

@@ -14,8 +14,8 @@ import { type Html, html } from '../html.ts';
 import { redirectWith } from '../notice.ts';
 import { page } from '../page.ts';
 import { alert, bytes, facts, field, share } from '../parts.ts';
-import { allowedText } from './roles.ts';
-import { password } from './user.ts';
+import { allowedText } from './admin/roles.ts';
+import { password } from './admin/user.ts';
 
 const passwordFields = z
   .object({ present: z.string().min(1, 'is needed, too'), password, repeated: z.string() })

@@ -1,0 +1,21 @@
+/** Owns the section of administration: users, roles, quotas, for those who may change them. */
+import { Hono } from 'hono';
+import { authorise } from '../../../core/account.ts';
+import type { WebDeps, WebEnv } from '../../context.ts';
+import { quotaPages } from './quotas.ts';
+import { rolePages } from './roles.ts';
+import { userPages } from './users.ts';
+
+export function adminPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  // The forms, too, are for nobody else; what they do is authorised by itself.
+  routes.use(async (c, next) => {
+    authorise(c.get('actor'), { kind: 'configure' });
+    await next();
+  });
+  routes.get('/', (c) => c.redirect('/admin/users', 303));
+  routes.route('/users', userPages(deps));
+  routes.route('/roles', rolePages(deps));
+  routes.route('/quotas', quotaPages(deps));
+  return routes;
+}

@@ -1,0 +1,134 @@
+/** Owns the pages of quotas in the administration: the limits, who has them, and how close they are to them. */
+import { Hono } from 'hono';
+import type { Quota, User } from '../../../core/account.ts';
+import type { UserUsage } from '../../../core/overview.ts';
+import { pathId } from '../../../http/request.ts';
+import { listUsages } from '../../../operations/cluster.ts';
+import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../../../operations/quotas.ts';
+import { listUsers } from '../../../operations/users.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { type Entry, orAgain } from '../../entry.ts';
+import { fieldsOf, formOf, readFields } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { redirectAfter, redirectWith } from '../../notice.ts';
+import { bytes, share } from '../../parts.ts';
+import { adminPage } from './admin-page.ts';
+import { gibText, quotaFields, quotaPage, type Taken } from './quota-form.ts';
+
+export function quotaPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', async (c) => {
+    const [quotas, users, usages] = await Promise.all([
+      listQuotas(deps, c.get('actor'), async () => ({})),
+      listUsers(deps, c.get('actor'), async () => ({})),
+      listUsages(deps, c.get('actor')),
+    ]);
+    return listPage(
+      c,
+      quotas,
+      Map.groupBy(takenBy(users, usages), ({ user }) => user.quotaId),
+    );
+  });
+  routes.get('/new', (c) => quotaPage(c, null, [], { values: FRESH }));
+  routes.post('/', async (c) => {
+    const form = await formOf(c);
+    const { value, problems } = readFields(quotaFields, form);
+    const again = (entry: Partial<Entry>) => quotaPage(c, null, [], { values: fieldsOf(form), ...entry });
+    if (!value) return again({ problems, status: 400 });
+    return orAgain(again, async () => {
+      await createQuota(deps, c.get('actor'), async () => value);
+      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is made.` });
+    });
+  });
+  routes.get('/:id', async (c) => {
+    const quota = await getQuota(deps, c.get('actor'), pathId(c, 'id'));
+    return quotaPage(c, quota, await takenOf(deps, c, quota), { values: valuesOf(quota) });
+  });
+  routes.post('/:id', async (c) => {
+    const quota = await getQuota(deps, c.get('actor'), pathId(c, 'id'));
+    const form = await formOf(c);
+    const { value, problems } = readFields(quotaFields, form);
+    const again = async (entry: Partial<Entry>) =>
+      quotaPage(c, quota, await takenOf(deps, c, quota), { values: fieldsOf(form), ...entry });
+    if (!value) return again({ problems, status: 400 });
+    // Shown in GiB, rounded: what was not touched stays to the byte.
+    const isUntouched = form.get('memory') === gibText(quota.memoryBytes);
+    const changes = { ...value, memoryBytes: isUntouched ? undefined : value.memoryBytes };
+    return orAgain(again, async () => {
+      await updateQuota(deps, c.get('actor'), quota.id, async () => changes);
+      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is changed.` });
+    });
+  });
+  routes.post('/:id/delete', async (c) => {
+    const quota = await getQuota(deps, c.get('actor'), pathId(c, 'id'));
+    return redirectAfter(c, '/admin/quotas', `Quota ${quota.name} is deleted.`, () =>
+      deleteQuota(deps, c.get('actor'), quota.id),
+    );
+  });
+  return routes;
+}
+
+async function takenOf(deps: WebDeps, c: WebContext, { id }: Quota): Promise<Taken[]> {
+  const [users, usages] = await Promise.all([
+    listUsers(deps, c.get('actor'), async () => ({ quotaId: id })),
+    listUsages(deps, c.get('actor')),
+  ]);
+  return takenBy(users, usages);
+}
+
+/** What each user has running, who has most first. */
+function takenBy(users: readonly User[], usages: readonly UserUsage[]): Taken[] {
+  const usageOf = new Map(usages.map((usage) => [usage.userId, usage]));
+  return users
+    .map((user) => ({ user, ...(usageOf.get(user.id) ?? { executions: 0, memoryBytes: 0, cores: 0 }) }))
+    .sort((a, b) => b.executions - a.executions || b.memoryBytes - a.memoryBytes || b.cores - a.cores);
+}
+
+const FRESH = { concurrent_executions: '5', memory: '32', cores: '20' };
+
+const valuesOf = (quota: Quota): Record<string, string> => ({
+  name: quota.name,
+  concurrent_executions: String(quota.concurrentExecutions),
+  memory: gibText(quota.memoryBytes),
+  cores: String(quota.cores),
+});
+
+const listPage = (
+  c: WebContext,
+  quotas: readonly Quota[],
+  takenOf: ReadonlyMap<number, Taken[]>,
+): Promise<Response> =>
+  adminPage(c, {
+    title: 'Quotas',
+    body: html`
+<div class="bar"><h1>Quotas</h1><a class="button primary" href="/admin/quotas/new">New quota</a></div>
+<p class="quiet">What each user may have running at a time, and how much of it the user who has most of it takes now.</p>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Quota</th><th scope="col">Executions</th><th scope="col">Memory</th><th scope="col">Cores</th><th scope="col" class="number">Users</th></tr></thead>
+<tbody>${quotas.map((quota) => quotaRow(quota, takenOf.get(quota.id) ?? []))}</tbody>
+</table></div>`,
+  });
+
+function quotaRow(quota: Quota, taken: readonly Taken[]): Html {
+  const most = (of: (one: Taken) => number) => Math.max(0, ...taken.map(of));
+  const users = html`<a href="/admin/users?quota=${quota.id}" aria-label="${taken.length} with this quota">${taken.length}</a>`;
+  return html`
+<tr><th scope="row"><a href="/admin/quotas/${quota.id}">${quota.name}</a></th>
+<td>${limited(
+    most(({ executions }) => executions),
+    quota.concurrentExecutions,
+  )}</td>
+<td>${limited(
+    most(({ memoryBytes }) => memoryBytes),
+    quota.memoryBytes,
+    bytes,
+  )}</td>
+<td>${limited(
+    most(({ cores }) => cores),
+    quota.cores,
+  )}</td>
+<td class="number">${taken.length === 0 ? 0 : users}</td></tr>`;
+}
+
+const limited = (used: number, limit: number, text?: (amount: number) => string): Html =>
+  html`${share(used, limit, text)}${limit === 0 ? ', no limit' : ''}`;

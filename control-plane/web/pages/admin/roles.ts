@@ -1,0 +1,149 @@
+/** Owns the pages of roles in the administration: what each allows, who has it. */
+import { Hono } from 'hono';
+import * as z from 'zod';
+import { ADMIN_ROLE, type Role, type User } from '../../../core/account.ts';
+import type { NewRole } from '../../../core/account-input.ts';
+import { name } from '../../../http/account-fields.ts';
+import { pathId } from '../../../http/request.ts';
+import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../../operations/roles.ts';
+import { listUsers } from '../../../operations/users.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { type Entry, orAgain } from '../../entry.ts';
+import { formOf, readFields } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { redirectAfter, redirectWith } from '../../notice.ts';
+import { alert, checkbox, field } from '../../parts.ts';
+import { adminPage } from './admin-page.ts';
+
+type Flag = Exclude<keyof NewRole, 'name'>;
+
+/** What each flag allows, in few words and in a sentence. */
+export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string])[] = [
+  ['canAccessApi', 'Use Berth', 'Without it nothing else counts: neither pages nor API.'],
+  ['canDeleteExecutions', 'Delete executions', "One's own; terminating them needs nothing."],
+  ['canOperateOthers', "Operate others' executions", "See and terminate everybody's, with their logs."],
+  ['canSeeStatus', 'See the cluster', 'Hosts, queue and charts.'],
+  ['canChangeConfig', 'Change the configuration', 'Users, roles, quotas and hosts.'],
+  ['canAccessFullAppShop', 'See the whole app shop', 'Also applications that are hidden from a role.'],
+  ['canCustomizeResources', 'Choose resources', 'Memory and cores of what is started from the app shop.'],
+];
+
+const nameField = z.object({ name });
+
+export function rolePages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', async (c) => {
+    const [roles, users] = await Promise.all([
+      listRoles(deps, c.get('actor'), async () => ({})),
+      listUsers(deps, c.get('actor'), async () => ({})),
+    ]);
+    return listPage(c, roles, users);
+  });
+  routes.get('/new', (c) => rolePage(c, null, 0, { values: { canAccessApi: 'on' } }));
+  routes.post('/', async (c) => {
+    const entry = await entryOf(c);
+    if (!entry.value) return rolePage(c, null, 0, entry);
+    const { value } = entry;
+    return orAgain(
+      async (refusal) => rolePage(c, null, 0, { ...entry, ...refusal }),
+      async () => {
+        await createRole(deps, c.get('actor'), async () => value);
+        return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is made.` });
+      },
+    );
+  });
+  routes.get('/:id', async (c) => {
+    const role = await getRole(deps, c.get('actor'), pathId(c, 'id'));
+    return rolePage(c, role, await countOf(deps, c, role), { values: valuesOf(role) });
+  });
+  routes.post('/:id', async (c) => {
+    const role = await getRole(deps, c.get('actor'), pathId(c, 'id'));
+    const entry = await entryOf(c);
+    const again = async (more: Partial<Entry>) =>
+      rolePage(c, role, await countOf(deps, c, role), { ...entry, ...more });
+    const { value } = entry;
+    if (!value) return again({});
+    return orAgain(again, async () => {
+      await updateRole(deps, c.get('actor'), role.id, async () => value);
+      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is changed.` });
+    });
+  });
+  routes.post('/:id/delete', async (c) => {
+    const role = await getRole(deps, c.get('actor'), pathId(c, 'id'));
+    return redirectAfter(c, '/admin/roles', `Role ${role.name} is deleted.`, () =>
+      deleteRole(deps, c.get('actor'), role.id),
+    );
+  });
+  return routes;
+}
+
+const countOf = async (deps: WebDeps, c: WebContext, { id }: Role): Promise<number> =>
+  (await listUsers(deps, c.get('actor'), async () => ({ roleId: id }))).length;
+
+async function entryOf(c: WebContext): Promise<Entry & { value?: NewRole }> {
+  const form = await formOf(c);
+  const { value, problems } = readFields(nameField, form);
+  const values = Object.fromEntries(form);
+  if (!value) return { values, problems, status: 400 };
+  const flags = Object.fromEntries(FLAGS.map(([flag]) => [flag, form.has(flag)])) as Record<Flag, boolean>;
+  return { values, value: { ...value, ...flags } };
+}
+
+const valuesOf = (role: Role): Record<string, string> =>
+  Object.fromEntries([['name', role.name], ...FLAGS.flatMap(([flag]) => (role[flag] ? [[flag, 'on']] : []))]);
+
+function listPage(c: WebContext, roles: readonly Role[], users: readonly User[]): Promise<Response> {
+  const counts = Map.groupBy(users, ({ roleId }) => roleId);
+  return adminPage(c, {
+    title: 'Roles',
+    body: html`
+<div class="bar"><h1>Roles</h1><a class="button primary" href="/admin/roles/new">New role</a></div>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Role</th><th scope="col">Allows</th><th scope="col" class="number">Users</th></tr></thead>
+<tbody>${roles.map(
+      (role) => html`
+<tr><th scope="row"><a href="/admin/roles/${role.id}">${role.name}</a></th>
+<td>${allowedText(role)}</td>
+<td class="number">${usersLink(role.id, counts.get(role.id)?.length ?? 0)}</td></tr>`,
+    )}</tbody>
+</table></div>`,
+  });
+}
+
+/** What a role allows, in a line. */
+export const allowedText = (role: Role): string =>
+  FLAGS.filter(([flag]) => role[flag])
+    .map(([, label]) => label)
+    .join(', ') || 'nothing';
+
+const usersLink = (id: number, count: number): Html =>
+  count === 0
+    ? html`0`
+    : html`<a href="/admin/users?role=${id}" aria-label="${count} with this role">${count}</a>`;
+
+function rolePage(c: WebContext, role: Role | null, users: number, entry: Entry): Promise<Response> {
+  const isFixed = role?.name === ADMIN_ROLE;
+  const { values, problems } = entry;
+  return adminPage(c, {
+    title: role?.name ?? 'New role',
+    status: entry.status ?? 200,
+    body: html`
+<form class="card" method="post" action="/admin/roles${role ? `/${role.id}` : ''}">
+<h1>${role?.name ?? 'New role'}</h1>
+${alert(entry.refused)}
+${isFixed ? html`<p class="notice waits">This role can't be changed or deleted, so that somebody can always mend the rest.</p>` : ''}
+<fieldset${isFixed ? html` disabled` : ''}>
+<legend class="unseen">Role</legend>
+${field({ name: 'name', label: 'Name', problems }, (it) => html`<input ${it} value="${values.name ?? ''}" autocomplete="off" required>`)}
+${FLAGS.map(([flag, label, hint]) => checkbox(flag, label, values[flag] !== undefined, hint))}
+</fieldset>
+<div class="bar">${isFixed ? '' : html`<button class="primary">${role ? 'Save' : 'Make the role'}</button>`}<a class="button" href="/admin/roles">${isFixed ? 'Back' : 'Cancel'}</a></div>
+</form>
+${role && !isFixed ? deletion(role, users) : ''}`,
+  });
+}
+
+const deletion = ({ id }: Role, users: number): Html =>
+  users > 0
+    ? html`<p>${usersLink(id, users)} ${users === 1 ? 'user has' : 'users have'} this role. It can be deleted when none has.</p>`
+    : html`<form method="post" action="/admin/roles/${id}/delete"><p>No user has this role. <button class="danger" data-confirm="Delete this role?">Delete the role</button></p></form>`;

@@ -1,0 +1,50 @@
+/** Owns the page that asks before a user is deleted, and says what goes along. */
+import { Hono } from 'hono';
+import type { User } from '../../../core/account.ts';
+import { pathId } from '../../../http/request.ts';
+import { countExecutions, deleteUser, getUser } from '../../../operations/users.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { html } from '../../html.ts';
+import { redirectAfter } from '../../notice.ts';
+import { adminPage } from './admin-page.ts';
+
+export function userDeletionPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/:id/delete', async (c) => {
+    const user = await getUser(deps, c.get('actor'), pathId(c, 'id'));
+    return deletionPage(c, user, await countExecutions(deps, c.get('actor'), user.id));
+  });
+  routes.post('/:id/delete', async (c) => {
+    const user = await getUser(deps, c.get('actor'), pathId(c, 'id'));
+    return redirectAfter(c, '/admin/users', `User ${user.username} is deleted.`, () =>
+      deleteUser(deps, c.get('actor'), user.id),
+    );
+  });
+  return routes;
+}
+
+const deletionPage = (
+  c: WebContext,
+  { id, username }: User,
+  { executions, unended }: { executions: number; unended: number },
+): Promise<Response> =>
+  adminPage(c, {
+    title: `Delete ${username}`,
+    body: html`
+<form class="card" method="post" action="/admin/users/${id}/delete">
+<h1>Delete ${username}?</h1>
+<p>${goingText(executions, unended)}</p>
+<p>The name is free for another user then. It can't be undone.</p>
+<div class="bar"><button class="danger">Delete the user</button><a class="button" href="/admin/users/${id}">Keep the user</a></div>
+</form>`,
+  });
+
+function goingText(executions: number, unended: number): string {
+  if (executions === 0) return 'No execution goes along: the user has none.';
+  const those = executions === 1 ? '1 execution goes' : `${executions} executions go`;
+  const ends =
+    unended === 0
+      ? ''
+      : ` ${unended} of them ${unended === 1 ? 'has' : 'have'} not ended and will be terminated.`;
+  return `${those} along, with all logs.${ends}`;
+}

@@ -1,0 +1,83 @@
+/** Owns how the forms of a user look in the administration. */
+import type { Quota, Role, User } from '../../../core/account.ts';
+import type { WebContext } from '../../context.ts';
+import type { Entry } from '../../entry.ts';
+import type { Problems } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { alert, badge, checkbox, field, namesOf, options } from '../../parts.ts';
+import { adminPage } from './admin-page.ts';
+
+export interface Choices {
+  roles: readonly Role[];
+  quotas: readonly Quota[];
+}
+
+export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Promise<Response> {
+  // The role of most users, where the seeded ones are there.
+  const role = String(choices.roles.find(({ name }) => name === 'user')?.id ?? '');
+  const values = { ...entry.values, role: entry.values.role || role };
+  return adminPage(c, {
+    title: 'New user',
+    status: entry.status ?? 200,
+    body: html`
+<form class="card" method="post" action="/admin/users">
+<h1>New user</h1>
+${alert(entry.refused)}
+${userFields(choices, { ...entry, values })}
+${passwordField('Password', entry.problems)}
+<div class="bar"><button class="primary">Make the user</button><a class="button" href="/admin/users">Cancel</a></div>
+</form>`,
+  });
+}
+
+export const userPage = (c: WebContext, choices: Choices, user: User, entry: Entry): Promise<Response> =>
+  adminPage(c, {
+    title: user.username,
+    status: entry.status ?? 200,
+    body: html`
+<h1>${user.username} ${badge(user.enabled ? 'enabled' : 'disabled')}</h1>
+<form class="card" method="post" action="/admin/users/${user.id}">
+${alert(entry.refused)}
+${userFields(choices, entry)}
+<div class="bar"><button class="primary">Save</button><a class="button" href="/admin/users">Cancel</a></div>
+</form>
+<h2>Password</h2>
+${user.id === c.get('account').user.id ? html`<p>Your own is changed in <a href="/account">your account</a>.</p>` : passwordForm(user, entry)}
+<h2>Delete</h2>
+<p>A user who is disabled can't log in any more; one that is deleted takes all executions along. <a class="button danger" href="/admin/users/${user.id}/delete">Delete the user</a></p>`,
+  });
+
+const passwordForm = ({ id, username }: User, { problems }: Entry): Html => html`
+<form class="card half" method="post" action="/admin/users/${id}/password">
+<input hidden name="username" value="${username}" autocomplete="username">
+<p>Whoever is logged in as ${username} has to log in again; nobody can read the password later.</p>
+${passwordField('New password', problems)}
+<button>Set the password</button>
+</form>`;
+
+const passwordField = (label: string, problems: Problems | undefined): Html =>
+  field(
+    { name: 'password', label, problems },
+    (it) => html`<input ${it} type="password" autocomplete="new-password" required>`,
+  );
+
+function userFields({ roles, quotas }: Choices, { values, problems }: Entry): Html {
+  const text = (name: string, label: string, more: Html, hint?: string) =>
+    field({ name, label, hint, problems }, (it) => html`<input ${it} value="${values[name] ?? ''}" ${more}>`);
+  return html`
+<div class="columns">
+${text('username', 'User name', html`autocomplete="off" autocapitalize="none" spellcheck="false" required`)}
+${text('email', 'E-mail', html`autocomplete="off"`)}
+${field({ name: 'role', label: 'Role', problems }, (it) => html`<select ${it}>${options(namesOf(roles), values.role ?? '')}</select>`)}
+${field({ name: 'quota', label: 'Quota', problems }, (it) => html`<select ${it}>${options(namesOf(quotas), values.quota ?? '')}</select>`)}
+${text('priority', 'Priority', html`type="number" step="1" required`, 'What waits of users with a higher one starts before.')}
+</div>
+${checkbox('enabled', 'May log in', values.enabled !== undefined)}
+<details${problems?.source || problems?.uid ? html` open` : ''}>
+<summary>More</summary>
+<div class="columns">
+${text('source', 'Source of the account', html`autocomplete="off" required`, 'Users of any other than internal can not log in.')}
+${text('uid', 'Id in file systems', html`type="number" min="1" step="1"`, 'Where it is empty, the next free one.')}
+</div>
+</details>`;
+}

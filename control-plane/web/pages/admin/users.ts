@@ -1,0 +1,115 @@
+/** Owns the list of users in the administration, with what each has running, and what is done to one of them. */
+import { Hono } from 'hono';
+import type { Quota, Role, User } from '../../../core/account.ts';
+import { listUsages } from '../../../operations/cluster.ts';
+import { listQuotas } from '../../../operations/quotas.ts';
+import { listRoles } from '../../../operations/roles.ts';
+import { listUsers } from '../../../operations/users.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { type Html, html } from '../../html.ts';
+import { badge, empty, namesOf, options, share } from '../../parts.ts';
+import { adminPage } from './admin-page.ts';
+import { userEditPages } from './user.ts';
+
+/** A page shows no more: the filters find the others. */
+const MOST = 200;
+
+interface Wanted {
+  text: string;
+  role: string;
+  quota: string;
+  state: string;
+}
+
+export function userPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', async (c) => {
+    const actor = c.get('actor');
+    const all = async () => ({});
+    const [users, roles, quotas, usages] = await Promise.all([
+      listUsers(deps, actor, all),
+      listRoles(deps, actor, all),
+      listQuotas(deps, actor, all),
+      listUsages(deps, actor),
+    ]);
+    const running = new Map(usages.map((one) => [one.userId, one.executions]));
+    return listPage(c, wantedOf(c), { users, roles, quotas, running });
+  });
+  routes.route('/', userEditPages(deps));
+  return routes;
+}
+
+const wantedOf = (c: WebContext): Wanted => ({
+  text: c.req.query('text') ?? '',
+  role: c.req.query('role') ?? '',
+  quota: c.req.query('quota') ?? '',
+  state: c.req.query('state') ?? '',
+});
+
+interface Accounts {
+  users: readonly User[];
+  roles: readonly Role[];
+  quotas: readonly Quota[];
+  /** Executions that count, by user. */
+  running: ReadonlyMap<number, number>;
+}
+
+function listPage(c: WebContext, wanted: Wanted, accounts: Accounts): Promise<Response> {
+  const found = accounts.users.filter((user) => isWanted(user, wanted));
+  const shown = found.slice(0, MOST);
+  const none = empty(
+    'No user is like that',
+    html`<p><a href="/admin/users">Show all ${accounts.users.length}</a></p>`,
+  );
+  return adminPage(c, {
+    title: 'Users',
+    body: html`
+<div class="bar"><h1>Users</h1><a class="button primary" href="/admin/users/new">New user</a></div>
+${filters(wanted, accounts)}
+${shown.length === 0 ? none : table(shown, accounts)}
+${found.length > MOST ? html`<p class="hint">And ${found.length - MOST} more: look for them by name.</p>` : ''}`,
+  });
+}
+
+function isWanted({ username, email, roleId, quotaId, enabled }: User, wanted: Wanted): boolean {
+  const text = wanted.text.trim().toLowerCase();
+  const isLike = [username, email].some((one) => one.toLowerCase().includes(text));
+  const hasRole = wanted.role === '' || wanted.role === String(roleId);
+  const hasQuota = wanted.quota === '' || wanted.quota === String(quotaId);
+  const hasState = wanted.state === '' || (wanted.state === 'enabled') === enabled;
+  return isLike && hasRole && hasQuota && hasState;
+}
+
+const STATES: [value: string, text: string][] = [
+  ['', 'any'],
+  ['enabled', 'enabled'],
+  ['disabled', 'disabled'],
+];
+
+const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
+<form class="bar" method="get" action="/admin/users" role="search" data-sparse>
+<label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="a part of it"></label>
+<label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
+<label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
+<label>State <select name="state">${options(STATES, wanted.state)}</select></label>
+<button>Filter</button>
+${Object.values(wanted).some((one) => one !== '') ? html`<a class="button quiet" href="/admin/users">Clear</a>` : ''}
+</form>`;
+
+function table(users: readonly User[], { roles, quotas, running }: Accounts): Html {
+  const roleOf = new Map(roles.map((role) => [role.id, role]));
+  const quotaOf = new Map(quotas.map((quota) => [quota.id, quota]));
+  return html`
+<div class="scroll"><table>
+<thead><tr><th scope="col">User</th><th scope="col">State</th><th scope="col">E-mail</th><th scope="col">Role</th><th scope="col">Quota</th><th scope="col">Running</th><th scope="col" class="number">Priority</th></tr></thead>
+<tbody>${users.map((user) => {
+    const quota = quotaOf.get(user.quotaId);
+    return html`
+<tr><th scope="row"><a href="/admin/users/${user.id}">${user.username}</a></th>
+<td>${badge(user.enabled ? 'enabled' : 'disabled')}</td><td>${user.email}</td>
+<td>${roleOf.get(user.roleId)?.name}</td><td>${quota?.name}</td>
+<td>${share(running.get(user.id) ?? 0, quota?.concurrentExecutions ?? 0)}</td>
+<td class="number">${user.priority}</td></tr>`;
+  })}</tbody>
+</table></div>`;
+}

@@ -1,0 +1,51 @@
+/** Owns the last hour of the cluster on its page: a table to read, and the samples from which browser/charts.ts draws. */
+import type { Sample } from '../../../core/history.ts';
+import { type Html, html } from '../../html.ts';
+import { bytes } from '../../parts.ts';
+
+/** Between two rows of the table, which is to be read; the charts have all samples. */
+const ROW_MS = 5 * 60_000;
+
+export function historyPart(samples: readonly Sample[]): Html {
+  const [first] = samples;
+  const since = first ? new Date(first.atMs).toISOString() : '';
+  return html`
+<div id="samples" data-samples="${JSON.stringify(samples.map(numbersOf))}"></div>
+<details class="card">
+<summary>The last hour as a table</summary>
+<p class="hint">Since <time datetime="${since}">${since.slice(11, 16)} UTC</time>: what was before, or before the last start of the control plane, is not kept.</p>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Time (UTC)</th><th scope="col" class="number">Running</th><th scope="col" class="number">Queued</th><th scope="col">Memory reserved</th><th scope="col">Memory in use</th><th scope="col">Cores reserved</th><th scope="col">Cores in use</th></tr></thead>
+<tbody>${rowsOf(samples).map(row)}</tbody>
+</table></div>
+</details>`;
+}
+
+/** Times in seconds; browser/charts.ts knows the order. */
+const numbersOf = (one: Sample): (number | null)[] => [
+  Math.round(one.atMs / 1_000),
+  one.running,
+  one.queued,
+  ...[one.reservedMemoryBytes, one.usedMemoryBytes, one.memoryBytes],
+  ...[one.reservedCores, rounded(one.usedCores), one.cores],
+];
+
+/** The newest first, and then one each five minutes. */
+function rowsOf(samples: readonly Sample[]): Sample[] {
+  const rows: Sample[] = [];
+  for (const one of samples.toReversed()) {
+    const last = rows.at(-1);
+    if (!last || last.atMs - one.atMs >= ROW_MS) rows.push(one);
+  }
+  return rows;
+}
+
+const row = (one: Sample): Html => html`
+<tr><th scope="row">${new Date(one.atMs).toISOString().slice(11, 16)}</th>
+<td class="number">${one.running}</td><td class="number">${one.queued}</td>
+<td>${bytes(one.reservedMemoryBytes)} of ${bytes(one.memoryBytes)}</td>
+<td>${one.usedMemoryBytes === null ? 'not known' : bytes(one.usedMemoryBytes)}</td>
+<td>${rounded(one.reservedCores)} of ${one.cores}</td>
+<td>${one.usedCores === null ? 'not known' : rounded(one.usedCores)}</td></tr>`;
+
+const rounded = (count: number | null): number | null => count && Number(count.toFixed(2));

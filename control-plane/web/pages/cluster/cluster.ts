@@ -1,0 +1,120 @@
+/** Owns the page of the cluster: its hosts, what waits and why, the last hour. */
+import { Hono } from 'hono';
+import { type HostView, hostStates } from '../../../core/host-view.ts';
+import {
+  type HostSearch,
+  type SeenCluster,
+  type SeenQueued,
+  viewCluster,
+} from '../../../operations/cluster.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { type Html, html } from '../../html.ts';
+import { page } from '../../page.ts';
+import { ago, badge, bytes, empty, facts, live, options } from '../../parts.ts';
+import { historyPart } from './cluster-history.ts';
+import { hostPages } from './host.ts';
+import { coreMeters, cores, memoryMeters } from './host-meters.ts';
+import { joinPages } from './join-token.ts';
+
+/** Hosts that are found without a filter. */
+const FEW = 10;
+
+export function clusterPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', async (c) => {
+    const search = searchOf(c);
+    const cluster = await viewCluster(deps, c.get('actor'), search);
+    const { canChangeConfig } = c.get('account').role;
+    return page(c, {
+      title: 'Cluster',
+      scripts: ['charts'],
+      body: html`
+<div class="bar"><h1>Cluster</h1>${canChangeConfig ? html`<a class="button primary" href="/cluster/join">Add a host</a>` : ''}</div>
+${cluster.summary.hosts.known > FEW || search.text || search.state ? filters(search) : ''}
+${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster))}
+<h2 id="queue-title">Queue</h2>
+${live('queue', ['execution', 'time'], queuePart(c, cluster))}
+<h2>The last hour</h2>
+<div id="charts" class="grid charts" hidden></div>
+${live('history', ['execution', 'time'], historyPart(cluster.samples))}`,
+    });
+  });
+  routes.route('/hosts', hostPages(deps));
+  routes.route('/join', joinPages(deps));
+  return routes;
+}
+
+function searchOf(c: WebContext): HostSearch {
+  const state = c.req.query('state');
+  return { text: c.req.query('text') ?? '', state: hostStates.find((one) => one === state) ?? null };
+}
+
+const filters = ({ text, state }: HostSearch): Html => html`
+<form class="bar" method="get" action="/cluster" role="search" data-sparse>
+<label>Host <input name="text" type="search" value="${text}" placeholder="name, address, label"></label>
+<label>State <select name="state">${options([['', 'any'], ...hostStates.map((one) => [one, one] as const)], state ?? '')}</select></label>
+<button>Filter</button>
+${text || state ? html`<a class="button quiet" href="/cluster">Clear</a>` : ''}
+</form>`;
+
+function hostsPart(c: WebContext, { hosts, hostsFound, summary }: SeenCluster): Html {
+  if (summary.hosts.known === 0) {
+    return empty(
+      'There is no host yet',
+      c.get('account').role.canChangeConfig
+        ? html`<p>Executions wait until there is one. <a href="/cluster/join">Add a host</a>: a machine with Linux and Docker.</p>`
+        : html`<p>Executions wait until an administrator has added one.</p>`,
+    );
+  }
+  const { known, connected, schedulable, ...sums } = summary.hosts;
+  return html`
+<div class="card">${facts([
+    ['Hosts', `${connected} of ${known} connected, ${schedulable} of them take services`],
+    [
+      'Reserved in all',
+      html`${bytes(sums.reservedMemoryBytes)} of ${bytes(sums.memoryBytes)}, ${cores(sums.reservedCores)} of ${cores(sums.cores)} cores`,
+    ],
+    ['Containers', summary.running.containers],
+  ])}</div>
+${hosts.length === 0 ? html`<p>No host is like that.</p>` : hostTable(hosts, c.get('nowMs'))}
+${hostsFound > hosts.length ? html`<p class="hint">And ${hostsFound - hosts.length} more: look for them by name or state.</p>` : ''}`;
+}
+
+const hostTable = (hosts: readonly HostView[], nowMs: number): Html => html`
+<div class="scroll"><table>
+<thead><tr><th scope="col">Host</th><th scope="col">State</th><th scope="col">Memory</th><th scope="col">Cores</th><th scope="col" class="number">Containers</th><th scope="col">Labels</th><th scope="col">Agent, engine</th><th scope="col">Last contact</th></tr></thead>
+<tbody>${hosts.map((host) => hostRow(host, nowMs))}</tbody>
+</table></div>`;
+
+const hostRow = (host: HostView, nowMs: number): Html => html`
+<tr id="host-${host.id}">
+<th scope="row"><a href="/cluster/hosts/${host.id}">${host.name}</a><br><span class="quiet">${host.address}</span></th>
+<td>${badge(host.state)}${host.conditions.map(({ text }) => html`<p class="hint">${text}</p>`)}</td>
+<td>${memoryMeters(host)}</td>
+<td>${coreMeters(host)}</td>
+<td class="number">${host.containers}</td>
+<td>${host.labels.join(', ')}</td>
+<td>${host.agentVersion}<br>Docker ${host.engineVersion}</td>
+<td>${ago(host.heardMs, nowMs)}</td>
+</tr>`;
+
+function queuePart(c: WebContext, { queue, summary }: SeenCluster): Html {
+  const waiting = summary.queue.executions;
+  if (waiting === 0) return html`<p class="quiet">Nothing waits.</p>`;
+  const rest = waiting - queue.length;
+  return html`
+<p>${waiting === 1 ? '1 execution waits' : `${waiting} executions wait`}, the oldest was submitted ${ago(summary.queue.oldestSubmitMs, c.get('nowMs'))}.</p>
+${queue.length === 0 ? '' : queueList(queue, c.get('nowMs'))}
+${queue.length > 0 && rest > 0 ? html`<p class="hint">And ${rest} more, behind these or to be tried again after a failed start.</p>` : ''}
+${queue.length === 0 ? html`<p class="hint">Their start failed, and is to be tried again.</p>` : ''}`;
+}
+
+const queueList = (queue: readonly SeenQueued[], nowMs: number): Html => html`
+<ol class="bare">${queue.map(
+  ({ position, own, timeSubmitMs, waitingFor }) => html`
+<li class="card">
+<h3>${position}. ${own ? html`<a href="/executions/${own.id}">${own.name}</a>` : "Another user's"}</h3>
+<p class="quiet">${own ? html`${own.userName}, submitted` : 'Submitted'} ${ago(timeSubmitMs, nowMs)}</p>
+${waitingFor.length === 0 ? html`<p>It is about to start.</p>` : waitingFor.map((text) => html`<p>${text}</p>`)}
+</li>`,
+)}</ol>`;

@@ -1,0 +1,138 @@
+/** Owns the page of a host: what it is, what runs there, and how it is drained, labelled and removed. */
+import { Hono } from 'hono';
+import { labels } from '../../../http/hosts.ts';
+import { checked, pathId } from '../../../http/request.ts';
+import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster.ts';
+import { updateHost } from '../../../operations/hosts.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { formOf } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { redirectAfter } from '../../notice.ts';
+import { page } from '../../page.ts';
+import { ago, badge, checkbox, facts, field, live } from '../../parts.ts';
+import { coreMeters, memoryMeters } from './host-meters.ts';
+import { hostRemovalPages } from './host-removal.ts';
+
+export function hostPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', (c) => c.redirect('/cluster', 303));
+  routes.get('/:id', async (c) => hostPage(c, await viewHost(deps, c.get('actor'), pathId(c, 'id'))));
+  routes.post('/:id/drain', async (c) => {
+    const id = pathId(c, 'id');
+    const force = (await formOf(c)).has('force');
+    const done = force
+      ? 'The host is drained: everything on it moves to other hosts.'
+      : 'The host is drained: it gets nothing new, and elastic services leave it.';
+    return redirectAfter(c, `/cluster/hosts/${id}`, done, () =>
+      updateHost(deps, c.get('actor'), id, async () => ({ schedulable: false, force })),
+    );
+  });
+  routes.post('/:id/undrain', async (c) => {
+    const id = pathId(c, 'id');
+    return redirectAfter(c, `/cluster/hosts/${id}`, 'The host takes services again.', () =>
+      updateHost(deps, c.get('actor'), id, async () => ({ schedulable: true })),
+    );
+  });
+  routes.post('/:id/labels', async (c) => {
+    const id = pathId(c, 'id');
+    return redirectAfter(c, `/cluster/hosts/${id}`, 'The labels are changed.', () =>
+      updateHost(deps, c.get('actor'), id, async () => ({
+        labels: checked(labels, labelsIn((await formOf(c)).get('labels') ?? ''), 'list of labels'),
+      })),
+    );
+  });
+  routes.route('/', hostRemovalPages(deps));
+  return routes;
+}
+
+/** As they were typed, apart by spaces or commas. */
+export const labelsIn = (text: string): string[] => text.split(/[\s,]+/).filter((label) => label !== '');
+
+const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>
+  page(c, {
+    title: host.name,
+    body: html`
+<p><a href="/cluster">Cluster</a></p>
+${live('host', [`host:${host.id}`, 'service', 'time'], hostPart(host, c.get('nowMs')))}
+${c.get('account').role.canChangeConfig ? html`<h2>Change it</h2><div class="grid">${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
+  });
+
+const hostPart = (host: SeenHost, nowMs: number): Html => html`
+<div class="bar"><h1>${host.name} ${badge(host.state)}</h1></div>
+${host.conditions.map(({ text }) => html`<p class="notice waits">${text}</p>`)}
+<div class="card">${facts([
+  ['Id', host.id],
+  ['Address', host.address],
+  ['Memory', memoryMeters(host)],
+  ['Cores', coreMeters(host)],
+  ['Labels', labelsText(host)],
+  ['Agent', `${host.agentVersion}, ${host.connected ? 'connected' : 'not connected'}`],
+  ['Engine', `Docker ${host.engineVersion}`],
+  ['Last contact', ago(host.heardMs, nowMs)],
+])}</div>
+<h2>Services</h2>
+${host.services.length === 0 ? html`<p class="quiet">None is here.</p>` : servicesTable(host.services)}`;
+
+const labelsText = ({ labels: all, adminLabels }: SeenHost): string =>
+  all.length === 0
+    ? 'none'
+    : all.map((label) => (adminLabels.includes(label) ? label : `${label} (of its agent)`)).join(', ');
+
+const servicesTable = (services: readonly SeenService[]): Html => html`
+<div class="scroll"><table>
+<thead><tr><th scope="col">Service</th><th scope="col">Execution</th><th scope="col">Kind</th><th scope="col">State</th><th scope="col">Container</th></tr></thead>
+<tbody>${services.map(
+  ({ own, essential, status, backendStatus }) => html`
+<tr>${
+    own
+      ? html`<th scope="row">${own.name}</th><td><a href="/executions/${own.executionId}">${own.executionName} (${own.executionId})</a></td>`
+      : html`<th scope="row" class="quiet">Another user's</th><td></td>`
+  }
+<td>${essential ? 'essential' : 'elastic'}</td><td>${badge(status)}</td><td>${badge(backendStatus)}</td></tr>`,
+)}</tbody>
+</table></div>`;
+
+const force = checkbox(
+  'force',
+  'Essential services leave it, too',
+  false,
+  'Their executions go back to the queue and start again on other hosts.',
+);
+
+function drainCard({ id, schedulable }: SeenHost): Html {
+  if (schedulable)
+    return html`
+<form class="card" method="post" action="/cluster/hosts/${id}/drain">
+<h3>Drain</h3>
+<p>It gets nothing new, and elastic services leave it. Essential ones stay until they end.</p>
+${force}
+<button>Drain it</button>
+</form>`;
+  return html`
+<div class="card">
+<h3>Drained</h3>
+<form method="post" action="/cluster/hosts/${id}/undrain"><p>It gets nothing new.</p><button class="primary">Take services again</button></form>
+<form method="post" action="/cluster/hosts/${id}/drain"><input type="hidden" name="force" value="on"><p class="hint">Essential services stay until they end. Or their executions go back to the queue and start again on other hosts:</p><button data-confirm="Executions with essential services on this host start again elsewhere. Go on?">Move them away</button></form>
+</div>`;
+}
+
+const labelCard = ({ id, adminLabels }: SeenHost): Html => html`
+<form class="card" method="post" action="/cluster/hosts/${id}/labels">
+<h3>Labels</h3>
+${field(
+  {
+    name: 'labels',
+    label: 'Besides those of its agent',
+    hint: 'Apart by spaces. Services that ask for labels go to hosts that have them all.',
+  },
+  (it) => html`<input ${it} value="${adminLabels.join(' ')}" autocapitalize="none" spellcheck="false">`,
+)}
+<button>Change the labels</button>
+</form>`;
+
+const removeCard = ({ id }: SeenHost): Html => html`
+<div class="card">
+<h3>Remove</h3>
+<p>It is no host any more: its agent stops what it runs, and can't come back without a new join token.</p>
+<a class="button danger" href="/cluster/hosts/${id}/remove">Remove it</a>
+</div>`;

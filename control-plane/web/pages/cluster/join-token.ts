@@ -1,0 +1,98 @@
+/** Owns the page that makes a host's join token and shows it, this once, with the line that installs the agent. */
+import { Hono } from 'hono';
+import * as z from 'zod';
+import { authorise } from '../../../core/account.ts';
+import { joinTokenFields } from '../../../http/hosts.ts';
+import { installLine } from '../../../http/install.ts';
+import { createJoinToken, type NewJoinToken } from '../../../operations/join-tokens.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { formOf, type Problems, readFields } from '../../form.ts';
+import { html } from '../../html.ts';
+import { page } from '../../page.ts';
+import { facts, field } from '../../parts.ts';
+import { labelsIn } from './host.ts';
+
+const fields = z.object({
+  name: z
+    .string()
+    .transform((text) => text.trim() || undefined)
+    .pipe(joinTokenFields.shape.name),
+  labels: z.string().transform(labelsIn).pipe(joinTokenFields.shape.labels.unwrap()),
+});
+
+interface Attempt {
+  values: Record<string, string>;
+  problems?: Problems;
+}
+
+export function joinPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', (c) => {
+    authorise(c.get('actor'), { kind: 'configure' });
+    return askPage(c, { values: {} });
+  });
+  // No redirect: the token is on this page alone, and nowhere to be shown again.
+  routes.post('/', async (c) => {
+    authorise(c.get('actor'), { kind: 'configure' });
+    const form = await formOf(c);
+    const { value, problems } = readFields(fields, form);
+    if (!value) return askPage(c, { values: Object.fromEntries(form), problems });
+    const made = await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs());
+    return tokenPage(c, made);
+  });
+  return routes;
+}
+
+const askPage = (c: WebContext, { values, problems }: Attempt): Promise<Response> =>
+  page(c, {
+    title: 'Add a host',
+    status: problems ? 400 : 200,
+    body: html`
+<p><a href="/cluster">Cluster</a></p>
+<h1>Add a host</h1>
+<form class="card" method="post" action="/cluster/join">
+<p>A host needs Linux, a Docker engine, and Node 20.11 or newer. It joins by a token, which is good for one host and one hour.</p>
+<div class="columns">
+${field(
+  {
+    name: 'name',
+    label: 'Name',
+    hint: 'The only one that the host may then have; any, where this is empty.',
+    problems,
+  },
+  (it) => html`<input ${it} value="${values.name ?? ''}" autocapitalize="none" spellcheck="false">`,
+)}
+${field(
+  { name: 'labels', label: 'Labels', hint: 'Besides those of its agent, apart by spaces.', problems },
+  (it) => html`<input ${it} value="${values.labels ?? ''}" autocapitalize="none" spellcheck="false">`,
+)}
+</div>
+<button class="primary">Make a join token</button>
+</form>`,
+  });
+
+const tokenPage = (c: WebContext, { token, expiresMs }: NewJoinToken): Promise<Response> => {
+  const install = installLine(c, token);
+  const until = new Date(expiresMs).toISOString();
+  return page(c, {
+    title: 'Join token',
+    body: html`
+<p><a href="/cluster">Cluster</a></p>
+<h1>A host may join</h1>
+<p class="notice waits">This is shown only now. Whoever has the token can make one host with it.</p>
+<div class="card">
+${
+  install
+    ? html`<h2>On the host, as root</h2>
+<pre id="install" tabindex="0">${install}</pre>
+<p class="bar"><button type="button" data-copy="install">Copy the line</button></p>`
+    : html`<p>On the host, as root, with BERTH_URL and BERTH_JOIN_TOKEN in the environment: <code>npm run agent join</code>.</p>`
+}
+${facts([
+  ['Token', html`<code id="token">${token}</code>`],
+  ['Good until', html`<time datetime="${until}">${until.slice(0, 16).replace('T', ' ')} UTC</time>`],
+])}
+</div>
+<p><a href="/cluster">To the cluster</a>, where the host shows when it has joined. <a href="/cluster/join">Another one</a></p>`,
+  });
+};

@@ -1,0 +1,149 @@
+/** Owns the parts of an execution's page: its way through the states, why it waits, its endpoints and its services. */
+import { type ExecutionStatus, isEnded } from '../../../core/execution.ts';
+import type { Explanation } from '../../../core/explain.ts';
+import { type ExecutionView, endpointsOf, isEssential, type ServiceView } from '../../../core/views.ts';
+import { type Html, html } from '../../html.ts';
+import { ago, badge, duration, elapsed, timeOf } from '../../parts.ts';
+
+interface Step {
+  name: string;
+  /** When it began, where that is known. */
+  sinceMs: number | null;
+  untilMs: number | null;
+}
+
+/** The states that an execution has been in or is in, with what is known of when. */
+export function stepsOf(execution: ExecutionView): Step[] {
+  const { status, timeSubmitMs, timePlaceMs, timeStartMs, timeStopMs, timeEndMs } = execution;
+  const stepped: [name: ExecutionStatus, sinceMs: number | null][] = [
+    ['queued', timeSubmitMs],
+    ['starting', timePlaceMs],
+    ['running', timeStartMs],
+    ['cleaning up', timeStopMs],
+  ];
+  // One that ended in the queue had nothing to clean up.
+  const been = stepped.filter(
+    ([name, sinceMs]) => name === status || (sinceMs !== null && sinceMs !== timeEndMs),
+  );
+  return been.map(([name, sinceMs], at) => ({
+    name,
+    sinceMs,
+    untilMs: been[at + 1]?.[1] ?? timeEndMs,
+  }));
+}
+
+export function timeline(execution: ExecutionView, nowMs: number): Html {
+  const { status, timeSubmitMs, timeEndMs } = execution;
+  const steps = stepsOf(execution).map(
+    (step) => html`
+<li${step.name === status ? html` aria-current="step"` : ''}>
+<strong>${step.name}</strong>
+<span>${lengthOf(step, nowMs)}</span>
+</li>`,
+  );
+  return html`
+<ol class="steps" aria-label="States">
+<li><strong>submitted</strong><span>${timeOf(timeSubmitMs)}</span></li>
+${steps}
+${isEnded(execution) ? html`<li aria-current="step" data-state="${status}"><strong>${status}</strong><span>${timeEndMs === null ? '' : timeOf(timeEndMs)}</span></li>` : ''}
+</ol>`;
+}
+
+/** For how long it has been, or was, in the state. */
+function lengthOf({ sinceMs, untilMs }: Step, nowMs: number): Html | string {
+  if (sinceMs === null) return '';
+  if (untilMs === null) return html`for ${elapsed(sinceMs, nowMs)}`;
+  return `for ${untilMs - sinceMs < 10_000 ? `${((untilMs - sinceMs) / 1_000).toFixed(1)} s` : duration(untilMs - sinceMs)}`;
+}
+
+/** Where a live execution is, what it waits for, and what would change that. */
+export function waiting({ status, summary, waitingFor, placement, keptFor }: Explanation): Html | '' {
+  if (status === 'running' && waitingFor.length === 0) return '';
+  const title = status === 'queued' ? 'Why it waits' : 'What it is doing';
+  const places = placement?.map(
+    ({ host, instances }) => html`<li>${instances.join(', ')} on host ${host}</li>`,
+  );
+  return html`
+<section class="notice waits" aria-labelledby="waiting-title">
+<h2 id="waiting-title">${title}</h2>
+<p>${summary}${status === 'queued' && waitingFor.length === 0 ? ' Nothing else holds it.' : ''}</p>
+${waitingFor.length > 0 ? html`<ul>${waitingFor.map((sentence) => html`<li>${sentence}</li>`)}</ul>` : ''}
+${keptFor === null ? '' : html`<p><a href="/executions/${keptFor}">Execution ${keptFor}</a> is next.</p>`}
+${places && places.length > 0 ? html`<p>When its turn comes, it goes to:</p><ul>${places}</ul>` : ''}
+</section>`;
+}
+
+export function endpoints(services: readonly ServiceView[], status: ExecutionStatus): Html | '' {
+  const found = endpointsOf(services);
+  const promised = services.some(({ description }) => description.ports.length > 0);
+  if (found.length === 0 && (!promised || status !== 'starting')) return '';
+  const rows = found.map(
+    ([name, url], at) => html`
+<li><strong>${name}</strong>
+${isWebAddress(url) ? html`<a id="endpoint-${at}" href="${url}" target="_blank" rel="noopener noreferrer">${url}</a>` : html`<code id="endpoint-${at}">${url}</code>`}
+<button type="button" class="quiet small" data-copy="endpoint-${at}" aria-label="Copy the address of ${name}">Copy</button></li>`,
+  );
+  return html`
+<section aria-labelledby="endpoints-title">
+<h2 id="endpoints-title">Endpoints</h2>
+${rows.length > 0 ? html`<ul class="endpoints">${rows}</ul>` : html`<p class="quiet">They are told when its services are active.</p>`}
+</section>`;
+}
+
+/** Only such an address becomes a link: others could run something where they are clicked. */
+export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+
+/** Rows shown at first. */
+const MOST_SERVICES = 100;
+
+export function serviceTable(
+  { id, services: { length } }: { id: number; services: readonly ServiceView[] },
+  services: readonly ServiceView[],
+  showAll: boolean,
+): Html {
+  const shown = showAll ? services : services.slice(0, MOST_SERVICES);
+  return html`
+<section aria-labelledby="services-title">
+<div class="bar"><h2 id="services-title">Services</h2>
+<a class="button push" href="/executions/${id}/logs">All logs</a></div>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Name</th><th scope="col">Log</th><th scope="col">State</th><th scope="col">Container</th>
+<th scope="col">Host</th><th scope="col" class="number">Starts</th></tr></thead>
+<tbody>${shown.map(serviceRow)}</tbody>
+</table></div>
+${shown.length < length ? html`<p class="below"><a href="/executions/${id}?services=all">Show all ${length} services</a></p>` : ''}
+</section>`;
+}
+
+function serviceRow(service: ServiceView): Html {
+  const { id, executionId, name, status, backendStatus, hostName, starts } = service;
+  const essential = isEssential(service);
+  return html`
+<tr id="service-${id}">
+<th scope="row">${name} <span class="mark${essential ? ' strong' : ''}">${essential ? 'essential' : 'elastic'}</span>
+${service.description.monitor ? html` <span class="mark" title="Its end ends the execution">monitor</span>` : ''}
+${detailOf(service)}</th>
+<td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
+<td>${badge(status)}</td>
+<td>${backendStatus === 'undefined' ? html`<span class="quiet">none</span>` : badge(backendStatus)}</td>
+<td>${hostName ?? html`<span class="quiet">none</span>`}</td>
+<td class="number">${starts}</td>
+</tr>`;
+}
+
+/** What went wrong, how far its start has come, or how it ended. */
+function detailOf({ errorMessage, progress, exit }: ServiceView): Html | '' {
+  if (errorMessage !== null) return html`<div class="why">${errorMessage}</div>`;
+  if (progress) return html`<div class="why busy">${progress}</div>`;
+  if (exit && exit.code !== null) return html`<div class="why quiet">exit code ${exit.code}</div>`;
+  return '';
+}
+
+/** When, and for how long, in a line. */
+export function ended({ timeStartMs, timeStopMs, timeEndMs }: ExecutionView, nowMs: number): Html {
+  const ran =
+    timeStartMs === null || timeEndMs === null
+      ? ''
+      : ` It ran for ${duration((timeStopMs ?? timeEndMs) - timeStartMs)}.`;
+  return html`${ran} That was ${ago(timeEndMs, nowMs)}.`;
+}

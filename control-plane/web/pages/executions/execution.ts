@@ -1,0 +1,180 @@
+/** Owns the page of an execution: where it is and why, and what can be done with it. */
+import { Hono } from 'hono';
+import { OperationError } from '../../../core/errors.ts';
+import { type Execution, isEnded } from '../../../core/execution.ts';
+import type { Explanation } from '../../../core/explain.ts';
+import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views.ts';
+import { pathId } from '../../../http/request.ts';
+import {
+  deleteExecution,
+  explainExecution,
+  getExecution,
+  submitExecution,
+  terminateExecution,
+} from '../../../operations/executions.ts';
+import { listExecutionServices } from '../../../operations/services.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { formOf } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { isRefusal, redirectAfter, redirectWith } from '../../notice.ts';
+import { page } from '../../page.ts';
+import { badge, live } from '../../parts.ts';
+import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
+
+export function executionPage(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/:id', async (c) => {
+    const actor = c.get('actor');
+    const id = pathId(c, 'id');
+    const execution = await getExecution(deps, actor, id);
+    const [services, explanation] = await Promise.all([
+      listExecutionServices(deps, actor, id),
+      isEnded(execution) ? undefined : explained(deps, c, id),
+    ]);
+    return detailPage(c, execution, services, explanation);
+  });
+  routes.get('/:id/description.json', async (c) => {
+    const execution = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
+    return new Response(pretty(execution), {
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'content-disposition': `attachment; filename="execution-${execution.id}.json"`,
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      },
+    });
+  });
+  routes.post('/:id/terminate', async (c) => {
+    const id = pathId(c, 'id');
+    return redirectAfter(c, `/executions/${id}`, 'It is being terminated.', () =>
+      terminateExecution(deps, c.get('actor'), id),
+    );
+  });
+  routes.post('/:id/again', async (c) => runAgain(deps, c, pathId(c, 'id')));
+  routes.post('/:id/delete', async (c) => {
+    const id = pathId(c, 'id');
+    if ((await formOf(c)).get('confirmed') !== 'yes')
+      return confirmationPage(c, await getExecution(deps, c.get('actor'), id));
+    await deleteExecution(deps, c.get('actor'), id);
+    return redirectWith(c, '/executions', { kind: 'done', text: `Execution ${id} is deleted.` });
+  });
+  return routes;
+}
+
+/** To the new one, or back with why there is none, as where the quota refuses it. */
+async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
+  const { name, description } = await getExecution(deps, c.get('actor'), id);
+  const body = { name, application: JSON.parse(description) };
+  try {
+    const next = await submitExecution(deps, c.get('actor'), body, deps.overQuota);
+    return redirectWith(c, `/executions/${next}`, {
+      kind: 'done',
+      text: `Submitted again, as execution ${next}.`,
+    });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return redirectWith(c, `/executions/${id}`, { kind: 'failed', text: error.message });
+  }
+}
+
+/** Undefined where nobody can tell at the moment: the rest of the page can. */
+async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Explanation | undefined> {
+  try {
+    return await explainExecution(deps, c.get('actor'), id);
+  } catch (error) {
+    if (error instanceof OperationError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}
+
+const pretty = ({ description }: Pick<Execution, 'description'>): string =>
+  `${JSON.stringify(JSON.parse(description), null, 2)}\n`;
+
+function detailPage(
+  c: WebContext,
+  execution: ExecutionView,
+  services: readonly ServiceView[],
+  explanation: Explanation | undefined,
+): Promise<Response> {
+  const { id, name, status } = execution;
+  const nowMs = c.get('nowMs');
+  const form = (action: string) =>
+    html`<form id="${action}" method="post" action="/executions/${id}/${action}"></form>`;
+  return page(c, {
+    title: name,
+    scripts: ['execution'],
+    body: html`
+<p class="crumbs"><a href="/executions">Executions</a></p>
+${['terminate', 'again', 'delete'].map(form)}
+${live(
+  'execution',
+  [`execution:${id}`],
+  html`
+<div class="bar">
+<h1>${name} <span class="quiet">${id}</span> ${badge(status)}</h1>
+${buttons(c, execution)}
+</div>
+${timeline(execution, nowMs)}
+${isEnded(execution) ? end(execution, services, nowMs) : ''}
+${explanation && !isEnded(execution) ? waiting(explanation) : ''}
+${endpoints(services, status)}
+${serviceTable({ id, services }, services, c.req.query('services') === 'all')}`,
+)}
+${c.req.header('berth-refresh') === undefined ? about(c, execution) : ''}`,
+  });
+}
+
+function end(execution: ExecutionView, services: readonly ServiceView[], nowMs: number): Html {
+  const { status, errorMessage } = execution;
+  return html`
+<p>${whyEnded(execution, services)}${ended(execution, nowMs)}</p>
+${status === 'error' && errorMessage !== null ? html`<div class="notice failed lines" role="group" aria-label="Error">${errorMessage}</div>` : ''}`;
+}
+
+/** Their forms are outside of the part that is refreshed. */
+function buttons(c: WebContext, execution: ExecutionView): Html {
+  const { id, name, status } = execution;
+  const { canDeleteExecutions } = c.get('account').role;
+  return html`
+${isEnded(execution) || status === 'cleaning up' ? '' : html`<button form="terminate" class="danger" data-confirm="Terminate ${name}? What it runs is stopped for good.">Terminate</button>`}
+<button form="again">Run again</button>
+<a class="button" href="/start?from=${id}">Edit and run again</a>
+${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" class="danger" data-confirm="Delete ${name} with its logs? It is terminated first where it still runs.">Delete</button>` : ''}`;
+}
+
+function about(c: WebContext, execution: ExecutionView): Html {
+  const { id, userName, description } = execution;
+  const application = JSON.parse(description) as { name: string; will_end: boolean };
+  return html`
+<section aria-labelledby="about-title">
+<h2 id="about-title">Description</h2>
+<dl class="facts">
+<dt>Application</dt><dd>${application.name}</dd>
+<dt>Kind</dt><dd>${application.will_end ? 'a job, which ends by itself' : 'a service, which runs until it is terminated'}</dd>
+<dt>Owner</dt><dd>${userName}${userName === c.get('account').user.username ? ' (you)' : ''}</dd>
+</dl>
+<details>
+<summary>As it was submitted</summary>
+<div class="bar">
+<button type="button" data-copy="description">Copy</button>
+<a class="button" href="/executions/${id}/description.json" download>Download</a>
+</div>
+<pre id="description" tabindex="0">${pretty(execution)}</pre>
+</details>
+</section>`;
+}
+
+/** For who has no script to ask first. */
+function confirmationPage(c: WebContext, { id, name, status }: ExecutionView): Promise<Response> {
+  const running = isEnded({ status }) ? '' : ' It has not ended: it is terminated first.';
+  return page(c, {
+    title: `Delete ${name}`,
+    body: html`
+<form class="card narrow" method="post" action="/executions/${id}/delete">
+<h1>Delete ${name}?</h1>
+<p>Execution ${id} and its logs are gone for good.${running}</p>
+<button class="danger" name="confirmed" value="yes">Delete</button>
+<a class="button" href="/executions/${id}">Keep it</a>
+</form>`,
+  });
+}

@@ -1,0 +1,187 @@
+/** Owns the list of executions, and what is done with many at once. */
+import { Hono } from 'hono';
+import type { Account } from '../../../core/account.ts';
+import { OperationError } from '../../../core/errors.ts';
+import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/execution.ts';
+import type { ExecutionLine } from '../../../core/views.ts';
+import { type ExecutionPage, pageExecutions, terminateExecution } from '../../../operations/executions.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { formOf } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { type Notice, redirectWith } from '../../notice.ts';
+import { page } from '../../page.ts';
+import { ago, badge, duration, elapsed, empty, live } from '../../parts.ts';
+import { safePath } from '../../session.ts';
+import { executionPage } from './execution.ts';
+import { filterOf, isNarrowed, type ListQuery, listPath, readListQuery, spans } from './execution-filter.ts';
+
+const PAGE_SIZE = 50;
+/** Of one request; more than a page has. */
+const MOST_TERMINATED = 200;
+
+export function executionPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', async (c) => {
+    const query = readListQuery(c.req.query());
+    const found = await pageExecutions(deps, c.get('actor'), filterOf(query, c.get('nowMs')), PAGE_SIZE);
+    return listPage(c, query, found);
+  });
+  routes.post('/terminate', async (c) => {
+    const form = await formOf(c);
+    const notice = await terminateAll(deps, c, [...new Set(form.getAll('id'))]);
+    return redirectWith(c, safePath(form.get('back')), notice);
+  });
+  routes.route('/', executionPage(deps));
+  return routes;
+}
+
+/** Each by itself: one that can't be terminated is in no other's way. */
+async function terminateAll(deps: WebDeps, c: WebContext, ids: readonly string[]): Promise<Notice> {
+  const known = ids.filter((id) => /^\d{1,15}$/.test(id)).slice(0, MOST_TERMINATED);
+  if (known.length === 0) return { kind: 'failed', text: 'No execution was ticked.' };
+  const outcomes = await Promise.all(
+    known.map((id) =>
+      terminateExecution(deps, c.get('actor'), Number(id)).then(
+        () => undefined,
+        (error: unknown) => {
+          if (error instanceof OperationError) return error;
+          throw error;
+        },
+      ),
+    ),
+  );
+  const failed = outcomes.filter((outcome) => outcome !== undefined);
+  const done = known.length - failed.length;
+  const told = `${done === 1 ? '1 execution is' : `${done} executions are`} being terminated.`;
+  if (failed.length === 0) return { kind: 'done', text: told };
+  const reasons = [...new Set(failed.map(({ message }) => message))].join(' ');
+  return { kind: 'failed', text: `${told} ${failed.length} could not be: ${reasons}` };
+}
+
+function listPage(c: WebContext, query: ListQuery, found: ExecutionPage): Promise<Response> {
+  const account = c.get('account');
+  const path = c.req.path + new URL(c.req.url).search;
+  return page(c, {
+    title: 'Executions',
+    scripts: ['executions'],
+    body: html`
+<div class="bar">
+<h1>Executions</h1>
+<a class="button primary" href="/start">Start one</a>
+</div>
+${filters(account, query)}
+<form id="bulk" method="post" action="/executions/terminate"><input type="hidden" name="back" value="${path}"></form>
+${live('list', ['execution', 'service'], html`${states(query, found)}${listing(c, query, found)}`)}`,
+  });
+}
+
+function filters({ role }: Account, query: ListQuery): Html {
+  const { state, name, owner, within } = query;
+  const options = Object.entries({ '': { text: 'at any time' }, ...spans }).map(
+    ([value, { text }]) =>
+      html`<option value="${value}"${value === within ? html` selected` : ''}>${text}</option>`,
+  );
+  return html`
+<form class="bar filters" method="get" action="/executions" role="search" data-sparse>
+${state ? html`<input type="hidden" name="state" value="${state}">` : ''}
+<label>Name <input name="name" type="search" value="${name}" maxlength="130" placeholder="a part of it" title="A part of the name; within &quot;quotes&quot; the whole name"></label>
+${role.canOperateOthers ? html`<label>Owner <input name="owner" type="search" value="${owner}" size="12" autocapitalize="none" spellcheck="false"></label>` : ''}
+<label>Submitted <select name="within">${options}</select></label>
+<button>Filter</button>
+${isNarrowed(query) ? html`<a class="button quiet" href="${listPath({ ...query, name: '', owner: '', within: '' }, { state })}">Clear</a>` : ''}
+</form>`;
+}
+
+/** Links to each state, with how many are in it. */
+function states(query: ListQuery, { counts }: ExecutionPage): Html {
+  const link = (state: ExecutionStatus | undefined, text: string, count: number) => html`
+<li><a href="${listPath(query, { state })}"${state === query.state ? html` aria-current="true"` : ''}>${text} <span class="count">${grouped(count)}</span></a></li>`;
+  const shown = executionStatuses.filter((state) => state !== 'submitted' || counts.has(state));
+  return html`
+<nav aria-label="States"><ul class="pills">
+${link(
+  undefined,
+  'all',
+  [...counts.values()].reduce((all, count) => all + count, 0),
+)}
+${shown.map((state) => link(state, state, counts.get(state) ?? 0))}
+</ul></nav>`;
+}
+
+/** `12,345`. */
+const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+
+function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
+  if (found.lines.length === 0) return nothing(query, found);
+  const { canOperateOthers } = c.get('account').role;
+  return html`
+<div class="scroll"><table>
+<caption class="unseen">Executions, those submitted last first</caption>
+<thead><tr>
+<td></td><th scope="col">Name</th><th scope="col">State</th>
+<th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
+</tr></thead>
+<tbody>${found.lines.map((line) => row(line, canOperateOthers, c.get('nowMs')))}</tbody>
+</table></div>
+${footer(query, found)}`;
+}
+
+function row(line: ExecutionLine, canOperateOthers: boolean, nowMs: number): Html {
+  const { id, name, status } = line;
+  const tick = html`<input type="checkbox" id="tick-${id}" form="bulk" name="id" value="${id}" autocomplete="off" aria-label="Tick ${name} (${id})">`;
+  return html`
+<tr id="execution-${id}">
+<td>${isEnded(line) ? '' : tick}</td>
+<th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
+<td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
+<td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
+${canOperateOthers ? html`<td>${line.userName}</td>` : ''}
+<td>${line.application}</td>
+</tr>`;
+}
+
+/** For how long it is or was in its state, as far as that is known, or since when it is there. */
+function age({ status, timeSubmitMs, timeStartMs, timeEndMs }: ExecutionLine, nowMs: number): Html {
+  if (timeEndMs !== null) {
+    const ran = timeStartMs === null ? 'never ran' : `ran ${duration(timeEndMs - timeStartMs)}`;
+    return html`${ago(timeEndMs, nowMs)} <span class="quiet">${ran}</span>`;
+  }
+  if (status === 'running' && timeStartMs !== null) return lasting(timeStartMs, nowMs);
+  if (status === 'queued') return lasting(timeSubmitMs, nowMs);
+  return html`submitted ${ago(timeSubmitMs, nowMs)}`;
+}
+
+const lasting = (sinceMs: number, nowMs: number): Html =>
+  html`<span class="whole">for ${elapsed(sinceMs, nowMs)}</span>`;
+
+function footer(query: ListQuery, { lines, hasMore, counts }: ExecutionPage): Html {
+  const all = query.state ? (counts.get(query.state) ?? 0) : [...counts.values()].reduce((a, b) => a + b, 0);
+  const { state } = query;
+  return html`
+<div class="bar below">
+<button form="bulk" class="danger" data-confirm="Terminate the ticked executions? What they run is stopped for good." data-ticked>Terminate ticked</button>
+<button type="button" class="quiet" data-tick-all hidden>Tick all</button>
+<nav class="push bar" aria-label="Pages">
+<span class="quiet">${grouped(lines.length)} of ${grouped(all)}</span>
+${query.before ? html`<a class="button" href="${listPath(query, { state })}">Newest</a>` : ''}
+${hasMore ? html`<a class="button" rel="next" href="${listPath(query, { state, after: lines.at(-1) })}">Older</a>` : ''}
+</nav>
+</div>`;
+}
+
+function nothing(query: ListQuery, { counts }: ExecutionPage): Html {
+  const { state } = query;
+  if (query.before)
+    return empty(
+      'Nothing older',
+      html`<p>The list ends before this page. <a href="${listPath(query, { state })}">To the newest</a></p>`,
+    );
+  if (isNarrowed(query))
+    return empty('Nothing fits the filters', html`<p><a href="/executions">Show all executions</a></p>`);
+  if (counts.size > 0)
+    return empty(`Nothing is ${state} now`, html`<p><a href="/executions">Show all executions</a></p>`);
+  return empty(
+    'Nothing has been started yet',
+    html`<p>Take something from the <a href="/shop">app shop</a>, or <a href="/start">start a description of your own</a>.</p>`,
+  );
+}

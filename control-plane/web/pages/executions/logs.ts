@@ -1,0 +1,141 @@
+/** Owns the logs of an execution: the page that follows them, the stream that feeds it, and the output as it was written. */
+import { Hono } from 'hono';
+import { OperationError } from '../../../core/errors.ts';
+import type { LogPosition } from '../../../core/log-frames.ts';
+import type { ServiceView } from '../../../core/views.ts';
+import { pathId } from '../../../http/request.ts';
+import { openExecutionLogs } from '../../../operations/execution-logs.ts';
+import { getExecution } from '../../../operations/executions.ts';
+import { getService, listExecutionServices, openServiceLog } from '../../../operations/services.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { type Html, html } from '../../html.ts';
+import { mergedLogs } from '../../log-stream.ts';
+import { page } from '../../page.ts';
+import { empty } from '../../parts.ts';
+
+/** In one page; each costs a window of memory, here and at its host. */
+const MOST_SERVICES = 16;
+
+export function logPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/:id/logs', (c) => logPage(c, deps));
+  routes.get('/:id/logs/stream', async (c) => {
+    const from = positionsOf(c.req.query('from') ?? '');
+    const opens = await openExecutionLogs(deps, c.get('actor'), pathId(c, 'id'), from);
+    // Nobody would read it.
+    return new Response(c.req.method === 'HEAD' ? null : mergedLogs(opens), {
+      headers: { ...STREAM_HEADERS, 'content-type': 'application/octet-stream' },
+    });
+  });
+  routes.get('/:id/logs/:service/text', async (c) => {
+    const actor = c.get('actor');
+    const service = await getService(deps, actor, pathId(c, 'service'));
+    if (service.executionId !== pathId(c, 'id'))
+      throw new OperationError('not-found', 'There is no such service.');
+    const log = c.req.method === 'HEAD' ? null : await openServiceLog(deps, actor, service.id, 'raw');
+    return new Response(log, {
+      headers: {
+        ...STREAM_HEADERS,
+        'content-type': 'text/plain; charset=utf-8',
+        'content-disposition':
+          c.req.query('download') === undefined
+            ? 'inline'
+            : `attachment; filename="execution-${service.executionId}-${fileName(service.name)}.log"`,
+        // Whatever a browser may take the output for, it is nothing that runs.
+        'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
+      },
+    });
+  });
+  return routes;
+}
+
+const STREAM_HEADERS = {
+  'cache-control': 'no-store, no-transform',
+  // What is compressed on the way, or gathered by a proxy, is held back until there is enough of it.
+  'content-encoding': 'identity',
+  'x-accel-buffering': 'no',
+  'x-content-type-options': 'nosniff',
+};
+
+/** `SERVICE.GENERATION.OFFSET` of each service, with commas between. */
+function positionsOf(text: string): Map<number, LogPosition> {
+  const parts = text.split(',');
+  const positions = new Map<number, LogPosition>();
+  for (const part of parts) {
+    const [, service, generation, offset] = /^(\d{1,15})\.([1-9]\d{0,8})\.(\d{1,15})$/.exec(part) ?? [];
+    if (service === undefined || parts.length > MOST_SERVICES) {
+      const form = 'SERVICE.GENERATION.OFFSET with commas between';
+      throw new OperationError('invalid', `"from" must be ${form}, at most ${MOST_SERVICES} of them.`);
+    }
+    positions.set(Number(service), { generation: Number(generation), offset: Number(offset) });
+  }
+  return positions;
+}
+
+/** A header takes no other characters, and some systems no other in a file's name. */
+const fileName = (name: string): string => name.replace(/[^a-zA-Z0-9._-]/g, '_');
+
+async function logPage(c: WebContext, deps: WebDeps): Promise<Response> {
+  const [actor, id] = [c.get('actor'), pathId(c, 'id')];
+  const execution = await getExecution(deps, actor, id);
+  const all = await listExecutionServices(deps, actor, id);
+  const wanted = c.req.query('service') ?? '';
+  const one = all.find((service) => String(service.id) === wanted);
+  if (wanted !== '' && !one) throw new OperationError('not-found', 'There is no such service.');
+  const shown = one ? [one] : all.slice(0, MOST_SERVICES);
+  return page(c, {
+    title: `Log of ${one ? `${one.name} of ` : ''}${execution.name}`,
+    scripts: ['logs'],
+    body: html`
+<div class="bar">
+<h1>Log of ${execution.name}</h1>
+${all.length > 1 ? serviceForm(all, one) : ''}
+${files(id, shown)}
+<a class="button" href="/executions/${id}">To the execution</a>
+</div>
+${all.length === 0 ? empty('No services', html`<p>This execution has no services, and no output.</p>`) : viewer(id, shown)}`,
+  });
+}
+
+const serviceForm = (all: readonly ServiceView[], one: ServiceView | undefined): Html => html`
+<form method="get">
+<label>Service <select name="service" id="log-service">
+<option value="">${all.length > MOST_SERVICES ? `the first ${MOST_SERVICES} of ${all.length}` : 'all together'}</option>
+${all.map((service) => html`<option value="${service.id}"${service === one ? html` selected` : ''}>${service.name}</option>`)}
+</select></label>
+<noscript><button>Show</button></noscript>
+</form>`;
+
+const files = (id: number, shown: readonly ServiceView[]): Html => html`
+<details class="menu">
+<summary class="button">Download</summary>
+<ul>
+${shown.map((service) => html`<li><a href="/executions/${id}/logs/${service.id}/text?download">${service.name}</a> <a class="quiet" href="/executions/${id}/logs/${service.id}/text">as text</a></li>`)}
+<li class="quiet">All bytes as they were written. Of a service that still runs it goes on until its end.</li>
+</ul>
+</details>`;
+
+const viewer = (id: number, shown: readonly ServiceView[]): Html => html`
+<noscript>
+<p class="notice waits">Following a log needs script. Without it there is the plain text:
+${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text">${service.name}</a> `)}</p>
+</noscript>
+<section id="log" class="log" aria-label="Log" data-execution="${id}" data-services="${JSON.stringify(shown.map(({ id, name }) => ({ id, name })))}">
+<div class="log-bar scripted">
+<button id="log-pause">Pause</button>
+<button id="log-end">Jump to end</button>
+<label class="check"><input type="checkbox" id="log-times" checked autocomplete="off"> Times</label>
+<label class="check"><input type="checkbox" id="log-wrap" autocomplete="off"> Wrap</label>
+<div class="log-find" role="search">
+<label class="unseen" for="log-search">Search in the log</label>
+<input type="search" id="log-search" placeholder="Search (press /)" autocomplete="off" spellcheck="false" aria-describedby="log-found">
+<label class="check"><input type="checkbox" id="log-expression" autocomplete="off"> <abbr title="Regular expression">.*</abbr></label>
+<button id="log-previous" aria-label="Previous match" disabled>↑</button>
+<button id="log-next" aria-label="Next match" disabled>↓</button>
+<output id="log-found" for="log-search"></output>
+</div>
+</div>
+<p id="log-gap" class="log-gap" hidden></p>
+<div id="log-scroller" class="log-scroller scripted" tabindex="0" role="region" aria-label="Output of ${shown.length === 1 ? shown[0]?.name : 'all services'}"></div>
+<p class="log-foot scripted"><span id="log-state" role="status">Waiting for output.</span> <span id="log-count" class="quiet push"></span></p>
+</section>`;

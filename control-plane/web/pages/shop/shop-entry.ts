@@ -1,0 +1,145 @@
+/** Owns the page of one application of the shop: what it is, and the form that starts it. */
+import type { Role } from '../../../core/account.ts';
+import type { Explanation } from '../../../core/explain.ts';
+import type { Allowance } from '../../../core/quota.ts';
+import { mayChange, parametersFor, type ShopEntry } from '../../../core/shop.ts';
+import type { Parameter, ParameterProblem } from '../../../core/shop-parameters.ts';
+import { getAllowance } from '../../../operations/allowance.ts';
+import type { ShopOrder } from '../../../operations/shop.ts';
+import { allowanceMeters } from '../../allowance.ts';
+import type { WebContext, WebDeps } from '../../context.ts';
+import { forecast } from '../../explanation.ts';
+import { fieldsOf } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { page } from '../../page.ts';
+import { field, live } from '../../parts.ts';
+import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
+
+export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
+
+/** Shown above the form; any number of fields can be sent. */
+const MOST_PROBLEMS = 20;
+
+/** What was sent, and what became of it. */
+export interface Filled {
+  order?: ShopOrder;
+  problems?: readonly ParameterProblem[];
+  explanation?: Explanation;
+}
+
+/** What the form of the entry says; `do` is the button. Fields that it does not have are left for the operation to refuse. */
+export function orderOf(form: URLSearchParams, entry: ShopEntry, role: Role): ShopOrder {
+  const { name = '', do: _, ...fields } = fieldsOf(form);
+  const keys = new Map(parametersFor(entry, role).map(({ key }) => [fieldName(key), key]));
+  const values = Object.entries(fields).map(([one, text]) => [
+    keys.get(one) ?? one,
+    // Browsers send the lines of a text so.
+    text.replaceAll('\r\n', '\n'),
+  ]);
+  return { name, values: Object.fromEntries(values) };
+}
+
+export async function entryPage(
+  c: WebContext,
+  deps: WebDeps,
+  entry: ShopEntry,
+  filled: Filled,
+  readme: Html,
+): Promise<Response> {
+  // Without a coordinator the page can be read all the same.
+  const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
+  return page(c, {
+    title: entry.name,
+    status: filled.problems ? 400 : 200,
+    scripts: ['shop'],
+    body: html`
+<p class="quiet"><a href="/shop">App shop</a> / ${entry.category}</p>
+<div class="bar titled">${logo(entry)}<h1>${entry.name}</h1></div>
+<div class="columns">
+<div>${outcome(entry, c.get('account').role, filled)}${entryForm(c, entry, filled, allowance)}</div>
+<div>
+<article class="card readme">${readme}</article>
+<section class="card" aria-labelledby="quota"><h2 id="quota">Your quota</h2>${live('allowance', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}</section>
+</div>
+</div>`,
+  });
+}
+
+export const logo = ({ id, name, logo: picture }: ShopEntry): Html =>
+  picture
+    ? html`<img class="logo" src="${shopPath(id)}/logo" alt="" width="48" height="48">`
+    : html`<span class="logo" aria-hidden="true">${[...name][0]}</span>`;
+
+/** What no field can show: problems of all together, and where it would go. */
+function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: Filled): Html | '' {
+  const fields = ['name', ...parametersFor(entry, role).map(({ key }) => key)];
+  const others = problems.filter(({ parameter }) => parameter === null || !fields.includes(parameter));
+  if (problems.length > 0) {
+    return html`
+<div class="notice failed order" role="alert">
+<p>${others.length < problems.length ? 'Nothing was started: look at the fields that are marked.' : 'Nothing was started.'}</p>
+${others.slice(0, MOST_PROBLEMS).map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
+</div>`;
+  }
+  if (!explanation) return '';
+  return html`<section class="card order" aria-labelledby="forecast"><h2 id="forecast">Where it would go now</h2>${forecast(explanation)}</section>`;
+}
+
+function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance | undefined): Html {
+  const { role } = c.get('account');
+  const all = parametersFor(entry, role);
+  const own = new Set(entry.parameters.map(({ key }) => key));
+  const leave = allowance ? leaveOf(allowance) : { memoryBytes: null, cores: null };
+  const fields = (some: readonly Parameter[]) =>
+    some.map((one) => parameterField(entry, one, filled, mayChange(role, one), leave));
+  const settings = all.filter(({ kind }) => kind !== 'resources');
+  const resources = all.filter(({ kind, key }) => kind === 'resources' && own.has(key));
+  const more = all.filter(({ key }) => !own.has(key));
+  const moreIsWrong = filled.problems?.some(({ parameter }) => more.some(({ key }) => key === parameter));
+  return html`
+<form class="card order" method="post" action="${shopPath(entry.id)}">
+${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled) }, (it) => html`<input ${it} value="${filled.order?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
+${fields(settings)}
+${resources.length > 0 || more.length > 0 ? html`<fieldset><legend>Resources</legend>${allowance ? html`<p class="quiet">${leaveText(allowance)}</p>` : ''}${fields(resources)}${more.length > 0 ? html`<details${moreIsWrong ? html` open` : ''}><summary>What ${resources.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>` : ''}</fieldset>` : ''}
+<div class="bar"><button class="primary">Start</button><button name="do" value="explain">Where would it go?</button></div>
+</form>`;
+}
+
+const problemsOf = ({ problems = [] }: Filled): Record<string, string> =>
+  Object.fromEntries(problems.map(({ parameter, message }) => [fieldName(parameter ?? ''), message]));
+
+/** More follows it. */
+const sentence = (text: string): string => (/[^.!?:]$/.test(text) ? `${text}.` : text);
+
+function parameterField(
+  entry: ShopEntry,
+  parameter: Parameter,
+  filled: Filled,
+  changeable: boolean,
+  leave: Leave,
+): Html {
+  const { key, readableName, description, type } = parameter;
+  const value = filled.order?.values[key] ?? parameter.default;
+  const hints = [
+    sentence(description),
+    amountHint(entry, parameter, leave),
+    changeable ? '' : 'Your role leaves it as it is.',
+  ];
+  return field(
+    {
+      name: fieldName(key),
+      label: readableName,
+      hint: hints.filter(Boolean).join(' '),
+      problems: problemsOf(filled),
+    },
+    (it) => {
+      if (!changeable) return html`<input ${it} value="${value}" disabled>`;
+      if (type !== 'string') return amount(entry, parameter, value, leave, it);
+      const isLong = parameter.kind === 'command' || /\n/.test(value) || value.length > 60;
+      return isLong
+        ? html`<textarea ${it} rows="3" spellcheck="false">
+${value}</textarea>`
+        : html`<input ${it} value="${value}" spellcheck="false" autocomplete="off">`;
+    },
+  );
+}

@@ -1,0 +1,137 @@
+/** Owns the app shop: the list of its applications, their pictures, and what the form of one (shop-entry.ts) does. */
+import { Hono } from 'hono';
+import { etag } from 'hono/etag';
+import { OperationError } from '../../../core/errors.ts';
+import type { ShopEntry, ShopProblem } from '../../../core/shop.ts';
+import { file } from '../../../http/files.ts';
+import {
+  explainFromShop,
+  getShopEntry,
+  listShop,
+  readPicture,
+  type ShopOrder,
+  startFromShop,
+} from '../../../operations/shop.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { formOf } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { page } from '../../page.ts';
+import { empty } from '../../parts.ts';
+import { entryPage, type Filled, logo, orderOf, shopPath } from './shop-entry.ts';
+import { Readmes } from './shop-readmes.ts';
+
+export function shopPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  const readmes = new Readmes();
+  routes.get('/', async (c) => {
+    const { entries, problems } = await listShop(deps, c.get('actor'));
+    const found = entries.length > 0 ? categories(entries) : nothing;
+    return page(c, {
+      title: 'App shop',
+      scripts: ['shop'],
+      body: html`
+<div class="bar"><h1>App shop</h1>${entries.length > 1 ? search : ''}</div>
+${found}
+${problems.length > 0 ? wrong(problems) : ''}`,
+    });
+  });
+  for (const path of ['/:id/logo', '/:id/files/:name']) routes.use(path, etag());
+  routes.get('/:id/logo', (c) => picture(c, deps, c.req.param('id')));
+  routes.get('/:id/files/:name', (c) => picture(c, deps, c.req.param('id'), c.req.param('name')));
+  routes.get('/:id', async (c) => {
+    const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
+    return entryPage(c, deps, entry, {}, await readmes.of(entry));
+  });
+  routes.post('/:id', async (c) => {
+    const form = await formOf(c);
+    const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
+    const order = orderOf(form, entry, c.get('account').role);
+    const filled =
+      form.get('do') === 'explain'
+        ? await explain(c, deps, entry, order)
+        : await start(c, deps, entry, order);
+    return filled instanceof Response
+      ? filled
+      : entryPage(c, deps, entry, { order, ...filled }, await readmes.of(entry));
+  });
+  return routes;
+}
+
+async function start(
+  c: WebContext,
+  deps: WebDeps,
+  { id }: ShopEntry,
+  order: ShopOrder,
+): Promise<Response | Filled> {
+  try {
+    const started = await startFromShop(deps, c.get('actor'), id, order, deps.overQuota);
+    return 'problems' in started ? started : c.redirect(`/executions/${started.executionId}`, 303);
+  } catch (error) {
+    // Over the quota, where that is refused: what was filled in stays.
+    if (error instanceof OperationError && error.code === 'conflict')
+      return { problems: [{ parameter: null, message: error.message }] };
+    throw error;
+  }
+}
+
+const explain = (c: WebContext, deps: WebDeps, { id }: ShopEntry, order: ShopOrder): Promise<Filled> =>
+  explainFromShop(deps, c.get('actor'), id, order);
+
+/** Others made it: it is a picture and nothing else, also where somebody opens it by itself (SVG may have scripts). */
+async function picture(c: WebContext, deps: WebDeps, id: string, name?: string): Promise<Response> {
+  const { type, content } = await readPicture(deps, c.get('actor'), id, name);
+  return file(content, type, {
+    'cache-control': 'private, no-cache',
+    'content-security-policy': "sandbox; default-src 'none'",
+  });
+}
+
+function categories(entries: readonly ShopEntry[]): Html {
+  const names = [...new Set(entries.map(({ category }) => category))];
+  return html`${names.map(
+    (name) => html`
+<section class="category">
+<h2>${name}</h2>
+<ul class="grid plain">${entries.filter(({ category }) => category === name).map(card)}</ul>
+</section>`,
+  )}<p id="found" role="status" class="quiet"></p>`;
+}
+
+const card = (entry: ShopEntry): Html => html`
+<li class="card offer">
+${logo(entry)}
+<div><h3><a href="${shopPath(entry.id)}">${entry.name}</a></h3><p class="quiet">${summaryOf(entry.readme)}</p></div>
+</li>`;
+
+/** By browser/shop.ts. */
+const search = html`<input type="search" id="find" class="scripted" placeholder="Find an application" aria-label="Find an application" autocomplete="off">`;
+
+const nothing = empty(
+  'There is nothing in the shop for you',
+  html`<p>You can <a href="/start">start a description of your own</a>.</p>`,
+);
+
+const wrong = (problems: readonly ShopProblem[]): Html => html`
+<section class="card">
+<h2>What is wrong with the shop</h2>
+<p class="quiet">Only who may change the configuration sees this.</p>
+<div class="scroll"><table>
+<thead><tr><th scope="col">Where</th><th scope="col">What</th></tr></thead>
+<tbody>${problems.map(({ where, reason }) => html`<tr><th scope="row">${where}</th><td>${reason}</td></tr>`)}</tbody>
+</table></div>
+</section>`;
+
+const MOST_SUMMARY = 160;
+const MOST_LOOKED_AT = 4_000;
+
+/** The first paragraph of a Markdown text, roughly as plain text. */
+function summaryOf(readme: string): string {
+  const blocks = readme.slice(0, MOST_LOOKED_AT).split(/\n\s*\n/);
+  const paragraph = blocks.find((block) => /^\s{0,3}[\p{L}\p{N}"'*_`]/u.test(block)) ?? '';
+  const text = paragraph
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[*_`]/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return text.length > MOST_SUMMARY ? `${text.slice(0, MOST_SUMMARY - 1).trimEnd()}…` : text;
+}

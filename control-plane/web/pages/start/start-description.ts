@@ -1,0 +1,61 @@
+/** Owns the form that takes a description in full, and how its problems are told at their lines. */
+import type { Application } from '../../../../shared/application.ts';
+import { MICRO, usageOf } from '../../../core/quota.ts';
+import { coresText, count } from '../../../core/sentences.ts';
+import { instancesOf } from '../../../core/submission.ts';
+import { checkText, type Draft, type TextProblem } from '../../draft.ts';
+import type { Problems } from '../../form.ts';
+import { type Html, html } from '../../html.ts';
+import { bytes, field } from '../../parts.ts';
+import { actions, type FormPlace, startForm } from './start-frame.ts';
+
+export interface DescriptionForm {
+  draft: Draft;
+  /** Of the name. */
+  problems?: Problems | undefined;
+}
+
+export function descriptionForm(place: FormPlace, { draft, problems }: DescriptionForm): Html {
+  const { name, description } = draft;
+  const body = html`
+${field({ name: 'name', label: 'Name of the execution', hint: "Left empty: the application's own name.", problems }, (it) => html`<input ${it} value="${name}" maxlength="128" autocomplete="off">`)}
+<div class="field">
+<div class="bar"><label for="description"><b>Description</b></label>
+<label class="button push scripted" id="open">Open a file<input type="file" class="unseen" accept=".json,application/json,text/plain"></label></div>
+<div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
+<textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
+${description}</textarea></div>
+<p class="hint" id="description-hint">JSON of format 3, as <code>POST execution</code> takes it: <a href="/docs">what may be in it</a>. Paste it<span class="scripted">, drop a file here</span> or type.</p>
+<div id="check">${checkedText(description)}</div>
+</div>
+${actions('')}`;
+  return startForm(place, body);
+}
+
+/** What is right or wrong with the text. `data-line` and `data-column` are for the script, which marks and finds the lines. */
+export function checkedText(text: string): Html {
+  if (text.trim() === '') return html`<p class="hint" id="check-summary" role="status"></p>`;
+  const { valid, problems } = checkText(text);
+  if (valid) {
+    const { application } = valid;
+    return html`<p class="fine" id="check-summary" role="status">Valid: ${neededText(application)}.</p>`;
+  }
+  return html`
+<p class="problem" id="check-summary" role="status">${count(problems.length, 'problem')}</p>
+<ol class="problems">${problems.map(problemItem)}</ol>`;
+}
+
+const problemItem = ({ line, column, path, message }: TextProblem): Html =>
+  html`<li><a href="#description" data-line="${line}" data-column="${column}">Line ${line}, column ${column}</a> ${path === '' ? '' : html`<code>${path}</code> `}${message}</li>`;
+
+function neededText(application: Application): string {
+  const instances = instancesOf(application);
+  const essential = instances.filter((instance) => instance.essential);
+  const { memoryBytes, microCores } = usageOf(essential, 1);
+  const elastic = instances.length - essential.length;
+  return [
+    `${application.name} has ${count(essential.length, 'essential service')}`,
+    elastic > 0 ? ` and ${elastic} elastic` : '',
+    `; to start it needs ${bytes(memoryBytes)} of memory and ${coresText(microCores / MICRO)}`,
+  ].join('');
+}

@@ -1,0 +1,92 @@
+/** Owns what both ways to start have around them: the tabs, the outcome of the last button, and what the quota leaves. */
+import type { OperationError } from '../../../core/errors.ts';
+import type { Explanation } from '../../../core/explain.ts';
+import type { Allowance } from '../../../core/quota.ts';
+import { allowanceMeters } from '../../allowance.ts';
+import { forecast } from '../../explanation.ts';
+import { type Html, html } from '../../html.ts';
+import { live, tabs } from '../../parts.ts';
+
+export interface Outcome {
+  status?: number;
+  /** Where it would go, or what it would wait for. */
+  forecast?: Explanation;
+  error?: OperationError;
+}
+
+export interface StartFrame {
+  by: 'form' | 'description';
+  form: Html;
+  outcome: Outcome;
+  allowance: Allowance | undefined;
+}
+
+const WAYS = [
+  ['/start?by=form', 'Form'],
+  ['/start?by=description', 'Description'],
+] as const;
+
+export function startBody({ by, form, outcome, allowance }: StartFrame): Html {
+  return html`
+<h1>Start an application</h1>
+${tabs('Ways to start', WAYS, `/start?by=${by}`)}
+<div class="beside">
+<div>
+${outcomePart(outcome)}
+${form}
+</div>
+<aside aria-labelledby="quota-title">
+<div class="card">
+<h2 id="quota-title">Your quota</h2>
+${live('quota', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}
+</div>
+</aside>
+</div>`;
+}
+
+/** What came of the button that was pressed. It has the focus, so that it is read first. */
+function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
+  const body = error
+    ? html`<p class="notice failed" role="alert">${error.message}</p>`
+    : explanation
+      ? html`<section class="card" aria-labelledby="forecast-title"><h2 id="forecast-title">Where it would go now</h2>${forecast(explanation)}<button class="primary" form="start" name="action" value="submit">${explanation.placement ? 'Start' : 'Submit it, to wait'}</button></section>`
+      : status === 400
+        ? html`<p class="notice failed" role="alert">Nothing was submitted: something below is not right yet.</p>`
+        : '';
+  return html`<div id="outcome"${body === '' ? '' : html` tabindex="-1" autofocus`}>${body}</div>`;
+}
+
+/** The buttons at the end of either form. */
+export const actions = (more: Html | ''): Html => html`
+<div class="bar actions">
+<button class="primary" name="action" value="submit">Start</button>
+<button name="action" value="explain">Where would it go?</button>
+${more}
+</div>`;
+
+/** Which form it is, for whom. */
+export interface FormPlace {
+  by: StartFrame['by'];
+  /** The execution that it began with. */
+  from?: string | undefined;
+  /** Nothing was sent yet: what was typed before may be brought back. */
+  fresh: boolean;
+  username: string;
+}
+
+/**
+ * The form that everything is in. Its first button is the one that Enter in a field presses: one that changes nothing. The
+ * script keeps what is typed (browser/parts/drafts.ts), and shows the note where it has brought that back.
+ */
+export function startForm({ by, from, fresh, username }: FormPlace, body: Html): Html {
+  const query = from === undefined ? `by=${by}` : `by=${by}&from=${from}`;
+  return html`
+<form class="card" method="post" action="/start?${query}" id="start" data-draft="${query}" data-user="${username}"${fresh ? html` data-fresh` : ''}>
+<button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Where would it go?</button>
+<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>
+${body}
+</form>`;
+}
+
+/** What is wrong as a sentence. */
+export const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -1,0 +1,136 @@
+/**
+ * Owns the start page: a form for the common case or a description in full, what is wrong with it, where it would go, and
+ * its submission. One form posts everything; the button that was pressed is its `action`.
+ */
+import { Hono } from 'hono';
+import { OperationError } from '../../../core/errors.ts';
+import { getAllowance } from '../../../operations/allowance.ts';
+import { explainApplication, getExecution, submitExecution } from '../../../operations/executions.ts';
+import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { checkDraft, type Draft, type Submittable } from '../../draft.ts';
+import { statusOf } from '../../error-page.ts';
+import { formOf } from '../../form.ts';
+import type { Html } from '../../html.ts';
+import { redirectWith } from '../../notice.ts';
+import { HEADERS, page } from '../../page.ts';
+import {
+  checkSimple,
+  EMPTY_PORT,
+  FRESH,
+  readSimple,
+  type SimpleApplication,
+} from '../../simple-application.ts';
+import { checkedText, type DescriptionForm, descriptionForm } from './start-description.ts';
+import { type SimpleForm, simpleForm } from './start-form.ts';
+import { type FormPlace, type Outcome, startBody } from './start-frame.ts';
+
+export function startPages(deps: WebDeps): Hono<WebEnv> {
+  const routes = new Hono<WebEnv>();
+  routes.get('/', async (c) => {
+    const { by, from } = c.req.query();
+    if (from !== undefined) return describedPage(deps, c, { draft: await draftOf(deps, c, from) });
+    if (by === 'description') return describedPage(deps, c, { draft: { name: '', description: '' } });
+    return simplePage(deps, c, { simple: FRESH });
+  });
+  routes.post('/check', async (c) => {
+    const form = await formOf(c);
+    return c.body((await checkedText(form.get('description') ?? '')).toString(), 200, HEADERS);
+  });
+  routes.post('/', async (c) => {
+    const form = await formOf(c);
+    const action = form.get('action') ?? 'explain';
+    if (c.req.query('by') === 'description') {
+      const draft = { name: form.get('name') ?? '', description: form.get('description') ?? '' };
+      return takeDraft(deps, c, draft, action);
+    }
+    return takeSimple(deps, c, readSimple(form), action);
+  });
+  return routes;
+}
+
+/** Of an execution of before, to be changed and run again. */
+async function draftOf(deps: WebDeps, c: WebContext, from: string): Promise<Draft> {
+  if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
+  const { name, description } = await getExecution(deps, c.get('actor'), Number(from));
+  return { name, description: JSON.stringify(JSON.parse(description), null, 2) };
+}
+
+async function takeDraft(deps: WebDeps, c: WebContext, draft: Draft, action: string): Promise<Response> {
+  const { body, problems } = checkDraft(draft);
+  if (!body) return describedPage(deps, c, { draft, problems, outcome: { status: 400 } });
+  const outcome = await act(deps, c, body, action);
+  return outcome instanceof Response ? outcome : describedPage(deps, c, { draft, outcome });
+}
+
+async function takeSimple(
+  deps: WebDeps,
+  c: WebContext,
+  simple: SimpleApplication,
+  action: string,
+): Promise<Response> {
+  const [, change, row] = /^(add-port|remove-port)(?:-(\d+))?$/.exec(action) ?? [];
+  if (change) {
+    const { ports } = simple;
+    const changed =
+      change === 'add-port' ? [...ports, EMPTY_PORT] : ports.filter((_, at) => at !== Number(row));
+    return simplePage(deps, c, { simple: { ...simple, ports: changed } });
+  }
+  const { body, problems } = checkSimple(simple);
+  if (!body) return simplePage(deps, c, { simple, problems, outcome: { status: 400 } });
+  if (action === 'describe') {
+    const description = JSON.stringify(body.application, null, 2);
+    return describedPage(deps, c, { draft: { name: body.name, description } });
+  }
+  const outcome = await act(deps, c, body, action);
+  return outcome instanceof Response ? outcome : simplePage(deps, c, { simple, outcome });
+}
+
+/** Submits, and leaves the page; or tells what would become of it. */
+async function act(
+  deps: WebDeps,
+  c: WebContext,
+  body: Submittable,
+  action: string,
+): Promise<Response | Outcome> {
+  const actor = c.get('actor');
+  try {
+    if (action !== 'submit') return { forecast: await explainApplication(deps, actor, body) };
+    const id = await submitExecution(deps, actor, body, deps.overQuota);
+    return redirectWith(c, `/executions/${id}`, {
+      kind: 'done',
+      text: `${body.name} was submitted: it is execution ${id}.`,
+    });
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    if (error.cause) deps.failed(c.req.path, error.cause);
+    return { error, status: statusOf(error) };
+  }
+}
+
+type Shown<T> = T & { outcome?: Outcome };
+
+const describedPage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<DescriptionForm>) =>
+  startPage(deps, c, 'description', outcome, (place) => descriptionForm(place, shown));
+
+const simplePage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<SimpleForm>) =>
+  startPage(deps, c, 'form', outcome, (place) => simpleForm(place, shown));
+
+async function startPage(
+  deps: WebDeps,
+  c: WebContext,
+  by: FormPlace['by'],
+  outcome: Outcome,
+  formAt: (place: FormPlace) => Html,
+): Promise<Response> {
+  const { username } = c.get('account').user;
+  const [from] = (by === 'description' && c.req.query('from')?.match(/^\d{1,15}$/)) || [];
+  const form = formAt({ by, from, fresh: c.req.method === 'GET', username });
+  // Beside the point where it can't be told: what is typed counts.
+  const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
+  return page(c, {
+    title: 'Start',
+    status: outcome.status ?? 200,
+    scripts: ['start'],
+    body: startBody({ by, form, outcome, allowance }),
+  });
+}
