@@ -17,7 +17,7 @@ import {
   recentDeaths,
   type Service,
 } from './service.ts';
-import { silenceEndsMs } from './silence.ts';
+import { countAnew, isLate, silenceEndsMs } from './silence.ts';
 
 /** Decides and applies all that follows from the state at `nowMs`; returns the decisions in order. */
 export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
@@ -27,7 +27,9 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
     decisions.push(decision);
   };
   for (const host of cluster.hosts.values()) {
-    if (nowMs >= silenceEndsMs(cluster, host))
+    // Its agent may need all of the second count: a clock that was set must not take that away.
+    if (host.lost && isLate(cluster, host, nowMs)) countAnew(cluster, host, nowMs);
+    else if (nowMs >= silenceEndsMs(cluster, host))
       carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
     cluster.rooms.update(host);
   }

@@ -34,6 +34,16 @@ export function requeueForeseenMs(cluster: Cluster, host: Host): number | null {
 export const silenceEndsMs = (cluster: Cluster, host: Host): number =>
   host.lost ? (requeueAtMs(cluster, host) ?? Number.POSITIVE_INFINITY) : lossAtMs(cluster, host);
 
+/** When nobody could hear of the host at the time when its step was due: whoever would have acted slept, or the clock was set. */
+export const isLate = (cluster: Cluster, host: Host, nowMs: number): boolean =>
+  nowMs > silenceEndsMs(cluster, host) + LATE_MS;
+
+/** Its silence counts from now. */
+export function countAnew(cluster: Cluster, host: Host, nowMs: number): void {
+  host.silentSinceMs = nowMs;
+  cluster.changes.hosts.add(host);
+}
+
 /** The first version of the protocol that knows leases. */
 const LEASE_VERSION = 2;
 
@@ -70,9 +80,7 @@ export function resumeSilence(cluster: Cluster, nowMs: number): void {
   for (const host of cluster.hosts.values()) {
     const { lost, silentSinceMs } = host;
     const isUncounted = silentSinceMs === null && (!lost || servicesLeftAt(cluster, host).length > 0);
-    const isLate = silentSinceMs !== null && nowMs > silenceEndsMs(cluster, host) + LATE_MS;
-    if (!isUncounted && !isLate) continue;
-    host.silentSinceMs = nowMs;
-    cluster.changes.hosts.add(host);
+    const wasSlept = silentSinceMs !== null && isLate(cluster, host, nowMs);
+    if (isUncounted || wasSlept) countAnew(cluster, host, nowMs);
   }
 }

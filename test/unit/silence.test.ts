@@ -50,6 +50,16 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
     expect(web.status).toBe('inactive');
   });
+  test('C124: a clock that is set forward right after the loss takes nothing of the time that the agent has', () => {
+    const { rig, execution, leave } = spread();
+    const web = named(execution, 'web0');
+    leave(rig.hostOf(web));
+    rig.advance(LOST_MS);
+    expect(told(rig.advance(3_600_000))).toEqual([]);
+    expect(silenceEndsMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
+    expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+    expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
+  });
   test('C103: the rest of a gang is stopped first; then all start anew, at once and elsewhere', () => {
     const { rig, execution, leave } = spread();
     const [web, other, elastic] = execution.services as [never, never, never];
