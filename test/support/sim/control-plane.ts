@@ -17,7 +17,7 @@ export interface ControlPlaneOptions {
 
 export class ControlPlane implements Server {
   readonly name: string;
-  /** Nobody asks it anything, but agents may be connected. */
+  /** Nobody asks it for changes, but for logs, and agents may be connected. */
   isQuiet = false;
   readonly process: Process;
   readonly coordinator: Coordinator;

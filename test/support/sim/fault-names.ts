@@ -32,6 +32,7 @@ export const faultNames = [
   'pulls fail',
   'container killed by hand',
   'container removed by hand',
+  'container removed unheard',
   'container not killable',
   'disk full',
   'reboot',

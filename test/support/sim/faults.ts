@@ -231,6 +231,7 @@ export const faults: Record<FaultName, Fault> = {
     simulation.excuse(id);
     engine.removeByHand(id);
   }),
+  'container removed unheard': atMachine(({ name }, { vanishing }) => vanishing.add(name)),
   'container not killable': atContainer(({ world }, { engine }, id) => {
     const container = engine.containers.get(id);
     if (container) container.fate.immortalUntilMs = world.nowMs + world.between(1, 200 * SECOND_MS);

@@ -8,7 +8,7 @@ export class Requests {
   readonly #world: World;
   readonly #servers: () => readonly ControlPlane[];
 
-  /** `servers`: those that take requests. */
+  /** `servers`: those that there are. */
   constructor(world: World, servers: () => readonly ControlPlane[]) {
     this.#world = world;
     this.#servers = servers;
@@ -19,9 +19,10 @@ export class Requests {
     what: string,
     call: (coordinator: Coordinator) => Promise<T>,
     answered: (value: T, server: ControlPlane) => void,
+    { changes = true } = {},
   ): Promise<void> {
     const world = this.#world;
-    const all = this.#servers();
+    const all = this.#servers().filter(({ isQuiet }) => !isQuiet || !changes);
     world.note(`${what}, of ${all.map(({ name }) => name).join(' or ') || 'nobody'}`);
     if (all.length === 0) return world.count('request: nobody there');
     const server = world.pick(all);

@@ -51,6 +51,8 @@ export class Simulation {
   readonly heals = new Set<() => void>();
   /** Whether containers end by themselves. */
   calm = false;
+  /** Machines of whose next start nobody hears. */
+  readonly vanishing = new Set<string>();
   /** When the time jumped that control planes go by. */
   readonly clockJumpsMs: number[] = [];
   store!: Store;
@@ -72,7 +74,7 @@ export class Simulation {
     );
     this.logs = new Logs(world, ledger, this.containers, { moved: this.#lives.moved, failed: wire.failed });
     this.scheduling = schedulingOf(world);
-    const requests = new Requests(world, () => this.controlPlanes.filter(({ isQuiet }) => !isQuiet));
+    const requests = new Requests(world, () => this.controlPlanes);
     this.users = new Users({ world, ledger, requests, answers: this.#answers, logs: this.logs });
     this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {
@@ -148,6 +150,13 @@ export class Simulation {
     return machine.isTroubled || fate.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
   }
 
+  /** Its connection says nothing any more, and the container is removed: only what is said again tells of it. */
+  #vanish({ name, engine }: Machine, { id }: SimContainer): void {
+    for (const link of this.network.links) if (link.machine === name) link.deafen(true, false);
+    this.excuse(id);
+    this.world.after(this.world.between(1, 1_000), () => engine.removeByHand(id));
+  }
+
   /** What a container that somebody removes had written may be lost, as the agent's README says. */
   excuse(id: string): void {
     for (const [key, { container }] of this.containers.started)
@@ -176,6 +185,7 @@ export class Simulation {
       events: {
         starts: (engine, container) => {
           this.containers.starts(engine, container);
+          if (this.vanishing.delete(name)) this.#vanish(machine, container);
           // Of two agents on one machine the earlier may start what nobody hears of.
           if (world.nowMs >= machine.doubledUntilMs) return;
           this.excuse(container.id);
@@ -263,6 +273,7 @@ export class Simulation {
     this.calm = true;
     for (const heal of [...this.heals]) heal();
     this.store.faults.length = 0;
+    this.vanishing.clear();
     for (const one of [...this.controlPlanes]) one.process.crashIn = null;
     for (const machine of this.machines) {
       if (machine.agent) machine.agent.crashIn = null;

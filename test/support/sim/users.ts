@@ -117,6 +117,7 @@ export class Users {
         const reading = new LogReading(logs, service);
         void this.#read(stream.getReader() as Reader, reading, server);
       },
+      { changes: false },
     );
     await asked;
   }

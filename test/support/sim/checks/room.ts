@@ -12,7 +12,13 @@ const PRESENT = ['starting', 'running', 'cleaning up'];
 interface Placed {
   services: Set<number>;
   executions: Set<number>;
+  /** Services that are started, and those whose containers were to leave their hosts before. */
+  crowded: { started: number; leaving: number }[];
 }
+
+/** It has given its room away, and its container is still there. */
+const isLeaving = (service: Row | undefined): boolean =>
+  service?.placed === 0 && service.status !== 'inactive';
 
 export class Room {
   readonly #world: World;
@@ -27,6 +33,7 @@ export class Room {
   placedBy(changes: readonly Change[]): Placed {
     const services = new Set<number>();
     const executions = new Set<number>();
+    const crowded: Placed['crowded'] = [];
     for (const { table, id, row } of changes) {
       if (table === 'services' && row?.placed === 1 && this.#ledger.services.get(id)?.placed !== 1)
         services.add(id);
@@ -36,12 +43,28 @@ export class Room {
         this.#ledger.executions.get(id)?.status !== 'starting'
       )
         executions.add(id);
+      if (table === 'services' && row && this.#isStarted(id, row))
+        for (const leaving of this.#leavingFrom(row.host_id)) crowded.push({ started: id, leaving });
     }
-    return { services, executions };
+    return { services, executions, crowded };
+  }
+
+  #isStarted(id: number, { generation }: Row): boolean {
+    const before = this.#ledger.services.get(id);
+    return before !== undefined && Number(generation) === Number(before.generation) + 1;
+  }
+
+  #leavingFrom(host: Row[string] | undefined): number[] {
+    return [...this.#ledger.services].flatMap(([id, one]) =>
+      one.host_id === host && isLeaving(one) ? [id] : [],
+    );
   }
 
   /** After the changes are in the ledger. */
   check(changes: readonly Change[], placed: Placed): void {
+    for (const { started, leaving } of placed.crowded)
+      if (started !== leaving && isLeaving(this.#ledger.services.get(leaving)))
+        this.#world.violate(`service ${started} is started while ${leaving} is still to leave its host`);
     if (placed.services.size > 0) {
       this.#hosts(placed);
       this.#capacity();
