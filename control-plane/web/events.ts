@@ -1,12 +1,16 @@
 /** Owns the stream of events that pages live on: the API's (GET events), by the session alone and in every variant. */
 import { Hono } from 'hono';
 import { EVENT_HEADERS, eventText } from '../http/events.ts';
-import { openEvents } from '../operations/events.ts';
+import { authoriseEvents, openEvents } from '../operations/events.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 
 export function eventPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/', async (c) => {
+    if (c.req.method === 'HEAD') {
+      authoriseEvents(c.get('actor'));
+      return new Response(null, { headers: EVENT_HEADERS });
+    }
     const frames = await openEvents(
       deps,
       c.get('actor'),

@@ -72,6 +72,13 @@ onHosts(hosts, (host) => {
     expect((await another.get('/executions')).status).toBe(200);
   });
 
+  test('H296: HEAD of the stream that pages live on opens none, however often', async () => {
+    const mine = anyone.with({ cookie: cookieOf(await logIn()) });
+    const replies = await Promise.all(Array.from({ length: 51 }, () => mine.send('HEAD', '/events', '')));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(replies[0]?.headers['content-type']).toBe('text/event-stream; charset=utf-8');
+  });
+
   test('W4: a page may take nothing from elsewhere, run nothing inline, be framed by nobody', async () => {
     const { headers, text } = await anyone.get('/login');
     const policy = String(headers['content-security-policy']);
