@@ -36,4 +36,17 @@ onSites('live', (site) => {
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/login');
   });
+
+  test('W11: where that page was the answer to a form, the form is not sent again', async () => {
+    const page = await site().visit('/start?by=description', { expected: /40[013]/ });
+    await page.getByLabel('Description', { exact: true }).fill('{}');
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.getByText('Nothing was submitted').waitFor();
+    const sent: string[] = [];
+    page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
+    await page.context().clearCookies();
+    await site().berth.api.submit(application(script('exec sleep 1000')));
+    await page.getByRole('button', { name: 'Log in' }).waitFor();
+    expect(sent).toEqual([]);
+  });
 });

@@ -79,8 +79,9 @@ class Refresher {
   async #refresh(): Promise<void> {
     const response = await fetch(location.href, { headers: { accept: 'text/html', 'berth-refresh': '1' } });
     // Logged out meanwhile: the login page takes its place.
-    if (response.redirected && new URL(response.url).pathname === '/login') return this.#reload();
-    if (!response.ok) return response.status === 404 ? this.#reload() : undefined;
+    if (response.redirected && new URL(response.url).pathname === '/login') return this.#leave(response.url);
+    if (!response.ok)
+      return response.status === 404 ? this.#leave(location.pathname + location.search) : undefined;
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     for (const part of document.querySelectorAll<HTMLElement>('[data-live]')) {
       const next = fresh.getElementById(part.id);
@@ -88,8 +89,9 @@ class Refresher {
     }
   }
 
-  #reload(): void {
-    if (!this.#leaving) location.reload();
+  /** No reload: that sends a form again where the page was the answer to one. */
+  #leave(url: string): void {
+    if (!this.#leaving) location.replace(url);
   }
 }
 
