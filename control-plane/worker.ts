@@ -106,6 +106,7 @@ function coordinatorOf(env: WorkerEnv) {
 
 async function readAsset({ ASSETS }: WorkerEnv, name: string): Promise<ArrayBuffer> {
   const response = await ASSETS.fetch(`https://assets/${name}`);
-  if (!response.ok) throw new Error(`the asset ${name} can't be read: ${response.status}`);
-  return response.arrayBuffer();
+  if (response.ok) return response.arrayBuffer();
+  const code = response.status === 404 ? 'ENOENT' : undefined;
+  throw Object.assign(new Error(`the asset ${name} can't be read: ${response.status}`), { code });
 }

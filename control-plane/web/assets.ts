@@ -20,9 +20,14 @@ export function assetRoutes(webFile: ReadFile): Hono<WebEnv> {
     const { name } = c.req.param();
     const [, kind = ''] = /^[a-zA-Z0-9-]+\.([a-z]+)$/.exec(name) ?? [];
     const type = Object.hasOwn(TYPES, kind) && TYPES[kind];
-    const content = type && (await webFile(name).catch(() => undefined));
+    const content = type && (await webFile(name).catch(noneOrThrow));
     if (!type || !content) throw new OperationError('not-found', `There is no ${c.req.path} here.`);
     return file(content, type);
   });
   return routes;
+}
+
+/** That files could not be made is for the log to tell, and not the same as a name that nobody has. */
+function noneOrThrow(error: unknown): undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }
