@@ -68,6 +68,9 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const { method, path } = c.req;
     const allow = allowedMethods(app, path);
     if (allow === '' && wantsPage(c)) return notFoundPage(c, web);
+    // Such as where a login leads back to after a form was sent too late.
+    if (allow !== '' && !allow.includes('GET') && wantsPage(c))
+      return c.redirect(path.slice(0, path.lastIndexOf('/')) || '/', 303);
     if (allow === '') return fail(new OperationError('not-found', `There is no ${path} here.`));
     const response =
       method === 'OPTIONS'

@@ -126,6 +126,21 @@ onHosts(hosts, (host) => {
     await passLoginDelays(host());
   });
 
+  test('W100: an address that only forms go to leads a browser to the page above it', async () => {
+    const mine = anyone.with({ cookie: cookieOf(await logIn()) });
+    for (const [path, above] of [
+      ['/account/password', '/account'],
+      ['/executions/5/terminate', '/executions/5'],
+      ['/start/check', '/start'],
+      ['/logout', '/'],
+    ] as const) {
+      const { status, headers } = await mine.get(path);
+      expect([path, status, headers.location]).toEqual([path, 303, above]);
+    }
+    const program = new HttpClient(() => host().url(), { cookie: cookieOf(await logIn()) });
+    expect((await program.get('/logout')).status).toBe(405);
+  });
+
   test('W7: the navigation shows what the role allows', async () => {
     await addUser(host(), 'plain', 'secret', 'user');
     const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'plain', password: 'secret' })) });
