@@ -137,13 +137,14 @@ export class Simulation {
   }
 
   /**
-   * Whether two starts of a service may be at work at once: the host of the earlier one was removed; or it is lost, and its
+   * Whether two starts of a service may be at work at once: the host of the earlier one was removed, or has two agents, of
+   * which one does not know what the other has started; or it is lost, and its
    * agent could not do what its lease wants, or the time was not what it seemed to the control plane twice.
    */
   #isBeyondReach(name: string, { fate }: SimContainer): boolean {
     const { world, ledger, scheduling, clockJumpsMs } = this;
     const machine = this.machines.find((one) => one.name === name);
-    if (!machine || ledger.isRemoved(machine.hostId)) return true;
+    if (!machine || ledger.isRemoved(machine.hostId) || world.nowMs < machine.doubledUntilMs) return true;
     if (scheduling.hostLoss !== 'requeue') return false;
     const sinceMs = world.nowMs - 2 * scheduling.lostAfterMs - 60_000;
     const jumps = clockJumpsMs.filter((timeMs) => timeMs > sinceMs).length;
@@ -362,10 +363,12 @@ export class Simulation {
 
   /** Of containers, marks and logs nothing is left on any machine. */
   #leftovers(): string[] {
-    return this.machines.flatMap(({ disk, engine, name }) => [
+    return this.machines.flatMap(({ disk, engine, name, doubledUntilMs }) => [
       ...[...engine.containers.values()].flatMap(({ id, key }) => (key ? [`container ${id}`] : [])),
       ...disk
         .beneath(`/${name}/agent`, true)
+        // Marks that another agent of the machine has left go with the next start of one.
+        .filter((path) => doubledUntilMs === 0 || path.endsWith('.log'))
         .filter((path) => path.includes('.') && !path.endsWith('/lease.json') && !this.#isExcused(path))
         .map((path) => `${name}: ${path}`),
     ]);

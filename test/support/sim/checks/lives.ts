@@ -23,6 +23,8 @@ export class Lives {
   /** Starts that agents gave up for lack of contact, by `service.generation`. */
   readonly #lapsed: ReadonlySet<string>;
   readonly #removedWithServices = new Set<number>();
+  /** Lost hosts whose hello is in this very commit: it tells what of theirs is gone. */
+  readonly #backNow = new Set<number>();
 
   constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
     this.#world = world;
@@ -35,6 +37,7 @@ export class Lives {
     if (table === 'executions') this.#execution(id, this.#ledger.executions.get(id), row);
     if (table === 'services') this.#service(id, this.#ledger.services.get(id), row);
     if (table === 'hosts' && row && row.removed_ms !== null) this.#hostGone(id);
+    if (table === 'hosts' && row?.lost === 0 && this.#ledger.hosts.get(id)?.lost === 1) this.#backNow.add(id);
   }
 
   /** The logs of what was there went with it. */
@@ -53,12 +56,13 @@ export class Lives {
         this.#world.violate(`host ${id} is removed, connected and with services`);
     }
     this.#removedWithServices.clear();
+    this.#backNow.clear();
   }
 
   /** Its host is lost or removed, or its agent has given it up: nobody waits for its container to go. */
   #isAbandoned({ id, generation, host_id }: Row): boolean {
     if (host_id === null) return false;
-    const isLost = this.#ledger.hosts.get(Number(host_id))?.lost === 1;
+    const isLost = this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#backNow.has(Number(host_id));
     return isLost || this.#ledger.isRemoved(Number(host_id)) || this.#lapsed.has(`${id}.${generation}`);
   }
 
