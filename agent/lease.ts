@@ -53,6 +53,11 @@ export class Lease {
     return this.#record?.leaseMs;
   }
 
+  /** Whether it has passed, and there was no contact since. */
+  get hasLapsed(): boolean {
+    return this.#hasLapsed;
+  }
+
   now(): Moment {
     return this.#options.now();
   }
@@ -88,7 +93,7 @@ export class Lease {
     if (sent.uptimeMs - this.#writtenMs >= WRITE_EVERY_MS) this.#write(sent);
   }
 
-  /** To be called every second or so. */
+  /** To be called every second or so, and before anything is begun. */
   check(): void {
     const record = this.#record;
     if (!record || this.#hasLapsed || !this.#isOver(record)) return;

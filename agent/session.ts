@@ -33,7 +33,7 @@ export interface SessionOptions {
   journal: Journal;
   nowMs(): number;
   /** Told of what is answered, which is contact. */
-  lease: Pick<Lease, 'leaseMs' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
+  lease: Pick<Lease, 'leaseMs' | 'hasLapsed' | 'check' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
   /** Told of each answer that carries the time. */
   clock(exchange: Exchange): void;
   /** Called at the welcome and after each sign of life, to find out what the next one tells; nothing waits for it. */
@@ -94,6 +94,10 @@ export class Session {
   }
 
   receive(text: string): void {
+    if (this.#isTooLate()) {
+      this.#close('resync', 'the lease has passed');
+      return;
+    }
     try {
       this.#handle(decodeDown(text));
     } catch (error) {
@@ -109,6 +113,13 @@ export class Session {
     clearInterval(this.#signOfLife);
     clearTimeout(this.#unhurried);
     this.#logs.closeAll();
+  }
+
+  /** The lease has passed since the welcome: what comes now may have been on its way for as long, and run elsewhere (P80). */
+  #isTooLate(): boolean {
+    const { lease } = this.#options;
+    lease.check();
+    return lease.hasLapsed && (this.#phase.name === 'syncing' || this.#phase.name === 'following');
   }
 
   #handle(message: Down): void {

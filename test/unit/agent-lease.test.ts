@@ -2,6 +2,8 @@ import { mkdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Lease, type Moment } from '../../agent/lease.ts';
 import { leave } from '../../agent/leave.ts';
+import { closeCodes } from '../../shared/protocol/close.ts';
+import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import type { PeerConnection } from '../support/control-plane-peer.ts';
@@ -206,6 +208,30 @@ describe('P33: an agent whose lease has passed', () => {
     stop();
     expect(await left).toBe(true);
     expect(engine.containers.size).toBe(0);
+  });
+  test('P80: a start that was on its way since before begins nothing, and the connection ends', async () => {
+    const connection = await running(LEASE_MS);
+    pass(LEASE_MS);
+    connection.start(assignment({ service: 8 }));
+    const again = await rig.peer.connection(2);
+    await again.hello();
+    expect(connection.closeCode).toBe(closeCodes.resync.code);
+    await eventually(() => engine.containers.size === 0);
+    expect(engine.calls).not.toContain('create 8.1');
+  });
+  test('P80: nor does a sync whose welcome has come in time', async () => {
+    const connection = await begin();
+    const welcome = { type: 'welcome', version: PROTOCOL_VERSION, session: 's' } as const;
+    connection.send({ ...welcome, reportPeriodMs: 60_000, timeMs: 0, leaseMs: LEASE_MS });
+    await eventually(() => rig.lease.leaseMs === LEASE_MS);
+    pass(LEASE_MS);
+    connection.send({ type: 'sync', revision: 1, assignments: [assignment()], more: false });
+    const again = await rig.peer.connection(2);
+    expect((await again.hello()).inventory).toEqual([]);
+    again.welcome([assignment()], { leaseMs: LEASE_MS });
+    await again.reported(1, 'running');
+    expect(engine.calls.filter((call) => call.startsWith('create'))).toEqual(['create 1.1']);
+    expect(connection.closeCode).toBe(closeCodes.resync.code);
   });
   test('P33: without a lease nothing is stopped, however long the silence', async () => {
     const connection = await running();
