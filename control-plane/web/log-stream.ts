@@ -9,20 +9,27 @@ import type { OpenLog } from '../operations/execution-logs.ts';
 
 /** A stream that is silent for longer than two of these is broken, and the browser opens another. */
 const HEARTBEAT_MS = 15_000;
+/** Then its reader comes back, where it was, and shows again who it is. */
+const LONGEST_MS = 10 * 60_000;
 
 /** Opens all at once; one that can't be read says so in the stream and leaves the others alone. */
 export function mergedLogs(opens: ReadonlyMap<number, OpenLog>): ReadableStream<Uint8Array> {
   const merge = new Merge();
+  const over = setTimeout(() => void merge.close(), LONGEST_MS);
   return new ReadableStream({
     start() {
       for (const [service, open] of opens) merge.add(service, open);
     },
     async pull(controller) {
       const frame = await merge.next(HEARTBEAT_MS);
-      if (frame === undefined) controller.close();
-      else controller.enqueue(frame ?? heartbeat());
+      if (frame !== undefined) return controller.enqueue(frame ?? heartbeat());
+      clearTimeout(over);
+      controller.close();
     },
-    cancel: () => merge.close(),
+    cancel() {
+      clearTimeout(over);
+      return merge.close();
+    },
   });
 }
 
@@ -51,10 +58,10 @@ class Merge {
 
   /** The next frame; null where none came within `patienceMs`, undefined when no more will come. */
   async next(patienceMs: number): Promise<Uint8Array | null | undefined> {
-    if (this.#waiting.length === 0 && this.#running > 0) await this.#something(patienceMs);
+    if (this.#waiting.length === 0 && this.#isOpen()) await this.#something(patienceMs);
     const first = this.#waiting.shift();
     first?.taken();
-    return first ? first.frame : this.#running > 0 ? null : undefined;
+    return first ? first.frame : this.#isOpen() ? null : undefined;
   }
 
   async close(): Promise<void> {
@@ -78,6 +85,8 @@ class Merge {
       this.#readers.delete(reader);
     }
   }
+
+  #isOpen = (): boolean => this.#running > 0 && !this.#closed;
 
   /** Resolves when the frame was taken. */
   #offer(frame: Uint8Array): Promise<void> {
