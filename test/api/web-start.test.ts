@@ -162,6 +162,9 @@ describe('where the API refuses what is beyond the quota', () => {
       const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
       expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);
       expect(text).toMatch(/<input id="name"[^>]* value="My page"/);
+      const shop = await dave.post('/shop/hello-0', { name: 'My hello' });
+      expect([shop.status, shop.text]).toEqual([409, expect.stringContaining('more than 1 executions at a')]);
+      expect(shop.text).toContain('value="My hello"');
     });
   });
 });

@@ -24,6 +24,7 @@ const MOST_PROBLEMS = 20;
 export interface Filled {
   order?: ShopOrder;
   problems?: readonly ParameterProblem[];
+  status?: number;
   explanation?: Explanation;
 }
 
@@ -50,7 +51,7 @@ export async function entryPage(
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
     title: entry.name,
-    status: filled.problems ? 400 : 200,
+    status: filled.status ?? (filled.problems ? 400 : 200),
     scripts: ['shop'],
     body: html`
 <p class="quiet"><a href="/shop">App shop</a> / ${entry.category}</p>

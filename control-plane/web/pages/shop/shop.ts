@@ -13,6 +13,7 @@ import {
   startFromShop,
 } from '../../../operations/shop.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { statusOf } from '../../error-page.ts';
 import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { page } from '../../page.ts';
@@ -67,15 +68,24 @@ async function start(
     const started = await startFromShop(deps, c.get('actor'), id, order, deps.overQuota);
     return 'problems' in started ? started : c.redirect(`/executions/${started.executionId}`, 303);
   } catch (error) {
-    // Over the quota, where that is refused: what was filled in stays.
-    if (error instanceof OperationError && error.code === 'conflict')
-      return { problems: [{ parameter: null, message: error.message }] };
-    throw error;
+    return refusal(error);
   }
 }
 
-const explain = (c: WebContext, deps: WebDeps, { id }: ShopEntry, order: ShopOrder): Promise<Filled> =>
-  explainFromShop(deps, c.get('actor'), id, order);
+async function explain(c: WebContext, deps: WebDeps, { id }: ShopEntry, order: ShopOrder): Promise<Filled> {
+  try {
+    return await explainFromShop(deps, c.get('actor'), id, order);
+  } catch (error) {
+    return refusal(error);
+  }
+}
+
+/** Over the quota, where that is refused, or nobody decides at the moment: what was filled in stays. */
+function refusal(error: unknown): Filled {
+  const isPassing = error instanceof OperationError && ['conflict', 'unavailable'].includes(error.code);
+  if (!isPassing) throw error;
+  return { problems: [{ parameter: null, message: error.message }], status: statusOf(error) };
+}
 
 /** Others made it: it is a picture and nothing else, also where somebody opens it by itself (SVG may have scripts). */
 async function picture(c: WebContext, deps: WebDeps, id: string, name?: string): Promise<Response> {
