@@ -1,7 +1,7 @@
 /** Owns the latest events of one coordinator's hold on the state, and their ids: `<epoch>-<sequence>`. Pure. */
 import type { ClusterEvent, EventFrame } from './events.ts';
 
-/** Some seconds of a busy cluster, hours of a quiet one; a megabyte at most. */
+/** Some seconds of a busy cluster, hours of a quiet one; some megabytes at most, as all texts in them have a bound. */
 const KEPT = 5_000;
 
 export class EventRing {

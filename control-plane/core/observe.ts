@@ -14,6 +14,13 @@ import {
   type Service,
 } from './service.ts';
 
+/** Of what a host tells of the progress of a start; thousands of these are kept as events. */
+const MOST_OF_DETAIL = 500;
+
+/** A copy of the beginning: a mere part of a long text keeps all of it in memory. */
+const cut = (text: string): string =>
+  text.length > MOST_OF_DETAIL ? JSON.parse(JSON.stringify(text.slice(0, MOST_OF_DETAIL))) : text;
+
 /** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
 export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
   const service = cluster.services.get(observation.service);
@@ -21,7 +28,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
   if (service.status === 'inactive') return;
   switch (observation.state) {
     case 'preparing':
-      service.preparing = observation.detail;
+      service.preparing = cut(observation.detail);
       cluster.changes.progressed.add(service);
       return;
     case 'created':

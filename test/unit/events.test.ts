@@ -152,3 +152,13 @@ test('H292: a reader goes on behind any event that is kept, and behind no other'
   expect([3, 4, 5, 6].map((sequence) => ring.at(sequence)?.id)).toEqual([3, 4, 5, undefined]);
   expect([2, 3, 6, 7].map((sequence) => ring.has(sequence))).toEqual([false, true, true, false]);
 });
+
+test('C150: what a host tells of the progress of a start is cut, so that what is kept of events has a bound', () => {
+  const rig = rigWithHost();
+  const execution = rig.submit();
+  rig.turn();
+  told(rig);
+  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
+  const [event] = eventsOf(rig.cluster, rig.cluster.takeChanges());
+  expect(event?.kind === 'service' && event.progress.length).toBe(500);
+});
