@@ -5,7 +5,8 @@ import { servicesLeftAt } from './departure.ts';
 import { OperationError } from './errors.ts';
 import { type Host, isReachable, pauseOf } from './host.ts';
 import { MICRO } from './quota.ts';
-import { type BackendStatus, isAssigned, type Service, type ServiceStatus } from './service.ts';
+import type { BackendStatus, Service, ServiceStatus } from './service.ts';
+import { containersAt } from './statistics.ts';
 
 /**
  * `ready` takes services, `paused` does not for something that is wrong with it; `draining` is drained and still has some,
@@ -86,7 +87,7 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
     // Sums of fractions drift.
     reservedCores: Math.round(host.reservedCores * MICRO) / MICRO + 0,
     usage: reachable ? host.usage : null,
-    containers: [...cluster.servicesAt(id)].filter(isAssigned).length,
+    containers: containersAt(cluster, id),
     ...{ agentVersion, engineVersion, heardMs },
     conditions: reachable ? conditions : [],
   };

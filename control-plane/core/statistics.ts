@@ -101,8 +101,12 @@ function countExecutions({ executions }: Cluster) {
   return counts;
 }
 
-const containersAt = (cluster: Cluster, hostId: number): number =>
-  [...cluster.servicesAt(hostId)].filter(isAssigned).length;
+/** Containers that are to run on a host. Counted without a copy, since this is done for 10,000 hosts at a look. */
+export function containersAt(cluster: Cluster, hostId: number): number {
+  let containers = 0;
+  for (const service of cluster.servicesAt(hostId)) if (isAssigned(service)) containers += 1;
+  return containers;
+}
 
 const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
   all.reduce((total, one) => total + of(one), 0);
