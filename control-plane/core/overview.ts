@@ -64,7 +64,7 @@ export class Overview {
 
   /**
    * To say why ten wait takes up to half a second where 10,000 hosts are full and 100,000 executions wait, and whoever looks
-   * looks again at each event: there it is up to 20 s old. With 100 hosts it is never older than 0.1 s.
+   * looks again at each event: there it is up to 20 s old; with 100 hosts and a short queue 0.1 s.
    */
   #queue(cluster: Cluster, most: number, nowMs: number): QueuedView[] {
     const known = this.#head;
