@@ -45,7 +45,9 @@ export class Events {
 
   /** Of the latest event; null without a state. Needs no turn of its own: what is being committed comes behind it. */
   get lastId(): string | null {
-    return this.#ring ? this.#ring.idOf(this.#ring.next - 1) : null;
+    if (!this.#turns.cluster) return null;
+    const ring = this.#ofState();
+    return ring.idOf(ring.next - 1);
   }
 
   /** What a turn has changed is committed. */

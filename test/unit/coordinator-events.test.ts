@@ -211,6 +211,29 @@ test('H297: where to begin is known before anything has happened, and nothing fr
   expect(await codeOf(rig.coordinator.lastEventId())).toBe('unavailable');
 });
 
+test('H297: where to begin is known while a coordinator commits for the first time, and it begins before that', async () => {
+  rig.restart();
+  let commit = () => {};
+  const begun = new Promise<void>((resolve) => {
+    rig.db.before = () => {
+      resolve();
+      return new Promise((go) => {
+        commit = go;
+      });
+    };
+  });
+  const submitted = rig.submit();
+  await begun;
+  const lastEventId = await rig.coordinator.lastEventId();
+  expect(lastEventId).not.toBeNull();
+  rig.db.before = () => {};
+  commit();
+  await submitted;
+  const events = await open({ lastEventId });
+  await told(events, 'execution 1 queued');
+  expect(events.told).not.toContain('reset');
+});
+
 test('H294: a stream ends after 10 minutes, and goes on where it was', async () => {
   const events = await open();
   await events.until('hello');
