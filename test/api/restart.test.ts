@@ -5,6 +5,7 @@ import { startWorkerdHost } from '../support/host-workerd.ts';
 import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../support/hosts.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
+import { WebClient } from '../support/web-client.ts';
 
 onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
@@ -82,6 +83,7 @@ describe('the database is away', () => {
 
   test('H61: requests are 503 and say so, and go on as soon as it is back', async () => {
     const id = await api.submit();
+    const browser = await WebClient.logIn(() => host);
     await host.database.kill();
     for (const path of [`execution/${id}`, `execution/${id}/explain`, `discovery/by_group/${id}/main`]) {
       const reply = await api.http.get(path);
@@ -89,6 +91,9 @@ describe('the database is away', () => {
       expect(reply.headers['retry-after']).toBe('1');
       expect(reply.json()).toEqual({ message: 'The database does not answer; try again later.' });
     }
+    const page = await browser.get(`/executions/${id}`);
+    expect([page.status, page.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);
+    expect(page.text).toContain('The database does not answer; try again later.');
     expect((await api.http.get('info')).status).toBe(200);
     await host.database.restart();
     expect((await api.execution(id)).status).toBe('queued');

@@ -1,7 +1,7 @@
 /** Owns the charts of the cluster's page, drawn from the samples that the page has; its table says the same in words. */
 import uPlot from 'uplot';
 
-/** The order in which the page has the numbers of a sample (pages/cluster-history.ts). */
+/** The order in which the page has the numbers of a sample (pages/cluster/cluster-history.ts). */
 const COLUMNS = [
   'time',
   'running',
