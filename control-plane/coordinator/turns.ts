@@ -216,8 +216,12 @@ export class Turns {
     const message = this.#retired
       ? 'Another control plane has taken over this database; use that one, or restart this one.'
       : 'The database did not take the change. Nothing was acknowledged; try again.';
-    for (const input of inputs) input.fail(new OperationError('unavailable', message, { cause: error }));
-    this.#events.lost();
+    const answers = inputs.map(
+      (input) => () => input.fail(new OperationError('unavailable', message, { cause: error })),
+    );
+    // Never throws: no turn would ever come again.
+    const fault = callAll([...answers, () => this.#events.lost()]);
+    if (fault !== undefined) this.#log('coordinator.fault', { error: String(fault) });
   }
 
   #setAlarm(): void {

@@ -115,6 +115,20 @@ describe('C43: commit first', () => {
   });
 });
 
+test('C43: one that can not be told of a lost commit keeps nobody from hearing of it, and the next turn comes', async () => {
+  const fail = () => {
+    throw new Error('a fault of ours');
+  };
+  db.failing = 'refused';
+  turns.take({ ...submission('a'), fail });
+  turns.take(submission('b'));
+  await happened(2);
+  db.failing = 'no';
+  turns.take(submission('c'));
+  await happened(4);
+  expect(events).toEqual(['fail b unavailable', 'lost', 'done c', 'told ']);
+});
+
 test('C132: an input that can not read what it must know is answered, and costs the others nothing', async () => {
   turns.take(submission('a'));
   turns.take({ ...submission('b'), read: () => Promise.reject(new Error('the connection broke off')) });
