@@ -83,6 +83,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const known = toOperationError(error);
     if (!known || known.cause)
       deps.log('request.failed', { path: c.req.path, error: String(known?.cause ?? error) });
+    if (known?.code === 'not-found' && wantsPage(c)) return notFoundPage(c, web);
     return fail(known);
   });
   return app;

@@ -50,7 +50,7 @@ export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed
 
 /** Whether it is a browser that asks for a page, and no program of the API. */
 export const wantsPage = (c: HonoContext): boolean =>
-  c.req.method === 'GET' &&
+  ['GET', 'HEAD'].includes(c.req.method) &&
   !/^\/(api|agent)\//.test(c.req.path) &&
   (c.req.header('accept') ?? '').includes('text/html');
 

@@ -115,7 +115,8 @@ function checkReply(
     return;
   }
   // W6.
-  const isPage = status === 404 && asked.accept === 'text/html' && !/^\/(api|agent)\//.test(path);
+  const isRead = method === 'GET' || method === 'HEAD';
+  const isPage = status === 404 && isRead && asked.accept === 'text/html' && !/^\/(api|agent)\//.test(path);
   expect(headers['content-type']).toBe(`${isPage ? 'text/html' : 'application/json'}; charset=utf-8`);
   if (isPage) return;
   if (variant === 'B') {

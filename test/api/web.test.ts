@@ -114,6 +114,7 @@ onHosts(hosts, (host) => {
     expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
     const program = await new HttpClient(() => host().url()).get('/no-such-page');
     expect([program.status, program.json()]).toEqual([404, { message: 'There is no /no-such-page here.' }]);
+    expect((await anyone.get('/docs/no-such-file')).headers['content-type']).toBe('text/html; charset=utf-8');
     expect((await anyone.get('nothing')).headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
