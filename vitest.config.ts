@@ -17,7 +17,8 @@ export default defineConfig({
       project('unit'),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2 }),
       project('contract', engine),
-      project('api', { fileParallelism: false, testTimeout: 30_000 }),
+      // Two files at a time: a host that starts waits as much as it works.
+      project('api', { maxWorkers: 2, testTimeout: 30_000, sequence: { groupOrder: 1 } }),
       project('browser', { ...engine, fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 }),
       project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),
     ],

@@ -13,14 +13,19 @@ import { type Check, ELASTIC, type Operation, operation, Simulation } from '../s
 const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
 const RUNS = { numRuns: 150 };
 /** Runs where the rules hold after every turn, and after all has healed. */
-const prove = (property: (simulation: Simulation) => void, check: Check, before: readonly Operation[] = []) =>
+const prove = (
+  property: (simulation: Simulation) => void,
+  check: Check,
+  before: readonly Operation[] = [],
+  runs: { numRuns: number; seed?: number } = RUNS,
+) =>
   fc.assert(
     fc.property(lives, (operations) => {
       const simulation = new Simulation(check);
       simulation.run([...before, ...operations]);
       property(simulation);
     }),
-    RUNS,
+    runs,
   );
 
 /** An execution of which elastic services run wherever there is room. */
@@ -304,6 +309,8 @@ test('the simulated lives do what they are to prove: every decision occurs, and 
     },
     () => {},
     fullOfElastic,
+    // Always the same lives: some decisions are rare.
+    { ...RUNS, seed: 20261121 },
   );
   const wanted = [
     'place',

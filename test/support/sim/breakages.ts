@@ -37,8 +37,8 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'keep the agents after a commit that failed',
     file: turns,
-    from: '    this.#events.lost();',
-    to: '',
+    from: '    const fault = callAll([...answers, () => this.#events.lost()]);',
+    to: '    const fault = callAll(answers);',
   },
   {
     name: 'do not fence the epoch',
