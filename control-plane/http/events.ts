@@ -6,6 +6,7 @@ import type { Context } from '../operations/context.ts';
 import { authoriseEvents, openEvents } from '../operations/events.ts';
 import { checked, type Env } from './request.ts';
 import { queryOf } from './resource.ts';
+import { textStream } from './text-stream.ts';
 import type { Words } from './variant.ts';
 
 /** How long a client waits before it comes back: not all of them at once. */
@@ -47,24 +48,11 @@ export function eventRoutes(context: Context, words: Words): Hono<Env> {
 }
 
 /** Lines of EventFrame as server-sent events. */
-export function eventText(
+export const eventText = (
   frames: ReadableStream<Uint8Array>,
   words: Pick<Words, 'statusOf' | 'userIdOf'>,
-): ReadableStream<Uint8Array> {
-  const reader = frames.getReader();
-  const texts = textsOf(reader, words);
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await texts.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-}
+): ReadableStream<Uint8Array> => textStream(frames, (reader) => textsOf(reader, words));
 
-/** Never an empty text: a stream that was pulled and given nothing is not pulled again. */
 async function* textsOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   words: Pick<Words, 'statusOf' | 'userIdOf'>,

@@ -19,6 +19,7 @@ export async function ensureWebFiles(folder: string): Promise<void> {
       `${WEB}/icon.svg`,
       'control-plane/local/web-files.ts',
       'control-plane/core/log-frames.ts',
+      `${WEB}/duration.ts`,
     ],
   );
   const made = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);

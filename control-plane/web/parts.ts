@@ -1,4 +1,5 @@
 /** Owns the pieces that pages are made of, so that one thing looks the same everywhere. Styles: berth.css. */
+import { duration } from './duration.ts';
 import type { Problems } from './form.ts';
 import { type Html, html } from './html.ts';
 
@@ -22,16 +23,6 @@ export function elapsed(sinceMs: number, nowMs: number): Html {
 export function timeOf(timeMs: number): Html {
   const exact = new Date(timeMs).toISOString();
   return html`<time datetime="${exact}" title="${exact}" data-moment>${exact.slice(0, 19).replace('T', ' ')} UTC</time>`;
-}
-
-/** In the two largest units: `3 min 20 s`. The same in browser/page.ts. */
-export function duration(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
 /** In binary units: `512 MiB`. */

@@ -6,6 +6,7 @@ import type { Actor } from '../../core/account.ts';
 import { OperationError } from '../../core/errors.ts';
 import type { Context } from '../../operations/context.ts';
 import { getService, openServiceLog } from '../../operations/services.ts';
+import { textStream } from '../text-stream.ts';
 
 /** Output of a service with the time (UTC) before each line, as UTF-8; ends when no more will come. */
 export async function openLines(
@@ -21,24 +22,11 @@ export async function openLines(
  * `header` is asked for before the first byte and, where it did not know one, once more when there is output. Reads on only
  * as it is read. What is no UTF-8 becomes U+FFFD, a carriage return a space: clients take it for the end of a line.
  */
-export function linesOf(
+export const linesOf = (
   log: ReadableStream<Uint8Array>,
   header: () => Promise<string | undefined>,
-): ReadableStream<Uint8Array> {
-  const reader = log.getReader();
-  const texts = textsOf(reader, header);
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await texts.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-}
+): ReadableStream<Uint8Array> => textStream(log, (reader) => textsOf(reader, header));
 
-/** Never an empty text: a stream that was pulled and given nothing is not pulled again. */
 async function* textsOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   header: () => Promise<string | undefined>,

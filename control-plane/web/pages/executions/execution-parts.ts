@@ -1,9 +1,11 @@
 /** Owns the parts of an execution's page: its way through the states, why it waits, its endpoints and its services. */
+
 import { type ExecutionStatus, isEnded } from '../../../core/execution.ts';
 import type { Explanation } from '../../../core/explain.ts';
 import { type ExecutionView, endpointsOf, isEssential, type ServiceView } from '../../../core/views.ts';
+import { duration } from '../../duration.ts';
 import { type Html, html } from '../../html.ts';
-import { ago, badge, duration, elapsed, timeOf } from '../../parts.ts';
+import { ago, badge, elapsed, timeOf } from '../../parts.ts';
 
 interface Step {
   name: string;

@@ -1,4 +1,5 @@
 /** Owns the list of executions, and what is done with many at once. */
+
 import { Hono } from 'hono';
 import type { Account } from '../../../core/account.ts';
 import { OperationError } from '../../../core/errors.ts';
@@ -6,11 +7,12 @@ import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/
 import type { ExecutionLine } from '../../../core/views.ts';
 import { type ExecutionPage, pageExecutions, terminateExecution } from '../../../operations/executions.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { duration } from '../../duration.ts';
 import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { type Notice, redirectWith } from '../../notice.ts';
 import { page } from '../../page.ts';
-import { ago, badge, duration, elapsed, empty, live } from '../../parts.ts';
+import { ago, badge, elapsed, empty, live } from '../../parts.ts';
 import { safePath } from '../../session.ts';
 import { executionPage } from './execution.ts';
 import { filterOf, isNarrowed, type ListQuery, listPath, readListQuery, spans } from './execution-filter.ts';
