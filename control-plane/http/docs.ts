@@ -4,7 +4,7 @@
  */
 import { Hono } from 'hono';
 import { OperationError } from '../core/errors.ts';
-import { file, type ReadFile } from './files.ts';
+import { contentPolicy, file, type ReadFile } from './files.ts';
 import { jsonText } from './render.ts';
 import type { Env } from './request.ts';
 import type { Group } from './shapes.ts';
@@ -42,17 +42,8 @@ async function documentText(variant: Variant, group: Group): Promise<string> {
   return JSON.stringify(await openApiDocument(variant, group));
 }
 
-/** Nothing of another host and nothing inline, but for the pictures that Swagger's styles hold. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+/** Swagger's styles hold pictures. */
+const POLICY = contentPolicy("'none'");
 
 const PAGE = `<!doctype html>
 <html lang="en">

@@ -5,6 +5,19 @@ export type ReadFile = (name: string) => Promise<Bytes>;
 
 export type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
 
+/** The policy of a page: nothing of another host, nothing inline but small pictures; forms lead to `formAction`. */
+export const contentPolicy = (formAction: "'self'" | "'none'"): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    `form-action ${formAction}`,
+    "frame-ancestors 'none'",
+  ].join('; ');
+
 export const file = (body: string | Bytes, type: string, headers: Record<string, string> = {}) =>
   new Response(body, {
     headers: {

@@ -106,7 +106,11 @@ export function errorResponse(error: OperationError | undefined, variant: Status
   return new Response(text, { status, statusText: headers.status, headers });
 }
 
-function statusOf(error: OperationError | undefined, { forbidden }: Statuses): number {
+/** The HTTP status of `error`; 500 where it was not foreseen. */
+export function statusOf(
+  error: OperationError | undefined,
+  { forbidden }: Pick<Statuses, 'forbidden'>,
+): number {
   if (!error) return 500;
   return error.code === 'forbidden' ? forbidden : STATUS[error.code];
 }

@@ -1,22 +1,10 @@
 /** Owns what a browser is shown when something can't be done: the error's own words, and a way on. */
 import type { Context as HonoContext } from 'hono';
-import { type ErrorCode, OperationError } from '../core/errors.ts';
-import { toOperationError } from '../http/render.ts';
+import { OperationError } from '../core/errors.ts';
+import { statusOf as httpStatusOf, toOperationError } from '../http/render.ts';
 import type { WebContext, WebDeps } from './context.ts';
 import { html } from './html.ts';
 import { page } from './page.ts';
-
-const STATUS: Partial<Record<ErrorCode, number>> = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  'not-found': 404,
-  'wrong-method': 405,
-  conflict: 409,
-  'too-large': 413,
-  'too-many': 429,
-  unavailable: 503,
-};
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'That is not valid',
@@ -28,7 +16,8 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Not available now',
 };
 
-export const statusOf = (error: OperationError | undefined): number => (error && STATUS[error.code]) ?? 500;
+export const statusOf = (error: OperationError | undefined): number =>
+  httpStatusOf(error, { forbidden: 403 });
 
 export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed']): Promise<Response> {
   const known = toOperationError(error);

@@ -1,5 +1,6 @@
 /** Owns the frame of every page: head, navigation by what the role allows, notice, and the headers that go with it. */
 import type { Account } from '../core/account.ts';
+import { contentPolicy } from '../http/files.ts';
 import type { WebContext } from './context.ts';
 import { type Html, html } from './html.ts';
 import { takeNotice } from './notice.ts';
@@ -13,22 +14,11 @@ export interface Page {
   headers?: Record<string, string>;
 }
 
-/** Nothing of another host, nothing inline. Styles that scripts set on elements are not inline. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
 export const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
-  'content-security-policy': POLICY,
+  // Styles that scripts set on elements are not inline.
+  'content-security-policy': contentPolicy("'self'"),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
