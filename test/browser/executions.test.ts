@@ -95,6 +95,8 @@ onSites('exec', (site) => {
     const page = await site().visit(`/executions?name=${encodeURIComponent(NASTY)}`, { expected: /404/ });
     await page.getByRole('link', { name: NASTY }).click();
     await page.getByRole('region', { name: 'Why it waits' }).waitFor();
+    // The question is the script's: before that has come, the answer to the button is a page that asks.
+    await page.waitForLoadState();
     await page.getByText('As it was submitted').click();
     expect(await page.locator('#description').textContent()).toContain(JSON.stringify(NASTY).slice(1, -1));
     expect(await page.title()).toBe(`${NASTY} · Berth`);

@@ -26,6 +26,9 @@ export const FLAGS = [
 /** What a page waits for before a test gives it up. */
 const PATIENCE_MS = 20_000;
 
+/** Characters of a page that a failed test prints. */
+const MOST_SHOWN = 2_000;
+
 export interface VisitOptions extends BrowserContextOptions {
   /** Logs in with it first; `admin` by default, nobody where it is null. */
   as?: { username: string; password: string } | null;
@@ -40,6 +43,14 @@ export interface Site {
   visit(path: string, options?: VisitOptions): Promise<Page>;
   /** Lets the browser get to another server of this machine's loopback, such as a container's port. */
   reach(url: string): Promise<void>;
+}
+
+interface Visit {
+  page: Page;
+  /** Prints where the page is and what it shows: why a test failed can't be seen afterwards. */
+  describe(): Promise<void>;
+  /** What the page complained of. */
+  close(): Promise<string[]>;
 }
 
 export interface SiteOptions {
@@ -59,7 +70,7 @@ export function onSites(
     let browser: Browser;
     let network: QuietNetwork | undefined;
     let folder: string;
-    let visits: { close(): Promise<string[]> }[] = [];
+    let visits: Visit[] = [];
     beforeAll(async () => {
       folder = await scratchFolder('berth-browser-');
       const program = await ensureChromium();
@@ -74,7 +85,8 @@ export function onSites(
       berth = await startBerth({ deployment, env, ...(kind === 'workerd' ? workerd : {}) });
       await reach(berth.url);
     });
-    afterEach(async () => {
+    afterEach(async ({ task }) => {
+      if (task.result?.state === 'fail') await Promise.all(visits.map((one) => one.describe()));
       const problems = (await Promise.all(visits.map((one) => one.close()))).flat();
       visits = [];
       if (problems.length > 0) throw new Error(`the page complained:\n${problems.join('\n')}`);
@@ -88,11 +100,11 @@ export function onSites(
     });
     const reach = async (url: string) => network?.open(Number(new URL(url).port));
     const visit = async (path: string, options: VisitOptions = {}): Promise<Page> => {
-      const { page, close } = await open(browser, berth.url, options);
-      visits.push({ close });
-      if (options.as !== null) await logIn(page, options.as);
-      await page.goto(path);
-      return page;
+      const opened = await open(browser, berth.url, options);
+      visits.push(opened);
+      if (options.as !== null) await logIn(opened.page, options.as);
+      await opened.page.goto(path);
+      return opened.page;
     };
     suite(() => ({ kind, berth, visit, reach }));
   });
@@ -102,7 +114,7 @@ async function open(
   browser: Browser,
   baseURL: string,
   { as: _, expected, ...options }: VisitOptions,
-): Promise<{ page: Page; close(): Promise<string[]> }> {
+): Promise<Visit> {
   const context = await browser.newContext({ baseURL, ...options });
   context.setDefaultTimeout(PATIENCE_MS);
   const problems: string[] = [];
@@ -120,6 +132,10 @@ async function open(
   const page = await context.newPage();
   return {
     page,
+    async describe() {
+      const text = await page.innerText('body', { timeout: 1_000 }).catch(String);
+      console.error(`The page is at ${page.url()}:\n${text.slice(0, MOST_SHOWN)}`);
+    },
     async close() {
       await context.close();
       return problems;
