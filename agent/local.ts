@@ -2,6 +2,7 @@
  * Entry of the agent that `npm start` and `npm run dev` run beside the control plane: on this machine's engine,
  * which is started where none answers. The engine is left running at the end, since containers must outlive us.
  */
+import { FolderTaken } from './folder-lock.ts';
 import { ensureEngine } from './local-engine.ts';
 import { Refused } from './refused.ts';
 import { runAgent } from './run.ts';
@@ -17,6 +18,7 @@ try {
   process.exit(0);
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-  // 1: nothing can run here until a person acts. 2: the control plane goes on, with another agent in this one's place.
-  process.exit(error instanceof Refused ? 2 : 1);
+  // 1: nothing can run here until a person acts. 2: the control plane goes on, with another agent in this one's place. Else it
+  // is started again: the agent of a control plane that was killed may take longer to end than the next one to begin.
+  process.exit(error instanceof FolderTaken ? 3 : error instanceof Refused ? 2 : 1);
 }

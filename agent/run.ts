@@ -7,6 +7,7 @@ import { probeDisk, watchDisk } from './disk.ts';
 import { DockerEngine } from './docker/docker-engine.ts';
 import type { Engine, EngineFacts } from './engine.ts';
 import { connectEngine, socketOf } from './engine-address.ts';
+import { lockFolder } from './folder-lock.ts';
 import { keepHouse } from './housekeeping.ts';
 import { HostIdentity } from './identity.ts';
 import { type Journal, jsonJournal, wordsOf } from './journal.ts';
@@ -27,10 +28,11 @@ const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
 const DISK_LOOK_MS = 10_000;
 const HOUSEKEEPING_MS = 3_600_000;
+const FOLDER_WAIT_MS = 2_000;
 
 /**
  * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once. Throws
- * ConfigError, or Refused where the control plane wants no retry.
+ * ConfigError (FolderTaken where another agent has the data folder), or Refused where the control plane wants no retry.
  */
 export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = readConfig(env, readMachine(env));
@@ -40,8 +42,15 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     stop.abort();
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  const journal = jsonJournal(process.stderr, Date.now);
+  let unlock = () => {};
   try {
-    const journal = jsonJournal(process.stderr, Date.now);
+    unlock = await lockFolder(`${settings.dataDir}/${settings.deployment}`, {
+      journal,
+      nowMs: Date.now,
+      waitMs: FOLDER_WAIT_MS,
+      signal: stop.signal,
+    });
     const identity = await HostIdentity.open(settings, journal, Date.now);
     const config = { ...settings, name: identity.name };
     const engine = dockerEngine(config, env);
@@ -51,6 +60,7 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
       throw error;
     });
   } finally {
+    unlock();
     process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
   }
 }

@@ -39,3 +39,28 @@ test('H266: an agent whose settings only a person can mend ends with the code af
   expect(await agent.waitForEnd()).toBe(2);
   expect(agent.output).toContain('BERTH_URL must be a URL');
 });
+
+test('P90: a second agent on the same data folder ends with a word on who has it, and once the first is killed another one starts', async () => {
+  const scratch = await scratchDir();
+  const agent = () =>
+    startProgram(['agent/main.ts'], {
+      env: {
+        BERTH_AGENT_DATA_DIR: scratch.path,
+        BERTH_JOIN_TOKEN: 'unused',
+        DOCKER_HOST: 'unix:///nowhere.sock',
+      },
+    });
+  const first = agent();
+  await first.waitFor(/engine\.unreachable/);
+  const second = agent();
+  expect(await second.waitForEnd()).toBe(2);
+  expect(second.output).toMatch(
+    new RegExp(`${scratch.path}/local.*process ${first.pid} on .* since .*BERTH_AGENT_DATA_DIR`),
+  );
+  expect(second.output).not.toContain('engine.unreachable');
+  await first.kill();
+  const third = agent();
+  await third.waitFor(/engine\.unreachable/);
+  expect(await third.stop()).toBe(0);
+  await scratch.remove();
+});
