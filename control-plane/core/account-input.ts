@@ -6,8 +6,12 @@ type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
 
 type UserFields = Omit<User, 'id' | 'credentialVersion'>;
 
-/** Without an `fsUid` the next free one is given. There is no password: it is set by an update. */
-export type NewUser = Omit<UserFields, 'fsUid'> & { fsUid?: number | undefined };
+/** Without an `fsUid` the next free one is given. By the API there is no password: an update sets it. */
+export type NewUser = Omit<UserFields, 'fsUid'> & {
+  fsUid?: number | undefined;
+  password?: string | undefined;
+};
+export type StoredNewUser = Omit<NewUser, 'password'> & { passwordHash?: string | undefined };
 export type UserChanges = Optional<UserFields & { password: string }>;
 export type StoredUserChanges = Omit<UserChanges, 'password'> & { passwordHash?: string | undefined };
 export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
@@ -20,7 +24,7 @@ export type QuotaChanges = Optional<NewQuota>;
 
 /** A change of what the coordinator knows of users and quotas. Of a new password it has the hash. */
 export type AccountChange =
-  | { kind: 'create-user'; user: NewUser }
+  | { kind: 'create-user'; user: StoredNewUser }
   | { kind: 'update-user'; id: number; changes: StoredUserChanges }
   | { kind: 'delete-user'; id: number }
   | { kind: 'create-quota'; quota: NewQuota }

@@ -16,9 +16,13 @@ const LAST_ADMINISTRATOR = 'This is the last enabled administrator: make another
 
 export async function createUser(context: Context, actor: Actor, input: Input<NewUser>): Promise<number> {
   authorise(actor, { kind: 'configure' });
-  const user = await input();
+  const { password, ...user } = await input();
   await checkReferences(context, user);
-  return idOf(await context.coordination.changeAccounts({ kind: 'create-user', user }), 'user', '');
+  const created = await context.coordination.changeAccounts({
+    kind: 'create-user',
+    user: { ...user, passwordHash: await hashIfGiven(password) },
+  });
+  return idOf(created, 'user', '');
 }
 
 export async function getUser({ db }: Context, actor: Actor, id: number): Promise<User> {
@@ -43,11 +47,10 @@ export async function updateUser(
   authorise(actor, { kind: 'update-user', userId: id, fields: givenFields(changes) });
   existing(await store.findUser(context.db, id), 'user');
   await checkReferences(context, changes);
-  const passwordHash = password === undefined ? undefined : await hashPassword(password);
   const updated = await context.coordination.changeAccounts({
     kind: 'update-user',
     id,
-    changes: { ...changes, passwordHash },
+    changes: { ...changes, passwordHash: await hashIfGiven(password) },
   });
   idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
@@ -97,6 +100,9 @@ async function removeExecution({ coordination }: Context, executionId: number): 
     if (!(error instanceof OperationError) || error.code !== 'not-found') throw error;
   }
 }
+
+const hashIfGiven = async (password: string | undefined): Promise<string | undefined> =>
+  password === undefined ? undefined : hashPassword(password);
 
 async function checkReferences(
   { db }: Context,

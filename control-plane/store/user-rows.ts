@@ -1,6 +1,6 @@
 /** Owns the rows of users as administrators and users themselves read and change them. Deleted users are not there. */
 import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../core/account.ts';
-import type { NewUser, StoredUserChanges, UserFilter } from '../core/account-input.ts';
+import type { StoredNewUser, StoredUserChanges, UserFilter } from '../core/account-input.ts';
 import type { Db, Row, Statement } from './db.ts';
 import { allRows, given } from './settings-rows.ts';
 
@@ -43,9 +43,9 @@ export async function loadUsers(db: Db): Promise<User[]> {
   return (await allRows(db, 'SELECT * FROM users WHERE id > ? ORDER BY id LIMIT ?', [])).map(userOf);
 }
 
-export const insertUser = (user: NewUser): Statement => ({
-  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
-    VALUES (?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, max(fs_uid) + 1) FROM users)), ?, ?)`,
+export const insertUser = (user: StoredNewUser): Statement => ({
+  sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
+    VALUES (?, ?, ?, ?, ?, COALESCE(?, (SELECT max(1000, max(fs_uid) + 1) FROM users)), ?, ?, ?)`,
   args: [
     user.username,
     user.email,
@@ -55,6 +55,7 @@ export const insertUser = (user: NewUser): Statement => ({
     given(user.fsUid),
     user.priority,
     given(user.enabled),
+    given(user.passwordHash),
   ],
 });
 

@@ -1,6 +1,8 @@
 /** Owns forms that are shown again: with what was typed, what is wrong with it, and why it was refused. */
+import type * as z from 'zod';
+import type { WebContext } from './context.ts';
 import { statusOf } from './error-page.ts';
-import type { Problems } from './form.ts';
+import { fieldsOf, formOf, type Problems, readFields } from './form.ts';
 import { isRefusal } from './notice.ts';
 
 /** What is in a form, and what became of it. */
@@ -12,15 +14,21 @@ export interface Entry {
   status?: number;
 }
 
-/** Does it, or shows the form again with why it was refused. */
-export async function orAgain(
-  again: (refusal: { refused: string; status: number }) => Response | Promise<Response>,
-  act: () => Promise<Response>,
+/** Does what the form asks, given its fields as the schema has them and as they were typed; or shows it again with what is wrong. */
+export async function takeForm<T>(
+  c: WebContext,
+  schema: z.ZodType<T>,
+  again: (entry: Entry) => Response | Promise<Response>,
+  act: (value: T, values: Entry['values']) => Promise<Response>,
 ): Promise<Response> {
+  const form = await formOf(c);
+  const values = fieldsOf(form);
+  const { value, problems } = readFields(schema, form);
+  if (problems) return again({ values, problems, status: 400 });
   try {
-    return await act();
+    return await act(value, values);
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    return again({ refused: error.message, status: statusOf(error) });
+    return again({ values, refused: error.message, status: statusOf(error) });
   }
 }

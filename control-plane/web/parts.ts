@@ -36,6 +36,10 @@ export function bytes(count: number): string {
 export const live = (id: string, topics: readonly string[], body: Html): Html =>
   html`<div id="${id}" data-live="${topics.join(' ')}">${body}</div>`;
 
+/** The pages above this one. */
+export const crumbs = (links: readonly (readonly [href: string, text: string])[], here = ''): Html => html`
+<nav class="crumbs" aria-label="Pages above">${links.map(([href, text]) => html`<a href="${href}">${text}</a> `)}${here && html`<span>${here}</span>`}</nav>`;
+
 /** `title`, and what can be done about it. */
 export const empty = (title: string, body: Html): Html =>
   html`<div class="empty"><h2>${title}</h2>${body}</div>`;

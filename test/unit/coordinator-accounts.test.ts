@@ -32,6 +32,12 @@ test('C50: users and quotas get the ids that the database gave them', async () =
   expect(await codeOf(rig.submit(application(), 'run', 2))).toBe('fulfilled');
 });
 
+test('W105: a user and the password of the user are there at once', async () => {
+  await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, passwordHash: 'a hash' } });
+  const made = await rig.memory.query('SELECT password_hash, credential_version FROM users WHERE id = 2');
+  expect(made).toEqual([{ password_hash: 'a hash', credential_version: 1 }]);
+});
+
 test('C50: what the data refuse changes nothing, and nothing else of its turn', async () => {
   const agent = await rig.agent().join();
   const [created, taken, submitted] = await Promise.all([

@@ -8,8 +8,7 @@ import { getAllowance } from '../../operations/allowance.ts';
 import { changeOwnPassword } from '../../operations/own-password.ts';
 import { updateUser } from '../../operations/users.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
-import { type Entry, orAgain } from '../entry.ts';
-import { fieldsOf, formOf, readFields } from '../form.ts';
+import { type Entry, takeForm } from '../entry.ts';
 import { type Html, html } from '../html.ts';
 import { redirectWith } from '../notice.ts';
 import { page } from '../page.ts';
@@ -33,33 +32,47 @@ interface Entries {
 }
 
 export function accountPages(deps: WebDeps): Hono<WebEnv> {
-  const { authentication, addressOf } = deps;
   const routes = new Hono<WebEnv>();
   routes.get('/', (c) => accountPage(deps, c, {}));
-  routes.post('/password', async (c) => {
-    const { value, problems } = readFields(passwordFields, await formOf(c));
-    if (!value) return accountPage(deps, c, { password: { problems, status: 400 } });
-    return orAgain(
-      (refusal) => accountPage(deps, c, { password: refusal }),
-      async () => {
-        const change = async () => value;
-        const token = await changeOwnPassword(deps, authentication, c.get('actor'), change, () =>
-          addressOf(c),
-        );
-        c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
-        const text = 'Your password is changed. Everybody else who was logged in as you is not any more.';
-        return redirectWith(c, '/account', { kind: 'done', text });
+  routes.post('/password', (c) =>
+    takeForm(
+      c,
+      passwordFields,
+      (password) => accountPage(deps, c, { password }),
+      (value) => changePassword(deps, c, value),
+    ),
+  );
+  routes.post('/email', (c) =>
+    takeForm(
+      c,
+      emailFields,
+      (email) => accountPage(deps, c, { email }),
+      async (value) => {
+        await updateUser(deps, c.get('actor'), c.get('account').user.id, async () => value);
+        return redirectWith(c, '/account', { kind: 'done', text: 'Your e-mail address is changed.' });
       },
-    );
-  });
-  routes.post('/email', async (c) => {
-    const form = await formOf(c);
-    const { value, problems } = readFields(emailFields, form);
-    if (!value) return accountPage(deps, c, { email: { values: fieldsOf(form), problems, status: 400 } });
-    await updateUser(deps, c.get('actor'), c.get('account').user.id, async () => value);
-    return redirectWith(c, '/account', { kind: 'done', text: 'Your e-mail address is changed.' });
-  });
+    ),
+  );
   return routes;
+}
+
+/** Goes on with a session of the new password: all others have ended. */
+async function changePassword(
+  deps: WebDeps,
+  c: WebContext,
+  value: { present: string; password: string },
+): Promise<Response> {
+  const { authentication, addressOf } = deps;
+  const token = await changeOwnPassword(
+    deps,
+    authentication,
+    c.get('actor'),
+    async () => value,
+    () => addressOf(c),
+  );
+  c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
+  const text = 'Your password is changed. Everybody else who was logged in as you is not any more.';
+  return redirectWith(c, '/account', { kind: 'done', text });
 }
 
 async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Promise<Response> {
@@ -106,8 +119,9 @@ ${secret('repeated', 'New password, again', 'new-password')}
 </form>`;
 }
 
-const emailForm = (present: string, { problems, values }: Partial<Entry>): Html => html`
+const emailForm = (present: string, { problems, values, refused }: Partial<Entry>): Html => html`
 <form class="card" method="post" action="/account/email">
+${alert(refused)}
 ${field({ name: 'email', label: 'E-mail address', problems }, (it) => html`<input ${it} value="${values?.email ?? present}" autocomplete="email" inputmode="email">`)}
 <button>Save</button>
 </form>`;

@@ -69,8 +69,8 @@ function fields({ values, problems }: Entry): Html {
       (it) => html`<input ${it} value="${values[key] ?? ''}" required ${more}>`,
     );
   return html`
-<div class="columns">
 ${control('name', 'Name', html`autocomplete="off"`)}
+<div class="columns">
 ${control('concurrent_executions', 'Executions', html`type="number" min="0" step="1"`)}
 ${control('memory', 'Memory (GiB)', html`type="number" min="0" step="any"`)}
 ${control('cores', 'Cores', html`type="number" min="0" step="1"`)}

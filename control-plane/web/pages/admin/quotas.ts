@@ -7,8 +7,7 @@ import { listUsages } from '../../../operations/cluster.ts';
 import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../../../operations/quotas.ts';
 import { listUsers } from '../../../operations/users.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Entry, orAgain } from '../../entry.ts';
-import { fieldsOf, formOf, readFields } from '../../form.ts';
+import { takeForm } from '../../entry.ts';
 import { type Html, html } from '../../html.ts';
 import { redirectAfter, redirectWith } from '../../notice.ts';
 import { bytes, share } from '../../parts.ts';
@@ -17,56 +16,62 @@ import { gibText, quotaFields, quotaPage, type Taken } from './quota-form.ts';
 
 export function quotaPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
-  routes.get('/', async (c) => {
-    const [quotas, users, usages] = await Promise.all([
-      listQuotas(deps, c.get('actor'), async () => ({})),
-      listUsers(deps, c.get('actor'), async () => ({})),
-      listUsages(deps, c.get('actor')),
-    ]);
-    return listPage(
-      c,
-      quotas,
-      Map.groupBy(takenBy(users, usages), ({ user }) => user.quotaId),
-    );
-  });
+  routes.get('/', (c) => listAll(deps, c));
   routes.get('/new', (c) => quotaPage(c, null, [], { values: FRESH }));
-  routes.post('/', async (c) => {
-    const form = await formOf(c);
-    const { value, problems } = readFields(quotaFields, form);
-    const again = (entry: Partial<Entry>) => quotaPage(c, null, [], { values: fieldsOf(form), ...entry });
-    if (!value) return again({ problems, status: 400 });
-    return orAgain(again, async () => {
-      await createQuota(deps, c.get('actor'), async () => value);
-      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is made.` });
-    });
-  });
+  routes.post('/', (c) => makeQuota(deps, c));
   routes.get('/:id', async (c) => {
-    const quota = await getQuota(deps, c.get('actor'), pathId(c, 'id'));
+    const quota = await quotaIn(deps, c);
     return quotaPage(c, quota, await takenOf(deps, c, quota), { values: valuesOf(quota) });
   });
-  routes.post('/:id', async (c) => {
-    const quota = await getQuota(deps, c.get('actor'), pathId(c, 'id'));
-    const form = await formOf(c);
-    const { value, problems } = readFields(quotaFields, form);
-    const again = async (entry: Partial<Entry>) =>
-      quotaPage(c, quota, await takenOf(deps, c, quota), { values: fieldsOf(form), ...entry });
-    if (!value) return again({ problems, status: 400 });
-    // Shown in GiB, rounded: what was not touched stays to the byte.
-    const isUntouched = form.get('memory') === gibText(quota.memoryBytes);
-    const changes = { ...value, memoryBytes: isUntouched ? undefined : value.memoryBytes };
-    return orAgain(again, async () => {
-      await updateQuota(deps, c.get('actor'), quota.id, async () => changes);
-      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is changed.` });
-    });
-  });
+  routes.post('/:id', (c) => changeQuota(deps, c));
   routes.post('/:id/delete', async (c) => {
-    const quota = await getQuota(deps, c.get('actor'), pathId(c, 'id'));
+    const quota = await quotaIn(deps, c);
     return redirectAfter(c, '/admin/quotas', `Quota ${quota.name} is deleted.`, () =>
       deleteQuota(deps, c.get('actor'), quota.id),
     );
   });
   return routes;
 }
+
+async function listAll(deps: WebDeps, c: WebContext): Promise<Response> {
+  const [quotas, users, usages] = await Promise.all([
+    listQuotas(deps, c.get('actor'), async () => ({})),
+    listUsers(deps, c.get('actor'), async () => ({})),
+    listUsages(deps, c.get('actor')),
+  ]);
+  const taken = Map.groupBy(takenBy(users, usages), ({ user }) => user.quotaId);
+  return listPage(c, quotas, taken);
+}
+
+const makeQuota = (deps: WebDeps, c: WebContext): Promise<Response> =>
+  takeForm(
+    c,
+    quotaFields,
+    (entry) => quotaPage(c, null, [], entry),
+    async (value) => {
+      await createQuota(deps, c.get('actor'), async () => value);
+      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is made.` });
+    },
+  );
+
+async function changeQuota(deps: WebDeps, c: WebContext): Promise<Response> {
+  const quota = await quotaIn(deps, c);
+  return takeForm(
+    c,
+    quotaFields,
+    async (entry) => quotaPage(c, quota, await takenOf(deps, c, quota), entry),
+    async (value, { memory }) => {
+      // Shown in GiB, rounded: what was not touched stays to the byte.
+      const isUntouched = memory === gibText(quota.memoryBytes);
+      const changes = { ...value, memoryBytes: isUntouched ? undefined : value.memoryBytes };
+      await updateQuota(deps, c.get('actor'), quota.id, async () => changes);
+      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is changed.` });
+    },
+  );
+}
+
+const quotaIn = (deps: WebDeps, c: WebContext): Promise<Quota> =>
+  getQuota(deps, c.get('actor'), pathId(c, 'id'));
 
 async function takenOf(deps: WebDeps, c: WebContext, { id }: Quota): Promise<Taken[]> {
   const [users, usages] = await Promise.all([
@@ -102,7 +107,7 @@ const listPage = (
     title: 'Quotas',
     body: html`
 <div class="bar"><h1>Quotas</h1><a class="button primary" href="/admin/quotas/new">New quota</a></div>
-<p class="quiet">What each user may have running at a time, and how much of it the user who has most of it takes now.</p>
+<p class="quiet">What each user may have running at a time, and what the user who comes closest to that has now.</p>
 <div class="scroll"><table>
 <thead><tr><th scope="col">Quota</th><th scope="col">Executions</th><th scope="col">Memory</th><th scope="col">Cores</th><th scope="col" class="number">Users</th></tr></thead>
 <tbody>${quotas.map((quota) => quotaRow(quota, takenOf.get(quota.id) ?? []))}</tbody>

@@ -8,8 +8,7 @@ import { pathId } from '../../../http/request.ts';
 import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../../operations/roles.ts';
 import { listUsers } from '../../../operations/users.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Entry, orAgain } from '../../entry.ts';
-import { formOf, readFields } from '../../form.ts';
+import { type Entry, takeForm } from '../../entry.ts';
 import { type Html, html } from '../../html.ts';
 import { redirectAfter, redirectWith } from '../../notice.ts';
 import { alert, checkbox, field } from '../../parts.ts';
@@ -28,7 +27,15 @@ export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string]
   ['canCustomizeResources', 'Choose resources', 'Memory and cores of what is started from the app shop.'],
 ];
 
-const nameField = z.object({ name });
+const ticked = z
+  .string()
+  .optional()
+  .transform((value) => value !== undefined);
+
+const roleFields: z.ZodType<NewRole> = z.object({
+  name,
+  ...(Object.fromEntries(FLAGS.map(([flag]) => [flag, ticked])) as Record<Flag, typeof ticked>),
+});
 
 export function rolePages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -40,36 +47,14 @@ export function rolePages(deps: WebDeps): Hono<WebEnv> {
     return listPage(c, roles, users);
   });
   routes.get('/new', (c) => rolePage(c, null, 0, { values: { canAccessApi: 'on' } }));
-  routes.post('/', async (c) => {
-    const entry = await entryOf(c);
-    if (!entry.value) return rolePage(c, null, 0, entry);
-    const { value } = entry;
-    return orAgain(
-      async (refusal) => rolePage(c, null, 0, { ...entry, ...refusal }),
-      async () => {
-        await createRole(deps, c.get('actor'), async () => value);
-        return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is made.` });
-      },
-    );
-  });
+  routes.post('/', (c) => makeRole(deps, c));
   routes.get('/:id', async (c) => {
-    const role = await getRole(deps, c.get('actor'), pathId(c, 'id'));
+    const role = await roleIn(deps, c);
     return rolePage(c, role, await countOf(deps, c, role), { values: valuesOf(role) });
   });
-  routes.post('/:id', async (c) => {
-    const role = await getRole(deps, c.get('actor'), pathId(c, 'id'));
-    const entry = await entryOf(c);
-    const again = async (more: Partial<Entry>) =>
-      rolePage(c, role, await countOf(deps, c, role), { ...entry, ...more });
-    const { value } = entry;
-    if (!value) return again({});
-    return orAgain(again, async () => {
-      await updateRole(deps, c.get('actor'), role.id, async () => value);
-      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is changed.` });
-    });
-  });
+  routes.post('/:id', (c) => changeRole(deps, c));
   routes.post('/:id/delete', async (c) => {
-    const role = await getRole(deps, c.get('actor'), pathId(c, 'id'));
+    const role = await roleIn(deps, c);
     return redirectAfter(c, '/admin/roles', `Role ${role.name} is deleted.`, () =>
       deleteRole(deps, c.get('actor'), role.id),
     );
@@ -77,17 +62,35 @@ export function rolePages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
+const makeRole = (deps: WebDeps, c: WebContext): Promise<Response> =>
+  takeForm(
+    c,
+    roleFields,
+    (entry) => rolePage(c, null, 0, entry),
+    async (value) => {
+      await createRole(deps, c.get('actor'), async () => value);
+      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is made.` });
+    },
+  );
+
+async function changeRole(deps: WebDeps, c: WebContext): Promise<Response> {
+  const role = await roleIn(deps, c);
+  return takeForm(
+    c,
+    roleFields,
+    async (entry) => rolePage(c, role, await countOf(deps, c, role), entry),
+    async (value) => {
+      await updateRole(deps, c.get('actor'), role.id, async () => value);
+      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is changed.` });
+    },
+  );
+}
+
+const roleIn = (deps: WebDeps, c: WebContext): Promise<Role> =>
+  getRole(deps, c.get('actor'), pathId(c, 'id'));
+
 const countOf = async (deps: WebDeps, c: WebContext, { id }: Role): Promise<number> =>
   (await listUsers(deps, c.get('actor'), async () => ({ roleId: id }))).length;
-
-async function entryOf(c: WebContext): Promise<Entry & { value?: NewRole }> {
-  const form = await formOf(c);
-  const { value, problems } = readFields(nameField, form);
-  const values = Object.fromEntries(form);
-  if (!value) return { values, problems, status: 400 };
-  const flags = Object.fromEntries(FLAGS.map(([flag]) => [flag, form.has(flag)])) as Record<Flag, boolean>;
-  return { values, value: { ...value, ...flags } };
-}
 
 const valuesOf = (role: Role): Record<string, string> =>
   Object.fromEntries([['name', role.name], ...FLAGS.flatMap(([flag]) => (role[flag] ? [[flag, 'on']] : []))]);
@@ -132,7 +135,7 @@ function rolePage(c: WebContext, role: Role | null, users: number, entry: Entry)
 <h1>${role?.name ?? 'New role'}</h1>
 ${alert(entry.refused)}
 ${isFixed ? html`<p class="notice waits">This role can't be changed or deleted, so that somebody can always mend the rest.</p>` : ''}
-<fieldset${isFixed ? html` disabled` : ''}>
+<fieldset class="bare"${isFixed ? html` disabled` : ''}>
 <legend class="unseen">Role</legend>
 ${field({ name: 'name', label: 'Name', problems }, (it) => html`<input ${it} value="${values.name ?? ''}" autocomplete="off" required>`)}
 ${FLAGS.map(([flag, label, hint]) => checkbox(flag, label, values[flag] !== undefined, hint))}

@@ -23,8 +23,7 @@ export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Prom
 <form class="card" method="post" action="/admin/users">
 <h1>New user</h1>
 ${alert(entry.refused)}
-${userFields(choices, { ...entry, values })}
-${passwordField('Password', entry.problems)}
+${userFields(choices, { ...entry, values }, passwordField('Password', entry.problems))}
 <div class="bar"><button class="primary">Make the user</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>`,
   });
@@ -61,16 +60,18 @@ const passwordField = (label: string, problems: Problems | undefined): Html =>
     (it) => html`<input ${it} type="password" autocomplete="new-password" required>`,
   );
 
-function userFields({ roles, quotas }: Choices, { values, problems }: Entry): Html {
+/** `secret` is where the password goes, of a new user. */
+function userFields({ roles, quotas }: Choices, { values, problems }: Entry, secret: Html | '' = ''): Html {
   const text = (name: string, label: string, more: Html, hint?: string) =>
     field({ name, label, hint, problems }, (it) => html`<input ${it} value="${values[name] ?? ''}" ${more}>`);
   return html`
 <div class="columns">
 ${text('username', 'User name', html`autocomplete="off" autocapitalize="none" spellcheck="false" required`)}
 ${text('email', 'E-mail', html`autocomplete="off"`)}
+${secret}
 ${field({ name: 'role', label: 'Role', problems }, (it) => html`<select ${it}>${options(namesOf(roles), values.role ?? '')}</select>`)}
 ${field({ name: 'quota', label: 'Quota', problems }, (it) => html`<select ${it}>${options(namesOf(quotas), values.quota ?? '')}</select>`)}
-${text('priority', 'Priority', html`type="number" step="1" required`, 'What waits of users with a higher one starts before.')}
+${text('priority', 'Priority', html`type="number" step="1" required`, 'Executions of users with a higher one start first.')}
 </div>
 ${checkbox('enabled', 'May log in', values.enabled !== undefined)}
 <details${problems?.source || problems?.uid ? html` open` : ''}>

@@ -87,7 +87,7 @@ const STATES: [value: string, text: string][] = [
 ];
 
 const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
-<form class="bar" method="get" action="/admin/users" role="search" data-sparse>
+<form class="bar filters" method="get" action="/admin/users" role="search" data-sparse>
 <label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="a part of it"></label>
 <label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
 <label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>

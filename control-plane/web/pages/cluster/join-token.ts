@@ -6,10 +6,10 @@ import { joinTokenFields } from '../../../http/hosts.ts';
 import { installLine } from '../../../http/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/join-tokens.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { formOf, type Problems, readFields } from '../../form.ts';
+import { type Entry, takeForm } from '../../entry.ts';
 import { html } from '../../html.ts';
 import { page } from '../../page.ts';
-import { facts, field } from '../../parts.ts';
+import { alert, crumbs, facts, field } from '../../parts.ts';
 import { labelsIn } from './host.ts';
 
 const fields = z.object({
@@ -20,37 +20,35 @@ const fields = z.object({
   labels: z.string().transform(labelsIn).pipe(joinTokenFields.shape.labels.unwrap()),
 });
 
-interface Attempt {
-  values: Record<string, string>;
-  problems?: Problems;
-}
-
 export function joinPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
-  routes.get('/', (c) => {
+  routes.use(async (c, next) => {
     authorise(c.get('actor'), { kind: 'configure' });
-    return askPage(c, { values: {} });
+    await next();
   });
+  routes.get('/', (c) => askPage(c, { values: {} }));
   // No redirect: the token is on this page alone, and nowhere to be shown again.
-  routes.post('/', async (c) => {
-    authorise(c.get('actor'), { kind: 'configure' });
-    const form = await formOf(c);
-    const { value, problems } = readFields(fields, form);
-    if (!value) return askPage(c, { values: Object.fromEntries(form), problems });
-    const made = await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs());
-    return tokenPage(c, made);
-  });
+  routes.post('/', (c) =>
+    takeForm(
+      c,
+      fields,
+      (entry) => askPage(c, entry),
+      async (value) =>
+        tokenPage(c, await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs())),
+    ),
+  );
   return routes;
 }
 
-const askPage = (c: WebContext, { values, problems }: Attempt): Promise<Response> =>
+const askPage = (c: WebContext, { values, problems, refused, status = 200 }: Entry): Promise<Response> =>
   page(c, {
     title: 'Add a host',
-    status: problems ? 400 : 200,
+    status,
     body: html`
-<p><a href="/cluster">Cluster</a></p>
+${crumbs([['/cluster', 'Cluster']])}
 <h1>Add a host</h1>
 <form class="card" method="post" action="/cluster/join">
+${alert(refused)}
 <p>A host needs Linux, a Docker engine, and Node 20.11 or newer. It joins by a token, which is good for one host and one hour.</p>
 <div class="columns">
 ${field(
@@ -77,7 +75,7 @@ const tokenPage = (c: WebContext, { token, expiresMs }: NewJoinToken): Promise<R
   return page(c, {
     title: 'Join token',
     body: html`
-<p><a href="/cluster">Cluster</a></p>
+${crumbs([['/cluster', 'Cluster']])}
 <h1>A host may join</h1>
 <p class="notice waits">This is shown only now. Whoever has the token can make one host with it.</p>
 <div class="card">
