@@ -7,7 +7,7 @@ import { authorise } from './core/account.ts';
 import { OperationError } from './core/errors.ts';
 import type { AddressOf } from './http/address.ts';
 import { agentRoutes } from './http/agents.ts';
-import { docsRoutes } from './http/docs.ts';
+import { DOCS_PATH, docsRoutes } from './http/docs.ts';
 import { eventRoutes } from './http/events.ts';
 import { executionRoutes } from './http/executions.ts';
 import type { ReadFile } from './http/files.ts';
@@ -61,6 +61,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     ...deps,
     authentication,
     overQuota: deps.variant.overQuota,
+    docsPath: documentedAs && DOCS_PATH,
     failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
   };
   app.route('/', webRoutes(web));

@@ -256,7 +256,7 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
     if (!service.placed) return null;
     if (host && cluster.isVacating(host.id))
       return `waiting until services that gave it their room have left host ${host.name}`;
-    return 'waiting for essential services of a lower startup_order';
+    return 'waiting for essential services that start earlier (lower startup_order)';
   }
   if (host && !isReachable(host)) return silenceText(cluster, host, nowMs);
   if (isLeaving(service))

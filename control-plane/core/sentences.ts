@@ -74,7 +74,7 @@ const labelsText = (labels: readonly string[]): string =>
 function haveText({ hosts, of, labels }: Of<'labels'>): string {
   const able = of - hosts;
   const have = `which ${able} of ${count(of, 'usable host')} ${able === 1 || of === 1 ? 'has' : 'have'}`;
-  const remedy = `: add ${labels.length === 1 ? 'it' : 'them'} with BERTH_AGENT_LABELS, or by POST host/<id>`;
+  const remedy = `: an administrator can add ${labels.length === 1 ? 'it' : 'them'} to one, as can its agent (BERTH_AGENT_LABELS)`;
   return `${have}${labels.length === 1 ? '' : ' together'}${able === 0 ? remedy : ''}`;
 }
 

@@ -10,6 +10,8 @@ import type { Env } from './request.ts';
 import type { Group } from './shapes.ts';
 import type { Variant } from './variant.ts';
 
+export const DOCS_PATH = '/docs';
+
 /** All that is served of the package. */
 const SWAGGER_FILES: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -25,7 +27,7 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
     text ??= await documentText(variant, group);
     return jsonText(text);
   });
-  routes.get('/docs', () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
+  routes.get(DOCS_PATH, () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
   routes.get('/docs/initialise.js', () => file(INITIALISE, 'text/javascript; charset=utf-8'));
   routes.get('/docs/:name', async (c) => {
     const name = c.req.param('name');

@@ -14,6 +14,8 @@ export interface WebDeps extends Context {
   addressOf: AddressOf;
   /** What becomes of what the quota has no room for, in this variant of the API. */
   overQuota: OverQuota;
+  /** Where the API is explained; undefined in variants that have no such page. */
+  docsPath?: string | undefined;
   shopFiles: ShopFiles;
   /** What browser/ and berth.css were made into, by name. */
   webFile: ReadFile;

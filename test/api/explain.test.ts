@@ -134,7 +134,7 @@ onHosts(hosts, (host) => {
         const reason = reasonOf(answer, 'labels');
         expect(reason).toMatchObject({ hosts: reason?.of_hosts, missing: null, labels: ['quantum'] });
         expect(reason?.text).toMatch(
-          /^main0 needs the label quantum, which 0 of \d+ usable hosts? ha(s|ve): add it with BERTH_AGENT_LABELS, or by POST host\/<id>\.$/,
+          /^main0 needs the label quantum, which 0 of \d+ usable hosts? ha(s|ve): an administrator can add it to one, as can its agent \(BERTH_AGENT_LABELS\)\.$/,
         );
       }
     });
@@ -299,7 +299,7 @@ onHosts(hosts, (host) => {
         ...{ status: 'starting', position: null, placement: null },
         summary: '0 of 2 essential services are active.',
         waiting_for: [
-          'main0: waiting for essential services of a lower startup_order.',
+          'main0: waiting for essential services that start earlier (lower startup_order).',
           `base0: being prepared on host one-${labels[0]} (pulling nginx:1, 42 %).`,
         ],
       });

@@ -66,6 +66,10 @@ onHosts(hosts, (host) => {
     expect([reply.status, reply.text]).toEqual([400, expect.stringContaining('id="name-problem"')]);
   });
 
+  test('W107: the page leads to the document of the API', async () => {
+    expect((await admin.get(BY_DESCRIPTION)).text).toContain('href="/docs"');
+  });
+
   test('W42: a check tells the problems of a text or what it needs, and nobody without a login gets one', async () => {
     const check = (description: string) => admin.post('/start/check', { description });
     const broken = await check('{\n  "name": "x",,\n}');

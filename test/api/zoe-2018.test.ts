@@ -6,6 +6,7 @@ import { ADMIN_PASSWORD, hostsOf, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 import { addUser } from '../support/users.ts';
+import { WebClient } from '../support/web-client.ts';
 import { type Json, ZoeClient } from '../support/zoe-client.ts';
 import { testLogLines } from '../support/zoe-logs.ts';
 
@@ -29,6 +30,11 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
 
   testClientHabits(host, variant);
   testLogLines(host, '2018.12');
+
+  test('W107: the start page leads to no document, since this API has none', async () => {
+    const { status, text } = await (await WebClient.logIn(host)).get('/start?by=description');
+    expect([status, text.includes('href="/docs"')]).toEqual([200, false]);
+  });
 
   test('H150: the released command line runs a whole session', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });

@@ -109,7 +109,7 @@ describe('H212: why no host takes a service', () => {
     const none = waiting(rig, of({ labels: ['ssd', 'gpu'] }));
     expect(none.reasons).toMatchObject([{ filter: 'labels', hosts: 2, of: 2, labels: ['gpu'] }]);
     expect(none.waitingFor[0]).toBe(
-      'web0 needs the label gpu, which 0 of 2 usable hosts have: add it with BERTH_AGENT_LABELS, or by POST host/<id>.',
+      'web0 needs the label gpu, which 0 of 2 usable hosts have: an administrator can add it to one, as can its agent (BERTH_AGENT_LABELS).',
     );
     const some = waiting(rig, of({ labels: ['ssd'], resources: needs(9 * GIB, 1) }));
     expect(some.waitingFor).toEqual([
@@ -119,7 +119,7 @@ describe('H212: why no host takes a service', () => {
     ]);
     rig.hello(hostFacts('three', { labels: ['gpu'] }));
     expect(draft(rig, of({ labels: ['ssd', 'gpu'] })).waitingFor[0]).toBe(
-      'web0 needs the labels ssd and gpu, which 0 of 3 usable hosts have together: add them with BERTH_AGENT_LABELS, or by POST host/<id>.',
+      'web0 needs the labels ssd and gpu, which 0 of 3 usable hosts have together: an administrator can add them to one, as can its agent (BERTH_AGENT_LABELS).',
     );
   });
 
@@ -294,7 +294,7 @@ describe('H216: what is not in the queue', () => {
       status: 'starting',
       summary: '0 of 4 essential services are active.',
       waitingFor: [
-        'web0: waiting for essential services of a lower startup_order.',
+        'web0: waiting for essential services that start earlier (lower startup_order).',
         'base0: being prepared on host one (pulling nginx:1, 42 %).',
         'base1: being started on host one.',
         'base2: being prepared on host one.',

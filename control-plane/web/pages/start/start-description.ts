@@ -25,7 +25,7 @@ ${field({ name: 'name', label: 'Name of the execution', hint: "Left empty: the a
 <div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
 <textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
 ${description}</textarea></div>
-<p class="hint" id="description-hint">JSON of format 3, as <code>POST execution</code> takes it: <a href="/docs">what may be in it</a>. Paste it<span class="scripted">, drop a file here</span> or type.</p>
+<p class="hint" id="description-hint">JSON of format 3${place.docsPath ? html` (<a href="${place.docsPath}">what may be in it</a>)` : ''}. Paste it<span class="scripted">, drop a file here</span> or type.</p>
 <div id="check">${checkedText(description)}</div>
 </div>
 ${actions('')}`;

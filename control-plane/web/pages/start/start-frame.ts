@@ -72,6 +72,8 @@ export interface FormPlace {
   /** Nothing was sent yet: what was typed before may be brought back. */
   fresh: boolean;
   username: string;
+  /** What explains the format of descriptions; undefined where this variant of the API has no such page. */
+  docsPath?: string | undefined;
 }
 
 /**

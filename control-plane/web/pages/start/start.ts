@@ -124,7 +124,7 @@ async function startPage(
 ): Promise<Response> {
   const { username } = c.get('account').user;
   const [from] = (by === 'description' && c.req.query('from')?.match(/^\d{1,15}$/)) || [];
-  const form = formAt({ by, from, fresh: c.req.method === 'GET', username });
+  const form = formAt({ by, from, fresh: c.req.method === 'GET', username, docsPath: deps.docsPath });
   // Beside the point where it can't be told: what is typed counts.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
