@@ -64,7 +64,7 @@ function header(c: WebContext): Html {
   const account = c.get('account') as Account | undefined;
   return html`
 <header class="top">
-<a class="brand" href="/"><img src="/assets/icon.svg" alt="" width="28" height="28">Berth <span class="quiet">${c.get('deploymentName')}</span></a>
+<a class="brand" href="/"><img src="/assets/icon.svg" alt="" width="28" height="28">Berth <span class="quiet" title="Name of this deployment">${c.get('deploymentName')}</span></a>
 ${account ? navigation(c.req.path, account) : ''}
 </header>`;
 }
@@ -79,13 +79,14 @@ function navigation(path: string, { user, role }: Account): Html {
     ['/admin', 'Administration', role.canChangeConfig],
   ];
   return html`
-<nav aria-label="Main">
+<button type="button" class="menu-button" popovertarget="navigation">Menu</button>
+<nav id="navigation" aria-label="Main" popover>
 <ul>
 ${links.filter(([, , shown]) => shown).map(([href, text]) => html`<li><a href="${href}"${current(path, href)}>${text}</a></li>`)}
 </ul>
 </nav>
 <div class="who">
-<a href="/account"${current(path, '/account')}>${user.username}</a>
+<a href="/account" title="Your account, ${user.username}"${current(path, '/account')}>${user.username}</a>
 <form method="post" action="/logout"><button class="quiet">Log out</button></form>
 </div>`;
 }

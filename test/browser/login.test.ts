@@ -22,8 +22,14 @@ onSites('login', (site) => {
     expect(await page.getByLabel('User name').inputValue()).toBe('admin');
   });
 
-  test('W3, W9: login and logout work without script', async () => {
-    const page = await site().visit('/', { javaScriptEnabled: false });
+  test('W3, W9, W106: login, the folded navigation and logout work without script, by keyboard', async () => {
+    const narrow = { viewport: { width: 360, height: 740 } };
+    const page = await site().visit('/', { javaScriptEnabled: false, ...narrow });
+    const menu = page.getByRole('navigation', { name: 'Main' });
+    expect(await menu.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Menu' }).press('Enter');
+    await menu.getByRole('link', { name: 'Administration' }).press('Enter');
+    await page.getByRole('heading', { name: 'Users' }).waitFor();
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('You are logged out.').waitFor();
     await page.goto('/executions');

@@ -1,6 +1,7 @@
 /** Owns login and logout. */
 import { Hono } from 'hono';
 import { deleteCookie } from 'hono/cookie';
+import type { Actor } from '../../core/account.ts';
 import { OperationError } from '../../core/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
 import { endSession } from '../../operations/authentication.ts';
@@ -21,46 +22,49 @@ interface Attempt {
 }
 
 export function loginPages(deps: WebDeps): Hono<WebEnv> {
-  const { authentication, addressOf } = deps;
   const routes = new Hono<WebEnv>();
-  routes.use('/login', withContext(deps));
-  routes.use('/logout', withContext(deps));
+  for (const path of ['/login', '/logout']) routes.use(path, withContext(deps));
   routes.onError((error, c) => errorPage(c, error, deps.failed));
   routes.get('/login', async (c) => {
     const next = safePath(c.req.query('next'));
-    const { actor } = await authentication.authenticate({
-      sessionTokens: sessionTokens(c),
-      addressOf: () => undefined,
-    });
+    const actor = await actorOf(deps, c);
     return actor.kind === 'anonymous' ? loginPage(c, { next }) : c.redirect(next, 303);
   });
-  routes.post('/login', async (c) => {
-    const form = await formOf(c);
-    const next = safePath(form.get('next'));
-    const username = form.get('username') ?? '';
-    const basic = { username, password: form.get('password') ?? '' };
-    try {
-      const token = await authentication.logIn({ basic, sessionTokens: [], addressOf: () => addressOf(c) });
-      c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
-      return c.redirect(next, 303);
-    } catch (error) {
-      if (!(error instanceof OperationError)) throw error;
-      return loginPage(c, { next, username, error });
-    }
-  });
-  routes.post('/logout', async (c) => {
-    const tokens = sessionTokens(c);
-    const { actor } = await authentication.authenticate({
-      sessionTokens: tokens,
-      addressOf: () => undefined,
-    });
-    for (const token of tokens) await endSession(deps, token);
-    // Other pages of this session are still open, and those of other sessions come back.
-    if (actor.kind === 'user') await endEvents(deps, actor.user.id);
-    deleteCookie(c, COOKIE, { path: '/' });
-    return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
-  });
+  routes.post('/login', (c) => logIn(deps, c));
+  routes.post('/logout', (c) => logOut(deps, c));
   return routes;
+}
+
+async function actorOf({ authentication }: WebDeps, c: WebContext): Promise<Actor> {
+  const { actor } = await authentication.authenticate({
+    sessionTokens: sessionTokens(c),
+    addressOf: () => undefined,
+  });
+  return actor;
+}
+
+async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Promise<Response> {
+  const form = await formOf(c);
+  const next = safePath(form.get('next'));
+  const username = form.get('username') ?? '';
+  const basic = { username, password: form.get('password') ?? '' };
+  try {
+    const token = await authentication.logIn({ basic, sessionTokens: [], addressOf: () => addressOf(c) });
+    c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
+    return c.redirect(next, 303);
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    return loginPage(c, { next, username, error });
+  }
+}
+
+async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
+  const actor = await actorOf(deps, c);
+  for (const token of sessionTokens(c)) await endSession(deps, token);
+  // Other pages of this session are still open, and those of other sessions come back.
+  if (actor.kind === 'user') await endEvents(deps, actor.user.id);
+  deleteCookie(c, COOKIE, { path: '/' });
+  return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
 }
 
 function loginPage(c: WebContext, { next, username = '', error }: Attempt): Promise<Response> {

@@ -50,7 +50,7 @@ function searchOf(c: WebContext): HostSearch {
 }
 
 const filters = ({ text, state }: HostSearch): Html => html`
-<form class="bar" method="get" action="/cluster" role="search" data-sparse>
+<form class="bar filters" method="get" action="/cluster" role="search" data-sparse>
 <label>Host <input name="text" type="search" value="${text}" placeholder="name, address, label"></label>
 <label>State <select name="state">${options([['', 'any'], ...hostStates.map((one) => [one, one] as const)], state ?? '')}</select></label>
 <button>Filter</button>
@@ -69,7 +69,10 @@ function hostsPart(c: WebContext, { hosts, hostsFound, summary }: SeenCluster): 
   const { known, connected, schedulable, ...sums } = summary.hosts;
   return html`
 <div class="card">${facts([
-    ['Hosts', `${connected} of ${known} connected, ${schedulable} of them take services`],
+    [
+      'Hosts',
+      `${connected} of ${known} connected, ${schedulable} of them ${schedulable === 1 ? 'takes' : 'take'} services`,
+    ],
     [
       'Reserved in all',
       html`${bytes(sums.reservedMemoryBytes)} of ${bytes(sums.memoryBytes)}, ${cores(sums.reservedCores)} of ${cores(sums.cores)} cores`,

@@ -9,7 +9,7 @@ import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { isRefusal, redirectWith } from '../../notice.ts';
 import { page } from '../../page.ts';
-import { badge, checkbox } from '../../parts.ts';
+import { badge, checkbox, crumbs } from '../../parts.ts';
 
 export function hostRemovalPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -37,7 +37,10 @@ const removalPage = (c: WebContext, host: HostDetail): Promise<Response> =>
   page(c, {
     title: `Remove ${host.name}`,
     body: html`
-<p><a href="/cluster">Cluster</a> / <a href="/cluster/hosts/${host.id}">${host.name}</a></p>
+${crumbs([
+  ['/cluster', 'Cluster'],
+  [`/cluster/hosts/${host.id}`, host.name],
+])}
 <div class="card">
 <h1>Remove ${host.name}? ${badge(host.state)}</h1>
 ${question(host)}
@@ -50,8 +53,10 @@ function question({ id, services, connected, lost, schedulable }: HostDetail): H
   if (services.length > 0 && connected && !lost)
     return html`
 <p>It has ${left} and is connected, so it can't be removed yet: nothing may run twice. ${schedulable ? 'Drain it by force, and remove it when it is empty; or stop its agent.' : 'It is drained: remove it when it is empty, or stop its agent.'}</p>
-${schedulable ? html`<form method="post" action="/cluster/hosts/${id}/drain"><input type="hidden" name="force" value="on"><button>Drain it by force</button></form>` : ''}
-<p><a href="/cluster/hosts/${id}">Back to the host</a></p>`;
+<form class="bar" method="post" action="/cluster/hosts/${id}/drain">
+${schedulable ? html`<input type="hidden" name="force" value="on"><button>Drain it by force</button>` : ''}
+<a class="button" href="/cluster/hosts/${id}">Back to the host</a>
+</form>`;
   const away = services.length > 0 && !lost;
   return html`
 <p>Its agent stops what it runs, drops its key, and can't come back without a new join token. Logs that are on it are gone.</p>

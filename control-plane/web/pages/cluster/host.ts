@@ -9,7 +9,7 @@ import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { redirectAfter } from '../../notice.ts';
 import { page } from '../../page.ts';
-import { ago, badge, checkbox, facts, field, live } from '../../parts.ts';
+import { ago, badge, checkbox, crumbs, facts, field, live } from '../../parts.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
 import { hostRemovalPages } from './host-removal.ts';
 
@@ -52,7 +52,7 @@ const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>
   page(c, {
     title: host.name,
     body: html`
-<p><a href="/cluster">Cluster</a></p>
+${crumbs([['/cluster', 'Cluster']])}
 ${live('host', [`host:${host.id}`, 'service', 'time'], hostPart(host, c.get('nowMs')))}
 ${c.get('account').role.canChangeConfig ? html`<h2>Change it</h2><div class="grid">${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
   });

@@ -18,32 +18,15 @@ import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { isRefusal, redirectAfter, redirectWith } from '../../notice.ts';
 import { page } from '../../page.ts';
-import { badge, live } from '../../parts.ts';
+import { badge, crumbs, live } from '../../parts.ts';
 import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
-  routes.get('/:id', async (c) => {
-    const actor = c.get('actor');
-    const id = pathId(c, 'id');
-    const execution = await getExecution(deps, actor, id);
-    const [services, explanation] = await Promise.all([
-      listExecutionServices(deps, actor, id),
-      isEnded(execution) ? undefined : explained(deps, c, id),
-    ]);
-    return detailPage(c, execution, services, explanation);
-  });
-  routes.get('/:id/description.json', async (c) => {
-    const execution = await getExecution(deps, c.get('actor'), pathId(c, 'id'));
-    return new Response(pretty(execution), {
-      headers: {
-        'content-type': 'application/json; charset=utf-8',
-        'content-disposition': `attachment; filename="execution-${execution.id}.json"`,
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-      },
-    });
-  });
+  routes.get('/:id', (c) => showExecution(deps, c, pathId(c, 'id')));
+  routes.get('/:id/description.json', async (c) =>
+    descriptionFile(await getExecution(deps, c.get('actor'), pathId(c, 'id'))),
+  );
   routes.post('/:id/terminate', async (c) => {
     const id = pathId(c, 'id');
     return redirectAfter(c, `/executions/${id}`, 'It is being terminated.', () =>
@@ -60,6 +43,26 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
   });
   return routes;
 }
+
+async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
+  const actor = c.get('actor');
+  const execution = await getExecution(deps, actor, id);
+  const [services, explanation] = await Promise.all([
+    listExecutionServices(deps, actor, id),
+    isEnded(execution) ? undefined : explained(deps, c, id),
+  ]);
+  return detailPage(c, execution, services, explanation);
+}
+
+const descriptionFile = (execution: ExecutionView): Response =>
+  new Response(pretty(execution), {
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'content-disposition': `attachment; filename="execution-${execution.id}.json"`,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  });
 
 /** To the new one, or back with why there is none, as where the quota refuses it. */
 async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
@@ -104,7 +107,7 @@ function detailPage(
     title: name,
     scripts: ['execution'],
     body: html`
-<p class="crumbs"><a href="/executions">Executions</a></p>
+${crumbs([['/executions', 'Executions']])}
 ${['terminate', 'again', 'delete'].map(form)}
 ${live(
   'execution',
@@ -112,7 +115,7 @@ ${live(
   html`
 <div class="bar">
 <h1>${name} <span class="quiet">${id}</span> ${badge(status)}</h1>
-${buttons(c, execution)}
+<div class="buttons">${buttons(c, execution)}</div>
 </div>
 ${timeline(execution, nowMs)}
 ${isEnded(execution) ? end(execution, services, nowMs) : ''}

@@ -11,7 +11,7 @@ import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Html, html } from '../../html.ts';
 import { mergedLogs } from '../../log-stream.ts';
 import { page } from '../../page.ts';
-import { empty } from '../../parts.ts';
+import { crumbs, empty } from '../../parts.ts';
 
 /** In one page; each costs a window of memory, here and at its host. */
 const MOST_SERVICES = 16;
@@ -27,25 +27,7 @@ export function logPages(deps: WebDeps): Hono<WebEnv> {
       headers: { ...STREAM_HEADERS, 'content-type': 'application/octet-stream' },
     });
   });
-  routes.get('/:id/logs/:service/text', async (c) => {
-    const actor = c.get('actor');
-    const service = await getService(deps, actor, pathId(c, 'service'));
-    if (service.executionId !== pathId(c, 'id'))
-      throw new OperationError('not-found', 'There is no such service.');
-    const log = c.req.method === 'HEAD' ? null : await openServiceLog(deps, actor, service.id, 'raw');
-    return new Response(log, {
-      headers: {
-        ...STREAM_HEADERS,
-        'content-type': 'text/plain; charset=utf-8',
-        'content-disposition':
-          c.req.query('download') === undefined
-            ? 'inline'
-            : `attachment; filename="execution-${service.executionId}-${fileName(service.name)}.log"`,
-        // Whatever a browser may take the output for, it is nothing that runs.
-        'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
-      },
-    });
-  });
+  routes.get('/:id/logs/:service/text', (c) => logText(c, deps));
   return routes;
 }
 
@@ -56,6 +38,25 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
   'x-content-type-options': 'nosniff',
 };
+
+async function logText(c: WebContext, deps: WebDeps): Promise<Response> {
+  const actor = c.get('actor');
+  const service = await getService(deps, actor, pathId(c, 'service'));
+  if (service.executionId !== pathId(c, 'id'))
+    throw new OperationError('not-found', 'There is no such service.');
+  const name = `execution-${service.executionId}-${fileName(service.name)}.log`;
+  const log = c.req.method === 'HEAD' ? null : await openServiceLog(deps, actor, service.id, 'raw');
+  return new Response(log, {
+    headers: {
+      ...STREAM_HEADERS,
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition':
+        c.req.query('download') === undefined ? 'inline' : `attachment; filename="${name}"`,
+      // Whatever a browser may take the output for, it is nothing that runs.
+      'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
+    },
+  });
+}
 
 /** `SERVICE.GENERATION.OFFSET` of each service, with commas between. */
 function positionsOf(text: string): Map<number, LogPosition> {
@@ -87,11 +88,14 @@ async function logPage(c: WebContext, deps: WebDeps): Promise<Response> {
     title: `Log of ${one ? `${one.name} of ` : ''}${execution.name}`,
     scripts: ['logs'],
     body: html`
+${crumbs([
+  ['/executions', 'Executions'],
+  [`/executions/${id}`, execution.name],
+])}
 <div class="bar">
 <h1>Log of ${execution.name}</h1>
 ${all.length > 1 ? serviceForm(all, one) : ''}
 ${files(id, shown)}
-<a class="button" href="/executions/${id}">To the execution</a>
 </div>
 ${all.length === 0 ? empty('No services', html`<p>This execution has no services, and no output.</p>`) : viewer(id, shown)}`,
   });

@@ -12,7 +12,7 @@ import { forecast } from '../../explanation.ts';
 import { fieldsOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { page } from '../../page.ts';
-import { field, live } from '../../parts.ts';
+import { crumbs, field, live } from '../../parts.ts';
 import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
@@ -54,7 +54,7 @@ export async function entryPage(
     status: filled.status ?? (filled.problems ? 400 : 200),
     scripts: ['shop'],
     body: html`
-<p class="quiet"><a href="/shop">App shop</a> / ${entry.category}</p>
+${crumbs([['/shop', 'App shop']], entry.category)}
 <div class="bar titled">${logo(entry)}<h1>${entry.name}</h1></div>
 <div class="columns">
 <div>${outcome(entry, c.get('account').role, filled)}${entryForm(c, entry, filled, allowance)}</div>
@@ -88,22 +88,46 @@ ${others.slice(0, MOST_PROBLEMS).map(({ parameter, message }) => html`<p>${param
 
 function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance | undefined): Html {
   const { role } = c.get('account');
-  const all = parametersFor(entry, role);
-  const own = new Set(entry.parameters.map(({ key }) => key));
   const leave = allowance ? leaveOf(allowance) : { memoryBytes: null, cores: null };
-  const fields = (some: readonly Parameter[]) =>
+  const fields: Fields = (some) =>
     some.map((one) => parameterField(entry, one, filled, mayChange(role, one), leave));
-  const settings = all.filter(({ kind }) => kind !== 'resources');
-  const resources = all.filter(({ kind, key }) => kind === 'resources' && own.has(key));
-  const more = all.filter(({ key }) => !own.has(key));
-  const moreIsWrong = filled.problems?.some(({ parameter }) => more.some(({ key }) => key === parameter));
+  const [resources, settings] = split(parametersFor(entry, role), ({ kind }) => kind === 'resources');
   return html`
 <form class="card order" method="post" action="${shopPath(entry.id)}">
 ${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled) }, (it) => html`<input ${it} value="${filled.order?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
 ${fields(settings)}
-${resources.length > 0 || more.length > 0 ? html`<fieldset><legend>Resources</legend>${allowance ? html`<p class="quiet">${leaveText(allowance)}</p>` : ''}${fields(resources)}${more.length > 0 ? html`<details${moreIsWrong ? html` open` : ''}><summary>What ${resources.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>` : ''}</fieldset>` : ''}
+${resources.length > 0 ? resourcesPart(entry, resources, fields, filled, allowance) : ''}
 <div class="bar"><button class="primary">Start</button><button name="do" value="explain">Where would it go?</button></div>
 </form>`;
+}
+
+type Fields = (parameters: readonly Parameter[]) => Html[];
+
+/** Those of the manifest, and folded away those that it does not have. */
+function resourcesPart(
+  { parameters }: ShopEntry,
+  resources: readonly Parameter[],
+  fields: Fields,
+  { problems }: Filled,
+  allowance: Allowance | undefined,
+): Html {
+  const keys = new Set(parameters.map(({ key }) => key));
+  const [own, more] = split(resources, ({ key }) => keys.has(key));
+  const isWrong = problems?.some(({ parameter }) => more.some(({ key }) => key === parameter));
+  const folded = html`
+<details${isWrong ? html` open` : ''}><summary>What ${own.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>`;
+  return html`
+<fieldset><legend>Resources</legend>
+${allowance ? html`<p class="quiet">${leaveText(allowance)}</p>` : ''}
+${fields(own)}
+${more.length > 0 ? folded : ''}
+</fieldset>`;
+}
+
+/** Those that are so, and the others. */
+function split<T>(all: readonly T[], isSo: (one: T) => boolean): [so: T[], others: T[]] {
+  const { true: so = [], false: others = [] } = Object.groupBy(all, (one) => (isSo(one) ? 'true' : 'false'));
+  return [so, others];
 }
 
 const problemsOf = ({ problems = [] }: Filled): Record<string, string> =>
