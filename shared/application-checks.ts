@@ -72,7 +72,7 @@ function nameProblems(services: readonly Service[]): Problem[] {
 
 function serviceProblems(service: Loose, base: string, instances: ReadonlySet<string>): Problem[] {
   const problems: Problem[] = [];
-  const add = (pointer: string, message: string) => problems.push({ pointer: base + pointer, message });
+  const add: Add = (pointer, message) => problems.push({ pointer: base + pointer, message });
 
   if (
     isNumber(service.essential_count) &&
@@ -87,17 +87,7 @@ function serviceProblems(service: Loose, base: string, instances: ReadonlySet<st
       add(`/resources/${kind}/max`, 'is less than min');
     }
   }
-  listAt(service, 'environment').forEach((pair, at) => {
-    if (!Array.isArray(pair) || typeof pair[1] !== 'string') return;
-    for (const name of unknownVariables([pair[1]], instances))
-      add(`/environment/${at}/1`, unknownVariable(name));
-  });
-  if (typeof service.command === 'string') {
-    const split = splitCommand(service.command);
-    if ('problem' in split) add('/command', split.problem);
-    // Of the words, since that is where they are filled in: quotes may make or break a reference.
-    else for (const name of unknownVariables(split.words, instances)) add('/command', unknownVariable(name));
-  }
+  checkTexts(service, instances, add);
   const mounts = new Set<unknown>();
   listAt(service, 'volumes').forEach((volume, at) => {
     if (!isRecord(volume) || volume.name === undefined) return;
@@ -107,9 +97,47 @@ function serviceProblems(service: Loose, base: string, instances: ReadonlySet<st
   return problems;
 }
 
+type Add = (pointer: string, message: string) => void;
+
+/** What programs are started with: variables, and the words of the command. */
+function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): void {
+  listAt(service, 'environment').forEach((pair, at) => {
+    if (!Array.isArray(pair) || typeof pair[1] !== 'string') return;
+    for (const name of unknownVariables([pair[1]], instances))
+      add(`/environment/${at}/1`, unknownVariable(name));
+    const variable = typeof pair[0] === 'string' ? `${pair[0]}=${pair[1]}` : pair[1];
+    if (isTooLong(variable)) add(`/environment/${at}/1`, `and its name have ${TOO_LONG}`);
+  });
+  if (typeof service.command === 'string') {
+    const split = splitCommand(service.command);
+    if ('problem' in split) add('/command', split.problem);
+    else {
+      // Of the words, since that is where they are filled in: quotes may make or break a reference.
+      for (const name of unknownVariables(split.words, instances)) add('/command', unknownVariable(name));
+      if (split.words.some(isTooLong)) add('/command', `has a word of ${TOO_LONG}`);
+    }
+  }
+}
+
 const unknownVariable = (name: string) =>
   `uses the unknown variable {${name}}; known are {user_name}, {execution_id}, {execution_name}, {deployment_name}, ` +
   `{dns_name#self} and {dns_name#<instance>}; write {{${name}}} for the text itself`;
+
+/** Linux starts no program with a variable or an argument that is longer (MAX_ARG_STRLEN). */
+const MAX_ARGUMENT_BYTES = 131_071;
+const TOO_LONG =
+  'more than 131,071 bytes, with which Linux starts no program: put it into a volume or the image';
+
+/** In UTF-8. */
+function isTooLong(text: string): boolean {
+  if (text.length * 3 <= MAX_ARGUMENT_BYTES) return false;
+  let bytes = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return bytes > MAX_ARGUMENT_BYTES;
+}
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 

@@ -1,4 +1,4 @@
-/** Owns what people are told of a description whose shape is wrong, where the schema has no words of its own. Pure. */
+/** Owns what people are told of a description or a body whose shape is wrong, where the schema has no words of its own. Pure. */
 import type * as z from 'zod';
 
 const NOUNS: Readonly<Record<string, string>> = {
@@ -14,6 +14,8 @@ const NOUNS: Readonly<Record<string, string>> = {
 /** Follows the path of what is wrong: `... is missing`. Undefined where zod's own words will do. */
 export function shapeMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
+    // Of which anything may be.
+    if (issue.expected === 'nonoptional') return 'is missing';
     const wanted = NOUNS[issue.expected] ?? issue.expected;
     return issue.input === undefined ? `is missing: it must be ${wanted}` : `must be ${wanted}`;
   }
@@ -21,13 +23,13 @@ export function shapeMessage(issue: z.core.$ZodRawIssue): string | undefined {
     const allowed = issue.values.map((value) => JSON.stringify(value)).join(' or ');
     return issue.input === undefined ? `is missing: it must be ${allowed}` : `must be ${allowed}`;
   }
-  if (issue.code === 'too_small') return sized(issue.origin, `at least ${issue.minimum}`);
-  if (issue.code === 'too_big') return sized(issue.origin, `at most ${issue.maximum}`);
+  if (issue.code === 'too_small') return sized(issue.origin, 'at least', issue.minimum);
+  if (issue.code === 'too_big') return sized(issue.origin, 'at most', issue.maximum);
   return undefined;
 }
 
-function sized(origin: string, bound: string): string {
-  if (origin === 'string') return `must have ${bound} characters`;
-  if (origin === 'array') return `must have ${bound} entries`;
-  return `must be ${bound}`;
+function sized(origin: string, bound: string, size: number | bigint): string {
+  if (origin === 'string') return `must have ${bound} ${size} ${size === 1 ? 'character' : 'characters'}`;
+  if (origin === 'array') return `must have ${bound} ${size} ${size === 1 ? 'entry' : 'entries'}`;
+  return `must be ${bound} ${size}`;
 }

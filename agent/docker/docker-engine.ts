@@ -143,7 +143,8 @@ export class DockerEngine implements Engine {
   #networkOf({ network }: Assignment): Promise<string> | string {
     if (network === null) return speak(this.#network.id());
     if (this.#options.networks.includes(network)) return network;
-    throw new EngineError('permanent', `network not allowed on this host: ${network}`);
+    const remedy = 'its agent allows those of BERTH_AGENT_NETWORKS';
+    throw new EngineError('permanent', `network not allowed on this host: ${network} (${remedy})`);
   }
 
   async start(assignment: Assignment, id: string, coreLimit: number): Promise<Container> {

@@ -33,7 +33,9 @@ async function resolveVolume(name: string, path: string, roots: readonly string[
     const resolvedRoot = await resolve(root);
     if (resolved && resolvedRoot && isBeneath(resolved, resolvedRoot)) return resolved;
   }
-  throw refusal(name, `path not allowed: ${path}`);
+  // Nobody is told which of the two it is: that would tell what is on the host.
+  const remedy = 'it must be there, and beneath a folder of BERTH_AGENT_VOLUME_ROOTS of the host';
+  throw refusal(name, `path not allowed: ${path} (${remedy})`);
 }
 
 /** A user without a folder simply has no workspace; the name is untrusted text. */

@@ -97,7 +97,9 @@ export class Pulls {
       for (const listener of listeners) listener(progress.describe());
     });
     const { auth, problem } = await findLogin(env, image);
-    const told = (message: string) => (problem === undefined ? message : `${message} (${problem})`);
+    // Not each of the engine's sentences names the image: of a registry that is not there it names that alone.
+    const told = (message: string) =>
+      `pulling ${image}: ${problem === undefined ? message : `${message} (${problem})`}`;
     try {
       const abortSignal = AbortSignal.any([signal, stall.signal]);
       const options = { ...reference(image), abortSignal };

@@ -214,7 +214,8 @@ function summaryOf({ status, ending, services }: Execution): string {
   if (status === 'running') return 'All its essential services have started.';
   const essential = services.filter((service) => service.essential);
   const active = essential.filter((service) => service.status === 'active').length;
-  return `${active} of ${count(essential.length, 'essential service')} ${active === 1 ? 'is' : 'are'} active.`;
+  const verb = active === 1 || essential.length === 1 ? 'is' : 'are';
+  return `${active} of ${count(essential.length, 'essential service')} ${verb} active.`;
 }
 
 function endingText({ status, message, moving }: Ending): string {

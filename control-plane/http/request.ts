@@ -10,6 +10,7 @@ import {
   type Credentials,
   SESSION_MS,
 } from '../operations/authentication.ts';
+import { readInput } from '../operations/input.ts';
 import type { AddressOf } from './address.ts';
 
 export type Env = { Variables: { actor: Actor; proof: Authenticated } };
@@ -57,10 +58,9 @@ export function pathId(c: HonoContext, name: string): number {
 
 /** `value` as the schema has it; throws `invalid` with every problem. `what` it is, for the message. */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `${path.join('/') || what}: ${message}`);
-  throw new OperationError('invalid', `The ${what} is not valid. ${problems.join('; ')}`);
+  const { data, problems } = readInput(schema, value, what);
+  if (problems === undefined) return data;
+  throw new OperationError('invalid', `The ${what} is not valid. ${problems}`);
 }
 
 /** The JSON of the body, whatever its content type, plain or URL-encoded (the reference clients send it so). */

@@ -1,6 +1,7 @@
 /** Owns the use cases on executions. Each authorises on its first line. */
 import * as z from 'zod';
 import { validateApplication } from '../../shared/application.ts';
+import { shapeMessage } from '../../shared/application-words.ts';
 import {
   type Account,
   type Action,
@@ -26,6 +27,7 @@ import {
 import { findQuota } from '../store/quotas.ts';
 import { checkApplication } from './applications.ts';
 import type { Context } from './context.ts';
+import { readInput } from './input.ts';
 
 /** `application` is checked by itself: its problems have their own form. */
 export const submissionSchema = z.object({
@@ -40,7 +42,7 @@ export const submissionSchema = z.object({
 
 /** What is wrong with the name of an execution; undefined where nothing is. */
 export const nameProblem = (name: string): string | undefined =>
-  submissionSchema.shape.name.safeParse(name).error?.issues[0]?.message;
+  submissionSchema.shape.name.safeParse(name, { error: shapeMessage }).error?.issues[0]?.message;
 
 /** For a submission that nobody needs to find again. */
 export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
@@ -164,15 +166,13 @@ function readSubmission(
   { id }: User,
   body: unknown,
 ): Submission {
-  const input = schema.safeParse(body);
-  if (!input.success) {
-    const problems = input.error.issues.map(({ path, message }) => `${path.join('/') || 'body'}: ${message}`);
+  const { data, problems } = readInput<z.output<typeof schema>>(schema, body, 'body');
+  if (problems !== undefined)
     throw new OperationError(
       'invalid',
-      `The body must be {"name": text, "application": object}. ${problems.join('; ')}`,
+      `The body must be {"name": text, "application": object}. ${problems}`,
     );
-  }
-  const { name, application } = input.data;
+  const { name, application } = data;
   return {
     userId: id,
     name,

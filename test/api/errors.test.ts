@@ -50,6 +50,21 @@ onHosts(everySetup, (host, { variant }) => {
     expect(reply.json()).toMatchObject({ message: expect.stringMatching(/\S/) });
   });
 
+  test.each([
+    ['execution', {}, 'name: is missing: it must be a text; application: is missing'],
+    ['execution', { name: '', application: {} }, 'name: must have at least 1 character'],
+    ['execution', [], 'body: must be an object'],
+    ['host/token', { name: 5 }, 'name: must be a text'],
+    ['host/token', { nam: 'x' }, 'nam: no known field; known are name and labels'],
+  ])('H303: POST %s of %j is told what is wrong by field, in words', async (path, body, words) => {
+    expect((await admin.post(path, body)).json()).toMatchObject({ message: expect.stringContaining(words) });
+  });
+
+  test('H303: of what nobody knows there are told three, and what there is', async () => {
+    const { message } = (await admin.get('host?a=1&b=2&c=3&d=4')).json<{ message: string }>();
+    expect(message).toBe('The filter is not valid. a, b, c and 1 more: no known parameters; known is name');
+  });
+
   if (variant === 'B') {
     test.each(errors)(
       'H4: %s has its text as Status header and reason phrase, on one line of ASCII',

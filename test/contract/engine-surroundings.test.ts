@@ -61,7 +61,7 @@ describe('networks', () => {
       );
       expect(await refused).toMatchObject({
         kind: 'permanent',
-        message: `network not allowed on this host: ${network}`,
+        message: `network not allowed on this host: ${network} (its agent allows those of BERTH_AGENT_NETWORKS)`,
       });
     }
   });

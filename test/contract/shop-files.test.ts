@@ -82,7 +82,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     [
       'lacks a name',
       { 'bad/manifest.json': manifest({ ...zapp(), name: '' }) },
-      'bad: zapps[0]: manifest.json name must have at least 1 characters',
+      'bad: zapps[0]: manifest.json name must have at least 1 character',
     ],
     [
       'names a file elsewhere',

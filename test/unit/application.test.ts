@@ -124,6 +124,7 @@ describe('C22: a service', () => {
     [{ environment: [['', 'b']] }, '/environment/0/0'],
     [{ environment: [['A=B', 'c']] }, '/environment/0/0'],
     [{ environment: [['A', 5]] }, '/environment/0/1'],
+    [{ environment: [[{ toString: 1 }, 'b']] }, '/environment/0/0'],
     [{ environment: [['A', 'nul\0']] }, '/environment/0/1'],
     [{ volumes: [{ name: 'data', path: 'relative', read_only: true }] }, '/volumes/0/path'],
     [{ volumes: [{ name: '../up', path: '/x', read_only: true }] }, '/volumes/0/name'],
@@ -133,6 +134,16 @@ describe('C22: a service', () => {
     [{ command: 'say "hello' }, '/command'],
   ])('C22: refuses %j', (changes, pointer) => {
     expect(pointersOf(withService(changes))).toEqual([`/services/0${pointer}`]);
+  });
+  test('C171: refuses a variable and a word that no program can be started with', () => {
+    const most = 'é'.repeat(65_535);
+    const environment = [['A', `${most}x`.slice(1)]];
+    expect(problemsOf(withService({ environment, command: `say ${most}x` }))).toEqual([]);
+    const command = `say ${most}xx`;
+    expect(problemsOf(withService({ environment: [...environment, ['A', most]], command }))).toEqual([
+      { pointer: '/services/0/environment/1/1', message: expect.stringContaining('131,071 bytes') },
+      { pointer: '/services/0/command', message: expect.stringContaining('131,071 bytes') },
+    ]);
   });
   test('C22: refuses two volumes of one name', () => {
     const volume = { name: 'data', path: '/a', read_only: true };

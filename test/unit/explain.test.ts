@@ -284,6 +284,13 @@ describe('H216: what is not in the queue', () => {
     service({ name: 'base', monitor: false, total_count: 3, essential_count: 3 }),
   );
 
+  test('H214, H216: of a single service the summary is a sentence, too', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(application(service()));
+    rig.turn();
+    expect(explained(rig, execution).summary).toBe('0 of 1 essential service is active.');
+  });
+
   test('H216: a start tells what each service waits for', () => {
     const rig = rigOf('one');
     const execution = rig.submit(pair);

@@ -1,0 +1,36 @@
+/** Owns the reading of what callers send, and what they are told of all that is wrong with it: by field, and in words. */
+import * as z from 'zod';
+import { shapeMessage } from '../../shared/application-words.ts';
+import { listText } from '../core/sentences.ts';
+
+/** `value` as the schema has it, or everything that is wrong with it; `what` it is, where no field can be named. */
+export function readInput<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  what: string,
+): { data: T; problems?: undefined } | { data?: undefined; problems: string } {
+  const result = schema.safeParse(value, { error: shapeMessage });
+  if (result.success) return { data: result.data };
+  const problems = result.error.issues.map((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? unknownFields(issue.keys, schema, what)
+      : `${issue.path.join('/') || what}: ${issue.message}`,
+  );
+  return { problems: problems.join('; ') };
+}
+
+/** Names may be long, and many. */
+const MOST_OF_NAME = 40;
+
+function unknownFields(keys: readonly string[], schema: z.ZodType, what: string): string {
+  const names = listText(keys.map((key) => key.slice(0, MOST_OF_NAME)));
+  const noun = `${what === 'filter' || what === 'query' ? 'parameter' : 'field'}${keys.length === 1 ? '' : 's'}`;
+  const known = fieldsOf(schema);
+  if (known.length === 0) return `${names}: no known ${noun}`;
+  return `${names}: no known ${noun}; known ${known.length === 1 ? 'is' : 'are'} ${listText(known, known.length)}`;
+}
+
+function fieldsOf(schema: z.core.$ZodType): string[] {
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  return schema instanceof z.ZodPipe ? fieldsOf(schema.in) : [];
+}
