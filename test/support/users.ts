@@ -4,16 +4,19 @@ import { beginAttempt } from '../../control-plane/operations/throttle.ts';
 import type { Value } from '../../control-plane/store/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
 import { type Host, restart, writeRow } from './hosts.ts';
+import { WebClient } from './web-client.ts';
 
 export type RoleName = 'admin' | 'superuser' | 'user';
 
-/** Makes an enabled user: by the API, or, in group A, as a row and with a restart. */
+/** Makes an enabled user: by the API, or, where the variant's has no users, by the form of the administration. */
 export async function addUser(host: Host, username: string, password: string, role: RoleName): Promise<void> {
   if (host.variant === 'B') {
     await new AccountClient(() => host).addUser(username, { role_id: ROLE[role] }, password);
     return;
   }
-  await insertUsers(host, password, [{ name: username, role }]);
+  const admin = await WebClient.logIn(() => host);
+  const rest = { email: '', quota: '1', priority: '0', enabled: 'on', source: 'internal', uid: '' };
+  await admin.act('/admin/users', { username, password, role: String(ROLE[role]), ...rest });
 }
 
 /** Makes enabled users of one password as rows, for which the host is restarted: the coordinator is to know all users. */

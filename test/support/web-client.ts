@@ -1,5 +1,5 @@
 /** Owns a browser without script, for tests of pages: a session by the form of the login, pages as text, forms as they are sent. */
-import { ADMIN_PASSWORD, type Host } from './hosts.ts';
+import type { Host } from './hosts.ts';
 import { HttpClient, type Reply } from './http-client.ts';
 
 export const PAGE = { accept: 'text/html' };
@@ -22,7 +22,11 @@ export class WebClient {
     this.#cookie = cookie;
   }
 
-  static async logIn(host: () => Host, username = 'admin', password = ADMIN_PASSWORD): Promise<WebClient> {
+  static async logIn(
+    host: () => Host,
+    username = 'admin',
+    password = host().adminPassword,
+  ): Promise<WebClient> {
     const anyone = new HttpClient(() => host().url(), PAGE);
     const cookie = sessionOf(await anyone.send('POST', '/login', formOf({ username, password })));
     if (cookie === '') throw new Error(`${username} could not log in`);
