@@ -48,10 +48,15 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
   },
 
   start: async ({ assignment, container: created }, { engine, output, coreLimit }) => {
-    const container = await engine.start(assignment, created.id, coreLimit(assignment));
-    // Before anyone hears of it: a key known as started is never started again, not even by our successor.
-    output.markStarted(container);
-    await output.keep(container);
+    // Before it runs: our successor must not start it again, should we be killed now and the container be removed meanwhile.
+    output.markStarted(created);
+    const container = await engine.start(assignment, created.id, coreLimit(assignment)).catch((error) => {
+      // It has failed, and is not gone: that is what a successor is to find, too.
+      if (!isUnreachable(error)) output.unmark(created);
+      throw error;
+    });
+    // It runs: where its output can't be kept yet, that is the next step, and is tried again.
+    await output.keep(container).catch(() => {});
     return { container, replaces: created.id };
   },
 
@@ -73,6 +78,10 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     return { replaces: container.id };
   },
 };
+
+/** Then the start may come yet. */
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof EngineError && error.kind === 'unreachable';
 
 export function execute<Kind extends StepKind>(
   step: { kind: Kind } & StepArguments[Kind],

@@ -75,12 +75,32 @@ test('C97: it ends only when nothing is under way any more, such as a container 
   const agent = {
     inventory: () => [],
     sync: () => {},
+    refresh: async () => {},
     get isIdle() {
       return looks.shift() ?? true;
     },
   };
   expect(await leave(agent, () => {}, stop.signal)).toBe(true);
   expect(looks).toEqual([]);
+});
+
+test('C97: a container that the engine made although it answered with an error is found before the agent ends', async () => {
+  // The answer was an error, and no event told of it.
+  await engine.create(assignment({ service: 3 }), 1);
+  (await peer.connection()).close(closeCodes.revoked.code);
+  expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
+});
+
+test('C97: where the engine does not tell what there is, it is asked again', async () => {
+  let failures = 1;
+  engine.list = async () => {
+    if (failures-- > 0) throw new Error('the engine is busy');
+    return [...engine.containers.values()];
+  };
+  (await peer.connection()).close(closeCodes.revoked.code);
+  expect(await served).toMatchObject({ revoked: true });
+  expect(failures).toBeLessThan(0);
 });
 
 test('C97: one that is told to end meanwhile ends as ever, and goes on at its next start', async () => {

@@ -202,6 +202,43 @@ describe('running services', () => {
     await second.reported(1, 'gone');
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
+  test('P5: a start whose answer the agent did not live to see is not made again where its container was removed since', async () => {
+    const connection = await rig.peer.connection();
+    // The answer never comes, and the agent is killed.
+    engine.before = (call) => (call === 'start 1.1' ? new Promise(() => {}) : undefined);
+    connection.welcome([assignment()]);
+    await eventually(() => engine.calls.includes('start 1.1'));
+    engine.containers.clear();
+    const second = await restart();
+    second.welcome([assignment()]);
+    await second.reported(1, 'gone');
+    expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
+  });
+  test('P5: of a start that failed no mark stays: the next agent is to find out the same, not that the container is gone', async () => {
+    const connection = await rig.peer.connection();
+    engine.before = (call) => {
+      if (call === 'start 1.1') throw new EngineError('permanent', 'no such command');
+    };
+    connection.welcome([assignment()]);
+    await connection.reported(1, 'failed');
+    expect(rig.output.wasStarted(assignment())).toBe(false);
+  });
+  test('a container that runs while its output can not be kept yet runs on, and its output is kept later', async () => {
+    const connection = await rig.peer.connection();
+    const keep = rig.output.keep.bind(rig.output);
+    let failures = 2;
+    rig.output.keep = async (container) => {
+      if (failures-- > 0) throw new Error('no space left on device');
+      return keep(container);
+    };
+    connection.welcome([assignment()]);
+    await connection.reported(1, 'running');
+    await eventually(async () => {
+      await rig.agent.refresh();
+      return rig.output.stateOf('c1') !== 'unknown';
+    });
+    expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
+  });
   test('P60: of a container that vanished nothing is left once that is acknowledged', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
