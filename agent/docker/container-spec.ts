@@ -13,9 +13,8 @@ export interface Surroundings {
   mounts: MountSettings[];
   /** The host's caps. */
   memoryBytes: number;
-  cores: number;
-  /** What it may use of the cores for now. */
-  coreLimit: number;
+  /** What it may use of the cores for now (`nanoCpus`). */
+  nanoCpus: number | null;
   init: boolean;
 }
 
@@ -82,9 +81,16 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
   };
 }
 
-/** The engine's limit, which it refuses above what it has. */
-export const nanoCpus = (coreLimit: number, cores: number): number =>
-  Math.round(1e9 * Math.min(coreLimit, cores));
+/** Of what the engine tells of itself. */
+export interface CoreFacts {
+  NCPU: number;
+  CpuCfsPeriod: boolean;
+  CpuCfsQuota: boolean;
+}
+
+/** The engine's limit, which it refuses above what it has; null where it can't limit: some kernels, many engines without root. */
+export const nanoCpus = (coreLimit: number, { NCPU, CpuCfsPeriod, CpuCfsQuota }: CoreFacts): number | null =>
+  CpuCfsPeriod && CpuCfsQuota ? Math.round(1e9 * Math.min(coreLimit, NCPU)) : null;
 
 function limits(assignment: Assignment, around: Surroundings) {
   const { memoryMinBytes, memoryMaxBytes, shmBytes } = assignment;
@@ -96,7 +102,8 @@ function limits(assignment: Assignment, around: Surroundings) {
     MemorySwap: memory,
     ...(reservation >= SMALLEST_RESERVATION_BYTES ? { MemoryReservation: reservation } : {}),
     CpuShares: Math.max(2, Math.round(1024 * claimOf(assignment).min)),
-    NanoCpus: nanoCpus(around.coreLimit, around.cores),
+    // Refused by an engine that can't limit cores, where of memory and processes it only warns.
+    ...(around.nanoCpus === null ? {} : { NanoCpus: around.nanoCpus }),
     PidsLimit: PIDS_LIMIT,
     ...(shmBytes === null ? {} : { ShmSize: shmBytes }),
   };

@@ -16,7 +16,7 @@ import {
   type UsageSample,
   type Watch,
 } from '../engine.ts';
-import { containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { type CoreFacts, containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
 import { engineError, isInitMissing, isNetworkMissing, speak, statusOf, tolerate } from './docker-error.ts';
@@ -44,10 +44,9 @@ export interface DockerEngineOptions extends MountRules {
   pull: PullOptions;
 }
 
-interface EngineInfo {
+interface EngineInfo extends CoreFacts {
   ID: string;
   MemTotal: number;
-  NCPU: number;
   ServerVersion: string;
   DockerRootDir: string;
   InitBinary?: string;
@@ -117,7 +116,8 @@ export class DockerEngine implements Engine {
   async create(assignment: Assignment, coreLimit: number): Promise<Container> {
     const { service, generation, execution } = assignment;
     const mounts = await resolveMounts(assignment, this.#options);
-    const { MemTotal, NCPU, InitBinary } = await this.#readInfo();
+    const info = await this.#readInfo();
+    const { MemTotal, InitBinary } = info;
     const { deployment, host, reserveBytes } = this.#options;
     const options = containerOptions(assignment, {
       deployment,
@@ -125,8 +125,7 @@ export class DockerEngine implements Engine {
       mounts,
       network: await this.#networkOf(assignment),
       memoryBytes: Math.max(0, MemTotal - reserveBytes),
-      cores: NCPU,
-      coreLimit,
+      nanoCpus: nanoCpus(coreLimit, info),
       init: this.#initWorks && (InitBinary ?? '') !== '',
     });
     try {
@@ -163,8 +162,8 @@ export class DockerEngine implements Engine {
   }
 
   async limitCores(id: string, coreLimit: number): Promise<void> {
-    const { NCPU } = await this.#readInfo();
-    await tolerate(this.#docker.getContainer(id).update({ NanoCpus: nanoCpus(coreLimit, NCPU) }), [404]);
+    const NanoCpus = nanoCpus(coreLimit, await this.#readInfo());
+    if (NanoCpus !== null) await tolerate(this.#docker.getContainer(id).update({ NanoCpus }), [404]);
   }
 
   usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>> {

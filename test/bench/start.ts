@@ -87,8 +87,7 @@ async function optionsOf(docker: Docker): Promise<Docker.ContainerCreateOptions>
     network: `berth-${NAME}`,
     mounts: [],
     memoryBytes: MemTotal,
-    cores: NCPU,
-    coreLimit: NCPU,
+    nanoCpus: NCPU * 1e9,
     init: (InitBinary ?? '') !== '',
   });
 }

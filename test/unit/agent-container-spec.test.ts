@@ -1,6 +1,6 @@
 import type { MountSettings } from 'dockerode';
 import { describe, expect, test } from 'vitest';
-import { containerOptions, type Surroundings } from '../../agent/docker/container-spec.ts';
+import { containerOptions, nanoCpus, type Surroundings } from '../../agent/docker/container-spec.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { assignment } from '../support/assignments.ts';
 
@@ -10,8 +10,7 @@ const around: Surroundings = {
   network: 'net-id',
   mounts: [],
   memoryBytes: 8 * 2 ** 30,
-  cores: 4,
-  coreLimit: 1.5,
+  nanoCpus: 1.5e9,
   init: true,
 };
 const optionsOf = (changes: Partial<Assignment> = {}) => containerOptions(assignment(changes), around);
@@ -95,8 +94,13 @@ describe('limits', () => {
     expect(hostConfigOf({ coresMin: 0 }).CpuShares).toBe(2);
   });
   test('cores are capped at what the engine has', () => {
-    const { HostConfig } = containerOptions(assignment(), { ...around, coreLimit: 64 });
-    expect(HostConfig?.NanoCpus).toBe(4e9);
+    expect(nanoCpus(64, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: true })).toBe(4e9);
+  });
+  test('C162: an engine that limits no cores is asked for no limit, which it would refuse', () => {
+    const none = nanoCpus(1, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: false });
+    const { HostConfig } = containerOptions(assignment({ coresMin: 1 }), { ...around, nanoCpus: none });
+    expect(HostConfig).toMatchObject({ CpuShares: 1024 });
+    expect(HostConfig).not.toHaveProperty('NanoCpus');
   });
   test('shared memory is set only where it is asked for', () => {
     expect(hostConfigOf({ shmBytes: 1e6 }).ShmSize).toBe(1e6);
