@@ -1,5 +1,6 @@
 /** Owns the settings of the control plane: their names, defaults and checks. Entries (node.ts, worker.ts) read the environment and hand it in. */
 import * as z from 'zod';
+import { shapeMessage } from '../shared/application-words.ts';
 import {
   defaultScheduling,
   hostLosses,
@@ -77,7 +78,7 @@ export const schedulingOf = (config: Config): SchedulingPolicy => ({
 /** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */
 function read<T>(schema: z.ZodType<T>, env: Environment): T {
   const given = Object.entries(env).filter(([name, value]) => name.startsWith('BERTH_') && value !== '');
-  const result = schema.safeParse(Object.fromEntries(given));
+  const result = schema.safeParse(Object.fromEntries(given), { error: shapeMessage });
   if (result.success) return result.data;
   const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   throw new ConfigError(`Bad settings. ${problems.join('; ')}`);

@@ -2,7 +2,6 @@
  * Self-hosted entry (`npm start`): the app on Node, libSQL as an embedded file or a server, agents' sockets by ws, and a
  * child process with an agent for this machine's own engine. Wires things together; decides nothing.
  */
-import { mkdirSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -20,6 +19,7 @@ import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
 import { madeFiles } from './local/made-files.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
+import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
 import { makeJoinToken } from './operations/join-tokens.ts';
@@ -42,8 +42,7 @@ try {
 }
 
 async function start(config: NodeConfig): Promise<void> {
-  const dataDir = resolve(config.BERTH_DATA_DIR);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = dataFolder(config.BERTH_DATA_DIR);
   const db = groupReads(await openDatabase(config, dataDir));
   const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
   if (password) say(`First start: the administrator is admin, the password ${password} (shown only now).`);
@@ -120,10 +119,7 @@ async function openDatabase(config: NodeConfig, dataDir: string): Promise<Db> {
 /** Resolves to the port. */
 function listen(server: Server, { BERTH_HOST, BERTH_PORT }: NodeConfig): Promise<number> {
   return new Promise((done, fail) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const inUse = `port ${BERTH_PORT} is in use: stop what listens there, or set BERTH_PORT`;
-      fail(error.code === 'EADDRINUSE' ? new ConfigError(inUse) : error);
-    });
+    server.once('error', (error) => fail(listenProblem(error, BERTH_HOST, BERTH_PORT)));
     server.listen(BERTH_PORT, BERTH_HOST, () => done((server.address() as AddressInfo).port));
   });
 }

@@ -1,4 +1,4 @@
-/** Owns what people are told of a description or a body whose shape is wrong, where the schema has no words of its own. Pure. */
+/** Owns what people are told of a description, a body or settings whose shape is wrong, where the schema has no words of its own. Pure. */
 import type * as z from 'zod';
 
 const NOUNS: Readonly<Record<string, string>> = {

@@ -3,13 +3,14 @@
  * on this machine. Starts and stops processes; decides nothing.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { ConfigError, readNodeConfig } from '../config.ts';
 import { makeJoinToken } from '../operations/join-tokens.ts';
 import { openRemote } from '../store/remote.ts';
 import { startLocalAgent } from './local-agent.ts';
+import { dataFolder } from './start-problems.ts';
 
 const READY_MS = 60_000;
 const GRACE_MS = 5_000;
@@ -28,8 +29,7 @@ try {
 
 async function start(): Promise<void> {
   const config = readNodeConfig(process.env);
-  const dataDir = resolve(config.BERTH_DATA_DIR, 'dev');
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const dataDir = dataFolder(config.BERTH_DATA_DIR, 'dev');
   const databaseUrl = config.BERTH_DATABASE_URL ?? (await startDatabase(dataDir));
   const url = `http://${config.BERTH_HOST}:${config.BERTH_PORT}`;
 

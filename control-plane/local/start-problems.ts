@@ -1,0 +1,32 @@
+/** Owns what a person is told who starts a control plane that can't have its folder, or its address. */
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ConfigError } from '../config.ts';
+
+/** Makes the folder where it is missing, for this user alone; returns its path. */
+export function dataFolder(...path: [setting: string, ...string[]]): string {
+  const folder = resolve(...path);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigError(`BERTH_DATA_DIR: there can be no folder ${folder} (${reason}).`);
+  }
+  return folder;
+}
+
+/** Why nothing listens there, with the setting that is to be changed; the error itself where that would not help. */
+export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new ConfigError(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
+    case 'EACCES':
+      return new ConfigError(`port ${port} is not for this user: set BERTH_PORT to one above 1023`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new ConfigError(`BERTH_HOST: ${host} is no address of this machine`);
+    default:
+      return error;
+  }
+}
