@@ -7,7 +7,7 @@ import { placeHeld } from './hold.ts';
 import type { Host } from './host.ts';
 import type { Needs } from './needs.ts';
 import { placeAll } from './place.ts';
-import { placeByReclaiming, type Reclaim } from './reclaim.ts';
+import { forQuota, placeByReclaiming, placeServices, type Reclaim } from './reclaim.ts';
 import { type Room, roomOf } from './room.ts';
 
 /** Whether anybody is to be offered room. */
@@ -27,7 +27,7 @@ export function fillRoom(cluster: Cluster, carryOut: (decision: Decision) => voi
     const found = rooms.mayHold(needs.usage) ? findRoom(cluster, execution, needs, isOver) : null;
     for (const service of found?.victims ?? []) carryOut({ kind: 'reclaim', service });
     if (found) carryOut({ kind: 'place', execution, placements: found.placements });
-    else if (!isOver) refuse();
+    else if (!isOver || fitsNowhere(cluster, execution, needs)) refuse();
   }
   for (const { item, needs, refuse } of elastic.offers(standingOf, growthBy(roomOf))) {
     const { execution, service } = item;
@@ -43,6 +43,14 @@ function findRoom(cluster: Cluster, execution: Execution, needs: Needs, isOver: 
   const essential = execution.services.filter((service) => service.essential);
   const placements = isOver ? null : placeAll(essential, cluster.rooms);
   return placements ? { placements, victims: [] } : placeByReclaiming(cluster, execution, needs);
+}
+
+/** Whether hosts hold what is over the quota, too: where they grow, its own elastic services may give it what it lacks there. */
+function fitsNowhere(cluster: Cluster, execution: Execution, needs: Needs): boolean {
+  if (!cluster.rooms.mayHold(needs.usage)) return true;
+  if (!forQuota(cluster, execution, needs)) return false;
+  const essential = execution.services.filter((service) => service.essential);
+  return placeServices(cluster, essential, []) === null;
 }
 
 function reclaimableOf(host: Host): Room {

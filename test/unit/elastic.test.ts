@@ -180,6 +180,22 @@ describe('C67: an essential start that fits nowhere', () => {
     rig.submit(rigid(1, 3));
     expect(rig.turn()).toEqual([]);
   });
+  test('C65: that needs the quota of its own elastic ones starts when their host is there again', () => {
+    const rig = rigWith(2);
+    rig.cluster.setQuota(quota(1, { cores: 2 }));
+    run(rig, 1);
+    const [host] = [...rig.cluster.hosts.values()];
+    if (!host) throw new Error('there is no host');
+    rig.disconnect(host);
+    rig.turn();
+    const waiting = rig.submit(rigid(1, 1));
+    rig.turn();
+    expect(waiting.status).toBe('queued');
+    host.connected = true;
+    rig.turn();
+    expect(waiting.status).toBe('starting');
+  });
+
   test('C67: takes nothing from others for a user who is over the quota', () => {
     const rig = rigWith(4);
     rig.cluster.setQuota(quota(2, { cores: 1 }));
