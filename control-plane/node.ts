@@ -86,7 +86,7 @@ async function start(config: NodeConfig): Promise<void> {
   say(`Berth listens on ${url} (deployment ${deploymentName}).`);
 
   const end = endOnce(async () => {
-    await coordinator.endEvents(null);
+    coordinator.endEvents();
     const served = closeServer(server);
     await agent?.stop();
     endAgents();

@@ -68,10 +68,11 @@ function assembleIsolate(env: WorkerEnv): Isolate {
       submit: (submission) => coordinationOf(coordinatorOf(env)).submit(submission),
       terminate: (id) => coordinationOf(coordinatorOf(env)).terminate(id),
       remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
-      openLog: (id, format, from) => coordinationOf(coordinatorOf(env)).openLog(id, format, from),
+      openLog: (reader, id, format, from) =>
+        coordinationOf(coordinatorOf(env)).openLog(reader, id, format, from),
       openEvents: (reader) => coordinationOf(coordinatorOf(env)).openEvents(reader),
       lastEventId: () => coordinationOf(coordinatorOf(env)).lastEventId(),
-      endEvents: (userId) => coordinationOf(coordinatorOf(env)).endEvents(userId),
+      reviewReaders: (userId) => coordinationOf(coordinatorOf(env)).reviewReaders(userId),
       changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
       registerHost: (registration) => coordinationOf(coordinatorOf(env)).registerHost(registration),
       state: () => coordinationOf(coordinatorOf(env)).state(),

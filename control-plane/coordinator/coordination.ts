@@ -9,6 +9,7 @@ import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { LogPosition } from '../core/log-frames.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
+import type { OutputReader } from '../core/reader.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
@@ -23,14 +24,25 @@ export interface Coordination {
   terminate(executionId: number): Promise<void>;
   /** Hides the execution at once; it is terminated first where it has not ended. */
   remove(executionId: number): Promise<void>;
-  /** Output of a service from its first byte; ends when no more will come. With `from` it begins there, in frames (core/log-frames.ts). */
-  openLog(serviceId: number, format: LogFormat, from?: LogPosition): Promise<ReadableStream<Uint8Array>>;
+  /**
+   * Output of a service from its first byte; ends when no more will come, and breaks off where the reader may read no
+   * more. With `from` it begins there, in frames (core/log-frames.ts).
+   */
+  openLog(
+    reader: OutputReader,
+    serviceId: number,
+    format: LogFormat,
+    from?: LogPosition,
+  ): Promise<ReadableStream<Uint8Array>>;
   /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
   openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>>;
   /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows. */
   lastEventId(): Promise<string | null>;
-  /** Ends the streams of events of a user, or of all (null), who come back and show again who they are. */
-  endEvents(userId: number | null): Promise<void>;
+  /**
+   * What lets a user read, or any (null), has changed: streams of events end, whose readers come back and show again who
+   * they are; those of logs break off for who would not be let in any more.
+   */
+  reviewReaders(userId: number | null): Promise<void>;
   /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
   changeAccounts(change: AccountChange): Promise<Written>;
   /** Makes a host, or finds the one that this registration has made already; resolves to its id once that is committed. */

@@ -31,6 +31,7 @@ import {
   usagesOf,
 } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
+import type { OutputReader } from '../core/reader.ts';
 import type { SchedulingPolicy } from '../core/scheduling.ts';
 import { progressOf } from '../core/service.ts';
 import {
@@ -75,14 +76,18 @@ export class Coordinator implements Coordination {
     this.#clock = clock;
     this.#turns = new Turns(db, clock, log, scheduling, {
       committed: (decisions, cluster) => this.#committed(decisions, cluster),
-      changed: (changes, cluster) => this.#events.changed(changes, cluster),
-      lost: () => {
+      changed: (changes, cluster) => {
+        this.#events.changed(changes, cluster);
+        this.#logs.changed(cluster);
+      },
+      lost: (isRetired) => {
         this.#agents.dropAll();
         this.#events.lost();
+        if (isRetired) this.#logs.retired();
       },
     });
     this.#agents = new Agents(this.#turns, deps);
-    this.#logs = new Logs(db, this.#turns, this.#agents);
+    this.#logs = new Logs(db, this.#turns, this.#agents, clock);
     this.#events = new Events(this.#turns, clock);
   }
 
@@ -141,8 +146,13 @@ export class Coordinator implements Coordination {
     });
   }
 
-  openLog(serviceId: number, format: LogFormat, from?: LogPosition): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.open(serviceId, format, from);
+  openLog(
+    reader: OutputReader,
+    serviceId: number,
+    format: LogFormat,
+    from?: LogPosition,
+  ): Promise<ReadableStream<Uint8Array>> {
+    return this.#logs.open(reader, serviceId, format, from);
   }
 
   openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>> {
@@ -154,8 +164,14 @@ export class Coordinator implements Coordination {
     return this.#events.lastId;
   }
 
-  async endEvents(userId: number | null): Promise<void> {
+  async reviewReaders(userId: number | null): Promise<void> {
     this.#events.end(userId);
+    await this.#logs.review(userId);
+  }
+
+  /** The process ends; readers of events see a whole stream, and come back. */
+  endEvents(): void {
+    this.#events.end(null);
   }
 
   changeAccounts(change: AccountChange): Promise<Written> {

@@ -16,6 +16,7 @@ import type { HostDetail, HostView } from '../core/host-view.ts';
 import type { LogPosition } from '../core/log-frames.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/overview.ts';
 import type { Allowance } from '../core/quota.ts';
+import type { OutputReader } from '../core/reader.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
 import type { Submission } from '../core/submission.ts';
 import type { Written } from '../store/settings-rows.ts';
@@ -110,11 +111,12 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
   }
 
   openLog(
+    reader: OutputReader,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
   ): Promise<Outcome<ReadableStream<Uint8Array>>> {
-    return this.#outcome((coordination) => coordination.openLog(serviceId, format, from));
+    return this.#outcome((coordination) => coordination.openLog(reader, serviceId, format, from));
   }
 
   openEvents(reader: EventReader): Promise<Outcome<ReadableStream<Uint8Array>>> {
@@ -125,8 +127,8 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
     return this.#outcome((coordination) => coordination.lastEventId());
   }
 
-  endEvents(userId: number | null): Promise<Outcome<void>> {
-    return this.#outcome((coordination) => coordination.endEvents(userId));
+  reviewReaders(userId: number | null): Promise<Outcome<void>> {
+    return this.#outcome((coordination) => coordination.reviewReaders(userId));
   }
 
   changeAccounts(change: AccountChange): Promise<Outcome<Written>> {
@@ -215,10 +217,10 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     submit: (submission) => unwrap(stub.submit(submission)),
     terminate: (id) => unwrap(stub.terminate(id)),
     remove: (id) => unwrap(stub.remove(id)),
-    openLog: (id, format, from) => unwrap(stub.openLog(id, format, from)),
+    openLog: (reader, id, format, from) => unwrap(stub.openLog(reader, id, format, from)),
     openEvents: (reader) => unwrap(stub.openEvents(reader)),
     lastEventId: () => unwrap(stub.lastEventId()),
-    endEvents: (userId) => unwrap(stub.endEvents(userId)),
+    reviewReaders: (userId) => unwrap(stub.reviewReaders(userId)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
     registerHost: (registration) => unwrap(stub.registerHost(registration)),
     state: () => unwrap(stub.state()),

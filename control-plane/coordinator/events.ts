@@ -1,11 +1,11 @@
 /** Owns who watches, and for how long: streams end when what let their readers in may no longer hold. */
 import type { Changes } from '../core/changes.ts';
 import type { Cluster } from '../core/cluster.ts';
-import { OperationError } from '../core/errors.ts';
 import { EventRing } from '../core/event-ring.ts';
 import { type EventReader, eventsOf } from '../core/events.ts';
 import { EventRelay } from './event-relay.ts';
 import type { Clock } from './ports.ts';
+import { Readers } from './readers.ts';
 import type { Turns } from './turns.ts';
 
 const BEAT_MS = 15_000;
@@ -13,13 +13,11 @@ const BEAT_MS = 15_000;
 const LONGEST_MS = 10 * 60_000;
 /** Readers are told no more often: what a busy cluster writes in that time is one chunk for each, and one write. */
 const PACE_MS = 100;
-const MOST = 1_000;
-const MOST_OF_A_USER = 50;
 
 export class Events {
   readonly #turns: Turns;
   readonly #clock: Clock;
-  readonly #relays = new Set<EventRelay>();
+  readonly #relays = new Readers<EventRelay>({ what: 'streams of events', ofUser: 50, ofAll: 1_000 });
   /** Made with the state, and lost with it: what comes after a lost state does not follow from what was told before. */
   #ring: EventRing | undefined;
   #isBeating = false;
@@ -33,9 +31,7 @@ export class Events {
 
   /** Lines of EventFrame. Throws OperationError where the account has changed meanwhile, and where too many read. */
   open(reader: EventReader, cluster: Cluster): ReadableStream<Uint8Array> {
-    if (!isCurrent(reader, cluster))
-      throw new OperationError('unauthenticated', 'The user has changed meanwhile: log in again.');
-    this.#checkRoom(reader.userId);
+    this.#relays.check(reader, cluster);
     const nowMs = this.#clock.nowMs();
     const relay = new EventRelay(reader, this.#ofState(), nowMs, () => this.#relays.delete(relay));
     this.#relays.add(relay);
@@ -55,13 +51,13 @@ export class Events {
     const ring = this.#ofState();
     const events = eventsOf(cluster, changes);
     for (const event of events) ring.add(event);
-    for (const relay of [...this.#relays]) if (!isCurrent(relay.reader, cluster)) relay.end();
+    for (const relay of this.#relays.strangers(cluster)) relay.end();
     if (events.length > 0) this.#tellSoon();
   }
 
   /** Ends the streams of a user, or of all: whoever may still read comes back. */
   end(userId: number | null): void {
-    for (const relay of [...this.#relays]) if (userId === null || relay.reader.userId === userId) relay.end();
+    for (const relay of this.#relays.of(userId)) relay.end();
   }
 
   /** The state was thrown away. */
@@ -75,27 +71,12 @@ export class Events {
     return this.#ring;
   }
 
-  #checkRoom(userId: number): void {
-    const own = [...this.#relays].filter(({ reader }) => reader.userId === userId);
-    if (own.length >= MOST_OF_A_USER) {
-      // Who has left is noticed at the next output, on workerd: that makes room for who tries again.
-      for (const relay of own) relay.beat();
-      throw new OperationError(
-        'too-many',
-        `You have ${MOST_OF_A_USER} streams of events open: close some, and try again.`,
-        { retryAfterS: BEAT_MS / 1_000 },
-      );
-    }
-    if (this.#relays.size >= MOST)
-      throw new OperationError('unavailable', 'Too many streams of events are open; try again later.');
-  }
-
   #tellSoon(): void {
     if (this.#isTelling || this.#relays.size === 0) return;
     const tell = () => {
       this.#isTelling = false;
       this.#toldMs = this.#clock.nowMs();
-      for (const relay of this.#relays) relay.update();
+      for (const relay of this.#relays.of(null)) relay.update();
     };
     const sinceMs = this.#clock.nowMs() - this.#toldMs;
     // Also where the clock was set back.
@@ -113,17 +94,11 @@ export class Events {
     this.#clock.after(BEAT_MS, () => {
       this.#isBeating = false;
       const oldestMs = this.#clock.nowMs() - LONGEST_MS;
-      for (const relay of [...this.#relays]) {
+      for (const relay of this.#relays.of(null)) {
         if (relay.sinceMs <= oldestMs) relay.end();
         else relay.beat();
       }
       this.#beatLater();
     });
   }
-}
-
-/** Whether the account is the one that was let in. */
-function isCurrent({ userId, credentialVersion }: EventReader, { users }: Cluster): boolean {
-  const user = users.get(userId);
-  return user?.enabled === true && user.credentialVersion === credentialVersion;
 }

@@ -10,7 +10,9 @@ import {
 } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
-import { encodeFrame, encodeNote, type LogNote, type LogPosition } from '../core/log-frames.ts';
+import { encodeFrame, encodeNote, heartbeat, type LogNote, type LogPosition } from '../core/log-frames.ts';
+import type { OutputReader } from '../core/reader.ts';
+import type { Reading } from './readers.ts';
 import type { LogReader, Session } from './session.ts';
 
 /** What is known of the service now: where its last start was, and whether more output can still come. */
@@ -23,8 +25,9 @@ export interface LogSource {
   final: boolean;
 }
 
-export class LogRelay implements LogReader {
+export class LogRelay implements LogReader, Reading {
   readonly stream: ReadableStream<Uint8Array>;
+  readonly reader: OutputReader;
   readonly #service: number;
   readonly #format: LogFormat;
   readonly #source: () => LogSource;
@@ -44,12 +47,14 @@ export class LogRelay implements LogReader {
    * With `from` the stream is of frames, and begins there.
    */
   constructor(
+    reader: OutputReader,
     service: number,
     format: LogFormat,
     source: () => LogSource,
     done: () => void,
     from?: LogPosition,
   ) {
+    this.reader = reader;
     this.#service = service;
     this.#format = format;
     this.#source = source;
@@ -64,10 +69,7 @@ export class LogRelay implements LogReader {
           this.#controller = controller;
         },
         pull: () => (this.#session ? this.#grant(this.#session) : this.update()),
-        cancel: () => {
-          this.#session?.closeLog(this.#number);
-          this.#finish();
-        },
+        cancel: () => this.#leave(),
       },
       { highWaterMark: LOG_WINDOW_BYTES },
     );
@@ -98,6 +100,17 @@ export class LogRelay implements LogReader {
       // A byte stream with a reader waiting closes only after that reader was answered.
       controller.byobRequest?.respond(0);
     }
+  }
+
+  beat(): void {
+    if (this.#framed && this.#free() > 0) this.#controller?.enqueue(heartbeat());
+  }
+
+  /** Whatever is left of the output is not for this reader, or not to be had here: what it has must not look like all. */
+  breakOff(cause: Error): void {
+    const controller = this.#controller;
+    this.#leave();
+    controller?.error(cause);
   }
 
   chunk({ payload, next }: LogChunk): void {
@@ -158,9 +171,12 @@ export class LogRelay implements LogReader {
   }
 
   #fail(message: string): void {
-    const controller = this.#controller;
+    this.breakOff(new Error(message));
+  }
+
+  #leave(): void {
+    this.#session?.closeLog(this.#number);
     this.#finish();
-    controller?.error(new Error(message));
   }
 
   #finish(): void {

@@ -1,13 +1,25 @@
-/** Owns who reads which log, and where the output of each service is: on its host, as long as that is one. */
+/**
+ * Owns who reads which log, for as long as what let them in lets them in, and where the output of each service is: on its
+ * host, as long as that is one.
+ */
 import type { LogFormat } from '../../shared/protocol/down.ts';
+import type { Account } from '../core/account.ts';
+import type { Cluster } from '../core/cluster.ts';
 import { OperationError } from '../core/errors.ts';
 import { isOver } from '../core/execution.ts';
 import type { LogPosition } from '../core/log-frames.ts';
+import { maySeeLog, type OutputReader } from '../core/reader.ts';
 import type { Db } from '../store/db.ts';
 import { findLogPlace } from '../store/executions.ts';
+import { findAccountByCredential } from '../store/users.ts';
 import type { Agents } from './agents.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
+import type { Clock } from './ports.ts';
+import { Readers } from './readers.ts';
 import { reading, type Turns } from './turns.ts';
+
+/** How often the readers there are are looked at. */
+const REVIEW_MS = 60_000;
 
 /** Where a service was started last, and how often it was. */
 interface Place {
@@ -22,16 +34,24 @@ export class Logs {
   readonly #db: Db;
   readonly #turns: Turns;
   readonly #agents: Agents;
-  /** By service id. */
-  readonly #relays = new Map<number, Set<LogRelay>>();
+  readonly #clock: Clock;
+  /** A page has up to 16 of them, and the agent of a host serves 256. */
+  readonly #relays = new Readers<LogRelay>({ what: 'logs', ofUser: 100, ofAll: 1_000 });
+  #isWatching = false;
 
-  constructor(db: Db, turns: Turns, agents: Agents) {
+  constructor(db: Db, turns: Turns, agents: Agents, clock: Clock) {
     this.#db = db;
     this.#turns = turns;
     this.#agents = agents;
+    this.#clock = clock;
   }
 
-  async open(serviceId: number, format: LogFormat, from?: LogPosition): Promise<ReadableStream<Uint8Array>> {
+  async open(
+    reader: OutputReader,
+    serviceId: number,
+    format: LogFormat,
+    from?: LogPosition,
+  ): Promise<ReadableStream<Uint8Array>> {
     // A turn makes sure that the state is there; what it ends itself is not live any more.
     const live = await this.#turns.look(({ services }) => placeOf(services.get(serviceId)));
     const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
@@ -46,16 +66,60 @@ export class Logs {
       throw new OperationError('unavailable', message);
     }
     const source = this.#sourceOf(serviceId, live ?? place ?? { hostId: null, generation: 0 });
-    const relay = new LogRelay(serviceId, format, source, () => this.#drop(serviceId, relay), from);
-    const relays = this.#relays.get(serviceId) ?? new Set();
-    this.#relays.set(serviceId, relays.add(relay));
+    this.#relays.check(reader, this.#turns.cluster);
+    const relay = new LogRelay(reader, serviceId, format, source, () => this.#relays.delete(relay), from);
+    this.#relays.add(relay);
+    this.#watchLater();
     relay.update();
     return relay.stream;
   }
 
   /** Something has changed: readers go on, or end. */
   update(): void {
-    for (const relays of this.#relays.values()) for (const relay of relays) relay.update();
+    for (const relay of this.#relays.of(null)) relay.update();
+  }
+
+  /** What a turn has changed is committed. */
+  changed(cluster: Cluster): void {
+    for (const relay of this.#relays.strangers(cluster)) relay.breakOff(noMore());
+  }
+
+  /**
+   * Breaks off those readers of a user, or of all (null), who would not be let in any more. Of whom that can't be found
+   * out now it is at the next review.
+   */
+  async review(userId: number | null): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    const accounts = new Map<string, Promise<Account | undefined>>();
+    const accountOf = ({ userId, credential }: OutputReader) => {
+      const key = JSON.stringify([userId, credential]);
+      const account = accounts.get(key) ?? findAccountByCredential(this.#db, userId, credential, nowMs);
+      accounts.set(key, account);
+      return account;
+    };
+    const reviews = this.#relays.of(userId).map(async (relay) => {
+      if (!maySeeLog(relay.reader, await accountOf(relay.reader))) relay.breakOff(noMore());
+    });
+    await Promise.allSettled(reviews);
+  }
+
+  /** Nobody here will ever know more of any log. */
+  retired(): void {
+    const message = 'Another control plane has taken over; it has the log.';
+    for (const relay of this.#relays.of(null)) relay.breakOff(new OperationError('unavailable', message));
+  }
+
+  #watchLater(): void {
+    if (this.#isWatching || this.#relays.size === 0) return;
+    this.#isWatching = true;
+    this.#clock.after(REVIEW_MS, () => {
+      this.#isWatching = false;
+      for (const relay of this.#relays.of(null)) relay.beat();
+      // Who only waits hears of nothing else that another coordinator has taken over.
+      this.#turns.prove();
+      void this.review(null);
+      this.#watchLater();
+    });
   }
 
   /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
@@ -82,10 +146,7 @@ export class Logs {
   #isRemoved({ hostId }: Place): boolean {
     return hostId !== null && this.#turns.cluster?.hosts.has(hostId) === false;
   }
-
-  #drop(serviceId: number, relay: LogRelay): void {
-    const relays = this.#relays.get(serviceId);
-    relays?.delete(relay);
-    if (relays?.size === 0) this.#relays.delete(serviceId);
-  }
 }
+
+const noMore = () =>
+  new OperationError('unauthenticated', 'What let you read this log has changed or is over: log in again.');

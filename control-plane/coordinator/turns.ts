@@ -39,8 +39,8 @@ export interface TurnEvents {
   committed(decisions: readonly Decision[], cluster: Cluster): void;
   /** The same, after that: what is other than before. */
   changed(changes: Changes, cluster: Cluster): void;
-  /** The memory copy was thrown away: whatever was told to anybody may be wrong. */
-  lost(): void;
+  /** The memory copy was thrown away: whatever was told to anybody may be wrong. Retired: and never comes another. */
+  lost(isRetired: boolean): void;
 }
 
 /** Inputs of one commit at most, so that a burst makes several transactions of bearable size. */
@@ -127,6 +127,22 @@ export class Turns {
         },
         fail: reject,
       });
+    });
+  }
+
+  /** Has a turn that finds out whether another coordinator has taken over, whatever there is to be committed. */
+  prove(): void {
+    this.take({
+      prepare: async ({ epoch }) => {
+        try {
+          await this.#db.batch([fence(epoch)]);
+        } catch (error) {
+          // That the database can't be asked takes nothing from anybody.
+          if (isStale(error)) throw error;
+        }
+      },
+      run: () => {},
+      fail: () => {},
     });
   }
 
@@ -220,7 +236,7 @@ export class Turns {
       (input) => () => input.fail(new OperationError('unavailable', message, { cause: error })),
     );
     // Never throws: no turn would ever come again.
-    const fault = callAll([...answers, () => this.#events.lost()]);
+    const fault = callAll([...answers, () => this.#events.lost(this.#retired)]);
     if (fault !== undefined) this.#log('coordinator.fault', { error: String(fault) });
   }
 

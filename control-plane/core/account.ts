@@ -50,8 +50,16 @@ export interface Account {
 /** An access token stands for its user's password; a refresh token is good for new access tokens alone. */
 export type TokenKind = 'access' | 'refresh';
 
+/** What proved who asks: a password, which each request shows anew, or a session or token, which ends by itself. */
+export type Credential =
+  | { by: 'password' }
+  | { by: 'session'; tokenHash: string }
+  | { by: 'token'; idHash: string };
+
+export type KnownActor = { kind: 'user'; credential: Credential } & Account;
+
 /** Who asks: nobody known, or a user whose credentials were verified in this request. */
-export type Actor = { kind: 'anonymous' } | ({ kind: 'user' } & Account);
+export type Actor = { kind: 'anonymous' } | KnownActor;
 
 /** What an actor wants to do, and whose execution or user it is about. */
 export type Action =
@@ -77,7 +85,7 @@ const OWN_FIELDS: readonly string[] = ['password', 'email'];
  * Returns the account when it may do `action`, else throws: `unauthenticated`, `forbidden`, or `not-found` for another
  * user's object, whose existence is nobody else's business.
  */
-export function authorise(actor: Actor, action: Action): Account {
+export function authorise(actor: Actor, action: Action): KnownActor {
   if (actor.kind === 'anonymous') {
     throw new OperationError(
       'unauthenticated',

@@ -11,7 +11,7 @@ export type ErrorCode =
   | 'wrong-method' // the path is there, but not for this method
   | 'conflict' // the object's state does not allow it
   | 'too-large'
-  | 'too-many' // failed logins
+  | 'too-many' // failed logins, or streams that are open
   | 'unavailable'; // database or coordinator out of reach; trying again later may help
 
 /** An error for the caller: `message` says what is wrong and what to do; `details` lists every problem where there are several, `retryAfterS` tells when to try again. */

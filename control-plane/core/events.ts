@@ -7,6 +7,7 @@ import type { Cluster } from './cluster.ts';
 import type { Execution, ExecutionStatus } from './execution.ts';
 import type { Host } from './host.ts';
 import { type HostState, hostStateOf } from './host-view.ts';
+import type { Reader } from './reader.ts';
 import type { BackendStatus, Service, ServiceStatus } from './service.ts';
 
 export type ClusterEvent = ExecutionEvent | ServiceEvent | HostEvent;
@@ -48,9 +49,7 @@ export interface Audience {
 }
 
 /** Who opens a stream of events, and where it left off. */
-export interface EventReader extends Audience {
-  /** Of the user when it was let in. */
-  credentialVersion: number;
+export interface EventReader extends Audience, Reader {
   /** Null where it has read none before. */
   lastEventId: string | null;
 }

@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import type { Context } from '../operations/context.ts';
-import { endEvents } from '../operations/events.ts';
+import { reviewReaders } from '../operations/readers.ts';
 import type { Granted, Tokens } from '../operations/tokens.ts';
 import { json } from './render.ts';
 import { checked, type Env, jsonBody } from './request.ts';
@@ -19,7 +19,7 @@ export function tokenRoutes(context: Context, tokens: Tokens, variant: TokenVari
   });
   routes.delete('/revoke/:token', async (c) => {
     const userId = await tokens.revoke(c.get('actor'), c.req.param('token'));
-    await endEvents(context, userId);
+    await reviewReaders(context, userId);
     return json(variant.revokedResult('Revoked token.'));
   });
   return routes;

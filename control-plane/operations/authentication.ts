@@ -4,7 +4,14 @@
  * a minute; only those that were not right before are throttled.
  */
 import { randomBytes } from 'node:crypto';
-import { type Account, type Actor, authorise, INTERNAL_SOURCE, type TokenKind } from '../core/account.ts';
+import {
+  type Account,
+  type Actor,
+  authorise,
+  type Credential,
+  INTERNAL_SOURCE,
+  type TokenKind,
+} from '../core/account.ts';
 import { OperationError } from '../core/errors.ts';
 import type { Db } from '../store/db.ts';
 import { findUser } from '../store/user-rows.ts';
@@ -88,8 +95,9 @@ export class Authentication {
     if (basic) return this.#basic(basic, addressOf);
     if (bearer !== undefined) return this.#bearer(bearer, kind);
     for (const token of sessionTokens.slice(0, 4)) {
-      const account = await findAccountBySession(this.#db, digest(token), this.#nowMs());
-      if (account) return { by: 'cookie', actor: actorOf(account) };
+      const tokenHash = digest(token);
+      const account = await findAccountBySession(this.#db, tokenHash, this.#nowMs());
+      if (account) return { by: 'cookie', actor: actorOf(account, { by: 'session', tokenHash }) };
     }
     return { by: 'none', actor: { kind: 'anonymous' } };
   }
@@ -138,7 +146,7 @@ export class Authentication {
     const { id, credentialVersion } = account.user;
     const sessionToken = await this.#openSession(id, credentialVersion);
     this.#remember(memory, { sessionToken, credentialVersion });
-    return { by: 'basic', actor: actorOf(account), sessionToken };
+    return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
 
   async #bearer(token: string, kind: TokenKind): Promise<Authenticated> {
@@ -149,7 +157,7 @@ export class Authentication {
       );
     }
     const { account, idHash } = await this.tokens.find(token, kind);
-    return { by: 'token', actor: actorOf(account), tokenHash: idHash };
+    return { by: 'token', actor: actorOf(account, { by: 'token', idHash }), tokenHash: idHash };
   }
 
   async #openSession(userId: number, credentialVersion: number): Promise<string> {
@@ -170,7 +178,7 @@ export class Authentication {
       return undefined;
     }
     if (ageMs >= REMEMBER_MS) return {};
-    return { fresh: { by: 'basic', actor: actorOf(account), sessionToken: found.sessionToken } };
+    return { fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken: found.sessionToken } };
   }
 
   #remember(memory: string, remembered: Omit<Remembered, 'sinceMs'>): void {
@@ -185,6 +193,13 @@ export class Authentication {
 export const endSession = ({ db }: { db: Db }, token: string): Promise<void> =>
   deleteSession(db, digest(token));
 
-const actorOf = ({ user, role }: Account): Actor => ({ kind: 'user', user, role });
+const BY_PASSWORD: Credential = { by: 'password' };
+
+const actorOf = ({ user, role }: Account, credential: Credential): Actor => ({
+  kind: 'user',
+  credential,
+  user,
+  role,
+});
 
 const wrong = () => new OperationError('unauthenticated', 'Wrong user name or password.');

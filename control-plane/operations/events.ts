@@ -35,13 +35,3 @@ export async function lastEventId({ coordination }: Context, actor: Actor): Prom
     throw error;
   }
 }
-
-/** For what has changed what users may see: those who watch show again who they are. Of a user, or of all (null). */
-export async function endEvents({ coordination }: Context, userId: number | null): Promise<void> {
-  try {
-    await coordination.endEvents(userId);
-  } catch (error) {
-    // Without a coordinator there are no streams.
-    if (!(error instanceof OperationError) || error.code !== 'unavailable') throw error;
-  }
-}

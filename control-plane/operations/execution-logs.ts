@@ -1,9 +1,10 @@
 /** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
-import { type Actor, noSuchService } from '../core/account.ts';
+import { type Actor, noSuchExecution, noSuchService } from '../core/account.ts';
 import type { LogPosition } from '../core/log-frames.ts';
 import { findOwner, listServices } from '../store/executions.ts';
 import type { Context } from './context.ts';
 import { authoriseOwned } from './executions.ts';
+import { outputReader } from './readers.ts';
 
 /** Opens the output of a service from a position on, as frames with times (core/log-frames.ts). Throws OperationError. */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
@@ -15,14 +16,17 @@ export async function openExecutionLogs(
   executionId: number,
   positions: ReadonlyMap<number, LogPosition>,
 ): Promise<Map<number, OpenLog>> {
-  authoriseOwned(actor, 'read-execution', await findOwner(context.db, executionId));
+  const ownerId = await findOwner(context.db, executionId);
+  authoriseOwned(actor, 'read-execution', ownerId);
+  if (ownerId === undefined) throw noSuchExecution();
+  const reader = outputReader(actor, ownerId);
   const services = await listServices(context.db, executionId);
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(
     [...positions].map(([id, from]): [number, OpenLog] => [
       id,
-      () => context.coordination.openLog(id, 'timestamps', from),
+      () => context.coordination.openLog(reader, id, 'timestamps', from),
     ]),
   );
 }

@@ -4,7 +4,7 @@ import type { NameFilter, NewRole, RoleChanges } from '../core/account-input.ts'
 import { OperationError } from '../core/errors.ts';
 import * as store from '../store/roles.ts';
 import type { Context } from './context.ts';
-import { endEvents } from './events.ts';
+import { reviewReaders } from './readers.ts';
 import { existing, type Input, idOf } from './settings.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
@@ -34,7 +34,7 @@ export async function updateRole(
   const changes = await input();
   mutable(await store.findRole(context.db, id));
   idOf(await store.updateRole(context.db, id, changes), 'role', IMMUTABLE);
-  await endEvents(context, null);
+  await reviewReaders(context, null);
 }
 
 export async function deleteRole({ db }: Context, actor: Actor, id: number): Promise<void> {

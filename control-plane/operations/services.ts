@@ -7,6 +7,7 @@ import type { ServiceView } from '../core/views.ts';
 import { findOwner, findService, listActiveInstances, listServices } from '../store/executions.ts';
 import type { Context } from './context.ts';
 import { authoriseOwned } from './executions.ts';
+import { outputReader } from './readers.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const account = authorise(actor, { kind: 'list-executions' });
@@ -62,8 +63,8 @@ export async function openServiceLog(
   id: number,
   format: LogFormat,
 ): Promise<ReadableStream<Uint8Array>> {
-  await getService(context, actor, id);
-  return context.coordination.openLog(id, format);
+  const { userId } = await getService(context, actor, id);
+  return context.coordination.openLog(outputReader(actor, userId), id, format);
 }
 
 /** DNS names of the active instances of a group. Public (api: discovery). */

@@ -56,7 +56,7 @@ export class Tokens {
     if (read && read.kind !== kind) {
       throw new OperationError('bad-token', `This is the ${read.kind} token; send the ${kind} token.`);
     }
-    const account = read && (await findAccountByToken(this.#deps.db, read.idHash, kind));
+    const account = read && (await findAccountByToken(this.#deps.db, read.idHash, kind, this.#deps.nowMs()));
     if (!account) throw new OperationError('bad-token', 'The token has expired, was revoked or is none.');
     return { account, idHash: read.idHash };
   }

@@ -1,5 +1,5 @@
 /** Owns the rows behind accounts: who a name, a session or a token stands for, and sessions. Changes of users are user-rows.ts's. */
-import type { Account, TokenKind } from '../core/account.ts';
+import type { Account, Credential, TokenKind } from '../core/account.ts';
 import type { Db, Row } from './db.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';
@@ -10,6 +10,9 @@ const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth_source
 
 const BY_NAME = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
   WHERE u.username = ? AND u.deleted = 0 LIMIT 1`;
+
+const BY_ID = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
+  WHERE u.id = ? AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
 
 const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u ON u.id = s.user_id
   JOIN roles r ON r.id = u.role_id
@@ -36,18 +39,32 @@ export async function findAccountBySession(
   return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
 }
 
-/** The account of a token that was neither revoked nor ended by a change of the user; whether it has expired the token says. */
+/** The account of a token that was neither revoked nor ended by a change of the user, and has not expired. */
 export async function findAccountByToken(
   db: Db,
   idHash: string,
   kind: TokenKind,
+  nowMs: number,
 ): Promise<StoredAccount | undefined> {
   const [row] = await db.query(
-    `SELECT ${ACCOUNT} FROM tokens t JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
+    `SELECT ${ACCOUNT}, t.expires_ms FROM tokens t JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
       WHERE t.id_hash = ? AND t.kind = ? AND t.credential_version = u.credential_version AND u.enabled = 1
         AND u.deleted = 0 LIMIT 1`,
     [idHash, kind],
   );
+  return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
+}
+
+/** The account that a credential which was right once still lets in. A password was right as of a credential version. */
+export async function findAccountByCredential(
+  db: Db,
+  userId: number,
+  credential: Credential,
+  nowMs: number,
+): Promise<StoredAccount | undefined> {
+  if (credential.by === 'session') return findAccountBySession(db, credential.tokenHash, nowMs);
+  if (credential.by === 'token') return findAccountByToken(db, credential.idHash, 'access', nowMs);
+  const [row] = await db.query(BY_ID, [userId]);
   return row && accountOf(row);
 }
 

@@ -12,7 +12,7 @@ const TITLES: Readonly<Record<number, string>> = {
   403: 'Not allowed',
   404: 'Not found',
   409: 'That is not possible now',
-  429: 'Too many attempts',
+  429: 'Too many at a time',
   503: 'Not available now',
 };
 

@@ -9,13 +9,10 @@ import type { OpenLog } from '../operations/execution-logs.ts';
 
 /** A stream that is silent for longer than two of these is broken, and the browser opens another. */
 const HEARTBEAT_MS = 15_000;
-/** Then its reader comes back, where it was, and shows again who it is. */
-const LONGEST_MS = 10 * 60_000;
 
 /** Opens all at once; one that can't be read says so in the stream and leaves the others alone. */
 export function mergedLogs(opens: ReadonlyMap<number, OpenLog>): ReadableStream<Uint8Array> {
   const merge = new Merge();
-  const over = setTimeout(() => void merge.close(), LONGEST_MS);
   return new ReadableStream({
     start() {
       for (const [service, open] of opens) merge.add(service, open);
@@ -23,13 +20,9 @@ export function mergedLogs(opens: ReadonlyMap<number, OpenLog>): ReadableStream<
     async pull(controller) {
       const frame = await merge.next(HEARTBEAT_MS);
       if (frame !== undefined) return controller.enqueue(frame ?? heartbeat());
-      clearTimeout(over);
       controller.close();
     },
-    cancel() {
-      clearTimeout(over);
-      return merge.close();
-    },
+    cancel: () => merge.close(),
   });
 }
 

@@ -44,7 +44,7 @@ beforeEach(async () => {
   };
   app = new Hono<Env>();
   app.use(async (c, next) => {
-    c.set('actor', { kind: 'user', ...account });
+    c.set('actor', { kind: 'user', credential: { by: 'password' }, ...account });
     await next();
   });
   app.route(

@@ -5,15 +5,17 @@ import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES } from '../../shared/protocol/codec.ts';
+import { AccountClient, ROLE } from '../support/account-client.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { everySetup, onHosts } from '../support/hosts.ts';
+import { HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 import type { ScriptedLog } from '../support/scripted-log.ts';
 
 const MIB = 1024 * 1024;
 
-onHosts(everySetup, (host) => {
+onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
   let agent: ScriptedAgent;
   let tests = 0;
@@ -47,6 +49,15 @@ onHosts(everySetup, (host) => {
     const response = open(service);
     const log = await agent.log(service, nth);
     return { response, log };
+  };
+  /** A reader who has read some. */
+  const reading = async (http: HttpClient, service: number, nth = 0) => {
+    const response = http.open('GET', `service/logs/${service}`);
+    const log = await agent.log(service, nth);
+    await log.write('some');
+    const stream = await response;
+    await once(stream, 'readable');
+    return { stream, log };
   };
   const text = async (response: Promise<IncomingMessage>) => (await buffer(await response)).toString();
 
@@ -225,4 +236,77 @@ onHosts(everySetup, (host) => {
     await agent.report(seen.gone(one));
     expect(await received).toBe('until here');
   });
+
+  const anyone = new HttpClient(() => host().url());
+
+  test('H299: a user has 100 logs open at most', { timeout: 60_000 }, async () => {
+    const one = await running();
+    const all = Array.from({ length: 100 }, () => open(one.service));
+    await eventually(() => agent.logs.length === 100, 30_000);
+    const refused = await api.http.get(`service/logs/${one.service}`);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
+    expect(refused.json().message).toBe('You have 100 logs open: close some, and try again.');
+    await agent.report(seen.exited(one, 0));
+    for (const log of agent.logs) log.end();
+    for (const response of all) expect(await text(response)).toBe('');
+  });
+
+  if (variant === 'A')
+    test('H298: the log of a token breaks off when that is revoked, and no other of its user', async () => {
+      const grant = async () => {
+        const reply = await api.http.post('oauth/token', { grant_type: 'password' });
+        const { access_token } = reply.json<{ access_token: string }>();
+        return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
+      };
+      const [revoked, kept] = [await grant(), await grant()];
+      const one = await running();
+      const [ends, goesOn] = [
+        await reading(revoked.http, one.service),
+        await reading(kept.http, one.service, 1),
+      ];
+      const received = Promise.all([buffer(goesOn.stream), expect(buffer(ends.stream)).rejects.toThrow()]);
+      expect((await kept.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
+      await eventually(() => ends.log.closed);
+      await goesOn.log.write(' more');
+      await finish(one, goesOn.log);
+      expect(String((await received)[0])).toBe('some more');
+    });
+
+  if (variant === 'B') {
+    const accounts = new AccountClient(host);
+
+    test('H298: a log breaks off at the logout of its session, and no other of its user', async () => {
+      await accounts.addUser('leaver', { role_id: ROLE.admin }, 'secret');
+      const login = await anyone.send('POST', '/login', 'username=leaver&password=secret');
+      const cookie = login.headers['set-cookie']?.map((one) => one.split(';')[0]).join('; ') ?? '';
+      const [leaving, staying] = [anyone.with({ cookie }), accounts.as('leaver')];
+      const one = await running();
+      const [ends, goesOn] = [await reading(leaving, one.service), await reading(staying, one.service, 1)];
+      const received = Promise.all([buffer(goesOn.stream), expect(buffer(ends.stream)).rejects.toThrow()]);
+      expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
+      await eventually(() => ends.log.closed);
+      await goesOn.log.write(' more');
+      await finish(one, goesOn.log);
+      expect(String((await received)[0])).toBe('some more');
+    });
+
+    test.each(['deleted', 'role'] as const)(
+      'H298: a log breaks off when its user (%s) may not read it any more',
+      async (change) => {
+        const role_id = await accounts.create('role', {
+          name: `seer-${change}`,
+          can_access_api: true,
+          can_operate_others: true,
+        });
+        const id = await accounts.addUser(`seer-${change}`, { role_id }, 'secret');
+        const one = await running();
+        const { stream, log } = await reading(accounts.as(`seer-${change}`), one.service);
+        const broken = expect(buffer(stream)).rejects.toThrow();
+        if (change === 'deleted') await accounts.remove('user', id);
+        else await accounts.update('role', role_id, { can_operate_others: false });
+        await broken;
+        await eventually(() => log.closed);
+      },
+    );
+  }
 });

@@ -2,6 +2,7 @@
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../control-plane/core/errors.ts';
 import { newHost } from '../../control-plane/core/host.ts';
+import type { OutputReader } from '../../control-plane/core/reader.ts';
 import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { findExecution } from '../../control-plane/store/executions.ts';
@@ -16,6 +17,14 @@ import { TestClock } from './test-clock.ts';
 
 /** Of the host one, which is registered. */
 export const HOST_ID = 1;
+
+/** User 1, who reads the logs of their own executions. */
+export const owner: OutputReader = {
+  userId: 1,
+  credentialVersion: 1,
+  credential: { by: 'password' },
+  ownerId: 1,
+};
 
 export class CoordinatorRig {
   /** As it is, for looking into it past what the coordinator sees. */
@@ -54,6 +63,10 @@ export class CoordinatorRig {
       application: description,
       description: JSON.stringify(description),
     });
+  }
+
+  openLog(service: number, reader: Partial<OutputReader> = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.coordinator.openLog({ ...owner, ...reader }, service, 'raw');
   }
 
   /** Of the host one, unless told otherwise. */

@@ -1,6 +1,12 @@
 /** The one `authorise`, for every combination of the flags; test/api/authorisation.test.ts asks the endpoints themselves. */
 import { expect, test } from 'vitest';
-import { type Action, authorise, type Role, type User } from '../../control-plane/core/account.ts';
+import {
+  type Action,
+  type Actor,
+  authorise,
+  type Role,
+  type User,
+} from '../../control-plane/core/account.ts';
 
 const FLAGS = [
   'canChangeConfig',
@@ -43,13 +49,20 @@ const roles = Array.from({ length: 2 ** FLAGS.length }, (_, bits) => {
   return { id: 1, name: `role${bits}`, ...Object.fromEntries(flags) } as Role;
 });
 
+const actorWith = (user: User, role: Role): Actor => ({
+  kind: 'user',
+  credential: { by: 'password' },
+  user,
+  role,
+});
+
 test.each(ACTIONS)(
   'H200: %j is for the roles that have its flags, whatever else they have',
   (action, ...needs) => {
     const user = { id: SELF } as User;
     const codeOf = (role: Role): string => {
       try {
-        return authorise({ kind: 'user', user, role }, action) ? 'allowed' : '';
+        return authorise(actorWith(user, role), action) ? 'allowed' : '';
       } catch (error) {
         return (error as { code: string }).code;
       }
@@ -67,7 +80,7 @@ test.each(ACTIONS)(
 test('W80: the cluster is shown to roles that may see its status, and to those that may change it', () => {
   const may = roles.filter((role) => {
     try {
-      return authorise({ kind: 'user', user: { id: SELF } as User, role }, { kind: 'see-status' });
+      return authorise(actorWith({ id: SELF } as User, role), { kind: 'see-status' });
     } catch {
       return false;
     }

@@ -187,7 +187,7 @@ test('H293: the beat is a comment with an id, which clients keep', async () => {
   const text = new Response(stream).text();
   await rig.submit();
   rig.clock.pass(15_000);
-  await rig.coordinator.endEvents(null);
+  rig.coordinator.endEvents();
   const [retry, ...rest] = (await text).split('\n\n');
   expect(retry).toMatch(/^retry: \d{3,4}$/);
   expect(rest).toEqual([
@@ -271,6 +271,6 @@ test('H295: all users have 1,000 streams at most', async () => {
   const readers = Array.from({ length: 1_000 }, (_, n) => open({ userId: 2 + (n % 20) }));
   await Promise.all(readers);
   expect(await codeOf(open())).toBe('unavailable');
-  await rig.coordinator.endEvents(2);
+  await rig.coordinator.reviewReaders(2);
   expect(await codeOf(open())).toBe('fulfilled');
 });

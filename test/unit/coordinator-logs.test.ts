@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { application, service } from '../support/applications.ts';
-import { CoordinatorRig, seen } from '../support/coordinator-rig.ts';
+import { CoordinatorRig, owner, seen } from '../support/coordinator-rig.ts';
 import { exited, failed, gone, running } from '../support/core-rig.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -27,7 +27,7 @@ describe('logs', () => {
     const one = await rig.agent().join();
     const id = await rig.submit();
     const web = await one.started();
-    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const log = text(await rig.openLog(web.service));
     const [open] = one.socket.all('logs.open');
     expect(open).toMatchObject({ service: web.service, generation: 1, offset: 0, format: 'raw' });
     await one.tell(seen(web, running));
@@ -41,7 +41,7 @@ describe('logs', () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
-    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const log = text(await rig.openLog(web.service));
     const stream = one.socket.all('logs.open')[0]?.stream ?? 0;
     await one.tell(seen(web, running));
     one.say({ type: 'logs.end', stream, reason: 'exited' });
@@ -52,7 +52,7 @@ describe('logs', () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
-    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const log = text(await rig.openLog(web.service));
     await one.tell(seen(web, failed(true)));
     one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
     await one.tell(seen(web, gone));
@@ -72,7 +72,7 @@ describe('logs', () => {
     await rig.submit();
     const web = await one.started();
     await one.tell(seen(web, running));
-    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const log = text(await rig.openLog(web.service));
     one.chunk(one.socket.all('logs.open')[0]?.stream ?? 0, 17, bytes('one '));
     one.drop();
     const back = await rig.agent().join([seen(web, running)]);
@@ -89,7 +89,7 @@ describe('logs', () => {
     const web = await one.started();
     await one.tell(seen(web, running));
     let isOver = false;
-    const log = text(await rig.coordinator.openLog(web.service, 'raw')).finally(() => {
+    const log = text(await rig.openLog(web.service)).finally(() => {
       isOver = true;
     });
     const commit = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ describe('logs', () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
-    const log = await rig.coordinator.openLog(web.service, 'raw');
+    const log = await rig.openLog(web.service);
     await one.tell(seen(web, failed(true)), seen(web, gone));
     const commit = Promise.withResolvers<void>();
     const begun = commitBegins(commit.promise);
@@ -125,7 +125,7 @@ describe('logs', () => {
   test('C45: of a service that never started a log is empty, and ends with the execution', async () => {
     const id = await rig.submit();
     const [row] = await rig.memory.query('SELECT id FROM services');
-    const log = text(await rig.coordinator.openLog(Number(row?.id), 'raw'));
+    const log = text(await rig.openLog(Number(row?.id)));
     await rig.coordinator.terminate(id);
     expect(await log).toBe('');
   });
@@ -136,15 +136,13 @@ describe('logs', () => {
     await one.tell(seen(web, running));
     await one.tell(seen(web, exited(0)));
     await one.tell(seen(web, gone));
-    const log = text(await rig.coordinator.openLog(web.service, 'raw'));
+    const log = text(await rig.openLog(web.service));
     const [open] = one.socket.all('logs.open');
     one.chunk(open?.stream ?? 0, 3, bytes('old'));
     one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('old');
     one.drop();
-    await expect(rig.coordinator.openLog(web.service, 'raw')).rejects.toThrow(
-      'host one, which is not connected',
-    );
+    await expect(rig.openLog(web.service)).rejects.toThrow('host one, which is not connected');
   });
   test('C45: a log that is asked for while its execution ends is that of what has ended', async () => {
     const one = await rig.agent().join();
@@ -152,10 +150,7 @@ describe('logs', () => {
     const web = await one.started();
     await one.tell(seen(web, running));
     await one.tell(seen(web, exited(0)));
-    const [, stream] = await Promise.all([
-      one.tell(seen(web, gone)),
-      rig.coordinator.openLog(web.service, 'raw'),
-    ]);
+    const [, stream] = await Promise.all([one.tell(seen(web, gone)), rig.openLog(web.service)]);
     const log = text(stream);
     const [open] = one.socket.all('logs.open');
     one.chunk(open?.stream ?? 0, 3, bytes('old'));
@@ -168,7 +163,7 @@ describe('logs', () => {
     rig.restart();
     await rig.submit();
     const [row] = await rig.memory.query('SELECT id FROM services');
-    await expect(old.openLog(Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
+    await expect(old.openLog(owner, Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
   });
   test('C45: a reader of an ended service is released when its execution is deleted and the log is gone', async () => {
     const one = await rig.agent().join();
@@ -177,7 +172,7 @@ describe('logs', () => {
     await one.tell(seen(web, running), seen(side, running));
     await one.tell(seen(web, exited(0)), seen(side, exited(143)));
     await one.tell(seen(web, gone), seen(side, gone));
-    const log = text(await rig.coordinator.openLog(side.service, 'raw'));
+    const log = text(await rig.openLog(side.service));
     await rig.coordinator.remove(id);
     one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
     expect(await log).toBe('');

@@ -59,6 +59,6 @@ describe('what users ask', () => {
     expect(await codeOf(rig.coordinator.remove(id))).toBe('unavailable');
     expect(await codeOf(rig.submit())).toBe('unavailable');
     expect(await codeOf(rig.coordinator.terminate(id))).toBe('unavailable');
-    expect(await codeOf(rig.coordinator.openLog(1, 'raw'))).toBe('unavailable');
+    expect(await codeOf(rig.openLog(1))).toBe('unavailable');
   });
 });

@@ -3,6 +3,7 @@ import { LogRelay, type LogSource } from '../../control-plane/coordinator/log-re
 import { Session } from '../../control-plane/coordinator/session.ts';
 import { decodeFrame, FrameSplitter, type LogPosition } from '../../control-plane/core/log-frames.ts';
 import { encode, encodeChunk, LOG_CHUNK_BYTES, LOG_WINDOW_BYTES } from '../../shared/protocol/codec.ts';
+import { owner } from '../support/coordinator-rig.ts';
 import { MemorySocket } from '../support/model-agent.ts';
 
 /** A relay with what it knows of its service, and the agent's end of its connections. */
@@ -17,7 +18,7 @@ class Rig {
     const done = () => {
       this.done += 1;
     };
-    this.relay = new LogRelay(7, 'raw', () => this.source, done, from);
+    this.relay = new LogRelay(owner, 7, 'raw', () => this.source, done, from);
   }
 
   /** An agent's connection comes up. */

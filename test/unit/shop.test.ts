@@ -41,7 +41,12 @@ beforeEach(async () => {
   const found = await findAccountByName(rig.memory, 'alice');
   if (!found) throw new Error('alice is not there');
   const { user, role } = found;
-  actorWith = (changes = {}) => ({ kind: 'user', user, role: { ...role, ...changes } });
+  actorWith = (changes = {}) => ({
+    kind: 'user',
+    credential: { by: 'password' },
+    user,
+    role: { ...role, ...changes },
+  });
 });
 
 const start = (actor: Actor, order: ShopOrder) => startFromShop(context, actor, ID, order, 'queue');

@@ -7,6 +7,7 @@ import type { Db } from '../../control-plane/store/db.ts';
 import { findAccountByName } from '../../control-plane/store/users.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 
+const credential = { by: 'password' } as const;
 const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, most: 5 };
 
 let db: Db;
@@ -23,14 +24,22 @@ const open = (deploymentName = 'test') => new Tokens({ db, nowMs: () => nowMs, d
 async function grantPair(): Promise<Required<Granted>> {
   const account = await findAccountByName(db, 'alice');
   if (!account) throw new Error('alice is not there');
-  const proof: Authenticated = { by: 'basic', actor: { kind: 'user', ...account }, sessionToken: '' };
+  const proof: Authenticated = {
+    by: 'basic',
+    actor: { kind: 'user', credential, ...account },
+    sessionToken: '',
+  };
   const { refreshToken = '', ...granted } = await tokens.grant(proof, async () => 'password');
   return { ...granted, refreshToken };
 }
 
 async function refresh(token: string): Promise<string> {
   const { account, idHash } = await tokens.find(token, 'refresh');
-  const proof: Authenticated = { by: 'token', actor: { kind: 'user', ...account }, tokenHash: idHash };
+  const proof: Authenticated = {
+    by: 'token',
+    actor: { kind: 'user', credential, ...account },
+    tokenHash: idHash,
+  };
   return (await tokens.grant(proof, async () => 'refresh_token')).accessToken;
 }
 
@@ -95,7 +104,11 @@ test('H125: one token too many ends the oldest of its kind', async () => {
 test('H123: a refresh token that is revoked while it is used gives nothing', async () => {
   const { refreshToken } = await grantPair();
   const { account, idHash } = await tokens.find(refreshToken, 'refresh');
-  const proof: Authenticated = { by: 'token', actor: { kind: 'user', ...account }, tokenHash: idHash };
+  const proof: Authenticated = {
+    by: 'token',
+    actor: { kind: 'user', credential, ...account },
+    tokenHash: idHash,
+  };
   const granting = tokens.grant(proof, async () => {
     await tokens.revoke(proof.actor, refreshToken);
     return 'refresh_token';

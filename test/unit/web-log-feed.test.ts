@@ -82,6 +82,15 @@ test('W31: a connection over which nothing comes, not even signs of life, is giv
   await Promise.all([run, stop]);
 });
 
+test('W102: what is not for this user any more is not asked for again', async () => {
+  answers = [{ frames: [encodeNote(7, { trouble: 'log in again' })], after: 'end' }, { status: 403 }];
+  const run = feed().start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  await run;
+  expect(asked).toHaveLength(2);
+  expect(told).toEqual(['connected', 'trouble', 'gone']);
+});
+
 test('W37: what can not be read now is tried again, what is not there is not', async () => {
   answers = [{ frames: [encodeNote(7, { trouble: 'away' })], after: 'end' }, { status: 404 }];
   const run = feed().start();

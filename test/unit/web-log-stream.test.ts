@@ -19,24 +19,6 @@ test('W38: a stream that has nothing to tell shows every 15 s that it lives', as
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('W101: after 10 minutes a stream ends, also at its hosts', async () => {
-  vi.useFakeTimers();
-  let isLeft = false;
-  const source = new ReadableStream<Uint8Array>({
-    cancel: () => {
-      isLeft = true;
-    },
-  });
-  const reader = mergedLogs(new Map([[1, async () => source]])).getReader();
-  let beats = 0;
-  for (let isDone = false; !isDone && beats < 50; beats += isDone ? 0 : 1) {
-    const next = reader.read();
-    await vi.advanceTimersByTimeAsync(15_000);
-    isDone = (await next).done;
-  }
-  expect([beats, isLeft, vi.getTimerCount()]).toEqual([39, true, 0]);
-});
-
 test('W38: of each service one piece waits, however much there is', async () => {
   let pulled = 0;
   const payload = new Uint8Array(1000);

@@ -139,7 +139,7 @@ const ERRORS: Record<number, string> = {
   404: "Unknown, or another user's",
   409: 'Conflicts with the state',
   413: 'The body is too large',
-  429: 'Too many failed logins, or streams of events',
+  429: 'Too many failed logins, streams of events, or logs',
   500: 'Berth failed at this',
   503: 'Out of reach for the moment; try again',
 };

@@ -5,7 +5,7 @@ import type { Actor } from '../../core/account.ts';
 import { OperationError } from '../../core/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
 import { endSession } from '../../operations/authentication.ts';
-import { endEvents } from '../../operations/events.ts';
+import { reviewReaders } from '../../operations/readers.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
 import { formOf } from '../form.ts';
@@ -62,7 +62,7 @@ async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
   const actor = await actorOf(deps, c);
   for (const token of sessionTokens(c)) await endSession(deps, token);
   // Other pages of this session are still open, and those of other sessions come back.
-  if (actor.kind === 'user') await endEvents(deps, actor.user.id);
+  if (actor.kind === 'user') await reviewReaders(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
 }

@@ -37,7 +37,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'keep the agents after a commit that failed',
     file: turns,
-    from: '    const fault = callAll([...answers, () => this.#events.lost()]);',
+    from: '    const fault = callAll([...answers, () => this.#events.lost(this.#retired)]);',
     to: '    const fault = callAll(answers);',
   },
   {

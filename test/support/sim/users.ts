@@ -1,4 +1,5 @@
 /** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
+import type { OutputReader } from '../../../control-plane/core/reader.ts';
 import type { Application } from '../../../shared/application.ts';
 import { applications, small } from './applications.ts';
 import type { Answers } from './checks/answers.ts';
@@ -19,6 +20,13 @@ export interface UsersOptions {
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export const USERS = [1, 2];
+
+const somebody: OutputReader = {
+  userId: 1,
+  credentialVersion: 1,
+  credential: { by: 'password' },
+  ownerId: 1,
+};
 
 export class Users {
   readonly #options: UsersOptions;
@@ -111,7 +119,7 @@ export class Users {
     const service = world.pick(ids);
     const asked = this.#options.requests.ask(
       `the log of ${service} is asked for`,
-      (c) => c.openLog(service, 'raw'),
+      (c) => c.openLog(somebody, service, 'raw'),
       (stream, server) => {
         world.count('log: opened');
         const reading = new LogReading(logs, service);

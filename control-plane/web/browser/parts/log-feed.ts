@@ -83,7 +83,7 @@ export class LogFeed {
         this.#events.loggedOut();
         return true;
       }
-      if (response.status === 404) {
+      if (response.status === 404 || response.status === 403) {
         this.#positions.clear();
         this.#events.gone();
         return true;
