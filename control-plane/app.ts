@@ -27,7 +27,7 @@ import { Authentication } from './operations/authentication.ts';
 import type { Context } from './operations/context.ts';
 import type { ShopFiles } from './operations/shop-files.ts';
 import { API_VERSION, VERSION } from './version.ts';
-import { notFoundPage, wantsPage, webRoutes } from './web/app.ts';
+import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
 import type { WebDeps } from './web/context.ts';
 
 export interface AppDeps extends Context {
@@ -41,13 +41,20 @@ export interface AppDeps extends Context {
   /** Whether pages are compressed here; on workerd its host does that. */
   compresses: boolean;
   log: Log;
+  /** Brings the database up to date, where that was not done before anything is served; called for each request. */
+  prepare?: () => Promise<void>;
 }
+
+/** Probes say themselves what is missing; documents and files are always there. */
+const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|assets\/.*)$/;
 
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
-  app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   const authentication = new Authentication({ ...deps, tokenRules: deps.variant.tokens });
+  const web = webDeps(deps, authentication);
+  if (deps.prepare) app.use(prepared(deps.prepare, web));
+  app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps, authentication));
   app.route('/', healthRoutes(deps));
   app.route(
@@ -57,13 +64,6 @@ export function createApp(deps: AppDeps): Hono<Env> {
   app.route('/', installRoutes(deps.agentFile));
   const { documentedAs } = deps.variant;
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
-  const web: WebDeps = {
-    ...deps,
-    authentication,
-    overQuota: deps.variant.overQuota,
-    docsPath: documentedAs && DOCS_PATH,
-    failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
-  };
   app.route('/', webRoutes(web));
   app.notFound((c) => {
     const { method, path } = c.req;
@@ -89,6 +89,28 @@ export function createApp(deps: AppDeps): Hono<Env> {
   });
   return app;
 }
+
+const webDeps = (deps: AppDeps, authentication: Authentication): WebDeps => ({
+  ...deps,
+  authentication,
+  overQuota: deps.variant.overQuota,
+  docsPath: deps.variant.documentedAs && DOCS_PATH,
+  failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
+});
+
+/** Nothing that needs the database is asked before that is up to date. */
+const prepared =
+  (prepare: () => Promise<void>, web: WebDeps): MiddlewareHandler<Env> =>
+  async (c, next) => {
+    const { path } = c.req;
+    try {
+      if (!NEEDS_NO_DATABASE.test(path) || path === REGISTER_PATH) await prepare();
+    } catch (error) {
+      if (isBrowser(c)) return errorPageWith(c, web, error);
+      throw error;
+    }
+    return next();
+  };
 
 /** What anybody may ask (api-spec: Auth none). */
 function publicRoutes(deps: AppDeps): Hono<Env> {

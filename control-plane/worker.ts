@@ -1,13 +1,12 @@
 /** Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Wires things together; decides nothing. */
-import { CONNECT_PATH, REGISTER_PATH } from '../shared/protocol/enrolment.ts';
+import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
 import { connectTo } from './coordinator/connect-to.ts';
 import { coordinationOf } from './coordinator/durable-object.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/agents.ts';
-import { errorResponse, toOperationError } from './http/render.ts';
-import { chooseVariant, variants } from './http/variant.ts';
+import { chooseVariant } from './http/variant.ts';
 import { packedShop, SHOP_PACK } from './operations/shop-files.ts';
 
 export { CoordinatorObject } from './coordinator/durable-object.ts';
@@ -16,25 +15,13 @@ interface Isolate extends Assembly {
   app: ReturnType<typeof createApp>;
 }
 
-/** Probes say themselves what is missing; documents and files are always there. */
-const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|assets\/.*)$/;
-
 let isolate: Isolate | undefined;
 
 export default {
   async fetch(request: Request, env: WorkerEnv, ctx: ExecutionContext): Promise<Response> {
     isolate ??= assembleIsolate(env);
-    const { config, app, prepare, log } = isolate;
-    const { pathname } = new URL(request.url);
-    if (pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
-    if (NEEDS_NO_DATABASE.test(pathname) && pathname !== REGISTER_PATH) return app.fetch(request, env, ctx);
-    try {
-      await prepare();
-    } catch (error) {
-      log('prepare.failed', { error: String(error) });
-      return errorResponse(toOperationError(error), variants[config.BERTH_API_VARIANT]);
-    }
-    const response = app.fetch(request, env, ctx);
+    if (new URL(request.url).pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
+    const response = isolate.app.fetch(request, env, ctx);
     // To its end also where the client leaves: a login that is cut off would keep its place at the gate.
     ctx.waitUntil(Promise.resolve(response));
     return response;
@@ -57,10 +44,11 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
 
 function assembleIsolate(env: WorkerEnv): Isolate {
   const assembly = assemble(env);
-  const { config, db, log } = assembly;
+  const { config, db, log, prepare } = assembly;
   const app = createApp({
     db,
     log,
+    prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     // A stub belongs to its request: each call takes a new one.
     coordination: {

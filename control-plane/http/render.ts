@@ -99,12 +99,16 @@ export function errorResponse(error: OperationError | undefined, variant: Status
   const headers: Record<string, string> =
     text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };
   if (error && status === 401) headers['www-authenticate'] = challenge(error.code);
-  const retryAfterS = error?.retryAfterS ?? (status === 503 ? 1 : undefined);
-  if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
+  const retryS = retryAfterS(error, status);
+  if (retryS !== undefined) headers['retry-after'] = String(retryS);
   if (!variant.statusHeader) return new Response(text, { status, headers });
   headers.status = headerText(message);
   return new Response(text, { status, statusText: headers.status, headers });
 }
+
+/** When to ask again, where that helps. */
+export const retryAfterS = (error: OperationError | undefined, status: number): number | undefined =>
+  error?.retryAfterS ?? (status === 503 ? 1 : undefined);
 
 /** The HTTP status of `error`; 500 where it was not foreseen. */
 export function statusOf(

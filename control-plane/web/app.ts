@@ -48,4 +48,4 @@ export function webRoutes(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-export { notFoundPage, wantsPage } from './error-page.ts';
+export { errorPageWith, isBrowser, notFoundPage, wantsPage } from './error-page.ts';

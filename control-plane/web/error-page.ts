@@ -1,7 +1,7 @@
 /** Owns what a browser is shown when something can't be done: the error's own words, and a way on. */
 import type { Context as HonoContext } from 'hono';
 import { OperationError } from '../core/errors.ts';
-import { statusOf as httpStatusOf, toOperationError } from '../http/render.ts';
+import { statusOf as httpStatusOf, retryAfterS, toOperationError } from '../http/render.ts';
 import type { WebContext, WebDeps } from './context.ts';
 import { html } from './html.ts';
 import { page } from './page.ts';
@@ -23,11 +23,12 @@ export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed
   const known = toOperationError(error);
   if (!known || known.cause) failed(c.req.path, known?.cause ?? error);
   const status = statusOf(known);
+  const retryS = retryAfterS(known, status);
   const message = known?.message ?? 'Berth failed at this; its log says why.';
   return page(c, {
     title: TITLES[status] ?? 'Something went wrong',
     status,
-    headers: known?.retryAfterS === undefined ? {} : { 'retry-after': String(known.retryAfterS) },
+    headers: retryS === undefined ? {} : { 'retry-after': String(retryS) },
     body: html`
       <div class="empty">
         <h1>${TITLES[status] ?? 'Something went wrong'}</h1>
@@ -37,14 +38,19 @@ export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed
   });
 }
 
-/** Whether it is a browser that asks for a page, and no program of the API. */
-export const wantsPage = (c: HonoContext): boolean =>
-  ['GET', 'HEAD'].includes(c.req.method) &&
-  !/^\/(api|agent)\//.test(c.req.path) &&
-  (c.req.header('accept') ?? '').includes('text/html');
+/** Whether it is a browser that will show the answer, and no program of the API. */
+export const isBrowser = (c: HonoContext): boolean =>
+  !/^\/(api|agent)\//.test(c.req.path) && (c.req.header('accept') ?? '').includes('text/html');
 
-export const notFoundPage = (c: HonoContext, deps: WebDeps): Promise<Response> => {
+/** Whether it asks for a page. */
+export const wantsPage = (c: HonoContext): boolean => ['GET', 'HEAD'].includes(c.req.method) && isBrowser(c);
+
+/** For requests that get to no page. */
+export function errorPageWith(c: HonoContext, deps: WebDeps, error: unknown): Promise<Response> {
   c.set('deploymentName', deps.deploymentName);
   c.set('nowMs', deps.nowMs());
-  return errorPage(c, new OperationError('not-found', `There is no ${c.req.path} here.`), deps.failed);
-};
+  return errorPage(c, error, deps.failed);
+}
+
+export const notFoundPage = (c: HonoContext, deps: WebDeps): Promise<Response> =>
+  errorPageWith(c, deps, new OperationError('not-found', `There is no ${c.req.path} here.`));

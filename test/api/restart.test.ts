@@ -115,7 +115,7 @@ describe('the database is away', () => {
   });
 });
 
-test('C131: woken by its alarm alone while the database is away, the coordinator on workerd goes on once that is back', {
+test('C131, W103: while the database is away a Worker that begins says so on a page, and a coordinator that is woken by its alarm alone goes on once it is back', {
   timeout: 60_000,
 }, async () => {
   const env = { BERTH_HOST_LOST_AFTER: '5' };
@@ -133,6 +133,13 @@ test('C131: woken by its alarm alone while the database is away, the coordinator
     await host.start();
     await eventually(async () => host.output().includes('"alarm.put-off"'), 30_000);
     expect(host.output()).not.toContain('"coordinator.ready"');
+    const page = await new HttpClient(() => host.url(), { accept: 'text/html' }).get('/executions');
+    expect([page.status, page.headers['retry-after'], page.headers['content-type']]).toEqual([
+      503,
+      '1',
+      'text/html; charset=utf-8',
+    ]);
+    expect(page.text).toContain('The database does not answer; try again later.');
     await host.database.restart();
     await eventually(async () => host.output().includes('"coordinator.ready"'), 30_000);
   } finally {
