@@ -109,6 +109,14 @@ ${links.map(([href, text]) => html`<li><a href="${href}"${isAt(path, href) ? htm
 
 const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`);
 
+/** Shown by the script (browser/parts/drafts.ts) where it has brought back what was typed. */
+export const restoredNote: Html = html`
+<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>`;
+
+/** For that script: which form it is, whose, and whether nothing was sent yet. */
+export const draftOf = (kind: string, username: string, fresh: boolean): Html =>
+  html` data-draft="${kind}" data-user="${username}"${fresh ? html` data-fresh` : ''}`;
+
 /** What was refused, above the form that it is about. */
 export const alert = (text: string | undefined): Html | '' =>
   text ? html`<p class="notice failed" role="alert">${text}</p>` : '';

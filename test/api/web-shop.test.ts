@@ -100,12 +100,15 @@ onHosts(hosts, (host) => {
       name: '<b>',
       'service_count:worker': '99',
       'environment:ROUNDS': '"><script>',
+      'resources:leader.memory': 'much',
       'environment:"><b>': 'x',
     };
     const refused = await admin.send('POST', '/shop/elastic-batch-0', form(order));
     expect(refused.status).toBe(400);
     expect(refused.text).toMatch(/id="service_count:worker-problem">must be at most 16</);
     expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
+    // What is folded away, and has something wrong in it, is open.
+    expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
     expect(refused.text).toContain('environment:&quot;&gt;&lt;b&gt; is no parameter of this application');
     expect(valuesOf(refused)).toMatchObject({
       name: '&lt;b&gt;',

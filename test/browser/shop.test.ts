@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { PASSWORD } from '../support/berth.ts';
 import { onSites } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -33,7 +34,7 @@ onSites('shop', (site) => {
     await api.endAll();
   });
 
-  test('W74, W78: a slider and its number go together, with bytes in binary units', async () => {
+  test('W74, W78, W108: a slider and its number go together, in binary units too, and outlive a login that is over', async () => {
     const page = await site().visit('/shop/elastic-batch-0');
     const memory = page.getByLabel('Memory of a worker (bytes)');
     const parts = page.locator('.amount', { has: memory });
@@ -41,6 +42,14 @@ onSites('shop', (site) => {
     expect(await parts.locator('output').innerText()).toBe('32 MiB');
     expect(await parts.locator('input[type=range]').inputValue()).toBe('33554432');
     await parts.locator('input[type=range]').fill('67108864');
+    expect(await memory.inputValue()).toBe('67108864');
+    expect(await parts.locator('output').innerText()).toBe('64 MiB');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByText('What you typed here before is back.').waitFor();
     expect(await memory.inputValue()).toBe('67108864');
     expect(await parts.locator('output').innerText()).toBe('64 MiB');
     const leader = page.getByLabel('Memory of leader');

@@ -1,5 +1,6 @@
-/** Owns what the app shop does in the browser: finding by typing, sliders that go with numbers, and one start a click. */
+/** Owns what the app shop does in the browser: finding by typing, sliders that go with numbers, drafts, and one start a click. */
 import { bytes } from './parts/bytes.ts';
+import { keepDraft } from './parts/drafts.ts';
 import { submitOnce } from './parts/submit-once.ts';
 
 const find = document.querySelector<HTMLInputElement>('#find');
@@ -20,6 +21,8 @@ find?.addEventListener('input', () => {
   if (status) status.textContent = words.length === 0 ? '' : `${found} found`;
 });
 
+const form = document.querySelector<HTMLFormElement>('form.order');
+
 for (const amount of document.querySelectorAll('.amount')) {
   const number = amount.querySelector<HTMLInputElement>('input[type=number]');
   const slider = amount.querySelector<HTMLInputElement>('input[type=range]');
@@ -34,12 +37,15 @@ for (const amount of document.querySelectorAll('.amount')) {
     number.value = slider.value;
     follow();
   });
-  // Browsers restore what was typed before.
+  // Browsers restore what was typed before, as drafts do.
   follow();
+  form?.addEventListener('berth:restored', follow);
 }
 
-const form = document.querySelector<HTMLFormElement>('form.order');
-if (form) submitOnce(form);
+if (form) {
+  keepDraft(form);
+  submitOnce(form);
+}
 // Browsers can't point at a field that is folded away.
 form?.addEventListener(
   'invalid',

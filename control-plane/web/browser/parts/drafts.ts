@@ -13,7 +13,7 @@ const PREFIX = 'berth:draft:';
 const SAVE_MS = 300;
 
 /** `rowsUpTo` makes room for so many rows of ports. */
-export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => void): void {
+export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => void = () => {}): void {
   const { user = '', draft: kind = '' } = form.dataset;
   const own = `${PREFIX}${user}:`;
   const key = own + kind;

@@ -87,7 +87,7 @@ const STATES: [value: string, text: string][] = [
 ];
 
 const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
-<form class="bar filters" method="get" action="/admin/users" role="search" data-sparse>
+<form class="bar filters" method="get" action="/admin/users" role="search" data-sparse autocomplete="off">
 <label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="a part of it"></label>
 <label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
 <label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
@@ -106,8 +106,8 @@ function table(users: readonly User[], { roles, quotas, running }: Accounts): Ht
     const quota = quotaOf.get(user.quotaId);
     return html`
 <tr><th scope="row"><a href="/admin/users/${user.id}">${user.username}</a></th>
-<td>${badge(user.enabled ? 'enabled' : 'disabled')}</td><td>${user.email}</td>
-<td>${roleOf.get(user.roleId)?.name}</td><td>${quota?.name}</td>
+<td>${badge(user.enabled ? 'enabled' : 'disabled')}</td><td class="words">${user.email}</td>
+<td class="words">${roleOf.get(user.roleId)?.name}</td><td class="words">${quota?.name}</td>
 <td>${share(running.get(user.id) ?? 0, quota?.concurrentExecutions ?? 0)}</td>
 <td class="number">${user.priority}</td></tr>`;
   })}</tbody>

@@ -50,7 +50,7 @@ function searchOf(c: WebContext): HostSearch {
 }
 
 const filters = ({ text, state }: HostSearch): Html => html`
-<form class="bar filters" method="get" action="/cluster" role="search" data-sparse>
+<form class="bar filters" method="get" action="/cluster" role="search" data-sparse autocomplete="off">
 <label>Host <input name="text" type="search" value="${text}" placeholder="name, address, label"></label>
 <label>State <select name="state">${options([['', 'any'], ...hostStates.map((one) => [one, one] as const)], state ?? '')}</select></label>
 <button>Filter</button>

@@ -84,7 +84,7 @@ function filters({ role }: Account, query: ListQuery): Html {
       html`<option value="${value}"${value === within ? html` selected` : ''}>${text}</option>`,
   );
   return html`
-<form class="bar filters" method="get" action="/executions" role="search" data-sparse>
+<form class="bar filters" method="get" action="/executions" role="search" data-sparse autocomplete="off">
 ${state ? html`<input type="hidden" name="state" value="${state}">` : ''}
 <label>Name <input name="name" type="search" value="${name}" maxlength="130" placeholder="a part of it" title="A part of the name; within &quot;quotes&quot; the whole name"></label>
 ${role.canOperateOthers ? html`<label>Owner <input name="owner" type="search" value="${owner}" size="12" autocapitalize="none" spellcheck="false"></label>` : ''}
@@ -137,8 +137,8 @@ function row(line: ExecutionLine, canOperateOthers: boolean, nowMs: number): Htm
 <th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
 <td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
-${canOperateOthers ? html`<td>${line.userName}</td>` : ''}
-<td>${line.application}</td>
+${canOperateOthers ? html`<td class="words">${line.userName}</td>` : ''}
+<td class="words">${line.application}</td>
 </tr>`;
 }
 

@@ -124,8 +124,8 @@ const viewer = (id: number, shown: readonly ServiceView[]): Html => html`
 <p class="notice waits">Following a log needs script. Without it there is the plain text:
 ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text">${service.name}</a> `)}</p>
 </noscript>
-<section id="log" class="log" aria-label="Log" data-execution="${id}" data-services="${JSON.stringify(shown.map(({ id, name }) => ({ id, name })))}">
-<div class="log-bar scripted">
+<section id="log" class="log scripted" aria-label="Log" data-execution="${id}" data-services="${JSON.stringify(shown.map(({ id, name }) => ({ id, name })))}">
+<div class="log-bar">
 <button id="log-pause">Pause</button>
 <button id="log-end">Jump to end</button>
 <label class="check"><input type="checkbox" id="log-times" checked autocomplete="off"> Times</label>
@@ -140,6 +140,6 @@ ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text
 </div>
 </div>
 <p id="log-gap" class="log-gap" hidden></p>
-<div id="log-scroller" class="log-scroller scripted" tabindex="0" role="region" aria-label="Output of ${shown.length === 1 ? shown[0]?.name : 'all services'}"></div>
-<p class="log-foot scripted"><span id="log-state" role="status">Waiting for output.</span> <span id="log-count" class="quiet push"></span></p>
+<div id="log-scroller" class="log-scroller" tabindex="0" role="region" aria-label="Output of ${shown.length === 1 ? shown[0]?.name : 'all services'}"></div>
+<p class="log-foot"><span id="log-state" role="status">Waiting for output.</span> <span id="log-count" class="quiet push"></span></p>
 </section>`;

@@ -12,7 +12,7 @@ import { forecast } from '../../explanation.ts';
 import { fieldsOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { page } from '../../page.ts';
-import { crumbs, field, live } from '../../parts.ts';
+import { crumbs, draftOf, field, live, restoredNote } from '../../parts.ts';
 import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
@@ -87,17 +87,18 @@ ${others.slice(0, MOST_PROBLEMS).map(({ parameter, message }) => html`<p>${param
 }
 
 function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance | undefined): Html {
-  const { role } = c.get('account');
+  const { role, user } = c.get('account');
   const leave = allowance ? leaveOf(allowance) : { memoryBytes: null, cores: null };
   const fields: Fields = (some) =>
     some.map((one) => parameterField(entry, one, filled, mayChange(role, one), leave));
   const [resources, settings] = split(parametersFor(entry, role), ({ kind }) => kind === 'resources');
   return html`
-<form class="card order" method="post" action="${shopPath(entry.id)}">
+<form class="card order" method="post" action="${shopPath(entry.id)}"${draftOf(`shop=${entry.id}`, user.username, c.req.method === 'GET')}>
+${restoredNote}
 ${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled) }, (it) => html`<input ${it} value="${filled.order?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
 ${fields(settings)}
 ${resources.length > 0 ? resourcesPart(entry, resources, fields, filled, allowance) : ''}
-<div class="bar"><button class="primary">Start</button><button name="do" value="explain">Where would it go?</button></div>
+<div class="bar"><button class="primary" name="do" value="submit">Start</button><button name="do" value="explain">Where would it go?</button></div>
 </form>`;
 }
 

@@ -5,7 +5,7 @@ import type { Allowance } from '../../../core/quota.ts';
 import { allowanceMeters } from '../../allowance.ts';
 import { forecast } from '../../explanation.ts';
 import { type Html, html } from '../../html.ts';
-import { live, tabs } from '../../parts.ts';
+import { draftOf, live, restoredNote, tabs } from '../../parts.ts';
 
 export interface Outcome {
   status?: number;
@@ -83,9 +83,9 @@ export interface FormPlace {
 export function startForm({ by, from, fresh, username }: FormPlace, body: Html): Html {
   const query = from === undefined ? `by=${by}` : `by=${by}&from=${from}`;
   return html`
-<form class="card" method="post" action="/start?${query}" id="start" data-draft="${query}" data-user="${username}"${fresh ? html` data-fresh` : ''}>
+<form class="card" method="post" action="/start?${query}" id="start"${draftOf(query, username, fresh)}>
 <button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Where would it go?</button>
-<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>
+${restoredNote}
 ${body}
 </form>`;
 }
