@@ -3,7 +3,7 @@ import { type Actor, authorise, type Quota } from '../core/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
 import * as store from '../store/quotas.ts';
 import type { Context } from './context.ts';
-import { existing, type Input, idOf } from './settings.ts';
+import { existing, type Input, idOf, usesText } from './settings.ts';
 
 /** Of an update whose quota went at that moment. */
 const GONE = 'The quota has just been deleted.';
@@ -40,5 +40,5 @@ export async function deleteQuota({ db, coordination }: Context, actor: Actor, i
   authorise(actor, { kind: 'configure' });
   existing(await store.findQuota(db, id), 'quota');
   const deleted = await coordination.changeAccounts({ kind: 'delete-quota', id });
-  idOf(deleted, 'quota', 'The quota is still in use by users.');
+  idOf(deleted, 'quota', deleted.done ? '' : await usesText(db, 'quota', id));
 }

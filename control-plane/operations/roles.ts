@@ -5,7 +5,7 @@ import { OperationError } from '../core/errors.ts';
 import * as store from '../store/roles.ts';
 import type { Context } from './context.ts';
 import { reviewReaders } from './readers.ts';
-import { existing, type Input, idOf } from './settings.ts';
+import { existing, type Input, idOf, usesText } from './settings.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
 
@@ -40,7 +40,8 @@ export async function updateRole(
 export async function deleteRole({ db }: Context, actor: Actor, id: number): Promise<void> {
   authorise(actor, { kind: 'configure' });
   mutable(await store.findRole(db, id));
-  idOf(await store.deleteRole(db, id), 'role', 'The role is still in use by users.');
+  const deleted = await store.deleteRole(db, id);
+  idOf(deleted, 'role', deleted.done ? '' : await usesText(db, 'role', id));
 }
 
 function mutable(role: Role | undefined): void {

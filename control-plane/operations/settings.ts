@@ -1,6 +1,9 @@
 /** Owns what the use cases on users, roles and quotas have in common: input that is read late, and refusals in words. */
 import { OperationError } from '../core/errors.ts';
+import { count, listText } from '../core/sentences.ts';
+import type { Db } from '../store/db.ts';
 import type { Written } from '../store/settings-rows.ts';
+import { findUses } from '../store/uses.ts';
 
 export type Kind = 'user' | 'role' | 'quota';
 
@@ -24,4 +27,14 @@ export function idOf(written: Written, kind: Kind, refused: string): number {
 export function existing<T>(found: T | undefined, kind: Kind): T {
   if (found === undefined) throw new OperationError('not-found', `There is no such ${kind}.`);
   return found;
+}
+
+/** Why a role or quota is not deleted, and until when; it may have come free meanwhile. */
+export async function usesText(db: Db, kind: 'role' | 'quota', id: number): Promise<string> {
+  const { users, deletedUsers, hosts } = await findUses(db, kind, id);
+  if (users > 0)
+    return `The ${kind} is still in use by ${count(users, 'user')}: give ${users === 1 ? 'that user' : 'them'} another one first.`;
+  if (deletedUsers === 0) return `The ${kind} was still in use a moment ago; try again.`;
+  const where = hosts.length > 0 ? ` on ${hosts.length === 1 ? 'host' : 'hosts'} ${listText(hosts)}` : '';
+  return `The ${kind} is still in use by ${count(deletedUsers, 'deleted user')}, until all their containers and logs${where} are gone; try again then.`;
 }

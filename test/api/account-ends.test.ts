@@ -159,6 +159,39 @@ onHosts(hosts, (host) => {
     });
   });
 
+  test('H97: what a deleted user still uses is refused with where its containers are, and goes when they are gone', async () => {
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'last-place' } });
+    const role_id = await accounts.create('role', { name: 'left', can_access_api: true });
+    const quota_id = await accounts.create('quota', { ...QUOTA, name: 'left' });
+    const id = await accounts.addUser('left', { role_id, quota_id });
+    const used = await admin.delete(`role/${role_id}`);
+    expect([used.status, used.json().message]).toEqual([
+      409,
+      'The role is still in use by 1 user: give that user another one first.',
+    ]);
+    const execution = await new ApiClient(host, 'left', 'secret').submit();
+    const [one] = await agent.assigned(execution);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    await accounts.remove('user', id);
+    for (const [kind, path] of [
+      ['role', `role/${role_id}`],
+      ['quota', `quota/${quota_id}`],
+    ] as const) {
+      const refused = await admin.delete(path);
+      expect([refused.status, refused.json().message]).toEqual([
+        409,
+        `The ${kind} is still in use by 1 deleted user, until all their containers and logs on host last-place are gone; try again then.`,
+      ]);
+    }
+    await agent.released(execution);
+    await agent.report(seen.gone(one));
+    await agent.forgot(one.service);
+    await accounts.remove('role', role_id);
+    await accounts.remove('quota', quota_id);
+    await agent.close();
+  });
+
   describe('sessions of a changed user', () => {
     test.each([
       { password: 'new' },
