@@ -22,11 +22,12 @@ export const essentialNeeds = ({ services }: { services: readonly Service[] }): 
 export function needsOf(services: readonly Pick<Service, 'requirement'>[], executions: number): Needs {
   const counts = new Map<string, [number, Requirement]>();
   for (const { requirement } of services) {
-    const key = `${requirement.memoryBytes} ${requirement.cores} ${requirement.labels.join(' ')}`;
+    const key = [requirement.memoryBytes, requirement.cores, ...requirement.labels].join(' ');
     const [count, first] = counts.get(key) ?? [0, requirement];
     counts.set(key, [count + 1, first]);
   }
-  const key = [...counts].map(([need, [count]]) => `${count}x${need}`).join(',');
+  // Texts that are joined are one object; those of templates are one for each of their parts.
+  const key = Array.from(counts, ([need, [count]]) => [count, need].join('x')).join();
   const requirements = [...counts.values()].map(([, requirement]) => requirement);
   return { key, requirements, usage: usageOf(services, executions) };
 }

@@ -51,7 +51,7 @@ export interface Service {
   exit: Exit | null;
   failure: Failure | null;
   /** Times of unwanted ends of late, for the limit on restarts. */
-  deathsMs: number[];
+  deathsMs: readonly number[];
   restartAtMs: number | null;
   errorMessage: string | null;
   /** What the host does towards a start, e.g. the progress of a pull; empty where nobody said. Known to memory only. */

@@ -20,14 +20,18 @@ export function mustBeEnabled({ users }: Cluster, userId: number): void {
     throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }
 
-/** A new execution with its services, queued at once. Takes its ids from `ids`. */
+/**
+ * A new execution with its services, queued at once. Takes its ids from `ids`. Objects that wait are written out field by
+ * field, here and in the store: made by spreads they take half as much memory again.
+ */
 export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
-  const { application, ...rest } = submission;
+  const { userId, name, application, description } = submission;
   const id = ids.execution++;
-  const specs = instancesOf(application);
   return {
     id,
-    ...rest,
+    name,
+    userId,
+    description,
     size: application.size,
     status: 'queued',
     ending: null,
@@ -40,7 +44,7 @@ export function newExecution(ids: NextIds, submission: Submission, nowMs: number
     timeEndMs: null,
     attempts: 0,
     retryAtMs: null,
-    services: specs.map((spec) => ({ id: ids.service++, executionId: id, ...spec, ...freshService() })),
+    services: instancesOf(application).map((instance) => newService(ids.service++, id, instance)),
   };
 }
 
@@ -69,15 +73,23 @@ function requirementOf({ resources, labels }: ServiceDescription): Requirement {
   return {
     memoryBytes: resources.memory.min ?? 0,
     cores: resources.cores.min ?? 0.1,
-    labels: labels ?? [],
+    labels: labels ?? NONE,
   };
 }
 
 const NONE: readonly never[] = [];
 
-const freshService = () => ({
-  status: 'inactive' as const,
-  backendStatus: 'undefined' as const,
+const newService = (id: number, executionId: number, instance: Instance): Service => ({
+  id,
+  executionId,
+  name: instance.name,
+  group: instance.group,
+  essential: instance.essential,
+  monitor: instance.monitor,
+  startupOrder: instance.startupOrder,
+  requirement: instance.requirement,
+  status: 'inactive',
+  backendStatus: 'undefined',
   hostId: null,
   placed: false,
   generation: 0,
@@ -86,9 +98,9 @@ const freshService = () => ({
   ports: NONE,
   exit: null,
   failure: null,
-  deathsMs: [],
+  deathsMs: NONE,
   restartAtMs: null,
   errorMessage: null,
   preparing: '',
-  logs: 'kept' as const,
+  logs: 'kept',
 });

@@ -6,9 +6,14 @@ import type { Row, Statement } from './db.ts';
 
 /** `instance` is the part of the description that the row belongs to. */
 export const serviceOf = (row: Row, instance: Instance): Service => ({
-  ...instance,
   id: Number(row.id),
   executionId: Number(row.execution_id),
+  name: instance.name,
+  group: instance.group,
+  essential: instance.essential,
+  monitor: instance.monitor,
+  startupOrder: instance.startupOrder,
+  requirement: instance.requirement,
   status: String(row.status) as ServiceStatus,
   backendStatus: String(row.backend_status) as BackendStatus,
   hostId: row.host_id === null ? null : Number(row.host_id),
