@@ -1,6 +1,7 @@
 /**
  * Entry of the agent that `npm start` and `npm run dev` run beside the control plane: on this machine's engine,
- * which is started where none answers. The engine is left running at the end, since containers must outlive us.
+ * which is started where none answers. The engine is left running at the end, since containers must outlive us. With
+ * `compile` it only leaves its modules in Node's compile cache (control-plane/local/lean-start.ts).
  */
 import { FolderTaken } from './folder-lock.ts';
 import { ensureEngine } from './local-engine.ts';
@@ -8,6 +9,7 @@ import { Refused } from './refused.ts';
 import { runAgent } from './run.ts';
 import { terminal } from './terminal.ts';
 
+if (process.argv[2] === 'compile') process.exit(0);
 // Whoever started this agent is gone: end as after a signal.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 try {

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-const AGENT = join(import.meta.dirname, '../../agent/local.ts');
+export const LOCAL_AGENT = join(import.meta.dirname, '../../agent/local.ts');
 const RESTART_DELAY_MS = 1_000;
 
 /** The control plane has a larger one, for many requests at once; here it would only grow with each log that is read. */
@@ -54,7 +54,7 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
       BERTH_DEPLOYMENT_NAME: deploymentName,
     };
     // The channel says nothing; that it closes tells the agent that this process is gone, however that ended.
-    child = spawn(process.execPath, [...process.execArgv, SMALL_YOUNG_GENERATION, AGENT], {
+    child = spawn(process.execPath, [...process.execArgv, SMALL_YOUNG_GENERATION, LOCAL_AGENT], {
       env,
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     });

@@ -45,3 +45,19 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
     expect(code).toBe(1);
   });
 });
+
+test('the first start after an install leaves its agent compiled, too, so that neither keeps the TypeScript stripper', async () => {
+  const cache = await mkdtemp(join(tmpdir(), 'berth-cache-'));
+  onTestFinished(() => rm(cache, { recursive: true }));
+  const tells =
+    'process.on("exit", () => console.log("stripper", process.moduleLoadList.some((name) => name.includes("amaro"))))';
+  const env = {
+    NODE_COMPILE_CACHE: cache,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tells)}`,
+  };
+  // It is compiled before any setting is read.
+  const { output } = await start('control-plane/node.ts', { ...env, BERTH_API_VARIANT: 'C' });
+  const agent = startProgram(['agent/local.ts', 'compile'], { env });
+  expect(await agent.waitForEnd()).toBe(0);
+  expect([output.match(/stripper .*/)?.[0], agent.output]).toEqual(['stripper false', 'stripper false\n']);
+});
