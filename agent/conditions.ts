@@ -2,7 +2,7 @@
  * Owns what is wrong with this host at the moment (PROTOCOL.md P40): one sentence for each kind. Tells the journal when
  * something comes or goes, and whoever listens when words change. Never finds out by itself.
  */
-import type { Condition } from '../shared/protocol/up.ts';
+import { type Condition, MOST_CONDITION_CHARACTERS } from '../shared/protocol/up.ts';
 import type { Journal } from './journal.ts';
 
 export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew' | 'unknown-containers';
@@ -28,7 +28,8 @@ export class Conditions {
   }
 
   /** Undefined: all is well in this respect. */
-  put(kind: ConditionKind, text: string | undefined): void {
+  put(kind: ConditionKind, words: string | undefined): void {
+    const text = words === undefined ? undefined : cut(words);
     const before = this.#texts.get(kind);
     if (before === text) return;
     if (text === undefined) this.#texts.delete(kind);
@@ -36,9 +37,15 @@ export class Conditions {
     const { journal, changed } = this.#options;
     if (before === undefined) journal('condition.began', { kind, text: text ?? '' });
     if (text === undefined) journal('condition.ended', { kind });
-    changed(Array.from(this.#texts, ([one, words]) => ({ kind: one, text: words })));
+    changed(Array.from(this.#texts, ([one, told]) => ({ kind: one, text: told })));
   }
 }
+
+/** An engine's words may be a page of a proxy before it: with all of them the host would lose its connection. */
+const cut = (text: string): string =>
+  text.length <= MOST_CONDITION_CHARACTERS
+    ? text
+    : `${text.slice(0, MOST_CONDITION_CHARACTERS - 3).replace(/[\ud800-\udbff]$/, '')}...`;
 
 /** Undefined where there are none. */
 export function unknownContainers(services: readonly number[]): string | undefined {

@@ -151,6 +151,10 @@ make_settings() {
   fi
   grep -q '^BERTH_AGENT_DATA_DIR=' "$work/agent.env" || keep BERTH_AGENT_DATA_DIR "$data"
   data=$(sed -n "s/^BERTH_AGENT_DATA_DIR='\(.*\)'$/\1/p" "$work/agent.env")
+  case $data in
+    /*) ;;
+    *) fail "BERTH_AGENT_DATA_DIR=$data does not begin with /: the agent will run in another folder than this one." 'Set it to a full path.' ;;
+  esac
 }
 
 # keep NAME VALUE, as Node reads it: within quotes everything stands for itself.
@@ -264,7 +268,7 @@ join() {
   (
     [ -z "$token" ] || export BERTH_JOIN_TOKEN="$token"
     agent join
-  ) || fail 'The control plane did not let this host join; above is why.' 'Ask an administrator for a new token (POST /api/0.7/host/token), and run this again with it as BERTH_JOIN_TOKEN.'
+  ) || fail 'The control plane did not let this host join; above is why.' 'Mend that, and run this again. Where it is the token, ask an administrator for a new token (POST /api/0.7/host/token), as BERTH_JOIN_TOKEN.'
 }
 
 # Where the agent keeps who it is.

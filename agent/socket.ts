@@ -61,8 +61,11 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
     if (signal.aborted) return;
     const retry = retryAfter(code);
     if (retry === 'never') {
-      const words = `The control plane refused this agent: ${reason || `code ${code}`}.`;
-      throw new Refused(words, { revoked: code === closeCodes.revoked.code });
+      const revoked = code === closeCodes.revoked.code;
+      const way = revoked ? ' A new join token (POST host/token) makes this machine a host again.' : '';
+      throw new Refused(`The control plane refused this agent: ${reason || `code ${code}`}.${way}`, {
+        revoked,
+      });
     }
     if (lastedMs >= GOOD_MS) attempt = 0;
     spreadMs = told.spreadMs ?? spreadMs;

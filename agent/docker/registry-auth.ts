@@ -95,7 +95,9 @@ async function askHelper(
 }
 
 function output(program: string, input: string, env: NodeJS.ProcessEnv, timeout: number): Promise<string> {
-  const options = { env: foreignEnv(env), timeout, killSignal: 'SIGKILL' } as const;
+  // systemd starts services of root without HOME, where most helpers keep what they know.
+  const told = { ...foreignEnv(env), HOME: env.HOME || homedir() };
+  const options = { env: told, timeout, killSignal: 'SIGKILL' } as const;
   return new Promise((done, fail) => {
     const child = execFile(program, ['get'], options, (error, stdout) =>
       error ? fail(error) : done(stdout),

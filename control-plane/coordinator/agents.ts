@@ -105,7 +105,7 @@ export class Agents implements SessionEvents {
   /** The hello is committed: from here on the session is that of its host. */
   #join(session: Session, hello: Hello, host: Host, cluster: Cluster, nowMs: number): void {
     this.#joining.delete(host.id);
-    this.#sessions.get(host.id)?.close('superseded');
+    this.#sessions.get(host.id)?.close('superseded', 'another agent has connected with the key of this host');
     this.#sessions.set(host.id, session);
     session.isJoined = true;
     // It may have closed during the commit; then it was nobody's bye yet.

@@ -270,7 +270,7 @@ export class Coordinator implements Coordination {
       if (objection !== null) throw new OperationError('conflict', objection);
       return removeHost(cluster, host, nowMs);
     });
-    this.#agents.session(hostId)?.close('revoked');
+    this.#agents.session(hostId)?.close('revoked', 'this host was removed');
     return removal;
   }
 

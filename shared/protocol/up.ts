@@ -53,11 +53,17 @@ export const hostFactsSchema = z.object({
 });
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
+/** A report with more is refused as a whole. */
+export const MOST_CONDITION_CHARACTERS = 500;
+
 /**
  * What is wrong with the host itself, for administrators. `kind` is for programs: `low-disk`, `no-engine` and
  * `no-network` take no new services, `clock-skew` only tells; one that is not known tells, too.
  */
-export const conditionSchema = z.object({ kind: z.string().min(1).max(64), text: z.string().max(500) });
+export const conditionSchema = z.object({
+  kind: z.string().min(1).max(64),
+  text: z.string().max(MOST_CONDITION_CHARACTERS),
+});
 export type Condition = z.infer<typeof conditionSchema>;
 /** All there are at the moment (P40). */
 const conditions = z.array(conditionSchema).max(16).optional();

@@ -182,9 +182,11 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     expect(await failure({ PATH: folder })).toMatch(/There is no Node here(.|\n)*nodejs\.org/);
   });
 
-  test('H264: a setting that can not be kept', async () => {
-    const output = await failure({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_AGENT_LABELS: "it's" });
-    expect(output).toMatch(/BERTH_AGENT_LABELS has a quote/);
+  test.each([
+    ['that can not be kept', 'BERTH_AGENT_LABELS', "it's", /BERTH_AGENT_LABELS has a quote/],
+    ['that means another folder to systemd', 'BERTH_AGENT_DATA_DIR', 'data', /DATA_DIR=data does not begin/],
+  ])('H264: a setting %s', async (_, name, value, words) => {
+    expect(await failure({ BERTH_JOIN_TOKEN: 'unused', [name]: value })).toMatch(words);
   });
 
   test('H264: an installation that is there goes on unchanged', async () => {

@@ -3,6 +3,7 @@ import { clockAheadMs, clockText } from '../../agent/clock-check.ts';
 import { Conditions } from '../../agent/conditions.ts';
 import { type DiskRoom, lowText, probeDisk, watchDisk } from '../../agent/disk.ts';
 import { Reporter } from '../../agent/reporter.ts';
+import { type Condition, conditionSchema } from '../../shared/protocol/up.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import { eventually } from '../support/eventually.ts';
@@ -101,6 +102,14 @@ test('P40: what comes and goes is told to the journal once, and each change of w
   for (const text of [undefined, 'one', 'one', 'two', undefined]) conditions.put('low-disk', text);
   expect(journal).toEqual(['condition.began', 'condition.ended']);
   expect(told).toEqual([[{ kind: 'low-disk', text: 'one' }], [{ kind: 'low-disk', text: 'two' }], []]);
+});
+
+test('P40: of words of any length as many are told as a message takes', () => {
+  const told: Condition[][] = [];
+  const conditions = new Conditions({ journal: () => {}, changed: (all) => told.push([...all]) });
+  conditions.put('no-engine', '\u{1f40b}'.repeat(300));
+  expect(told.flat()[0]?.text).toMatch(/^(\u{1f40b}){240,}\.\.\.$/u);
+  expect(conditionSchema.safeParse(told.flat()[0]).success).toBe(true);
 });
 
 test('P40: reports tell all conditions when they change, and with every sign of life', () => {

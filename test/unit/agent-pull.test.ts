@@ -87,6 +87,11 @@ describe('the config of Docker', () => {
     expect(told).toContain('PATH=');
     expect(told).not.toContain('BERTH');
   });
+  test('P45: a helper finds its home, also where the agent was started without HOME, as systemd does it', async () => {
+    const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
+    await findLogin({ ...env, HOME: undefined }, 'nginx');
+    expect(await readFile(`${env.folder}/env`, 'utf8')).toMatch(/^HOME=\/.*$/m);
+  });
   test('P73: a helper that takes too long is killed, also where it will not end', async () => {
     const env = await home('{"credsStore":"test"}', "trap '' TERM; exec sleep 1000");
     // That it comes back at all means that the helper has ended.
