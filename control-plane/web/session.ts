@@ -5,6 +5,7 @@ import { authorise } from '../core/account.ts';
 import { COOKIE, checkOrigin } from '../http/request.ts';
 import { lastEventId } from '../operations/events.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
+import { redirectWith } from './notice.ts';
 
 /** What the frame of a page is made from. Whatever changes something must come from our own pages (CSRF). */
 export const withContext =
@@ -27,7 +28,9 @@ export const signedIn =
     if (actor.kind === 'anonymous') {
       // A stream can't show the login page.
       if (c.req.header('accept') === 'text/event-stream') authorise(actor, { kind: 'login' });
-      return c.redirect(loginPath(c), 303);
+      return isReading(c)
+        ? c.redirect(loginPath(c), 303)
+        : redirectWith(c, loginPath(c), { kind: 'failed', text: NOT_DONE });
     }
     c.set('actor', actor);
     c.set('account', actor);
@@ -36,6 +39,10 @@ export const signedIn =
     if (isVisit(c)) c.set('lastEventId', await lastEventId(deps, actor));
     return next();
   };
+
+const NOT_DONE = 'Your login is over. What you sent was not done: log in, and send it again.';
+
+const isReading = (c: WebContext): boolean => ['GET', 'HEAD'].includes(c.req.method);
 
 /** Whether a page is opened, and not one that refreshes itself. */
 const isVisit = (c: WebContext): boolean =>
@@ -51,7 +58,7 @@ export function sessionTokens(c: WebContext): string[] {
 function loginPath(c: WebContext): string {
   const { pathname, search } = new URL(c.req.url);
   // What was sent can't be sent again for them; the page that it came from can be shown.
-  const wanted = c.req.method === 'GET' ? pathname + search : (refererPath(c) ?? '/');
+  const wanted = isReading(c) ? pathname + search : (refererPath(c) ?? '/');
   return wanted === '/executions' ? '/login' : `/login?next=${encodeURIComponent(wanted)}`;
 }
 

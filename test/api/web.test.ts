@@ -142,6 +142,13 @@ onHosts(hosts, (host) => {
     expect((await program.get('/logout')).status).toBe(405);
   });
 
+  test('W109: a form that is sent after the login is over does nothing, and the login page says so', async () => {
+    const { status, headers } = await anyone.send('POST', '/executions/5/terminate', '');
+    expect([status, headers.location]).toEqual([303, '/login?next=%2F']);
+    const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    expect((await anyone.with({ cookie }).get('/login')).text).toContain('What you sent was not done');
+  });
+
   test('W7: the navigation shows what the role allows', async () => {
     await addUser(host(), 'plain', 'secret', 'user');
     const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'plain', password: 'secret' })) });
