@@ -74,7 +74,20 @@ export async function jsonBody(c: HonoContext): Promise<unknown> {
   } catch {
     // Not URL-encoded either: told below.
   }
-  throw new OperationError('invalid', 'The body is not JSON.');
+  if (text.trim() === '') throw new OperationError('invalid', 'The body is empty: it must be JSON.');
+  throw new OperationError('invalid', `The body is not JSON${faultPlace(text)}.`);
+}
+
+/** Where the first fault is, as far as the engine tells: `: see line 3 column 5`. */
+function faultPlace(text: string): string {
+  try {
+    JSON.parse(text);
+    return '';
+  } catch (error) {
+    const place =
+      error instanceof SyntaxError && / in JSON at .*\((line \d+ column \d+)\)/.exec(error.message);
+    return place ? `: see ${place[1]}` : '';
+  }
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
@@ -85,7 +98,7 @@ export async function bodyText(c: HonoContext): Promise<string> {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw new OperationError('invalid', 'The body is not UTF-8.');
+    throw new OperationError('invalid', 'The body is not UTF-8; what is compressed is not read.');
   }
 }
 

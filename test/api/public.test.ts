@@ -110,14 +110,15 @@ onHosts(everySetup, (host) => {
     });
 
     test.each([
-      ['broken JSON', '{"application":'],
-      ['broken URL encoding', '%7B%'],
-      ['nothing', ''],
-      ['deep nesting', '['.repeat(500_000)],
-    ])('H6: %s is 400', async (_, body) => {
+      ['broken JSON', '{"application":', 'The body is not JSON.'],
+      ['a comma too much', '{\n  "name": "x",\n}', 'The body is not JSON: see line 3 column 1.'],
+      ['broken URL encoding', '%7B%', 'The body is not JSON.'],
+      ['nothing', '', 'The body is empty: it must be JSON.'],
+      ['deep nesting', '['.repeat(500_000), 'The body is not JSON.'],
+    ])('H6: %s is 400', async (_, body, message) => {
       const reply = await client.send('POST', 'app_validate', body);
       expect(reply.status).toBe(400);
-      expect(reply.json()).toEqual({ message: 'The body is not JSON.' });
+      expect(reply.json()).toEqual({ message });
     });
 
     const MIB = 1024 * 1024;
