@@ -1,12 +1,12 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import * as fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { ApiClient } from '../support/api-client.ts';
 import { type BadRequest, badRequest, LAST_ID, PLAIN, STORM } from '../support/bad-requests.ts';
 import { checkExchange } from '../support/documented.ts';
 import { everySetup, onHosts, type Setup } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
+import { fc } from '../support/random-cases.ts';
 import { routesOf } from '../support/routes.ts';
 import { registeredHost } from '../support/scripted-agent.ts';
 import { addUser } from '../support/users.ts';

@@ -3,10 +3,10 @@
  * them wrong. Nothing here that is right in itself harms the accounts which the requests are sent with.
  */
 import { METHODS } from 'node:http';
-import * as fc from 'fast-check';
 import { application, service } from './descriptions.ts';
 import type { HostKind } from './hosts.ts';
 import { basic } from './http-client.ts';
+import { fc } from './random-cases.ts';
 import type { Route } from './routes.ts';
 
 export interface BadRequest {

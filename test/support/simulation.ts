@@ -2,7 +2,7 @@
  * Owns a whole cluster in miniature for simulations: the core on a rig, model hosts that obey it, and random operations
  * on both, drawn by fast-check. A sequence of operations gives the same run each time.
  */
-import * as fc from 'fast-check';
+
 import type { Decision } from '../../control-plane/core/decision.ts';
 import { type HostChanges, objectionToRemoval } from '../../control-plane/core/departure.ts';
 import type { Execution } from '../../control-plane/core/execution.ts';
@@ -13,6 +13,7 @@ import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from './applications.ts';
 import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
 import { type Fate, ModelHost } from './model-host.ts';
+import { fc } from './random-cases.ts';
 
 const fates: readonly Fate[] = ['well', 'well', 'well', 'exit', 'crash', 'fail', 'fail-for-now', 'vanish'];
 const index = fc.nat({ max: 30 });

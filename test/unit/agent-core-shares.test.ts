@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CoreClaim, claimOf, levelOf, limitOf } from '../../agent/core-shares.ts';
+import { fc } from '../support/random-cases.ts';
 
 const sharesOf = (claims: CoreClaim[], cores: number): number[] => {
   const level = levelOf(claims, cores);

@@ -218,6 +218,11 @@ describe('packages', () => {
       name === undefined || name.startsWith('node:') || isInAny(path, OWNERS[name] ?? []);
     expect(breaches(sources, 'the package has other owners, or none', allows)).toEqual([]);
   });
+  test('fast-check comes with its seed', () => {
+    const allows = ({ package: name }: Import, { path }: Source) =>
+      name !== 'fast-check' || path === 'test/support/random-cases.ts';
+    expect(breaches(sourcesIn('test'), 'random cases are those of random-cases.ts', allows)).toEqual([]);
+  });
   test('each owner is one', () => {
     const idle = Object.entries(OWNERS).flatMap(([name, owners]) =>
       owners

@@ -1,10 +1,10 @@
-import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cluster } from '../../control-plane/core/cluster.ts';
 import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
 import { commit, loadExecution, takeOver } from '../../control-plane/store/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
+import { fc } from '../support/random-cases.ts';
 import { operation, Simulation } from '../support/simulation.ts';
 
 const CLAIMANT = { name: 'one', hasHeld: false };

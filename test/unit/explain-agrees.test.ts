@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
 import {
@@ -18,6 +17,7 @@ import { newExecution } from '../../control-plane/core/submission.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { CoreRig, hostFacts, lowDisk, quota, running } from '../support/core-rig.ts';
+import { fc } from '../support/random-cases.ts';
 import { operation, Simulation } from '../support/simulation.ts';
 
 /** What an explanation says is held against what the scheduler then does, and against the hosts themselves. */

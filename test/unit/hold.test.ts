@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../control-plane/core/execution.ts';
 import { nextDeadline } from '../../control-plane/core/reconcile.ts';
@@ -17,6 +16,7 @@ import {
   told,
   user,
 } from '../support/core-rig.ts';
+import { fc } from '../support/random-cases.ts';
 
 const { holdAfterMs: HOLD_AFTER_MS } = defaultScheduling;
 

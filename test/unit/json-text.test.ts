@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkText } from '../../control-plane/web/draft.ts';
 import { pathOf, placesIn, readJson } from '../../control-plane/web/json-text.ts';
 import { application, service } from '../support/applications.ts';
+import { fc } from '../support/random-cases.ts';
 
 const text = (value: unknown) => JSON.stringify(value, null, 2);
 const problems = (typed: string) =>

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Quota } from '../../control-plane/core/account.ts';
 import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/execution.ts';
@@ -7,6 +6,7 @@ import { placeAll } from '../../control-plane/core/place.ts';
 import { placementPolicies, queuePolicies } from '../../control-plane/core/scheduling.ts';
 import { isBeyond, loadOf, plus, present } from '../support/caps.ts';
 import { queuedIds } from '../support/core-rig.ts';
+import { fc } from '../support/random-cases.ts';
 import { type Check, ELASTIC, type Operation, operation, Simulation } from '../support/simulation.ts';
 
 /** Random lives of a small cluster. A failing seed becomes a named test of its own. */

@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Host, newHost } from '../../control-plane/core/host.ts';
 import { placeAll, roomsOf } from '../../control-plane/core/place.ts';
@@ -7,6 +6,7 @@ import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/co
 import type { Requirement, Service } from '../../control-plane/core/service.ts';
 import { newExecution } from '../../control-plane/core/submission.ts';
 import { application, service } from '../support/applications.ts';
+import { fc } from '../support/random-cases.ts';
 
 /** Ids by name, in the order of their first use. */
 const ids = new Map<string, number>();

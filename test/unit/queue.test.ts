@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { comparisons } from '../../control-plane/core/order.ts';
 import { queuePolicies } from '../../control-plane/core/scheduling.ts';
@@ -6,6 +5,7 @@ import { application, service } from '../support/applications.ts';
 import { CoreRig, gone, hostFacts, named, queuedIds, quota, running, user } from '../support/core-rig.ts';
 import { grownTo, queueOf } from '../support/queues.ts';
 import { seededRandom } from '../support/random.ts';
+import { fc } from '../support/random-cases.ts';
 
 const all = () => true;
 const none = () => false;

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Quota } from '../../control-plane/core/account.ts';
 import type { Execution } from '../../control-plane/core/execution.ts';
@@ -13,6 +12,7 @@ import { isBeyond, loadOf, plus, present } from '../support/caps.ts';
 import { CoordinatorRig, codeOf, seen } from '../support/coordinator-rig.ts';
 import { gone, running } from '../support/core-rig.ts';
 import type { ModelAgent } from '../support/model-agent.ts';
+import { fc } from '../support/random-cases.ts';
 
 /** Random schedules on a whole coordinator and its database: what comes at once may end up in any order. */
 const at = fc.nat({ max: 30 });

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OperationError } from '../../control-plane/core/errors.ts';
 import { bucketsOf, delayMs, FORGET_MS, networkOf, waitMs } from '../../control-plane/core/throttle.ts';
@@ -6,6 +5,7 @@ import { Gate } from '../../control-plane/operations/gate.ts';
 import { beginAttempt } from '../../control-plane/operations/throttle.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
+import { fc } from '../support/random-cases.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../control-plane/core/errors.ts';
 import type { Authenticated } from '../../control-plane/operations/authentication.ts';
@@ -6,6 +5,7 @@ import { type Granted, Tokens } from '../../control-plane/operations/tokens.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { findAccountByName } from '../../control-plane/store/users.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
+import { fc } from '../support/random-cases.ts';
 
 const credential = { by: 'password' } as const;
 const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, most: 5 };
