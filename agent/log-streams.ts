@@ -1,6 +1,7 @@
 /** Owns the log streams that are open on one connection. Never keeps one across connections (PROTOCOL.md P10). */
 import type { FileHandle } from 'node:fs/promises';
 import type { ServiceKey } from '../shared/protocol/assignment.ts';
+import { MOST_LOG_STREAMS } from '../shared/protocol/codec.ts';
 import type { Down } from '../shared/protocol/down.ts';
 import type { Up } from '../shared/protocol/up.ts';
 import { type LogEnd, LogReader } from './logs/log-reader.ts';
@@ -12,9 +13,6 @@ export interface LogStreamsOptions {
   /** Resolves when the bytes have left for the network, so that each stream has one chunk before it at most. */
   sendBytes(bytes: Uint8Array): Promise<void>;
 }
-
-/** Each has buffers of a third of a megabyte. */
-const MOST_STREAMS = 256;
 
 export class LogStreams {
   readonly #options: LogStreamsOptions;
@@ -28,7 +26,8 @@ export class LogStreams {
     this.close(stream);
     const key = { service, generation };
     const end = (end: LogEnd) => this.#options.send({ type: 'logs.end', stream, ...end });
-    if (this.#readers.size >= MOST_STREAMS) {
+    // Each has buffers of a third of a megabyte.
+    if (this.#readers.size >= MOST_LOG_STREAMS) {
       end({ reason: 'failed', message: 'too many log streams' });
       return;
     }

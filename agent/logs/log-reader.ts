@@ -163,7 +163,9 @@ export class LogReader {
 async function openLineBefore(file: FileHandle, offset: number): Promise<number> {
   if (offset === 0) return NO_SOURCE;
   const tail = Buffer.alloc(4);
-  await file.read(tail, 0, 4, offset - 4);
+  // Beyond the end: what was there is lost, and whatever comes there is something else.
+  const { bytesRead } = await file.read(tail, 0, 4, offset - 4);
+  if (bytesRead < 4) throw new Error(`${offset} is not an offset a chunk gave`);
   const size = tail.readUInt32BE(0) + FRAME_BYTES;
   // Read before anything is made of this size: the offset may be of a reader's own making.
   if (size > LONGEST_RECORD_BYTES) throw new Error(`${offset} is not an offset a chunk gave`);

@@ -113,15 +113,17 @@ export class LogRelay implements LogReader, Reading {
     controller?.error(cause);
   }
 
-  chunk({ payload, next }: LogChunk): void {
-    if (!this.#controller) return;
+  chunk({ payload, next }: LogChunk): boolean {
+    if (!this.#controller) return true;
+    if (payload.byteLength > this.#outstanding) return false;
     this.#offset = next;
     this.#outstanding -= payload.byteLength;
-    if (payload.byteLength === 0) return;
+    if (payload.byteLength === 0) return true;
     const position = { generation: this.#generation, offset: next };
     this.#controller.enqueue(
       this.#framed ? encodeFrame({ service: this.#service, position, payload }) : ownBuffer(payload),
     );
+    return true;
   }
 
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {

@@ -2,6 +2,7 @@
  * Owns who reads which log, for as long as what let them in lets them in, and where the output of each service is: on its
  * host, as long as that is one.
  */
+import { MOST_LOG_STREAMS } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Account } from '../core/account.ts';
 import type { Cluster } from '../core/cluster.ts';
@@ -16,6 +17,7 @@ import type { Agents } from './agents.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
 import type { Clock } from './ports.ts';
 import { Readers } from './readers.ts';
+import type { Session } from './session.ts';
 import { reading, type Turns } from './turns.ts';
 
 /** How often the readers there are are looked at. */
@@ -67,6 +69,7 @@ export class Logs {
     }
     const source = this.#sourceOf(serviceId, live ?? place ?? { hostId: null, generation: 0 });
     this.#relays.check(reader, this.#turns.cluster);
+    checkHost(source().session, this.#turns.cluster);
     const relay = new LogRelay(reader, serviceId, format, source, () => this.#relays.delete(relay), from);
     this.#relays.add(relay);
     this.#watchLater();
@@ -146,6 +149,14 @@ export class Logs {
   #isRemoved({ hostId }: Place): boolean {
     return hostId !== null && this.#turns.cluster?.hosts.has(hostId) === false;
   }
+}
+
+/** Its agent would fail one more, and so break off what has begun. */
+function checkHost(session: Session | undefined, cluster: Cluster | undefined): void {
+  if (!session || session.openLogs < MOST_LOG_STREAMS) return;
+  const name = cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
+  const message = `Too many logs of host ${name} are read at the moment; try again later.`;
+  throw new OperationError('unavailable', message);
 }
 
 const noMore = () =>

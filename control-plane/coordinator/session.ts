@@ -12,7 +12,8 @@ import type { AgentSocket } from './ports.ts';
 
 /** Who reads a log stream (log-relay.ts). */
 export interface LogReader {
-  chunk(chunk: LogChunk): void;
+  /** False where it is more than was granted. */
+  chunk(chunk: LogChunk): boolean;
   end(end: Extract<Up, { type: 'logs.end' }>): void;
   /** The connection is gone; the stream may be opened again on the next one. */
   detached(): void;
@@ -22,7 +23,7 @@ export interface LogReader {
 export interface SessionEvents {
   hello(session: Session, hello: Extract<Up, { type: 'hello' }>): void;
   report(session: Session, report: Extract<Up, { type: 'report' }>): void;
-  /** It has sent of a log that it was never asked for. */
+  /** It has sent of a log what it was not asked for. */
   overreached(session: Session, what: string): void;
   bye(session: Session): void;
 }
@@ -125,6 +126,11 @@ export class Session {
     this.#send({ type: 'ack', sequence, timeMs });
   }
 
+  /** How many log streams are open. */
+  get openLogs(): number {
+    return this.#streams.size;
+  }
+
   /** Opens a log stream and returns its number. */
   openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, reader: LogReader): number {
     const stream = this.#nextStream;
@@ -170,8 +176,9 @@ export class Session {
   #chunk(chunk: LogChunk): void {
     const reader = this.#streams.get(chunk.stream);
     // A stream closed a moment ago may have chunks under way.
-    if (reader) reader.chunk(chunk);
-    else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
+    if (reader) {
+      if (!reader.chunk(chunk)) this.#events.overreached(this, 'more of a log than its credit');
+    } else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
     else this.#events.overreached(this, 'a part of a log');
   }
 

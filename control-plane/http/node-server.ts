@@ -15,11 +15,19 @@ export interface ServerLimits {
   requestMs: number;
   /** How often these two are looked at. */
   checkMs: number;
+  /** How long a connection may be quiet before its peer's machine is asked whether that is still there. */
+  quietMs: number;
   /** Open at the same time, agents and readers of logs among them; more are closed unanswered. */
   connections: number;
 }
 
-const LIMITS: ServerLimits = { headMs: 15_000, requestMs: 60_000, checkMs: 5_000, connections: 5_000 };
+const LIMITS: ServerLimits = {
+  headMs: 15_000,
+  requestMs: 60_000,
+  checkMs: 5_000,
+  quietMs: 60_000,
+  connections: 5_000,
+};
 
 type Fetch = Parameters<typeof getRequestListener>[0];
 
@@ -46,6 +54,9 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.checkMs,
     shouldUpgradeCallback: isUpgrade,
+    // A reader of a log that is quiet would never be missed; nor would its place among those that a user may have.
+    keepAlive: true,
+    keepAliveInitialDelay: limits.quietMs,
     // Refused below, in words.
     requireHostHeader: false,
   };

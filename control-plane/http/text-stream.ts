@@ -13,9 +13,15 @@ export function textStream(
   const encoder = new TextEncoder();
   return new ReadableStream({
     async pull(controller) {
-      const { done, value } = await pieces.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
+      try {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      } catch (error) {
+        // Nobody reads on. Where the source itself has failed there is nothing to leave.
+        await reader.cancel(error).catch(() => {});
+        throw error;
+      }
     },
     cancel: (reason) => reader.cancel(reason),
   });

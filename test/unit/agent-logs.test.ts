@@ -71,6 +71,9 @@ describe('a log stream', () => {
     const claimed = (await whole) - 4;
     open(2, 1e6, claimed);
     expect(await connection.ended(2)).toMatchObject({ reason: 'failed' });
+    // As where a crash of the machine took the end of the output with it.
+    open(3, 1e6, (await whole) + 9);
+    expect(await connection.ended(3)).toMatchObject({ reason: 'failed' });
   });
   test('P9: never sends more than its credit', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));

@@ -169,6 +169,23 @@ test('H299: a user has 100 logs open at most, and one that leaves makes room', a
   expect(await codeOf(open())).toBe('too-many');
 });
 
+test('H299: a host serves 256 readers of its logs, of which one more is told so', async () => {
+  for (const id of [2, 3])
+    await write(`INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (${id}, 'user-${id}', '', 1, 1, 'internal', 1000, 0, 1)`);
+  rig.restart();
+  const one = await rig.agent().join();
+  const web = await one.started();
+  await one.tell(seen(web, running));
+  const logs = await Promise.all(Array.from({ length: 256 }, (_, n) => open({ userId: 1 + (n % 3) })));
+  await expect(open()).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'Too many logs of host one are read at the moment; try again later.',
+  });
+  await logs[0]?.leave();
+  await open();
+});
+
 test('W102: who has too many logs open finds out which pages were left', async () => {
   const stream = await rig.coordinator.openLog(owner, service, 'timestamps', { generation: 1, offset: 0 });
   const first = stream.getReader().read();

@@ -10,6 +10,8 @@ import { MemorySocket } from '../support/model-agent.ts';
 class Rig {
   source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
   done = 0;
+  /** What the agent has sent beyond what it may. */
+  readonly overreached: string[] = [];
   socket = new MemorySocket();
   readonly relay: LogRelay;
   #streams = 100;
@@ -27,7 +29,7 @@ class Rig {
     const events = {
       hello: () => {},
       report: () => {},
-      overreached: () => {},
+      overreached: (_: Session, what: string) => this.overreached.push(what),
       bye: () => {
         this.source = { ...this.source, session: undefined };
       },
@@ -153,6 +155,19 @@ test('P9: reconnects do not add to what a stopped reader costs', async () => {
   await settle();
   expect(rig.opens).toMatchObject([{ offset: LOG_WINDOW_BYTES }]);
   expect(rig.granted).toBe(LOG_WINDOW_BYTES);
+});
+
+test('P9, P12: more of a log than its credit is not taken, and ends the connection', async () => {
+  const rig = new Rig().attach();
+  for (let sent = LOG_CHUNK_BYTES; sent <= LOG_WINDOW_BYTES; sent += LOG_CHUNK_BYTES)
+    rig.send(sent, LOG_CHUNK_BYTES);
+  expect(rig.overreached).toEqual([]);
+  rig.send(LOG_WINDOW_BYTES + 1, 1);
+  expect(rig.overreached).toEqual(['more of a log than its credit']);
+  const { value } = await rig.relay.stream
+    .getReader({ mode: 'byob' })
+    .read(new Uint8Array(2 * LOG_WINDOW_BYTES));
+  expect(value?.byteLength).toBe(LOG_WINDOW_BYTES);
 });
 
 test('P10: after a reconnect the stream goes on at the last `next`, under a new number', async () => {

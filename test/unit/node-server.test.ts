@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
@@ -9,7 +10,13 @@ import { eventually } from '../support/eventually.ts';
 import { answerOn, dial } from '../support/raw-http.ts';
 
 /** None of these comes into play. */
-const WIDE: ServerLimits = { headMs: 600_000, requestMs: 600_000, checkMs: 5, connections: 100 };
+const WIDE: ServerLimits = {
+  headMs: 600_000,
+  requestMs: 600_000,
+  checkMs: 5,
+  quietMs: 60_000,
+  connections: 100,
+};
 const GET = 'GET / HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
 
 let server: Server;
@@ -82,4 +89,22 @@ test('H192: connections beyond the limit are closed unanswered, and there is roo
   for (const socket of earlier) socket.destroy();
   await open(0);
   expect((await answerOn(send(GET))).status).toBe(200);
+});
+
+/** Of a connection, as Linux tells: its two ports in hexadecimal, and 02 where it is watched while nothing comes. */
+async function isWatched(localPort: number, peerPort: number): Promise<boolean> {
+  const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0');
+  const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((row) => row.trim().split(/\s+/));
+  const row = rows.find(
+    ([, local, peer]) => local?.endsWith(`:${hex(localPort)}`) && peer?.endsWith(`:${hex(peerPort)}`),
+  );
+  return row?.[5]?.startsWith('02:') ?? false;
+}
+
+test('H302: a peer that is silently gone is noticed, also where there is nothing to tell it', async () => {
+  const send = await start({});
+  const socket = send('GET / HTTP/1.1\r\nHost: berth\r\n\r\n');
+  await once(socket, 'data');
+  const { port } = server.address() as AddressInfo;
+  await eventually(() => isWatched(port, socket.localPort ?? 0));
 });
