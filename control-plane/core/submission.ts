@@ -22,7 +22,7 @@ export function mustBeEnabled({ users }: Cluster, userId: number): void {
 
 /**
  * A new execution with its services, queued at once. Takes its ids from `ids`. Objects that wait are written out field by
- * field, here and in the store: made by spreads they take half as much memory again.
+ * field, here and in the store: made by spreads they take a quarter more memory.
  */
 export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
   const { userId, name, application, description } = submission;
