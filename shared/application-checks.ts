@@ -106,7 +106,7 @@ function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): v
     for (const name of unknownVariables([pair[1]], instances))
       add(`/environment/${at}/1`, unknownVariable(name));
     const variable = typeof pair[0] === 'string' ? `${pair[0]}=${pair[1]}` : pair[1];
-    if (isTooLong(variable)) add(`/environment/${at}/1`, `and its name have ${TOO_LONG}`);
+    if (isTooLong(variable)) add(`/environment/${at}/1`, `has, with its name, ${TOO_LONG}`);
   });
   if (typeof service.command === 'string') {
     const split = splitCommand(service.command);

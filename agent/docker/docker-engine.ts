@@ -284,11 +284,10 @@ export class DockerEngine implements Engine {
     return false;
   }
 
-  /** The name is taken: by the container of an earlier call with the same key, whose answer was lost, or by another. */
+  /** The name is taken: by the container of an earlier call with the same key, whose answer was lost, or by another, perhaps not ours, or gone by now. */
   async #holderOfName(assignment: Assignment, conflict: unknown): Promise<Container> {
     const holder = await this.inspect(assignment.name);
-    if (!holder) throw engineError(conflict);
-    if (holder.service === assignment.service && holder.generation === assignment.generation) return holder;
+    if (holder?.service === assignment.service && holder.generation === assignment.generation) return holder;
     throw new EngineError('temporary', engineError(conflict).message, conflict);
   }
 }

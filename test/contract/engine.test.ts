@@ -1,7 +1,7 @@
 /** The Engine port on a real Docker engine: containers, their changes and failures. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../agent/engine.ts';
 import { connectEngine } from '../../agent/engine-address.ts';
 import { nextReadings } from '../../agent/usage.ts';
@@ -33,6 +33,16 @@ describe('a container', () => {
     expect(await errorOf(engine().create(assignment({ generation: 2 }), CORE_LIMIT))).toMatchObject({
       kind: 'temporary',
     });
+  });
+  test('C172: whose name one that is not ours holds is not created for now, and that one stays', async () => {
+    const { name, image } = assignment();
+    const other = await docker.createContainer({ name, Image: image, Cmd: ['true'] });
+    onTestFinished(() => other.remove());
+    expect(await errorOf(engine().create(assignment(), CORE_LIMIT))).toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining(name),
+    });
+    expect((await other.inspect()).Id).toBe(other.id);
   });
   test('that is started twice is running', async () => {
     const { id } = await run();
