@@ -1,5 +1,5 @@
 /**
- * Entry of `npm test`: types, lint, engine, every vitest project, a test for every rule, the worker bundle.
+ * Entry of `npm test`: types, lint, the worker bundle, engine, every vitest project, a test for every rule.
  * Ends with the line `N passed, N failed`, counting each test of vitest's and each other step as one.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -34,12 +34,13 @@ const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
 const reports: string[] = [];
 await step('types', () => npmScript('types'));
 await step('lint', () => npmScript('lint'));
+// Before the tests: what wrangler compiles is in the cache of compiled code when they start it.
+await step('worker bundle', buildWorker);
 await step('engine and image', startEngine);
 await step('browser', findBrowser);
 await step('tests', runTests);
 // Without an engine most tests have not run, and their titles say nothing of the rules.
 if (engine) await step('a test for every rule', proveRules);
-await step('worker bundle', buildWorker);
 await rm(folder, { recursive: true, force: true });
 if (engine?.started && !(await stopEngine(engine))) total.failed += 1;
 if (interrupted) say(`Interrupted by ${interrupted}`);

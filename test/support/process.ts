@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { eventually } from './eventually.ts';
+import { NODE_COMPILE_CACHE } from './tool.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const OUTPUT_LIMIT = 2 ** 20;
@@ -30,7 +31,7 @@ export class Program {
     const path = `${ROOT}/node_modules/.bin:${process.env.PATH}`;
     this.#child = spawn(file, args, {
       cwd,
-      env: { ...process.env, PATH: path, ...env },
+      env: { ...process.env, PATH: path, NODE_COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A process group of its own, so that its children can be killed with it at the end of the tests.
       detached: true,

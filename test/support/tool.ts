@@ -5,6 +5,9 @@ import { resolve } from 'node:path';
 const ROOT = resolve(import.meta.dirname, '../..');
 const KILL_AFTER_MS = 20_000;
 
+/** As `npm start` has it: no program compiles again what an earlier one has. Those write it that end by themselves, not by SIGKILL. */
+export const NODE_COMPILE_CACHE = resolve(ROOT, 'node_modules/.cache/berth');
+
 const running = new Set<ChildProcess>();
 
 /** Runs a program of node_modules/.bin or of PATH with its output shown as it comes; throws unless it ends with 0. */
@@ -32,6 +35,7 @@ function run(file: string, args: string[], output: 'inherit' | 'pipe'): Promise<
       ...process.env,
       PATH: `${ROOT}/node_modules/.bin:${process.env.PATH}`,
       WRANGLER_SEND_METRICS: 'false',
+      NODE_COMPILE_CACHE,
     },
     stdio: ['ignore', output, output],
     // A group of its own, so that an interrupt from the terminal reaches it once, by way of stopTools.
