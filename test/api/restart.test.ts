@@ -3,7 +3,7 @@ import { ApiClient } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { startWorkerdHost } from '../support/host-workerd.ts';
 import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../support/hosts.ts';
-import { HttpClient } from '../support/http-client.ts';
+import { HttpClient, type Reply } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 import { WebClient } from '../support/web-client.ts';
 
@@ -15,29 +15,49 @@ onHosts(everySetup, (host, { variant }) => {
     await host().start();
   };
 
-  test('H60: what was acknowledged is there after a crash, in the queue', async () => {
-    const ids = await Promise.all(Array.from({ length: 20 }, () => api.submit()));
-    await restart();
-    const list = await api.list();
-    expect(Object.keys(list).map(Number)).toEqual(ids.toSorted((a, b) => a - b));
-    expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set([queuedIn(variant)]));
-    expect(await api.statistics()).toMatchObject({ queue_length: 20 });
-    await Promise.all(ids.map((id) => api.terminate(id)));
-  });
+  describe('after a crash', () => {
+    let queued: number[];
+    let [terminated, deleted] = [0, 0];
+    let cookie: string;
+    let crowd: Reply[];
 
-  test('H60: a termination and a deletion that were acknowledged hold after a crash', async () => {
-    const [terminated, deleted] = [await api.submit(), await api.submit()];
-    await Promise.all([api.terminate(terminated), api.remove(deleted)]);
-    await restart();
-    expect((await api.execution(terminated)).status).toBe('terminated');
-    expect((await api.http.get(`execution/${deleted}`)).status).toBe(404);
-  });
+    // One crash for all of these: what is told of one does not change what is told of another.
+    beforeAll(async () => {
+      const login = await api.http.get('login');
+      cookie = login.headers['set-cookie']?.[0] ?? '';
+      queued = await Promise.all(Array.from({ length: 20 }, () => api.submit()));
+      [terminated, deleted] = [await api.submit(), await api.submit()];
+      await Promise.all([api.terminate(terminated), api.remove(deleted)]);
+      await restart();
+      crowd = await Promise.all(Array.from({ length: 60 }, () => api.http.get('statistics/scheduler')));
+    });
+    afterAll(() => Promise.all(queued.map((id) => api.terminate(id))));
 
-  test('H60: ids go on after a crash', async () => {
-    const before = await api.submit();
-    await api.remove(before);
-    await restart();
-    expect(await api.submit()).toBeGreaterThan(before);
+    test('H60: a crowd of requests right after a start is answered', () => {
+      expect(crowd.filter(({ status }) => status !== 200)).toEqual([]);
+    });
+
+    test('H60: what was acknowledged is there after a crash, in the queue', async () => {
+      const { [terminated]: _, ...list } = await api.list();
+      expect(Object.keys(list).map(Number)).toEqual(queued.toSorted((a, b) => a - b));
+      expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set([queuedIn(variant)]));
+      expect(await api.statistics()).toMatchObject({ queue_length: 20 });
+    });
+
+    test('H60: a termination and a deletion that were acknowledged hold after a crash', async () => {
+      expect((await api.execution(terminated)).status).toBe('terminated');
+      expect((await api.http.get(`execution/${deleted}`)).status).toBe(404);
+    });
+
+    test('H18: a cookie outlives a crash', async () => {
+      expect((await new HttpClient(() => host().url(), { cookie }).get('execution')).status).toBe(200);
+    });
+
+    test('H60: ids go on after a crash', async () => {
+      const next = await api.submit();
+      await api.remove(next);
+      expect(next).toBeGreaterThan(deleted);
+    });
   });
 
   test('H60: the queue is started after a crash as soon as a host is there, and what ran still runs', async () => {
@@ -57,19 +77,6 @@ onHosts(everySetup, (host, { variant }) => {
     const next = await api.submit();
     expect(await again.assigned(next)).toHaveLength(1);
     await again.close();
-  });
-
-  test('H18: a cookie outlives a crash', async () => {
-    const login = await api.http.get('login');
-    const cookie = login.headers['set-cookie']?.[0] ?? '';
-    await restart();
-    expect((await new HttpClient(() => host().url(), { cookie }).get('execution')).status).toBe(200);
-  });
-
-  test('H60: a crowd of requests right after a start is answered', async () => {
-    await restart();
-    const replies = await Promise.all(Array.from({ length: 60 }, () => api.http.get('statistics/scheduler')));
-    expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
   });
 });
 
