@@ -66,12 +66,13 @@ test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', asyn
   const { api } = berth;
   const id = await api.submit(application(script('trap "" TERM; while true; do sleep 1; done')));
   await api.waitFor(id, 'running');
-  const startMs = performance.now();
+  const sinceS = Date.now() / 1_000;
   await api.terminate(id);
   expect((await api.execution(id)).status).toBe('cleaning up');
-  await api.waitFor(id, 'terminated');
-  expect(performance.now() - startMs).toBeGreaterThan(9_500);
-  expect(performance.now() - startMs).toBeLessThan(14_000);
+  const { time_end } = await api.waitFor(id, 'terminated');
+  // As the control plane saw it: the engine of a busy machine takes seconds to remove a container.
+  expect(Number(time_end) - sinceS).toBeGreaterThan(9.5);
+  expect(Number(time_end) - sinceS).toBeLessThan(20);
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
