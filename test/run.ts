@@ -88,8 +88,8 @@ async function findBrowser(): Promise<Counts> {
 async function runTests(): Promise<Counts> {
   const kinds = engine
     ? [
-        ['unit', 'api'],
-        ['contract', 'simulation', 'e2e', 'browser'],
+        ['unit', 'simulation', 'api'],
+        ['contract', 'e2e', 'browser'],
       ]
     : [['unit', 'simulation']];
   reports.push(...kinds.map((_, n) => join(folder, `vitest-${n}.json`)));
