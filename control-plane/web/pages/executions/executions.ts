@@ -12,7 +12,7 @@ import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';
 import { type Notice, redirectWith } from '../../notice.ts';
 import { page } from '../../page.ts';
-import { ago, badge, elapsed, empty, live } from '../../parts.ts';
+import { ago, badge, elapsed, empty, live, options } from '../../parts.ts';
 import { safePath } from '../../session.ts';
 import { executionPage } from './execution.ts';
 import { filterOf, isNarrowed, type ListQuery, listPath, readListQuery, spans } from './execution-filter.ts';
@@ -77,18 +77,19 @@ ${live('list', ['execution', 'service'], html`${states(query, found)}${listing(c
   });
 }
 
+const TIMES: [value: string, text: string][] = [
+  ['', 'at any time'],
+  ...Object.entries(spans).map(([value, { text }]): [string, string] => [value, text]),
+];
+
 function filters({ role }: Account, query: ListQuery): Html {
   const { state, name, owner, within } = query;
-  const options = Object.entries({ '': { text: 'at any time' }, ...spans }).map(
-    ([value, { text }]) =>
-      html`<option value="${value}"${value === within ? html` selected` : ''}>${text}</option>`,
-  );
   return html`
 <form class="bar filters" method="get" action="/executions" role="search" data-sparse autocomplete="off">
 ${state ? html`<input type="hidden" name="state" value="${state}">` : ''}
 <label>Name <input name="name" type="search" value="${name}" maxlength="130" placeholder="a part of it" title="A part of the name; within &quot;quotes&quot; the whole name"></label>
 ${role.canOperateOthers ? html`<label>Owner <input name="owner" type="search" value="${owner}" size="12" autocapitalize="none" spellcheck="false"></label>` : ''}
-<label>Submitted <select name="within">${options}</select></label>
+<label>Submitted <select name="within">${options(TIMES, within)}</select></label>
 <button>Filter</button>
 ${isNarrowed(query) ? html`<a class="button quiet" href="${listPath({ ...query, name: '', owner: '', within: '' }, { state })}">Clear</a>` : ''}
 </form>`;
