@@ -10,10 +10,10 @@ interface ApiError {
 
 /** A 500 with one of these is about the container asked for, not about the engine's state. */
 const OF_THE_CONTAINER =
-  /executable file not found|no such file or directory|permission denied|is a directory|not a directory|exec format error|invalid|not allowed|not permitted|must be|cannot be|unknown (log|runtime)|port is already allocated|address already in use|bind source path/i;
-/** These pass when others leave, whatever else the message says. */
+  /executable file not found|no such file or directory|permission denied|is a directory|not a directory|exec format error|invalid|not allowed|not permitted|must be|cannot be|unknown (log|runtime)|bind source path/i;
+/** These pass when others leave, whatever else the message says. Ports on the host and ranges of addresses the engine picks itself. */
 const OF_THE_MOMENT =
-  /no space left on device|cannot allocate memory|resource temporarily|too many open files|timed? ?out/i;
+  /no space left on device|cannot allocate memory|resource temporarily|too many open files|timed? ?out|port is already allocated|address already in use|could not find an available, non-overlapping/i;
 
 /** What a manager of the swarm answers to the engine whose container is to join a network. */
 const REFUSED_BY_SWARM = /Could not attach to network (\S+): rpc error: code = (NotFound|PermissionDenied)/;

@@ -115,6 +115,16 @@ describe('errors of the engine', () => {
     [answer(500, 'OCI runtime create failed: exec: "/x": permission denied: unknown'), 'permanent'],
     [answer(500, 'mkdir /var/lib/x: no space left on device'), 'temporary'],
     [answer(500, 'containerd: context deadline exceeded'), 'temporary'],
+    // Ports are the engine's to pick, and so is a network's range of addresses: nothing that a description could do better.
+    [
+      answer(500, 'Error starting userland proxy: listen tcp4 0.0.0.0:9: bind: address already in use'),
+      'temporary',
+    ],
+    [answer(500, 'Bind for 0.0.0.0:32768 failed: port is already allocated'), 'temporary'],
+    [
+      answer(404, 'could not find an available, non-overlapping IPv4 address pool among the defaults'),
+      'temporary',
+    ],
     [answer(503, 'starting up'), 'temporary'],
     [Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }), 'unreachable'],
   ])('%o is %s', (error, kind) => {
