@@ -145,12 +145,14 @@ make_settings() {
   keep BERTH_URL "$url"
   keep BERTH_DEPLOYMENT_NAME "$deployment"
   if [ -f "$settings" ]; then
-    while IFS= read -r line; do
-      grep -q "^${line%%=*}=" "$work/agent.env" || printf '%s\n' "$line" >>"$work/agent.env"
+    cp "$work/agent.env" "$work/given"
+    # The last line may have no end. Of a name that is there twice both stay: the later one counts.
+    while IFS= read -r line || [ -n "$line" ]; do
+      grep -q "^${line%%=*}=" "$work/given" || printf '%s\n' "$line" >>"$work/agent.env"
     done <"$settings"
   fi
   grep -q '^BERTH_AGENT_DATA_DIR=' "$work/agent.env" || keep BERTH_AGENT_DATA_DIR "$data"
-  data=$(sed -n "s/^BERTH_AGENT_DATA_DIR='\(.*\)'$/\1/p" "$work/agent.env")
+  data=$(setting BERTH_AGENT_DATA_DIR "$work/agent.env")
   case $data in
     /*) ;;
     *) fail "BERTH_AGENT_DATA_DIR=$data does not begin with /: the agent will run in another folder than this one." 'Set it to a full path.' ;;
@@ -166,9 +168,10 @@ keep() {
   printf "%s='%s'\n" "$1" "$2" >>"$work/agent.env"
 }
 
-# setting NAME: its value as it was kept, if it was.
+# setting NAME [FILE]: its value as it was kept, if it was, or as a person has written it: with other quotes, or without.
 setting() {
-  [ ! -f "$settings" ] || sed -n "s/^$1='\(.*\)'$/\1/p" "$settings"
+  [ ! -f "${2:-$settings}" ] ||
+    sed -n "s/^$1=//p" "${2:-$settings}" | tail -n 1 | sed "s/^'\(.*\)'\$/\1/; s/^\"\(.*\)\"\$/\1/"
 }
 
 check_machine() {

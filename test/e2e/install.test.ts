@@ -92,9 +92,16 @@ test('H263: what is set when it is run again counts, the rest stays', async () =
     BERTH_JOIN_TOKEN: await joinToken(),
     BERTH_AGENT_LABELS: 'gpu',
     BERTH_AGENT_LOG_DAYS: '3',
+    BERTH_AGENT_DATA_DIR: join(machine.root, 'srv'),
   });
-  await install({ BERTH_AGENT_LABELS: 'ssd, with a space "and" $more' });
+  // As a person may have left it: without quotes, with a name twice, and without an end of the last line.
+  const written = await machine.read('/etc/berth/agent.env');
+  const edited = `${written.replace(/^(BERTH_AGENT_DATA_DIR)='(.*)'$/m, '$1=$2')}\n# ours\nBERTH_AGENT_MIN_DISK=2GiB\nBERTH_AGENT_MIN_DISK=0`;
+  await writeFile(join(machine.root, 'etc/berth/agent.env'), edited);
+  const again = await install({ BERTH_AGENT_LABELS: 'ssd, with a space "and" $more' });
+  expect(again).toContain('This machine was already host');
   const settings = await machine.read('/etc/berth/agent.env');
+  expect(settings).toMatch(/\n# ours\n(.*\n)*BERTH_AGENT_MIN_DISK=0\n$/);
   expect(settings).toContain(`\nBERTH_URL='${berth.url}'\n`);
   expect(settings).toContain("\nBERTH_DEPLOYMENT_NAME='e2e-install'\n");
   expect(settings).toContain('BERTH_AGENT_LABELS=\'ssd, with a space "and" $more\'\n');
