@@ -9,9 +9,10 @@ import { AccountClient, ROLE } from '../support/account-client.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { everySetup, onHosts } from '../support/hosts.ts';
-import { HttpClient } from '../support/http-client.ts';
+import { basic, HttpClient } from '../support/http-client.ts';
 import { ScriptedAgent, seen } from '../support/scripted-agent.ts';
 import type { ScriptedLog } from '../support/scripted-log.ts';
+import { addUser } from '../support/users.ts';
 
 const MIB = 1024 * 1024;
 
@@ -240,10 +241,13 @@ onHosts(everySetup, (host, { variant }) => {
   const anyone = new HttpClient(() => host().url());
 
   test('H299: a user has 100 logs open at most', { timeout: 60_000 }, async () => {
+    await addUser(host(), 'crowd', 'secret', 'admin');
+    const crowd = anyone.with(basic('crowd', 'secret'));
+    expect((await crowd.get('login')).status).toBe(200);
     const one = await running();
-    const all = Array.from({ length: 100 }, () => open(one.service));
+    const all = Array.from({ length: 100 }, () => crowd.open('GET', `service/logs/${one.service}`));
     await eventually(() => agent.logs.length === 100, 30_000);
-    const refused = await api.http.get(`service/logs/${one.service}`);
+    const refused = await crowd.get(`service/logs/${one.service}`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
     expect(refused.json().message).toBe('You have 100 logs open: close some, and try again.');
     await agent.report(seen.exited(one, 0));

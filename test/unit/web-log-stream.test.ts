@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { decodeFrame, encodeFrame, noteOf } from '../../control-plane/core/log-frames.ts';
+import { OperationError } from '../../control-plane/core/errors.ts';
+import { decodeFrame, encodeFrame, FrameSplitter, noteOf } from '../../control-plane/core/log-frames.ts';
 import { mergedLogs } from '../../control-plane/web/log-stream.ts';
 
 afterEach(() => vi.useRealTimers());
@@ -49,4 +50,23 @@ test('W37: what fails tells why where that is for everybody to know, and leaves 
     notes.push([decodeFrame(part.value).service, noteOf(decodeFrame(part.value))]);
   expect(notes).toContainEqual([1, { trouble: 'The log broke off; Berth tries again.' }]);
   expect(notes).toContainEqual([2, { ended: true }]);
+});
+
+test('W102: a log that is refused, or breaks off for its reader, says so in the stream, and has not ended', async () => {
+  const [full, over] = ['You have 100 logs open.', 'Log in again.'];
+  const broken = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.error(new OperationError('unauthenticated', over)),
+  });
+  const logs = mergedLogs(
+    new Map([
+      [1, () => Promise.reject(new OperationError('too-many', full))],
+      [2, async () => broken],
+    ]),
+  );
+  const bytes = new Uint8Array(await new Response(logs).arrayBuffer());
+  const notes = new FrameSplitter().push(bytes).map(decodeFrame);
+  expect(notes.map((frame) => [frame.service, noteOf(frame)])).toEqual([
+    [1, { trouble: full }],
+    [2, { trouble: over }],
+  ]);
 });
