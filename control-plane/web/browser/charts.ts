@@ -28,6 +28,8 @@ interface Line {
 interface Chart {
   title: string;
   lines: readonly Line[];
+  /** What it counts has no parts. */
+  whole?: boolean;
   /** Of the page's numbers one of those that are drawn. */
   unit?: number;
 }
@@ -36,6 +38,9 @@ const GIB = 2 ** 30;
 const HOUR_S = 3_600;
 /** Shown at least, though there is no sample yet of most of it. */
 const LEAST_S = 600;
+/** Between two lines of the grid: 1, 2, 5, 10 and so on. */
+const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
+
 const CHARTS: readonly Chart[] = [
   {
     title: 'Executions',
@@ -43,6 +48,7 @@ const CHARTS: readonly Chart[] = [
       { column: 'running', label: 'running', colour: '--good', filled: true },
       { column: 'queued', label: 'queued', colour: '--busy' },
     ],
+    whole: true,
   },
   {
     title: 'Memory (GiB)',
@@ -84,7 +90,7 @@ const text = (value: number): string => String(Number(value.toPrecision(3)));
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function optionsOf({ lines }: Chart, width: number): uPlot.Options {
+function optionsOf({ lines, whole }: Chart, width: number): uPlot.Options {
   const axis: uPlot.Axis = {
     stroke: colour('--quiet'),
     grid: { stroke: colour('--line'), width: 1 },
@@ -100,7 +106,12 @@ function optionsOf({ lines }: Chart, width: number): uPlot.Options {
     },
     axes: [
       { ...axis, values: [[1, '{HH}:{mm}', null, null, null, null, null, null, 0]], space: 60 },
-      { ...axis, size: 44, values: (_, splits) => splits.map(text) },
+      {
+        ...axis,
+        size: 44,
+        values: (_, splits) => splits.map(text),
+        ...(whole ? { incrs: WHOLE_STEPS } : {}),
+      },
     ],
     series: [
       { label: '', value: (_, atS) => (atS === null ? '' : new Date(atS * 1_000).toLocaleTimeString()) },
