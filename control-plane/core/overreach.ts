@@ -22,7 +22,8 @@ export function overreachIn(
   };
   const lies = observations.filter((key) => {
     const service = elsewhere(key.service);
-    return service !== undefined && !mayHaveBeenHere(service, key) && !listed.has(keyOf(key));
+    if (service === undefined || mayHaveBeenHere(service, key) || listed.has(keyOf(key))) return false;
+    return key.state !== 'gone' || !mayBeForgotten(cluster, service, key);
   });
   const taken = forgotten.filter((id) => elsewhere(id)?.logs === 'forgetting');
   return [...new Set([...lies.map(({ service }) => service), ...taken])];
@@ -35,6 +36,10 @@ export const straysIn = (cluster: Cluster, host: Host, inventory: readonly Servi
     const isAway = service && service.hostId !== host.id && service.status !== 'inactive';
     return isAway && service.generation === generation ? [id] : [];
   });
+
+/** Where the database is an older copy, it may have been given before that, and its end be untold (C166). */
+const mayBeForgotten = ({ unknown }: Cluster, { generation }: Service, key: ServiceKey): boolean =>
+  key.generation > generation || unknown.length > 0;
 
 /** Starts before that of now; and the last one, while the service waits to be started where it is placed next. */
 const mayHaveBeenHere = ({ generation, status }: Service, key: ServiceKey): boolean =>

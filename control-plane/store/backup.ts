@@ -71,6 +71,8 @@ export async function prepareRestored(db: Db, former: Given | undefined): Promis
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },
+    // Silence that it counts may have ended since, and begun again: hosts get the whole time (SPEC.md C167).
+    { sql: 'UPDATE hosts SET silent_since_ms = NULL', args: [] },
     // One that was used since would make another host.
     { sql: 'DELETE FROM join_tokens', args: [] },
   ]);

@@ -1,5 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { CoordinatorRig } from '../support/coordinator-rig.ts';
+import { prepareRestored } from '../../control-plane/store/backup.ts';
+import { CoordinatorRig, seen } from '../support/coordinator-rig.ts';
+import { running } from '../support/core-rig.ts';
 import { eventually } from '../support/eventually.ts';
 
 let rig: CoordinatorRig;
@@ -55,4 +57,24 @@ test('C108: a coordinator that another has followed gives no contact, not even t
   agent.report([]);
   await eventually(() => agent.socket.closeCode === 4503);
   expect(agent.socket.all('ack')).toHaveLength(acks);
+});
+
+test('C167: after a restore silence is counted anew: since the copy was made the host may have been back', async () => {
+  const agent = await rig.agent().join();
+  const id = await rig.submit();
+  await agent.tell(seen(await agent.started(), running));
+  agent.drop();
+  await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
+  rig.clock.pass(90_000);
+  rig.coordinator.wake();
+  await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts LIMIT 1'))[0]?.lost === 1);
+  await prepareRestored(rig.memory, undefined);
+  rig.restart();
+  // By what the copy counted, its services would start elsewhere now.
+  rig.clock.pass(120_000);
+  await rig.coordinator.ready();
+  expect(await rig.statusOf(id)).toBe('running');
+  rig.clock.pass(120_000);
+  rig.coordinator.wake();
+  await eventually(async () => (await rig.statusOf(id)) !== 'running');
 });

@@ -49,6 +49,23 @@ describe('a report', () => {
     other.report([seen({ ...started, generation: 7 }, running)]);
     await closed(other);
   });
+  test('C166: that it is gone is only late where no database knows the start: it is an older copy', async () => {
+    other.report([seen({ ...started, generation: 7 }, gone)]);
+    await eventually(() => other.socket.all('ack').length > 0);
+    expect(other.socket.closeCode).toBeUndefined();
+  });
+  test('C166: likewise where the copy has given that start to another host meanwhile', async () => {
+    other.drop();
+    // Its ids tell that the database is older than they are.
+    const back = rig.agent({ name: 'two' }, OTHER_ID);
+    back.hello([], { highest: { execution: 90, service: 90 } });
+    await eventually(() => back.socket.all('sync').length > 0);
+    back.report([seen(started, gone)]);
+    await eventually(() => back.socket.all('ack').length > 0);
+    expect(back.socket.closeCode).toBeUndefined();
+    await one.tell(seen(started, running));
+    expect(await rig.statusOf(started.execution)).toBe('running');
+  });
   test('P12: one word too much, and the rest of the report counts no more', async () => {
     const mine = await startedAt(other);
     other.report([seen(mine, running), seen(started, gone)]);
