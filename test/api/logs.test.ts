@@ -161,6 +161,13 @@ onHosts(everySetup, (host, { variant }) => {
     timeout: 60_000,
   }, async () => {
     const one = await running();
+    /** How long a request of somebody else takes. */
+    const askedMs = async () => {
+      const beforeMs = performance.now();
+      for (let asked = 0; asked < 20; asked++) await api.execution(one.execution);
+      return (performance.now() - beforeMs) / 20;
+    };
+    const calmMs = await askedMs();
     const all = Buffer.alloc(48 * MIB, 'the same sixteen');
     const { response, log } = await opened(one.service);
     const writing = log.write(all);
@@ -170,9 +177,8 @@ onHosts(everySetup, (host, { variant }) => {
     // What lies between is the kernel's and this test's: some MiB of socket buffers.
     const stalled = await eventually(async () => {
       const before = log.granted;
-      const beforeMs = performance.now();
-      for (let asked = 0; asked < 20; asked++) await api.execution(one.execution);
-      expect((performance.now() - beforeMs) / 20).toBeLessThan(200);
+      // As on a machine that is busy anyway.
+      expect(await askedMs()).toBeLessThan(200 + 10 * calmMs);
       return log.granted === before && before;
     }, 20_000);
     expect(stalled).toBeLessThan(24 * MIB);
