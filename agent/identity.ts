@@ -8,7 +8,7 @@ import { importJWK } from 'jose/key/import';
 import { PROOF_ALGORITHM, PROOF_LIFE_S } from '../shared/protocol/enrolment.ts';
 import { type Config, ConfigError } from './config.ts';
 import { type Journal, wordsOf } from './journal.ts';
-import { type KeptKey, newKey, readKey, removeKey, writeKey } from './key-file.ts';
+import { addKey, type KeptKey, newKey, readKey, removeKey, writeKey } from './key-file.ts';
 import { Refused } from './refused.ts';
 import { RegistrationRefused, register } from './registration.ts';
 
@@ -54,13 +54,14 @@ export class HostIdentity implements Identity {
   static async open(config: Config, journal: Journal, nowMs: () => number): Promise<HostIdentity> {
     const folder = `${config.dataDir}/${config.deployment}/identity`;
     let kept = await readKey(folder);
-    const isNew = kept === undefined;
+    let isNew = false;
     // A key that was never registered makes no host either.
     if (!kept?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
     if (!kept) {
-      kept = newKey(config.name);
+      const made = newKey(config.name);
       // Before it is registered: where the answer gets lost, the same key is shown again.
-      await writeKey(folder, kept);
+      kept = await addKey(folder, made);
+      isNew = kept === made;
     }
     if (config.isNameGiven && kept.name !== config.name) {
       // Nobody knows a key that was never registered.
@@ -129,7 +130,7 @@ export class HostIdentity implements Identity {
    * told to the journal: why the agent ends counts for more.
    */
   async discard(): Promise<void> {
-    await removeKey(this.#folder).catch((error: unknown) =>
+    await removeKey(this.#folder, this.#kept).catch((error: unknown) =>
       this.#journal('key.kept', { reason: wordsOf(error) }),
     );
   }

@@ -1,6 +1,6 @@
 /** Owns the file with the agent's private key: readable by its user alone, and written whole or not at all. */
-import { generateKeyPairSync } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { ConfigError } from './config.ts';
 
@@ -44,16 +44,45 @@ export async function readKey(folder: string): Promise<KeptKey | undefined> {
   throw new ConfigError(`The key in ${path} is damaged: remove the file, and the host, and join again.`);
 }
 
-export async function writeKey(folder: string, kept: KeptKey): Promise<void> {
+export function writeKey(folder: string, kept: KeptKey): Promise<void> {
+  return withDraft(folder, kept, (draft) => rename(draft, pathIn(folder)));
+}
+
+/** Where none is there. Resolves to the one that is there then: another program's, where that has come first. */
+export function addKey(folder: string, kept: KeptKey): Promise<KeptKey> {
+  return withDraft(folder, kept, async (draft) => {
+    try {
+      await link(draft, pathIn(folder));
+    } catch (error) {
+      const other = (error as NodeJS.ErrnoException).code === 'EEXIST' ? await readKey(folder) : undefined;
+      if (other) return other;
+      // A file system without hard links.
+      await rename(draft, pathIn(folder));
+    }
+    return kept;
+  });
+}
+
+/** Not where it is another's by now, or has been registered by another. */
+export async function removeKey(folder: string, { hostId, privateKey }: KeptKey): Promise<void> {
+  const there = await readKey(folder);
+  if (there?.hostId === hostId && there.privateKey.x === privateKey.x)
+    await rm(pathIn(folder), { force: true });
+}
+
+/** With a whole file that is to become the key, under a name of its own: several programs may write at once. */
+async function withDraft<T>(folder: string, kept: KeptKey, use: (draft: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // One that was there already may be open to others.
   await chmod(folder, 0o700);
-  const path = pathIn(folder);
-  await writeFile(`${path}.new`, `${JSON.stringify(kept)}\n`, { mode: 0o600, flush: true });
-  await rename(`${path}.new`, path);
+  const draft = `${pathIn(folder)}.${randomUUID()}`;
+  try {
+    await writeFile(draft, `${JSON.stringify(kept)}\n`, { mode: 0o600, flush: true });
+    return await use(draft);
+  } finally {
+    await rm(draft, { force: true });
+  }
 }
-
-export const removeKey = (folder: string): Promise<void> => rm(pathIn(folder), { force: true });
 
 const pathIn = (folder: string): string => `${folder}/key.json`;
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, mkdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect as dial } from 'node:net';
 import { promisify } from 'node:util';
@@ -103,6 +103,18 @@ const hostNames = async () =>
 const keyFile = () => `${folder}/test/identity/key.json`;
 
 describe('the key', () => {
+  test('P17, P21: programs that join the same machine at once make one key and one host, and one that is refused drops no key of another', async () => {
+    const token = await newToken();
+    const all = await Promise.all([1, 2, 3].map(() => open({ BERTH_JOIN_TOKEN: token })));
+    const ids = await Promise.all(all.map((identity) => identity.join()));
+    expect(new Set(ids).size).toBe(1);
+    expect(await readdir(`${folder}/test/identity`)).toEqual(['key.json']);
+    await rm(`${folder}/test`, { recursive: true });
+    const refused = await open({ BERTH_JOIN_TOKEN: 'nonsense', BERTH_AGENT_NAME: 'node2' });
+    const joined = await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
+    await refused.discard();
+    expect(await provedHost(await open({}))).toBe(joined);
+  });
   test('P21: is a file with mode 0600 in a folder with mode 0700, also where that was open', async () => {
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await chmod(`${folder}/test/identity`, 0o755);
@@ -141,11 +153,12 @@ describe('the key', () => {
 describe('a registration', () => {
   test('P21: that can not be kept is none: it is made again, and makes the same host', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
-    // Where the file is written first.
-    await mkdir(`${keyFile()}.new`);
+    await rm(keyFile());
+    await mkdir(keyFile());
     await expect(identity.join()).rejects.toThrow('EISDIR');
     expect(identity.hostId).toBeNull();
-    await rmdir(`${keyFile()}.new`);
+    expect(await readdir(`${folder}/test/identity`)).toEqual(['key.json']);
+    await rmdir(keyFile());
     expect(await provedHost(identity)).toBe(identity.hostId);
     expect(await hostNames()).toEqual(['node1']);
   });
