@@ -196,6 +196,17 @@ onHosts(everySetup, (host, { variant }) => {
     },
   );
 
+  if (variant === 'B') {
+    test('H126: group B has no token endpoints, and says of a Bearer token what to send instead', async () => {
+      expect((await anonymous.post('oauth/token', { grant_type: 'password' })).status).toBe(404);
+      expect((await anonymous.delete('oauth/revoke/x')).status).toBe(404);
+      const reply = await anonymous.with({ authorization: 'Bearer a.b.c' }).get('execution');
+      expect(reply.status).toBe(401);
+      expect(reply.headers['www-authenticate']).toBe('Basic realm="berth", charset="UTF-8"');
+      expect(reply.json<{ message: string }>().message).toContain('has no tokens');
+    });
+  }
+
   test('H17: the cookie is for this site alone and no script can read it', async () => {
     const [first = '', ...attributes] = (await logIn()).split('; ');
     expect(first).toMatch(/^berth_session=[\w-]{43}$/);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decodeJwt, SignJWT } from 'jose';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { type Host, hosts, onHosts } from '../support/hosts.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { type Host, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
 import { addUser, allowApi, changeUser, failLogins } from '../support/users.ts';
 
@@ -256,21 +256,6 @@ onHosts(
     });
   },
 );
-
-describe('without tokens', () => {
-  onHosts(hosts, (host) => {
-    const anonymous = new HttpClient(() => host().url());
-
-    test('H126: group B has no token endpoints, and says of a Bearer token what to send instead', async () => {
-      expect((await anonymous.post('oauth/token', { grant_type: 'password' })).status).toBe(404);
-      expect((await anonymous.delete('oauth/revoke/x')).status).toBe(404);
-      const reply = await anonymous.with({ authorization: 'Bearer a.b.c' }).get('execution');
-      expect(reply.status).toBe(401);
-      expect(reply.headers['www-authenticate']).toBe('Basic realm="berth", charset="UTF-8"');
-      expect(reply.json<{ message: string }>().message).toContain('has no tokens');
-    });
-  });
-});
 
 async function tokenKey(host: Host): Promise<Uint8Array> {
   const db = await host.openDb();

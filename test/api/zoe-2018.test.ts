@@ -28,6 +28,11 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
 
   beforeAll(() => addUser(host(), 'alice', 'secret', 'superuser'));
 
+  test('H218: the zoe variants do not explain', async () => {
+    expect((await admin.get('execution/1/explain')).status).toBe(404);
+    expect((await admin.post('execution/explain', { application: waiting })).status).toBe(405);
+  });
+
   testClientHabits(host, variant);
   testLogLines(host, '2018.12');
 
