@@ -146,8 +146,8 @@ export class Agent {
 
   #accept(assignment: Assignment): void {
     const entry = this.#roster.entry(assignment.service);
-    if (entry.assignment && entry.assignment.generation >= assignment.generation) return;
     const { output, reporter } = this.#options;
+    if ((entry.assignment?.generation ?? 0) >= assignment.generation || reporter.isGone(assignment)) return;
     if (output.isLapsed(assignment)) {
       if (!entry.has(assignment) && !entry.work) reporter.observe(lapsedOf(assignment));
       return;

@@ -39,6 +39,14 @@ export class Reporter {
     this.#listener?.(observation.state !== 'preparing' && observation.state !== 'created');
   }
 
+  /**
+   * Whether that a key is gone has yet to be acknowledged. Whoever asks for it then has not heard of that, as a control plane
+   * whose database is an older copy, and would count it as gone while it runs.
+   */
+  isGone(key: ServiceKey): boolean {
+    return this.#entries.get(keyOf(key))?.observation.state === 'gone';
+  }
+
   get conditions(): readonly Condition[] {
     return this.#conditions;
   }

@@ -265,6 +265,17 @@ describe('running services', () => {
     await connection.reported(2, 'running');
     expect(engine.calls.filter((call) => call === 'create 1.1')).toHaveLength(1);
   });
+  test('P5: a key that was told to be gone is not begun where a restored database asks for it again', async () => {
+    const connection = await rig.peer.connection();
+    connection.welcome();
+    connection.stop({ service: 9, generation: 4 });
+    await connection.reported(9, 'gone');
+    const second = await rig.peer.connection();
+    second.start(assignment({ service: 9, generation: 4 }));
+    second.start(assignment({ service: 2 }));
+    await second.reported(2, 'running');
+    expect(engine.calls).toEqual(['create 2.1', 'start 2.1']);
+  });
   test('P5: a container removed by hand is gone, not started again', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
