@@ -40,7 +40,12 @@ test('H266: an agent whose settings only a person can mend ends with the code af
   expect(agent.output).toContain('BERTH_URL must be a URL');
 });
 
-test('P90: a second agent on the same data folder ends with a word on who has it, and once the first is killed another one starts', async () => {
+// Three processes, one after the other, on a machine that may be busy.
+const STARTS_MS = 60_000;
+
+test('P90: a second agent on the same data folder ends with a word on who has it, and once the first is killed another one starts', {
+  timeout: STARTS_MS,
+}, async () => {
   const scratch = await scratchDir();
   const agent = () =>
     startProgram(['agent/main.ts'], {
