@@ -12,6 +12,12 @@ onSites('logs', (site) => {
   const texts = (page: Page): Promise<string[]> => page.locator('.log-text').allTextContents();
   const says = (page: Page, text: string | RegExp) =>
     page.locator('#log-state').getByText(text, { exact: true }).waitFor();
+  /** Rows are drawn in a frame of their own, after what the page says of the log. */
+  const shows = (page: Page, wanted: readonly string[]) =>
+    eventually(async () => {
+      expect(await texts(page)).toEqual(wanted);
+      return true;
+    });
   const lines = (page: Page, count: string) =>
     page.locator('#log-count').getByText(`${count} lines`, { exact: true }).waitFor();
   /** Makes the file that the script of a service waits for. */
@@ -42,12 +48,12 @@ onSites('logs', (site) => {
     await page.getByText('two', { exact: true }).waitFor();
     await touch(id, '/c');
     await says(page, 'The log has ended.');
-    expect(await texts(page)).toEqual(['one', 'two', 'three']);
+    await shows(page, ['one', 'two', 'three']);
     await page.getByLabel('Times').uncheck();
     expect(await page.locator('.log-when').first().isVisible()).toBe(false);
     await page.reload();
     await says(page, 'The log has ended.');
-    expect(await texts(page)).toEqual(['one', 'two', 'three']);
+    await shows(page, ['one', 'two', 'three']);
   });
 
   test('W31: a log goes on by itself where it was when the control plane was away', async () => {
@@ -61,8 +67,10 @@ onSites('logs', (site) => {
     await says(page, 'No connection to Berth. It goes on by itself, where it was.');
     await site().berth.start();
     await says(page, 'Live.');
+    await page.getByText('line 12', { exact: true }).waitFor();
     await touch(id, '/stop');
     await says(page, 'The log has ended.');
+    await eventually(async () => (await texts(page)).at(-1)?.startsWith('stopped'));
     const all = await texts(page);
     expect(all.length).toBeGreaterThan(10);
     expect(all).toEqual([
@@ -86,6 +94,7 @@ onSites('logs', (site) => {
     );
     const page = await site().visit(`/executions/${id}/logs`);
     await says(page, 'The log has ended.');
+    await eventually(async () => (await texts(page)).length === 5);
     const [first, second, third, fourth, last = ''] = await texts(page);
     expect([first, second]).toEqual([evil, 'red bold on blue true']);
     expect([third, fourth]).toEqual(['bell\u2407', '100%']);
@@ -112,12 +121,12 @@ onSites('logs', (site) => {
     await page.getByText('side one', { exact: true }).waitFor();
     await touch(id, '/a');
     await says(page, 'The log has ended.');
-    expect(await texts(page)).toEqual(['main one', 'side one', 'main two']);
+    await shows(page, ['main one', 'side one', 'main two']);
     expect(await page.locator('.log-name').allTextContents()).toEqual(['main0', 'side0', 'main0']);
     await page.locator('#log-service').selectOption('side0');
     await page.getByRole('region', { name: 'Output of side0' }).waitFor();
     await says(page, 'The log has ended.');
-    expect(await texts(page)).toEqual(['side one']);
+    await shows(page, ['side one']);
   });
 
   test('W32, W33: a million lines are smooth, small, and searched', async () => {
@@ -125,7 +134,7 @@ onSites('logs', (site) => {
     const page = await site().visit(`/executions/${id}/logs`);
     await lines(page, '1,000,000');
     await says(page, 'The log has ended.');
-    expect((await texts(page)).at(-1)).toBe('1000000');
+    await eventually(async () => (await texts(page)).at(-1) === '1000000');
 
     await page.keyboard.press('/');
     await page.keyboard.type('99999');
@@ -133,7 +142,7 @@ onSites('logs', (site) => {
     await page.keyboard.press('Shift+Enter');
     await page.locator('#log-found').getByText('19 of 19 lines').waitFor();
     await page.keyboard.press('Shift+Enter');
-    expect(await page.locator('.log-row.current .log-text').textContent()).toBe('999998');
+    await page.locator('.log-row.current .log-text', { hasText: /^999998$/ }).waitFor();
     expect(await page.locator('.log-row.current mark').textContent()).toBe('99999');
 
     const scroller = page.locator('#log-scroller');

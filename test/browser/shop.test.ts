@@ -78,6 +78,7 @@ onSites('shop', (site) => {
     await page.getByLabel('Workers', { exact: true }).fill('2');
     await page.getByLabel('Rounds').fill('2');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.waitForURL(/\/executions\/\d+$/);
     const { api } = site().berth;
     expect((await api.waitFor(idIn(page.url()), 'running')).services).toHaveLength(3);
     await api.endAll();
