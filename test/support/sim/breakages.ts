@@ -226,10 +226,4 @@ export const breakages: readonly Breakage[] = [
     from: '    if (host.lost && isLate(cluster, host, nowMs)) countAnew',
     to: '    if (false) countAnew',
   },
-  {
-    name: 'believe what comes when the lease has passed',
-    file: 'agent/session.ts',
-    from: '    if (this.#isTooLate()) {',
-    to: '    if (false) {',
-  },
 ];

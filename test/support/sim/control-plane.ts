@@ -3,7 +3,6 @@ import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { Session } from '../../../control-plane/coordinator/session.ts';
 import type { SchedulingPolicy } from '../../../control-plane/core/scheduling.ts';
 import type { Link, Network, Server } from './network.ts';
-import type { UnknownContainers } from './restoration.ts';
 import type { Store } from './store.ts';
 import { Process, type World } from './time.ts';
 
@@ -12,7 +11,6 @@ export const DEPLOYMENT = 'sim';
 export interface ControlPlaneOptions {
   store: Store;
   scheduling: SchedulingPolicy;
-  unknownContainers: UnknownContainers;
   /** Whether its row says that a host was removed. */
   isRemoved(hostId: number): boolean;
 }
@@ -55,7 +53,7 @@ export class ControlPlane implements Server {
     this.#network.ended(this.process, silently);
   }
 
-  #begin({ store, scheduling, unknownContainers }: ControlPlaneOptions): Coordinator {
+  #begin({ store, scheduling }: ControlPlaneOptions): Coordinator {
     const world = this.#world;
     const { process } = this;
     let timer: { cancelled: boolean } | undefined;
@@ -67,7 +65,6 @@ export class ControlPlane implements Server {
       },
       deploymentName: DEPLOYMENT,
       scheduling,
-      unknownContainers,
       clock: {
         nowMs: () => Math.floor(world.nowMs + process.skewMs),
         wakeAt: (timeMs) => {

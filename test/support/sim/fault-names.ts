@@ -24,7 +24,6 @@ export const faultNames = [
   'commit done later but failed',
   'database away',
   'database slow',
-  'database replaced by an older copy',
   'engine slow',
   'engine hangs',
   'engine restarts',

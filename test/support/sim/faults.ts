@@ -104,18 +104,10 @@ export const faults: Record<FaultName, Fault> = {
     const { world, machines, scheduling } = simulation;
     const { lostAfterMs } = scheduling;
     const machine = world.pick(machines);
-    // What was sent before may arrive when the lease has passed, and only then all is gone.
-    const lateMs = world.chance(0.4) ? lostAfterMs + world.between(1, 15) * SECOND_MS : 0;
-    if (lateMs > 0) machine.route.stalledUntilMs = world.nowMs + lateMs;
-    let isOver = false;
-    world.after(lateMs && lateMs + 100, () => isOver || machine.route.cut());
+    machine.route.cut();
     // For so long that what runs there may start elsewhere.
-    simulation.during(lateMs + 2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () => {
-      isOver = true;
-      machine.route.heal();
-    });
-    if (lateMs === 0 && world.chance(0.5))
-      world.after(world.between(0, lostAfterMs), () => machine.killAgent());
+    simulation.during(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () => machine.route.heal());
+    if (world.chance(0.5)) world.after(world.between(0, lostAfterMs), () => machine.killAgent());
     return true;
   },
   'second connection of a host': atMachine((machine) => machine.connectAgain()),
@@ -160,13 +152,11 @@ export const faults: Record<FaultName, Fault> = {
     if (!old || simulation.controlPlanes.length > 1) return false;
     const { world, network, scheduling } = simulation;
     // Two that never meet: only agents tell that there is another.
-    const hasLeases = scheduling.hostLoss === 'requeue';
-    old.isQuiet = world.chance(hasLeases ? 0.7 : 0.3);
+    old.isQuiet = world.chance(0.3);
     if (old.isQuiet) for (const link of [...network.links]) if (world.chance(0.5)) link.cut('a fault');
     simulation.startControlPlane();
     const forMs = old.isQuiet ? 2 * scheduling.lostAfterMs + 60 * SECOND_MS : 40 * SECOND_MS;
-    // With leases long enough for the other to start elsewhere what agents of this one run.
-    simulation.during(world.between(hasLeases ? forMs / 2 : 1, forMs), () => simulation.end(old));
+    simulation.during(world.between(1, forMs), () => simulation.end(old));
     return true;
   },
   'clock of the control plane jumps': (simulation) => {
@@ -195,10 +185,6 @@ export const faults: Record<FaultName, Fault> = {
     });
     return true;
   },
-
-  // Only where it is asked for: a few of such worlds still fail (README.md).
-  'database replaced by an older copy': ({ restoration }) =>
-    process.env.FAULT === 'database replaced by an older copy' && restoration.begin(),
 
   // Engines
   'engine slow': trouble(1, 60 * SECOND_MS, ({ engine }, { world }) => {

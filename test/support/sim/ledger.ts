@@ -30,14 +30,6 @@ export class Ledger {
     else rows.delete(id);
   }
 
-  /** The database is another from now on. */
-  restore(changes: readonly Change[]): void {
-    for (const rows of [this.executions, this.services, this.hosts, this.quotas, this.users]) rows.clear();
-    this.#servicesOf.clear();
-    this.#needs.clear();
-    for (const change of changes) this.apply(change);
-  }
-
   /** Also of one that was never there. */
   isRemoved(hostId: number): boolean {
     return this.hosts.get(hostId)?.removed_ms !== null;

@@ -40,8 +40,6 @@ export class Machine {
   versionOffset = 0;
   /** Until then two agents may be at work here. */
   doubledUntilMs = 0;
-  /** Whether an agent of an older version ever ran here. */
-  hadOldAgent = false;
   /** Without power nothing runs here. */
   powered = true;
   /** Of the key of its agent. */
@@ -111,7 +109,6 @@ export class Machine {
     if (this.#agents.length > 0) this.doubledUntilMs = world.nowMs + DOUBLED_MS;
     this.#agents.push(running);
     const version = this.versionOffset;
-    this.hadOldAgent ||= version < 0;
     if (version < 0) this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
     dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, version)));
     world.note(`${process.name} starts`);

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { newHost } from '../../../control-plane/core/host.ts';
 import { defaultScheduling, type SchedulingPolicy } from '../../../control-plane/core/scheduling.ts';
-import type { Row } from '../../../control-plane/store/db.ts';
 import { insertHost } from '../../../control-plane/store/host-rows.ts';
 import { Administrator } from './administrator.ts';
 import { Answers } from './checks/answers.ts';
@@ -24,7 +23,6 @@ import { Ledger } from './ledger.ts';
 import { Machine } from './machine.ts';
 import { Network } from './network.ts';
 import { Requests } from './requests.ts';
-import { Restoration } from './restoration.ts';
 import { type Change, Store } from './store.ts';
 import { inWorld, World } from './time.ts';
 import { Users } from './users.ts';
@@ -36,16 +34,6 @@ const SETTLE_STEP_MS = 10_000;
 const SETTLE_MS = 20 * 60_000;
 /** Coordinators' turns for that: reports of a few hosts every 10 s, and what is left to do. */
 const SETTLE_TURNS = 4_000;
-
-/** Rows as they were before the database was replaced. */
-interface Restored {
-  services: ReadonlyMap<number, Row>;
-  executions: ReadonlyMap<number, Row>;
-  mayGiveAgain: boolean;
-}
-
-/** What leases are to stand, and hardly ever comes by itself. */
-const TWO_AT_WORK: readonly FaultName[] = ['second control plane'];
 
 export class Simulation {
   readonly world: World;
@@ -67,7 +55,6 @@ export class Simulation {
   readonly vanishing = new Set<string>();
   /** When the time jumped that control planes go by. */
   readonly clockJumpsMs: number[] = [];
-  readonly restoration: Restoration;
   store!: Store;
   readonly #answers: Answers;
   readonly #lives: Lives;
@@ -79,15 +66,12 @@ export class Simulation {
     const { ledger } = this;
     const wire = new Wire(world, ledger);
     this.network = new Network(world, wire);
-    const restoration = new Restoration(this);
-    this.restoration = restoration;
-    this.#answers = new Answers(world, ledger, restoration);
-    this.#lives = new Lives(world, ledger, { lapsed: wire.lapsed, restoration });
-    this.#room = new Room(world, ledger, this.restoration);
-    this.containers = new Containers(world, ledger, {
-      isBeyondReach: (machine, container) => this.#isBeyondReach(machine, container),
-      restoration,
-    });
+    this.#answers = new Answers(world, ledger);
+    this.#lives = new Lives(world, ledger, wire.lapsed);
+    this.#room = new Room(world, ledger);
+    this.containers = new Containers(world, ledger, (machine, container) =>
+      this.#isBeyondReach(machine, container),
+    );
     this.logs = new Logs(world, ledger, this.containers, { moved: this.#lives.moved, failed: wire.failed });
     this.scheduling = schedulingOf(world);
     const requests = new Requests(world, () => this.controlPlanes);
@@ -125,47 +109,24 @@ export class Simulation {
 
   startControlPlane(): void {
     const { world, network, store, scheduling, ledger } = this;
-    const { unknownContainers } = this.restoration;
-    const isRemoved = (hostId: number) => ledger.isRemoved(hostId);
-    const options = { store, scheduling, unknownContainers, isRemoved };
+    const options = { store, scheduling, isRemoved: (hostId: number) => ledger.isRemoved(hostId) };
     this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }
 
   /** A control plane is killed, and another takes its place soon; never none for long. */
   restart(controlPlane = this.controlPlanes.at(-1), afterMs = this.world.between(10, 5_000)): void {
-    if (controlPlane) this.halt(controlPlane, this.world.chance(0.2));
+    if (controlPlane && controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
+    controlPlane?.kill(this.world.chance(0.2));
+    this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
     this.world.after(afterMs, () => {
       if (this.controlPlanes.length === 0) this.startControlPlane();
     });
   }
 
-  /** A control plane is killed, and its clock with it. */
-  halt(controlPlane: ControlPlane, silently = false): void {
-    if (controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
-    controlPlane.kill(silently);
-    this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
-  }
-
-  /** The database is an older copy of itself from now on, which the ledger has taken in. */
-  restored({ services, executions, mayGiveAgain }: Restored): void {
-    const { ledger, logs } = this;
-    this.#answers.restored(mayGiveAgain);
-    for (const id of this.containers.restored()) logs.lost.add(id);
-    for (const [id, before] of services) {
-      const now = ledger.services.get(id);
-      const execution = Number(before.execution_id);
-      const isSame =
-        now && ['generation', 'host_id', 'forgotten'].every((what) => now[what] === before[what]);
-      const wasKept = executions.get(execution)?.deleted === ledger.executions.get(execution)?.deleted;
-      // Its logs are those of a start that is to be made again, of another host, or already removed.
-      if (!isSame || !wasKept) logs.lost.add(id);
-    }
-    for (const id of ledger.services.keys()) if (!services.has(id)) logs.lost.add(id);
-  }
-
   /** Of two control planes one goes. */
   end(controlPlane: ControlPlane): void {
-    this.halt(controlPlane);
+    controlPlane.kill();
+    this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
     if (this.controlPlanes.length === 0) this.startControlPlane();
   }
 
@@ -199,7 +160,6 @@ export class Simulation {
 
   /** What a container that somebody removes had written may be lost, as the agent's README says. */
   excuse(id: string): void {
-    this.restoration.release(id);
     for (const [key, { container }] of this.containers.started)
       if (container.id === id) this.logs.excused.add(key);
   }
@@ -291,9 +251,7 @@ export class Simulation {
     const { world } = this;
     const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
     const { hostLoss, lostAfterMs } = this.scheduling;
-    if (hostLoss === 'requeue') kinds.push('host cut off', ...(world.chance(0.3) ? TWO_AT_WORK : []));
-    const wanted = faultNames.find((name) => name === process.env.FAULT);
-    if (wanted) kinds.push(wanted);
+    if (hostLoss === 'requeue') kinds.push('host cut off');
     world.note(`faults: ${kinds.join(', ')}; lost hosts: ${hostLoss} after ${lostAfterMs} ms`);
     // A host is lost, and then given up, only after a while.
     const pace = hostLoss === 'requeue' ? 2 : 1;
@@ -400,16 +358,13 @@ export class Simulation {
         isLeft(status) ? [`execution ${id} is ${status}`] : [],
       ),
       ...(after === 'remove' ? this.#leftovers() : []),
-      ...this.restoration.missing(),
     ];
   }
 
   /** Of containers, marks and logs nothing is left on any machine. */
   #leftovers(): string[] {
     return this.machines.flatMap(({ disk, engine, name, doubledUntilMs }) => [
-      ...[...engine.containers.values()].flatMap(({ id, key }) =>
-        key && !this.restoration.isLeftAlone(key.service) ? [`container ${id}`] : [],
-      ),
+      ...[...engine.containers.values()].flatMap(({ id, key }) => (key ? [`container ${id}`] : [])),
       ...disk
         .beneath(`/${name}/agent`, true)
         // Marks that another agent of the machine has left go with the next start of one.
@@ -424,8 +379,6 @@ export class Simulation {
     const [, service, generation] = /\/(\d+)\/(\d+)\.log$/.exec(path) ?? [];
     const { moved } = this.#lives;
     const { lost } = this.logs;
-    const [folder] = /(?<=\/)\d+(?=\/[^/]+$)/.exec(path) ?? [];
-    if (this.restoration.isLeftAlone(Number(folder))) return true;
     if (moved.has(Number(service)) || lost.has(Number(service))) return true;
     return this.logs.excused.has(`${service}.${generation}`);
   }
@@ -435,7 +388,6 @@ export class Simulation {
     for (const change of changes) {
       this.#lives.check(change);
       this.ledger.apply(change);
-      this.restoration.note(change);
       const { table, id, row } = change;
       if (table === 'executions')
         this.world.note(

@@ -19,23 +19,9 @@ export interface Change {
   row: Row | undefined;
 }
 
-/** All rows of one moment, by table. */
-export type Copy = ReadonlyMap<string, readonly Row[]>;
-
 export type CommitFault = 'refused' | 'done but failed' | 'done later but failed';
 
 const WATCHED = ['executions', 'services', 'hosts', 'quotas', 'users'];
-/** What a copy holds: all that changes in a world; none refers to a later one. */
-const COPIED = [
-  'quotas',
-  'users',
-  'hosts',
-  'executions',
-  'services',
-  'join_tokens',
-  'unknown_services',
-  'coordinator',
-];
 /** After this a remote database counts as unavailable. */
 const TIMEOUT_MS = 30_000;
 
@@ -82,8 +68,6 @@ export class Store {
   slowMs = 0;
   /** Becomes of the next commits. */
   readonly faults: CommitFault[] = [];
-  /** How often it was replaced by a copy: what is under way to the one before comes to nothing. */
-  life = 0;
 
   private constructor(db: Db, changed: (changes: Change[]) => void) {
     this.db = db;
@@ -110,58 +94,18 @@ export class Store {
     );
   }
 
-  /** As it is now; to be called in an event of its own. */
-  async copy(tables = [...COPIED, 'sqlite_sequence']): Promise<Copy> {
-    const copy = new Map<string, readonly Row[]>();
-    for (const table of tables) copy.set(table, await this.db.query(`SELECT * FROM ${table}`));
-    return copy;
-  }
-
-  /**
-   * It is an older copy of itself from now on, which `prepare` may change; likewise in an event of its own. Returns what the
-   * checkers are to know from now on.
-   */
-  async replaceBy(copy: Copy, prepare: (db: Db) => Promise<void>): Promise<Change[]> {
-    this.life += 1;
-    const emptied = COPIED.toReversed().map((table) => ({ sql: `DELETE FROM ${table}`, args: [] }));
-    const filled = [...copy].flatMap(([table, rows]) => rows.map((row) => insertInto(table, row)));
-    await this.db.batch([...emptied, { sql: 'DELETE FROM sqlite_sequence', args: [] }]);
-    // What is inserted counts anew.
-    await this.db.batch(filled.filter(({ sql }) => !sql.includes('sqlite_sequence')));
-    await this.db.batch([
-      { sql: 'DELETE FROM sqlite_sequence', args: [] },
-      ...filled.filter(({ sql }) => sql.includes('sqlite_sequence')),
-    ]);
-    await prepare(this.db);
-    await this.db.query('DELETE FROM sim_log');
-    return [...(await this.copy(WATCHED))].flatMap(([table, rows]) =>
-      rows.map((row) => ({ table, id: Number(row.id), row })),
-    );
-  }
-
   connect(process: Process): Db {
     return new Connection(this, process);
   }
 }
 
-function insertInto(table: string, row: Row): Statement {
-  const columns = Object.keys(row);
-  const places = columns.map(() => '?');
-  return {
-    sql: `INSERT INTO ${table} (${columns}) VALUES (${places})`,
-    args: columns.map((column) => row[column] ?? null),
-  };
-}
-
 class Connection implements Db {
   readonly #store: Store;
   readonly #process: Process;
-  readonly #life: number;
 
   constructor(store: Store, process: Process) {
     this.#store = store;
     this.#process = process;
-    this.#life = store.life;
   }
 
   query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
@@ -187,7 +131,6 @@ class Connection implements Db {
       await world().pause(world().pick([1, TIMEOUT_MS]));
       throw unavailable();
     }
-    this.#demandLife();
     const fault = isRead ? undefined : store.faults.shift();
     if (fault) return this.#fail(label, fault, effect);
     const result = await effect();
@@ -201,17 +144,12 @@ class Connection implements Db {
     world().count(`fault: ${label} ${fault}`);
     world().note(`${label} of ${this.#process.name} is ${fault}`);
     const carryOut = async () => {
-      if (this.#store.life !== this.#life) return;
       await effect().catch(() => {});
       await this.#store.publish();
     };
     if (fault === 'done but failed') await carryOut();
     if (fault === 'done later but failed') world().after(world().between(1, 20_000), () => void carryOut());
     throw unavailable();
-  }
-
-  #demandLife(): void {
-    if (this.#store.life !== this.#life) throw unavailable();
   }
 }
 

@@ -1,6 +1,5 @@
 /** Owns the check of what users were answered: what was acknowledged is committed then, and stays true. */
-import { isEnded, isLive, type Ledger } from '../ledger.ts';
-import type { Restoration } from '../restoration.ts';
+import { isEnded, type Ledger } from '../ledger.ts';
 import type { World } from '../time.ts';
 
 interface Asked {
@@ -15,16 +14,12 @@ interface Asked {
 export class Answers {
   readonly #world: World;
   readonly #ledger: Ledger;
-  readonly #restoration: Pick<Restoration, 'isForgotten'>;
   /** Every execution whose submission was acknowledged. */
   readonly #known = new Map<number, Asked>();
-  /** Ids that were given to users, and are never given again. */
-  readonly #given = new Set<number>();
 
-  constructor(world: World, ledger: Ledger, restoration: Pick<Restoration, 'isForgotten'>) {
+  constructor(world: World, ledger: Ledger) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#restoration = restoration;
   }
 
   get ids(): number[] {
@@ -36,8 +31,7 @@ export class Answers {
     const row = this.#ledger.executions.get(id);
     if (row?.user_id !== user)
       this.#world.violate(`the submission of ${id} is acknowledged and not committed`);
-    if (this.#given.has(id)) this.#world.violate(`the id ${id} is given twice`);
-    this.#given.add(id);
+    if (this.#known.has(id)) this.#world.violate(`the id ${id} is given twice`);
     this.#known.set(id, {
       ...{ user, endingAtAck: undefined, generations: undefined },
       ...{ deletionAsked: false, deletionAcked: false },
@@ -86,23 +80,8 @@ export class Answers {
           `the end of ${id} was acknowledged as ${asked.endingAtAck}, and became ${row.status}`,
         );
       for (const [service, generation] of this.#generations(id))
-        if (generation > (asked.generations?.get(service) ?? 0) && !this.#isAdopted(service, generation))
+        if (generation > (asked.generations?.get(service) ?? 0))
           this.#world.violate(`service ${service} was started after the end of ${id} was acknowledged`);
-    }
-  }
-
-  /**
-   * The database is an older copy of itself from now on: what was accepted since is not in it (H253). `mayGiveAgain`: nobody
-   * has told it which ids were given since, but for the hosts that it has heard of.
-   */
-  restored(mayGiveAgain: boolean): void {
-    for (const [id, asked] of this.#known) {
-      const row = this.#ledger.executions.get(id);
-      if (!row) this.#known.delete(id);
-      if (!row && mayGiveAgain) this.#given.delete(id);
-      asked.deletionAsked = row?.deleted === 1;
-      asked.deletionAcked &&= asked.deletionAsked;
-      if (row && row.status !== 'cleaning up' && !isEnded(row)) asked.endingAtAck = undefined;
     }
   }
 
@@ -113,12 +92,6 @@ export class Answers {
       if (!row && !deletionAsked) return [`execution ${id} is lost`];
       return row && deletionAcked ? [`execution ${id} is deleted and still there as ${row.status}`] : [];
     });
-  }
-
-  /** It ran already: an older copy has heard of it since, and has it stopped (C102). */
-  #isAdopted(service: number, generation: number): boolean {
-    const isEnding = !isLive(this.#ledger.services.get(service) ?? {});
-    return isEnding && this.#restoration.isForgotten(service, generation);
   }
 
   #generations(id: number): Map<number, number> {

@@ -2,7 +2,6 @@
 import type { SimContainer } from '../container.ts';
 import type { EngineEvents, SimEngine } from '../engine.ts';
 import { isLive, type Ledger } from '../ledger.ts';
-import type { Restoration } from '../restoration.ts';
 import type { World } from '../time.ts';
 
 /** A start that was carried out. */
@@ -11,26 +10,23 @@ export interface Start {
   machine: string;
 }
 
-/** What more is known of containers than the rows say. */
-export interface Grounds {
-  /** Whether what a machine runs could not be stopped, or need not be. */
-  isBeyondReach(machine: string, container: SimContainer): boolean;
-  /** What an older copy of the database does not know. */
-  restoration: Pick<Restoration, 'isForgotten' | 'isLeftAlone'>;
-}
-
 export class Containers implements EngineEvents {
   /** Every container that ever ran, by `service.generation`. */
   readonly started = new Map<string, Start>();
   engines: readonly SimEngine[] = [];
   readonly #world: World;
   readonly #ledger: Ledger;
-  readonly #grounds: Grounds;
+  /** Whether what a machine runs could not be stopped, or need not be. */
+  readonly #isBeyondReach: (machine: string, container: SimContainer) => boolean;
 
-  constructor(world: World, ledger: Ledger, grounds: Grounds) {
+  constructor(
+    world: World,
+    ledger: Ledger,
+    isBeyondReach: (machine: string, container: SimContainer) => boolean,
+  ) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#grounds = grounds;
+    this.#isBeyondReach = isBeyondReach;
   }
 
   starts(engine: SimEngine, container: SimContainer): void {
@@ -39,7 +35,7 @@ export class Containers implements EngineEvents {
     const name = `${key.service}.${key.generation}`;
     this.#world.note(`${engine.machine} starts ${container.id} of ${name}`);
     const earlier = this.started.get(name);
-    if (earlier && !this.#grounds.restoration.isForgotten(key.service, key.generation))
+    if (earlier)
       this.#world.violate(`${name} is started as ${container.id}, and was as ${earlier.container.id}`);
     this.started.set(name, { container, machine: engine.machine });
     for (const other of this.#running())
@@ -51,29 +47,8 @@ export class Containers implements EngineEvents {
     const [older, newer] =
       Number(one.key?.generation) < Number(other.key?.generation) ? [one, other] : [other, one];
     const machine = this.started.get(`${older.key?.service}.${older.key?.generation}`)?.machine ?? '';
-    if (this.#isForgotten(one) || this.#isForgotten(other))
-      this.#world.count('container: runs on beside one that the older copy does not know');
-    else if (this.#grounds.isBeyondReach(machine, older))
-      this.#world.count('container: runs on where nobody reaches it');
+    if (this.#isBeyondReach(machine, older)) this.#world.count('container: runs on where nobody reaches it');
     else this.#world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id}`);
-  }
-
-  /** The database is an older copy of itself, which may ask for starts again of which it does not know. Returns of which services. */
-  restored(): number[] {
-    const again: number[] = [];
-    for (const [name, { container }] of this.started) {
-      const row = this.#ledger.services.get(Number(container.key?.service));
-      // It has heard of the assignment alone.
-      const isUnheard = row?.status === 'starting' && row.backend_id === null;
-      if (!isUnheard || row.generation !== container.key?.generation) continue;
-      this.started.delete(name);
-      again.push(Number(row.id));
-    }
-    return again;
-  }
-
-  #isForgotten({ key }: SimContainer): boolean {
-    return key !== null && this.#grounds.restoration.isForgotten(key.service, key.generation);
   }
 
   trespasses(engine: SimEngine, id: string, call: string): void {
@@ -91,12 +66,7 @@ export class Containers implements EngineEvents {
     }
     for (const { key, id, state } of this.#ours()) {
       const name = `${key?.service}.${key?.generation}`;
-      const execution = this.#ledger.services.get(Number(key?.service))?.execution_id;
-      if (this.#grounds.restoration.isLeftAlone(Number(key?.service))) continue;
-      if (execution !== undefined && execution !== key?.execution)
-        problems.push(`container ${id} of execution ${key?.execution} is taken for one of ${execution}`);
-      else if (!wanted.has(name))
-        problems.push(`container ${id} of ${name} is ${state}, and nobody wants it`);
+      if (!wanted.has(name)) problems.push(`container ${id} of ${name} is ${state}, and nobody wants it`);
       else if (state !== 'running') problems.push(`container ${id} of ${name} is ${state}`);
       else if (wanted.get(name) !== id)
         problems.push(`container ${id} of ${name} is known as ${wanted.get(name)}`);

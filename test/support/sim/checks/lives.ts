@@ -1,7 +1,6 @@
 /** Owns the check of how committed rows change: states and times only move as SPEC says, and nothing that was is lost. */
 import type { Row } from '../../../../control-plane/store/db.ts';
 import { isEnded, isLive, type Ledger } from '../ledger.ts';
-import type { Restoration } from '../restoration.ts';
 import type { Change } from '../store.ts';
 import type { World } from '../time.ts';
 
@@ -15,29 +14,22 @@ const RANKS: Record<string, number> = {
   error: 5,
 };
 
-/** What else lets a service start again. */
-export interface Grounds {
-  /** Starts that agents gave up for lack of contact, by `service.generation`. */
-  lapsed: ReadonlySet<string>;
-  /** What an older copy of the database does not know. */
-  restoration: Pick<Restoration, 'isForgotten'>;
-}
-
 export class Lives {
   /** Services that have been placed on more than one host. */
   readonly moved = new Set<number>();
   readonly #world: World;
   readonly #ledger: Ledger;
 
-  readonly #grounds: Grounds;
+  /** Starts that agents gave up for lack of contact, by `service.generation`. */
+  readonly #lapsed: ReadonlySet<string>;
   readonly #removedWithServices = new Set<number>();
   /** Lost hosts whose hello is in this very commit: it tells what of theirs is gone. */
   readonly #backNow = new Set<number>();
 
-  constructor(world: World, ledger: Ledger, grounds: Grounds) {
+  constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#grounds = grounds;
+    this.#lapsed = lapsed;
   }
 
   /** Before `change` is in the ledger. */
@@ -71,9 +63,7 @@ export class Lives {
   #isAbandoned({ id, generation, host_id }: Row): boolean {
     if (host_id === null) return false;
     const isLost = this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#backNow.has(Number(host_id));
-    return (
-      isLost || this.#ledger.isRemoved(Number(host_id)) || this.#grounds.lapsed.has(`${id}.${generation}`)
-    );
+    return isLost || this.#ledger.isRemoved(Number(host_id)) || this.#lapsed.has(`${id}.${generation}`);
   }
 
   /** Whether it may go back to the queue although no start of it failed. */
@@ -165,20 +155,15 @@ export class Lives {
     const grown = Number(after.generation) - Number(before.generation);
     const what = `service ${id} of`;
     const execution = Number(after.execution_id);
-    // Of one that is gone already the next start may be in the same commit.
-    const isAdopted =
-      grown > 0 &&
-      [0, 1].some((ago) => this.#grounds.restoration.isForgotten(id, Number(after.generation) - ago));
-    if (isAdopted) this.#world.count('service: goes on with a start that the older copy does not know');
     this.#demand(
-      grown === 0 || grown === 1 || isAdopted,
+      grown === 0 || grown === 1,
       execution,
       `${what} went from start ${before.generation} to ${after.generation}`,
     );
     if (grown === 1) {
       this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
       this.#demand(
-        !isLive(before) || isAdopted || this.#isAbandoned(before),
+        !isLive(before) || this.#isAbandoned(before),
         execution,
         `${what} is started again while it is ${before.status}`,
       );

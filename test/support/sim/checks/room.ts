@@ -1,7 +1,6 @@
 /** Owns the check of what is reserved after each commit: capacity of hosts, quotas of users, and gangs that start whole. */
 import type { Row } from '../../../../control-plane/store/db.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Restoration } from '../restoration.ts';
 import type { Change } from '../store.ts';
 import type { World } from '../time.ts';
 
@@ -24,12 +23,10 @@ const isLeaving = (service: Row | undefined): boolean =>
 export class Room {
   readonly #world: World;
   readonly #ledger: Ledger;
-  readonly #restoration: Pick<Restoration, 'isForgotten'>;
 
-  constructor(world: World, ledger: Ledger, restoration: Pick<Restoration, 'isForgotten'>) {
+  constructor(world: World, ledger: Ledger) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#restoration = restoration;
   }
 
   /** What `changes` place; before they are in the ledger. */
@@ -54,9 +51,7 @@ export class Room {
 
   #isStarted(id: number, { generation }: Row): boolean {
     const before = this.#ledger.services.get(id);
-    const isNext = before !== undefined && Number(generation) === Number(before.generation) + 1;
-    // It ran already: an older copy has only heard of it (C102).
-    return isNext && !this.#restoration.isForgotten(id, Number(generation));
+    return before !== undefined && Number(generation) === Number(before.generation) + 1;
   }
 
   #leavingFrom(host: Row[string] | undefined): number[] {
