@@ -50,6 +50,8 @@ export class Cluster {
   elasticCount = 0;
   /** By execution. */
   readonly deadlines = new Deadlines();
+  /** When the last turn was, by the clock of then. Before the first one: by one that may have been ahead. */
+  lookedMs = Number.POSITIVE_INFINITY;
   /** Executions to look at in the next turn. */
   readonly dirty = new Set<number>();
   changes: Changes = noChanges();

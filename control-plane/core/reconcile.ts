@@ -3,6 +3,7 @@
  * more follows. No I/O, no clock, no chance: the same state and time give the same decisions. Works in place on the
  * cluster it is given, since that may hold 100,000 executions; a caller whose commit fails throws the cluster away.
  */
+import { noticeClock } from './clock-set-back.ts';
 import type { Cluster } from './cluster.ts';
 import { apply, type Decision } from './decision.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from './execution.ts';
@@ -26,6 +27,7 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
     apply(cluster, decision, nowMs);
     decisions.push(decision);
   };
+  noticeClock(cluster, nowMs);
   for (const host of cluster.hosts.values()) {
     // Its agent may need all of the second count: a clock that was set must not take that away.
     if (host.lost && isLate(cluster, host, nowMs)) countAnew(cluster, host, nowMs);
