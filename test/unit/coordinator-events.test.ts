@@ -26,25 +26,31 @@ const MINUTE_MS = 60_000;
 const open = async (reader: Partial<EventReader> = {}): Promise<FrameReader> =>
   new FrameReader(await rig.coordinator.openEvents({ ...everything, ...reader }));
 
+/** The next commit waits until it is released. */
+function holdCommit(): { begun: Promise<void>; release(): void } {
+  const begun = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  rig.db.before = () => {
+    begun.resolve();
+    return held.promise;
+  };
+  const release = () => {
+    rig.db.before = () => {};
+    held.resolve();
+  };
+  return { begun: begun.promise, release };
+}
+
 test('C140: nothing is told of a turn before its commit', async () => {
   const events = await open();
   await events.until('hello');
-  let commit = () => {};
-  const begun = new Promise<void>((resolve) => {
-    rig.db.before = () => {
-      resolve();
-      return new Promise((go) => {
-        commit = go;
-      });
-    };
-  });
+  const commit = holdCommit();
   const submitted = rig.submit();
-  await begun;
+  await commit.begun;
   // Also not to a reader who comes in the midst of it, who is greeted after it.
   const late = open();
   expect(events.told).toEqual(['hello']);
-  rig.db.before = () => {};
-  commit();
+  commit.release();
   await submitted;
   await told(events, 'execution 1 queued');
   await (await late).until('hello');
@@ -213,21 +219,12 @@ test('H297: where to begin is known before anything has happened, and nothing fr
 
 test('H297: where to begin is known while a coordinator commits for the first time, and it begins before that', async () => {
   rig.restart();
-  let commit = () => {};
-  const begun = new Promise<void>((resolve) => {
-    rig.db.before = () => {
-      resolve();
-      return new Promise((go) => {
-        commit = go;
-      });
-    };
-  });
+  const commit = holdCommit();
   const submitted = rig.submit();
-  await begun;
+  await commit.begun;
   const lastEventId = await rig.coordinator.lastEventId();
   expect(lastEventId).not.toBeNull();
-  rig.db.before = () => {};
-  commit();
+  commit.release();
   await submitted;
   const events = await open({ lastEventId });
   await told(events, 'execution 1 queued');
