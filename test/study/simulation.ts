@@ -73,7 +73,8 @@ export class Simulation {
     this.#check = check;
     this.cluster = new Cluster(
       { execution: 1, service: 1, host: 1 },
-      { ...defaultScheduling, queue: scheduler.queue },
+      // No machine is ever lost.
+      { ...defaultScheduling, queue: scheduler.queue, lostAfterMs: Number.POSITIVE_INFINITY },
     );
     this.cluster.setQuota(quota(1));
     this.cluster.setUser(user(1, 1));
@@ -99,14 +100,7 @@ export class Simulation {
     const { cores, memoryBytes } = this.#machines;
     const host = newHost(id, `host${id}`, 0);
     this.cluster.addHost(host);
-    // Whoever is never silent is never lost.
-    welcomeHost(
-      this.cluster,
-      host,
-      hostFacts(host.name, { cores, memoryBytes }),
-      [],
-      Number.POSITIVE_INFINITY,
-    );
+    welcomeHost(this.cluster, host, hostFacts(host.name, { cores, memoryBytes }), [], 0);
   }
 
   #pass(nowMs: number): void {
