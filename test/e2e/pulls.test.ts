@@ -55,13 +55,18 @@ test('P43, P44, C85: an image is pulled once for those who want it, its progress
 
 test('P44: the pull of an execution that is terminated is cancelled at the engine', async () => {
   const { api } = berth;
+  const { door } = registry;
   const image = await registry.image('unwanted');
-  registry.door.hold();
+  door.hold();
   const id = await api.submit(running(image));
-  await eventually(() => registry.door.blobs.length > 0);
+  await eventually(async () => expect(await progressOf(id)).toMatch(/^pulling .*unwanted:1 \d+% of/));
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
-  await eventually(() => registry.door.blobs.some(({ left }) => left));
+  await eventually(() => {
+    // From a layer that stalls the engine goes when more of it comes.
+    door.trickle();
+    return door.blobs.some(({ left }) => left);
+  });
   expect(await registry.has(image)).toBe(false);
 });
 

@@ -152,8 +152,14 @@ export class Door {
 
   release(): void {
     this.held = false;
-    for (const goOn of this.#waiting) goOn();
+    this.trickle();
+  }
+
+  /** A little more goes on of each answer that is held. */
+  trickle(): void {
+    const waiting = [...this.#waiting];
     this.#waiting.clear();
+    for (const goOn of waiting) goOn();
   }
 
   close(): void {

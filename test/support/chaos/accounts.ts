@@ -54,9 +54,11 @@ export async function startedTwice(marks: string, db: Db, engineKills: number): 
 export async function leftOn(docker: Docker, deployment: string): Promise<string[]> {
   const filters = { label: [`berth.deployment=${deployment}`] };
   const containers = await docker.listContainers({ all: true, filters });
-  const networks = await docker.listNetworks({ filters });
+  const networks = await Promise.all(
+    (await docker.listNetworks({ filters })).map(({ Id }) => docker.getNetwork(Id).inspect()),
+  );
   return [
     ...containers.map(({ Names, State }) => `container ${Names[0]} (${State})`),
-    ...networks.map(({ Name }) => `network ${Name}`),
+    ...networks.map(({ Name, Containers }) => `network ${Name} (${JSON.stringify(Containers)})`),
   ];
 }
