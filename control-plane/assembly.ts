@@ -2,7 +2,7 @@
 import { type Config, ConfigError, readConfig, schedulingOf } from './config.ts';
 import type { CoordinatorObject } from './coordinator/durable-object.ts';
 import type { Log } from './coordinator/ports.ts';
-import type { SchedulingPolicy } from './core/scheduling.ts';
+import type { SchedulingPolicy } from './core/model/scheduler-config.ts';
 import { logTo } from './log.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';

@@ -7,7 +7,7 @@ import {
   placementPolicies,
   queuePolicies,
   type SchedulingPolicy,
-} from './core/scheduling.ts';
+} from './core/model/scheduler-config.ts';
 
 /** A year. */
 const MAX_HOLD_AFTER_S = 366 * 86_400;

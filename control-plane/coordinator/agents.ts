@@ -7,16 +7,22 @@ import { assignmentOf } from '../../shared/expand.ts';
 import { type Assignment, type IdRange, keyOf } from '../../shared/protocol/assignment.ts';
 import type { Condition, Up } from '../../shared/protocol/up.ts';
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
-import type { Cluster } from '../core/cluster.ts';
-import type { Decision } from '../core/decision.ts';
-import type { Execution } from '../core/execution.ts';
-import { type Host, reportPeriodMs, spreadMs } from '../core/host.ts';
-import { observe, observeConditions, observeForgotten, observeUsage, welcomeHost } from '../core/observe.ts';
-import { overreachIn, straysIn } from '../core/overreach.ts';
-import { isPlausible, skipIds, unknownIn } from '../core/restored.ts';
-import { isAssigned, type Service } from '../core/service.ts';
-import { beginSilence, confirmLease, leaseFor, surelyKept } from '../core/silence.ts';
-import { definitionOf } from '../core/views.ts';
+import { beginSilence, confirmLease, leaseFor, surelyKept } from '../core/hosts/host-liveness.ts';
+import { overreachIn, straysIn } from '../core/hosts/report-authorisation.ts';
+import {
+  observe,
+  observeConditions,
+  observeForgotten,
+  observeUsage,
+  welcomeHost,
+} from '../core/lifecycle/observations.ts';
+import { isPlausible, skipIds, unknownIn } from '../core/lifecycle/restored-database.ts';
+import type { Execution } from '../core/model/execution.ts';
+import { type Host, reportPeriodMs, spreadMs } from '../core/model/host.ts';
+import { isAssigned, type Service } from '../core/model/service.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import type { Decision } from '../core/state/decision.ts';
+import { definitionOf } from '../core/views/execution-views.ts';
 import type { AgentSocket, Clock, Log } from './ports.ts';
 import { Session, type SessionEvents } from './session.ts';
 import type { Turns } from './turns.ts';

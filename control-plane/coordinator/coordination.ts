@@ -1,17 +1,17 @@
 /** Owns what operations may ask of the coordinator, wherever that is: in this process, or in a Durable Object. */
 import type { LogFormat } from '../../shared/protocol/down.ts';
-import type { AccountChange } from '../core/account-input.ts';
-import type { HostChanges, HostRemoval } from '../core/departure.ts';
-import type { Registration } from '../core/enrolment.ts';
-import type { EventReader } from '../core/events.ts';
-import type { Explanation } from '../core/explain.ts';
-import type { HostDetail, HostView } from '../core/host-view.ts';
-import type { LogPosition } from '../core/log-frames.ts';
-import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/overview.ts';
-import type { Allowance } from '../core/quota.ts';
-import type { OutputReader } from '../core/reader.ts';
-import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
-import type { Submission } from '../core/submission.ts';
+import type { AccountChange } from '../core/accounts/account-input.ts';
+import type { Allowance } from '../core/accounts/quota.ts';
+import type { HostChanges, HostRemoval } from '../core/hosts/drain.ts';
+import type { Registration } from '../core/hosts/registration.ts';
+import type { Submission } from '../core/lifecycle/submission.ts';
+import type { EventReader } from '../core/streams/events.ts';
+import type { LogPosition } from '../core/streams/log-frames.ts';
+import type { OutputReader } from '../core/streams/stream-subscriber.ts';
+import type { Explanation } from '../core/views/explanation.ts';
+import type { HostDetail, HostView } from '../core/views/host-view.ts';
+import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
+import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
 import type { Written } from '../store/settings-rows.ts';
 
 /** Every method rejects with OperationError, and with nothing else. */

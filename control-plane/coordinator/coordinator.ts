@@ -3,25 +3,36 @@
  * turns.ts has the order of things, agents.ts the hosts' side, core/ every decision. Knows neither Hono, workerd nor Node.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
-import { noSuchExecution } from '../core/account.ts';
-import type { AccountChange } from '../core/account-input.ts';
-import type { Cluster } from '../core/cluster.ts';
-import { type Decision, requestDeletion, requestEnd } from '../core/decision.ts';
+import { noSuchExecution } from '../core/accounts/account.ts';
+import type { AccountChange } from '../core/accounts/account-input.ts';
+import type { Allowance } from '../core/accounts/quota.ts';
 import {
   changeHost,
   type HostChanges,
   type HostRemoval,
   objectionToRemoval,
   removeHost,
-} from '../core/departure.ts';
-import { type Grounds, type Pass, type Registration, register } from '../core/enrolment.ts';
-import { OperationError } from '../core/errors.ts';
-import type { EventReader } from '../core/events.ts';
-import { isEnded } from '../core/execution.ts';
-import { type Explanation, explain, explainSubmission } from '../core/explain.ts';
-import type { Host } from '../core/host.ts';
-import { type HostDetail, type HostView, hostDetailOf, hostIn, hostViewsOf } from '../core/host-view.ts';
-import type { LogPosition } from '../core/log-frames.ts';
+} from '../core/hosts/drain.ts';
+import { type Grounds, type Pass, type Registration, register } from '../core/hosts/registration.ts';
+import { mustBeEnabled, newExecution, type Submission } from '../core/lifecycle/submission.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { isEnded } from '../core/model/execution.ts';
+import type { Host } from '../core/model/host.ts';
+import type { SchedulingPolicy } from '../core/model/scheduler-config.ts';
+import { progressOf } from '../core/model/service.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import { type Decision, requestDeletion, requestEnd } from '../core/state/decision.ts';
+import type { EventReader } from '../core/streams/events.ts';
+import type { LogPosition } from '../core/streams/log-frames.ts';
+import type { OutputReader } from '../core/streams/stream-subscriber.ts';
+import { type Explanation, explain, explainSubmission } from '../core/views/explanation.ts';
+import {
+  type HostDetail,
+  type HostView,
+  hostDetailOf,
+  hostIn,
+  hostViewsOf,
+} from '../core/views/host-view.ts';
 import {
   allowanceOf,
   type ClusterOverview,
@@ -29,18 +40,13 @@ import {
   type OverviewSearch,
   type UserUsage,
   usagesOf,
-} from '../core/overview.ts';
-import type { Allowance } from '../core/quota.ts';
-import type { OutputReader } from '../core/reader.ts';
-import type { SchedulingPolicy } from '../core/scheduling.ts';
-import { progressOf } from '../core/service.ts';
+} from '../core/views/overview.ts';
 import {
   type SchedulerState,
   type SchedulerSummary,
   schedulerStateOf,
   schedulerSummaryOf,
-} from '../core/statistics.ts';
-import { mustBeEnabled, newExecution, type Submission } from '../core/submission.ts';
+} from '../core/views/statistics.ts';
 import { changeAccounts } from '../store/account-changes.ts';
 import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';

@@ -1,8 +1,8 @@
 /** Owns who watches, and for how long: streams end when what let their readers in may no longer hold. */
-import type { Changes } from '../core/changes.ts';
-import type { Cluster } from '../core/cluster.ts';
-import { EventRing } from '../core/event-ring.ts';
-import { type EventReader, eventsOf } from '../core/events.ts';
+import type { Changes } from '../core/state/changes.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import { EventRing } from '../core/streams/event-ring.ts';
+import { type EventReader, eventsOf } from '../core/streams/events.ts';
 import { EventRelay } from './event-relay.ts';
 import type { Clock } from './ports.ts';
 import { Readers } from './readers.ts';

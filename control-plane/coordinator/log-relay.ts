@@ -10,8 +10,14 @@ import {
 } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
-import { encodeFrame, encodeNote, heartbeat, type LogNote, type LogPosition } from '../core/log-frames.ts';
-import type { OutputReader } from '../core/reader.ts';
+import {
+  encodeFrame,
+  encodeNote,
+  heartbeat,
+  type LogNote,
+  type LogPosition,
+} from '../core/streams/log-frames.ts';
+import type { OutputReader } from '../core/streams/stream-subscriber.ts';
 import type { Reading } from './readers.ts';
 import type { LogReader, Session } from './session.ts';
 

@@ -4,12 +4,12 @@
  */
 import { MOST_LOG_STREAMS } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
-import type { Account } from '../core/account.ts';
-import type { Cluster } from '../core/cluster.ts';
-import { OperationError } from '../core/errors.ts';
-import { isOver } from '../core/execution.ts';
-import type { LogPosition } from '../core/log-frames.ts';
-import { maySeeLog, type OutputReader } from '../core/reader.ts';
+import type { Account } from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { isOver } from '../core/model/execution.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import type { LogPosition } from '../core/streams/log-frames.ts';
+import { maySeeLog, type OutputReader } from '../core/streams/stream-subscriber.ts';
 import type { Db } from '../store/db.ts';
 import { findLogPlace } from '../store/executions.ts';
 import { findAccountByCredential } from '../store/users.ts';

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
-import type { Pass } from '../core/enrolment.ts';
+import type { Pass } from '../core/hosts/registration.ts';
 import type { Coordinator } from './coordinator.ts';
 import type { AgentSocket } from './ports.ts';
 

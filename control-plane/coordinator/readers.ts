@@ -2,9 +2,10 @@
  * Owns who reads streams of one kind: how many of them a user and all together have, and which of the readers are not the
  * users any more that were let in. What their streams tell is not its business.
  */
-import type { Cluster } from '../core/cluster.ts';
-import { OperationError } from '../core/errors.ts';
-import { isCurrent, type Reader } from '../core/reader.ts';
+
+import { OperationError } from '../core/model/errors.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import { isCurrent, type Reader } from '../core/streams/stream-subscriber.ts';
 
 /** A stream that is open. */
 export interface Reading {

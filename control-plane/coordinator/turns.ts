@@ -3,13 +3,14 @@
  * answered or told (commit before acknowledging, commit before sending). Also owns the memory copy of the database:
  * after a commit that failed it is thrown away and read again, for then nobody knows what the database holds.
  */
-import type { Changes } from '../core/changes.ts';
-import type { Cluster } from '../core/cluster.ts';
-import type { Decision } from '../core/decision.ts';
-import { OperationError } from '../core/errors.ts';
-import { nextDeadline, reconcile } from '../core/reconcile.ts';
-import type { SchedulingPolicy } from '../core/scheduling.ts';
-import { resumeSilence } from '../core/silence.ts';
+
+import { resumeSilence } from '../core/hosts/host-liveness.ts';
+import { nextDeadline, reconcile } from '../core/lifecycle/reconciler.ts';
+import { OperationError } from '../core/model/errors.ts';
+import type { SchedulingPolicy } from '../core/model/scheduler-config.ts';
+import type { Changes } from '../core/state/changes.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import type { Decision } from '../core/state/decision.ts';
 import { commit, type Epoch, fence, isStale, takeOver } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
 import type { Clock, Log } from './ports.ts';

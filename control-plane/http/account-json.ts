@@ -1,5 +1,5 @@
 /** Owns the JSON of users, roles and quotas. There is never a password in it, nor its hash. */
-import type { Quota, Role, User } from '../core/account.ts';
+import type { Quota, Role, User } from '../core/accounts/account.ts';
 import type { QuotaJson, RoleJson, UserJson } from './shapes.ts';
 
 export const userJson = (user: User): UserJson => ({

@@ -1,8 +1,8 @@
 /** Owns what agents ask for before they have a connection, outside of the API: to be registered, and to be let in. */
 import { Hono } from 'hono';
 import { REGISTER_PATH, registrationSchema } from '../../shared/protocol/enrolment.ts';
-import type { Pass } from '../core/enrolment.ts';
-import type { OperationError } from '../core/errors.ts';
+import type { Pass } from '../core/hosts/registration.ts';
+import type { OperationError } from '../core/model/errors.ts';
 import { type ProofDeps, readProof } from '../operations/agent-proof.ts';
 import type { Context } from '../operations/context.ts';
 import { registerHost } from '../operations/join-tokens.ts';

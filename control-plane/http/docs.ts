@@ -3,7 +3,7 @@
  * without credentials; the page asks no other host for anything.
  */
 import { Hono } from 'hono';
-import { OperationError } from '../core/errors.ts';
+import { OperationError } from '../core/model/errors.ts';
 import { contentPolicy, file, type ReadFile } from './files.ts';
 import { jsonText } from './render.ts';
 import type { Env } from './request.ts';

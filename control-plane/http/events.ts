@@ -1,7 +1,7 @@
 /** Owns the route of events, and events as text: server-sent events, in the words of the variant. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import type { EventFrame } from '../core/events.ts';
+import type { EventFrame } from '../core/streams/events.ts';
 import type { Context } from '../operations/context.ts';
 import { authoriseEvents, openEvents } from '../operations/events.ts';
 import { checked, type Env } from './request.ts';

@@ -1,6 +1,6 @@
 /** Owns the routes of executions: parse, call the operation, render. */
 import { Hono } from 'hono';
-import type { ExecutionView } from '../core/views.ts';
+import type { ExecutionView } from '../core/views/execution-views.ts';
 import type { Context } from '../operations/context.ts';
 import {
   deleteExecution,

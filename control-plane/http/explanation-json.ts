@@ -1,5 +1,5 @@
 /** Owns the JSON of explanations: why an execution waits. */
-import type { Explanation, Reason } from '../core/explain.ts';
+import type { Explanation, Reason } from '../core/views/explanation.ts';
 import { seconds } from './render.ts';
 import type { ExplanationJson } from './shapes.ts';
 import type { Words } from './variant.ts';

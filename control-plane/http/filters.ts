@@ -1,8 +1,8 @@
 /** Owns the reading of the list filters in a query string. Decides nothing about who may use them. */
 import * as z from 'zod';
-import { OperationError } from '../core/errors.ts';
-import { executionStatuses } from '../core/execution.ts';
-import { type ExecutionFilter, type ExecutionTime, executionTimes } from '../core/execution-filter.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { executionStatuses } from '../core/model/execution.ts';
+import { type ExecutionFilter, type ExecutionTime, executionTimes } from '../core/views/execution-filter.ts';
 import type { Variant } from './variant.ts';
 
 const count = z

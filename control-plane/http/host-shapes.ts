@@ -1,8 +1,8 @@
 /** Owns the shapes of what the API answers about hosts, as shapes.ts does for the rest, and what renders them. */
 import * as z from 'zod';
-import type { HostRemoval } from '../core/departure.ts';
-import { type HostDetail, type HostService, type HostView, hostStates } from '../core/host-view.ts';
-import { backendStatuses, serviceStatuses } from '../core/service.ts';
+import type { HostRemoval } from '../core/hosts/drain.ts';
+import { backendStatuses, serviceStatuses } from '../core/model/service.ts';
+import { type HostDetail, type HostService, type HostView, hostStates } from '../core/views/host-view.ts';
 
 const id = z.int().positive();
 const bytes = z.int().nonnegative().describe('Bytes');

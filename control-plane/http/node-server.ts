@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
-import { OperationError } from '../core/errors.ts';
+import { OperationError } from '../core/model/errors.ts';
 import { errorResponse } from './render.ts';
 import type { Variant } from './variant.ts';
 

@@ -1,7 +1,7 @@
 /** Owns what quotas are in requests, and which operations their routes call. */
 import * as z from 'zod';
-import type { Quota } from '../core/account.ts';
-import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
+import type { Quota } from '../core/accounts/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../core/accounts/account-input.ts';
 import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../operations/quotas.ts';
 import { count, name, nameFilter } from './account-fields.ts';
 import { quotaJson } from './account-json.ts';

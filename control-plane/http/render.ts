@@ -1,7 +1,7 @@
 /** Owns the JSON of the API: the only place where fields get their snake_case names, and where errors become responses. */
-import { type ErrorCode, OperationError } from '../core/errors.ts';
-import type { SchedulerSummary } from '../core/statistics.ts';
-import type { ExecutionView, ServiceView } from '../core/views.ts';
+import { type ErrorCode, OperationError } from '../core/model/errors.ts';
+import type { ExecutionView, ServiceView } from '../core/views/execution-views.ts';
+import type { SchedulerSummary } from '../core/views/statistics.ts';
 import { DatabaseError } from '../store/db.ts';
 import type { ExecutionJson, ServiceJson, StatisticsJson } from './shapes.ts';
 import type { Statuses, Words } from './variant.ts';

@@ -2,8 +2,8 @@
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import { generateCookie, getCookie } from 'hono/cookie';
 import type * as z from 'zod';
-import type { Actor, TokenKind } from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
+import type { Actor, TokenKind } from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
 import {
   type Authenticated,
   type Authentication,

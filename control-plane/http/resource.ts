@@ -1,8 +1,8 @@
 /** Owns the five routes that users, roles and quotas have in common: parse, call the operation, render. */
 import { Hono, type Context as HonoContext } from 'hono';
 import type * as z from 'zod';
-import type { Actor } from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
+import type { Actor } from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
 import type { Context } from '../operations/context.ts';
 import type { Input, Kind } from '../operations/settings.ts';
 import { empty, json } from './render.ts';

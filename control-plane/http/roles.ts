@@ -1,7 +1,7 @@
 /** Owns what roles are in requests, and which operations their routes call. */
 import * as z from 'zod';
-import type { Role } from '../core/account.ts';
-import type { NameFilter, NewRole, RoleChanges } from '../core/account-input.ts';
+import type { Role } from '../core/accounts/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../core/accounts/account-input.ts';
 import { createRole, deleteRole, getRole, listRoles, updateRole } from '../operations/roles.ts';
 import { camelKeys, name, nameFilter } from './account-fields.ts';
 import { roleJson } from './account-json.ts';

@@ -4,8 +4,8 @@
  */
 import * as z from 'zod';
 import { applicationSchema, serviceSchema } from '../../shared/application.ts';
-import { executionStatuses } from '../core/execution.ts';
-import { backendStatuses, serviceStatuses } from '../core/service.ts';
+import { executionStatuses } from '../core/model/execution.ts';
+import { backendStatuses, serviceStatuses } from '../core/model/service.ts';
 import type { Variant } from './variant.ts';
 
 const id = z.int().positive();

@@ -1,7 +1,7 @@
 /** Owns what users are in requests, and which operations their routes call. */
 import * as z from 'zod';
-import { INTERNAL_SOURCE, type User } from '../core/account.ts';
-import type { NewUser, UserChanges, UserFilter } from '../core/account-input.ts';
+import { INTERNAL_SOURCE, type User } from '../core/accounts/account.ts';
+import type { NewUser, UserChanges, UserFilter } from '../core/accounts/account-input.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../operations/authentication.ts';
 import { createUser, deleteUser, getUser, listUsers, updateUser } from '../operations/users.ts';
 import { booleanText, camelKeys, email, fsUid, id, integerText, name, username } from './account-fields.ts';

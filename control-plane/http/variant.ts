@@ -1,8 +1,8 @@
 /** Owns what may differ between the releases of the API, and which releases there are. No other file asks for the release. */
-import type { Account, Actor } from '../core/account.ts';
-import type { ExecutionStatus } from '../core/execution.ts';
-import type { Owner } from '../core/execution-filter.ts';
-import type { ExecutionView, ServiceView } from '../core/views.ts';
+import type { Account, Actor } from '../core/accounts/account.ts';
+import type { ExecutionStatus } from '../core/model/execution.ts';
+import type { Owner } from '../core/views/execution-filter.ts';
+import type { ExecutionView, ServiceView } from '../core/views/execution-views.ts';
 import type { Context } from '../operations/context.ts';
 import type { OverQuota } from '../operations/executions.ts';
 import type { TokenRules } from '../operations/tokens.ts';

@@ -18,7 +18,7 @@ export async function ensureWebFiles(folder: string): Promise<void> {
       `${WEB}/berth.css`,
       `${WEB}/icon.svg`,
       'control-plane/local/web-files.ts',
-      'control-plane/core/log-frames.ts',
+      'control-plane/core/streams/log-frames.ts',
       `${WEB}/duration.ts`,
     ],
   );

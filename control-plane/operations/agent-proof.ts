@@ -7,8 +7,8 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import { importJWK } from 'jose/key/import';
 import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../shared/protocol/enrolment.ts';
-import { type Pass, revoked } from '../core/enrolment.ts';
-import { OperationError } from '../core/errors.ts';
+import { type Pass, revoked } from '../core/hosts/registration.ts';
+import { OperationError } from '../core/model/errors.ts';
 import type { Db } from '../store/db.ts';
 import { findHostKey } from '../store/join-tokens.ts';
 

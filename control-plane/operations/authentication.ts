@@ -11,8 +11,8 @@ import {
   type Credential,
   INTERNAL_SOURCE,
   type TokenKind,
-} from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
+} from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
 import type { Db } from '../store/db.ts';
 import { findUser } from '../store/user-rows.ts';
 import { deleteSession, findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';

@@ -1,7 +1,7 @@
 /** Owns the use cases of looking at the cluster as a whole. Each authorises on its first line. */
-import { type Account, type Actor, authorise } from '../core/account.ts';
-import type { HostDetail, HostService } from '../core/host-view.ts';
-import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../core/overview.ts';
+import { type Account, type Actor, authorise } from '../core/accounts/account.ts';
+import type { HostDetail, HostService } from '../core/views/host-view.ts';
+import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../core/views/overview.ts';
 import type { Context } from './context.ts';
 
 /** Of the queue; each costs the coordinator a try of its start. */

@@ -1,6 +1,6 @@
 /** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
-import { type Actor, noSuchExecution, noSuchService } from '../core/account.ts';
-import type { LogPosition } from '../core/log-frames.ts';
+import { type Actor, noSuchExecution, noSuchService } from '../core/accounts/account.ts';
+import type { LogPosition } from '../core/streams/log-frames.ts';
 import { findOwner, listServices } from '../store/executions.ts';
 import type { Context } from './context.ts';
 import { authoriseOwned } from './executions.ts';

@@ -9,13 +9,13 @@ import {
   authorise,
   noSuchExecution,
   type User,
-} from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
-import { type ExecutionStatus, isEnded } from '../core/execution.ts';
-import { type ExecutionFilter, isOwner } from '../core/execution-filter.ts';
-import { type Explanation, explainEnd } from '../core/explain.ts';
-import type { Submission } from '../core/submission.ts';
-import { type ExecutionLine, type ExecutionView, endpointsOf } from '../core/views.ts';
+} from '../core/accounts/account.ts';
+import type { Submission } from '../core/lifecycle/submission.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { type ExecutionStatus, isEnded } from '../core/model/execution.ts';
+import { type ExecutionFilter, isOwner } from '../core/views/execution-filter.ts';
+import { type ExecutionLine, type ExecutionView, endpointsOf } from '../core/views/execution-views.ts';
+import { type Explanation, explainEnd } from '../core/views/explanation.ts';
 import { countExecutions, listExecutionLines } from '../store/execution-lines.ts';
 import {
   countUnended,

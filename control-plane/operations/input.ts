@@ -1,7 +1,7 @@
 /** Owns the reading of what callers send, and what they are told of all that is wrong with it: by field, and in words. */
 import * as z from 'zod';
 import { shapeMessage } from '../../shared/application-words.ts';
-import { listText } from '../core/sentences.ts';
+import { listText } from '../core/views/explanation-text.ts';
 
 /** `value` as the schema has it, or everything that is wrong with it; `what` it is, where no field can be named. */
 export function readInput<T>(

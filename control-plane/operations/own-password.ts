@@ -1,6 +1,6 @@
 /** Owns the use case of changing one's own password, which asks for the present one. */
-import { type Actor, authorise } from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
+import { type Actor, authorise } from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
 import type { Authentication } from './authentication.ts';
 import type { Context } from './context.ts';
 import type { Input } from './settings.ts';

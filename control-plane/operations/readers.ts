@@ -1,7 +1,7 @@
 /** Owns who reads logs, for the coordinator, and that it looks again at who reads where what lets them has changed. */
-import { type Actor, authorise } from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
-import type { OutputReader } from '../core/reader.ts';
+import { type Actor, authorise } from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
+import type { OutputReader } from '../core/streams/stream-subscriber.ts';
 import type { Context } from './context.ts';
 
 /** The actor as a reader of logs of an owner's execution. */

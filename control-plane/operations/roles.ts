@@ -1,7 +1,7 @@
 /** Owns the use cases on roles. Each authorises on its first line. */
-import { type Actor, ADMIN_ROLE, authorise, type Role } from '../core/account.ts';
-import type { NameFilter, NewRole, RoleChanges } from '../core/account-input.ts';
-import { OperationError } from '../core/errors.ts';
+import { type Actor, ADMIN_ROLE, authorise, type Role } from '../core/accounts/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../core/accounts/account-input.ts';
+import { OperationError } from '../core/model/errors.ts';
 import * as store from '../store/roles.ts';
 import type { Context } from './context.ts';
 import { reviewReaders } from './readers.ts';

@@ -1,9 +1,9 @@
 /** Owns the use cases on services. Each authorises on its first line, but for those the contract makes public. */
 import { dnsNameOf } from '../../shared/expand.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
-import { type Actor, authorise, noSuchExecution, noSuchService } from '../core/account.ts';
-import { OperationError } from '../core/errors.ts';
-import type { ServiceView } from '../core/views.ts';
+import { type Actor, authorise, noSuchExecution, noSuchService } from '../core/accounts/account.ts';
+import { OperationError } from '../core/model/errors.ts';
+import type { ServiceView } from '../core/views/execution-views.ts';
 import { findOwner, findService, listActiveInstances, listServices } from '../store/executions.ts';
 import type { Context } from './context.ts';
 import { authoriseOwned } from './executions.ts';

@@ -1,5 +1,5 @@
 /** Owns the use cases of looking at the scheduler. Public (api: statistics/scheduler). */
-import type { SchedulerState, SchedulerSummary } from '../core/statistics.ts';
+import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
 import type { Context } from './context.ts';
 
 /** A few numbers: cheap however long the queue is. */

@@ -2,8 +2,9 @@
  * Owns the counting of failed logins, in the database, so that it holds on every isolate and over restarts. A name counts
  * alike whether or not it is a user's. Keys are digests: people type passwords where the name belongs.
  */
-import { OperationError } from '../core/errors.ts';
-import { bucketsOf, FORGET_MS, waitMs } from '../core/throttle.ts';
+
+import { bucketsOf, FORGET_MS, waitMs } from '../core/accounts/login-throttle.ts';
+import { OperationError } from '../core/model/errors.ts';
 import type { Db } from '../store/db.ts';
 import { addFailure, deleteFailures, findFailures } from '../store/login-failures.ts';
 import { digest } from './digest.ts';

@@ -1,7 +1,12 @@
 /** Owns the use cases on users. Each authorises on its first line. */
-import { type Actor, authorise, type User } from '../core/account.ts';
-import { givenFields, type NewUser, type UserChanges, type UserFilter } from '../core/account-input.ts';
-import { OperationError } from '../core/errors.ts';
+import { type Actor, authorise, type User } from '../core/accounts/account.ts';
+import {
+  givenFields,
+  type NewUser,
+  type UserChanges,
+  type UserFilter,
+} from '../core/accounts/account-input.ts';
+import { OperationError } from '../core/model/errors.ts';
 import { findQuota } from '../store/quotas.ts';
 import { findRole } from '../store/roles.ts';
 import * as store from '../store/user-rows.ts';

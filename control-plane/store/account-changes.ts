@@ -2,8 +2,8 @@
  * Owns how users and quotas change: in the database, each change a transaction of its own that carries the coordinator's
  * epoch, and then in the coordinator's state.
  */
-import type { AccountChange } from '../core/account-input.ts';
-import type { Cluster } from '../core/cluster.ts';
+import type { AccountChange } from '../core/accounts/account-input.ts';
+import type { Cluster } from '../core/state/cluster.ts';
 import { type Epoch, fence } from './cluster-rows.ts';
 import type { Db, Statement } from './db.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';

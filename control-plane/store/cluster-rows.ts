@@ -1,10 +1,10 @@
 /** Owns the rows behind the coordinator's state: reading them into a Cluster, and the statements that write what changed. */
 
-import type { Changes } from '../core/changes.ts';
-import { Cluster } from '../core/cluster.ts';
-import type { Execution } from '../core/execution.ts';
-import type { Host } from '../core/host.ts';
-import type { SchedulingPolicy } from '../core/scheduling.ts';
+import type { Execution } from '../core/model/execution.ts';
+import type { Host } from '../core/model/host.ts';
+import type { SchedulingPolicy } from '../core/model/scheduler-config.ts';
+import type { Changes } from '../core/state/changes.ts';
+import { Cluster } from '../core/state/cluster.ts';
 import { DatabaseError, type Db, type Statement } from './db.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';

@@ -1,5 +1,5 @@
 /** Owns the SQL behind the filters of the list of executions. The text is made of constants; what was asked for goes into the arguments. */
-import { type ExecutionFilter, executionTimes } from '../core/execution-filter.ts';
+import { type ExecutionFilter, executionTimes } from '../core/views/execution-filter.ts';
 import type { Statement, Value } from './db.ts';
 
 /** A condition on the table executions, for those not deleted that pass the filter. */

@@ -1,7 +1,7 @@
 /** Owns the queries behind the list of executions as people read it: a page of lines, and how many there are by state. */
-import type { ExecutionStatus } from '../core/execution.ts';
-import type { ExecutionFilter } from '../core/execution-filter.ts';
-import type { ExecutionLine } from '../core/views.ts';
+import type { ExecutionStatus } from '../core/model/execution.ts';
+import type { ExecutionFilter } from '../core/views/execution-filter.ts';
+import type { ExecutionLine } from '../core/views/execution-views.ts';
 import type { Db, Row } from './db.ts';
 import { filterCondition } from './execution-filters.ts';
 

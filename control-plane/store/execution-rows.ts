@@ -1,7 +1,7 @@
 /** Owns the rows of executions as the coordinator reads and writes them. */
 import type { Application } from '../../shared/application.ts';
-import type { Execution, ExecutionStatus } from '../core/execution.ts';
-import { instancesOf } from '../core/submission.ts';
+import { instancesOf } from '../core/lifecycle/submission.ts';
+import type { Execution, ExecutionStatus } from '../core/model/execution.ts';
 import type { Row, Statement } from './db.ts';
 import { serviceOf } from './service-rows.ts';
 

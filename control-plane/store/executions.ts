@@ -1,9 +1,9 @@
 /** Owns the queries of the API on executions and services. Reads only: the coordinator writes (cluster-rows.ts). */
 import type { Application } from '../../shared/application.ts';
-import type { ExecutionStatus } from '../core/execution.ts';
-import type { ExecutionFilter } from '../core/execution-filter.ts';
-import type { BackendStatus, ServiceStatus } from '../core/service.ts';
-import { definitionOf, type ExecutionView, type ServiceView } from '../core/views.ts';
+import type { ExecutionStatus } from '../core/model/execution.ts';
+import type { BackendStatus, ServiceStatus } from '../core/model/service.ts';
+import type { ExecutionFilter } from '../core/views/execution-filter.ts';
+import { definitionOf, type ExecutionView, type ServiceView } from '../core/views/execution-views.ts';
 import type { Db, Row } from './db.ts';
 import { filterCondition } from './execution-filters.ts';
 import { pagedIds } from './pages.ts';

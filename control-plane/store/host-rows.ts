@@ -1,5 +1,5 @@
 /** Owns the rows of hosts. */
-import { allLabels, type Host, unreserved, untold } from '../core/host.ts';
+import { allLabels, type Host, unreserved, untold } from '../core/model/host.ts';
 import type { Row, Statement } from './db.ts';
 
 export function hostOf(row: Row): Host {

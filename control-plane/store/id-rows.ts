@@ -1,6 +1,6 @@
 /** Owns the rows about ids that rows do not tell: those given before the database was restored from an older copy. */
 import type { IdRange } from '../../shared/protocol/assignment.ts';
-import type { NextIds } from '../core/cluster.ts';
+import type { NextIds } from '../core/state/cluster.ts';
 import type { Db, Statement } from './db.ts';
 
 /** Services of which this database knows nothing, although they were there. */

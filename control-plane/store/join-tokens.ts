@@ -1,6 +1,6 @@
 /** Owns the rows of join tokens, of which only hashes are kept, and of the keys that hosts were registered with. */
-import type { Grounds, JoinToken } from '../core/enrolment.ts';
-import type { Host } from '../core/host.ts';
+import type { Grounds, JoinToken } from '../core/hosts/registration.ts';
+import type { Host } from '../core/model/host.ts';
 import type { Db, Row, Statement } from './db.ts';
 
 export interface NewJoinToken {

@@ -1,5 +1,5 @@
 /** Owns the rows of failed logins. They are few: each has cost a calculation of a password, and goes after a while. */
-import type { Failures } from '../core/throttle.ts';
+import type { Failures } from '../core/accounts/login-throttle.ts';
 import type { Db } from './db.ts';
 
 /** Of those keys that have any. */

@@ -1,6 +1,6 @@
 /** Owns the rows of quotas. */
-import type { Quota } from '../core/account.ts';
-import type { NameFilter, NewQuota, QuotaChanges } from '../core/account-input.ts';
+import type { Quota } from '../core/accounts/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from './db.ts';
 import { allRows, given } from './settings-rows.ts';
 

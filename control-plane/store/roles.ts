@@ -1,6 +1,6 @@
 /** Owns the rows of roles. */
-import { ADMIN_ROLE, type Role } from '../core/account.ts';
-import type { NameFilter, NewRole, RoleChanges } from '../core/account-input.ts';
+import { ADMIN_ROLE, type Role } from '../core/accounts/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../core/accounts/account-input.ts';
 import type { Db, Row } from './db.ts';
 import { allRows, given, type Written, write } from './settings-rows.ts';
 

@@ -1,7 +1,7 @@
 /** Owns the rows of services as the coordinator reads and writes them. What the description says is not stored again. */
 
-import type { BackendStatus, Service, ServiceStatus } from '../core/service.ts';
-import type { Instance } from '../core/submission.ts';
+import type { Instance } from '../core/lifecycle/submission.ts';
+import type { BackendStatus, Service, ServiceStatus } from '../core/model/service.ts';
 import type { Row, Statement } from './db.ts';
 
 /** `instance` is the part of the description that the row belongs to. */

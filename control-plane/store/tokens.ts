@@ -1,5 +1,5 @@
 /** Owns the rows of tokens. A token counts while its row is there; ids are kept as hashes. */
-import type { TokenKind } from '../core/account.ts';
+import type { TokenKind } from '../core/accounts/account.ts';
 import type { Db, Statement } from './db.ts';
 
 export interface NewToken {

@@ -1,6 +1,6 @@
 /** Owns the rows of users as administrators and users themselves read and change them. Deleted users are not there. */
-import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../core/account.ts';
-import type { StoredNewUser, StoredUserChanges, UserFilter } from '../core/account-input.ts';
+import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../core/accounts/account.ts';
+import type { StoredNewUser, StoredUserChanges, UserFilter } from '../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from './db.ts';
 import { allRows, given } from './settings-rows.ts';
 

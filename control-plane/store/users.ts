@@ -1,5 +1,5 @@
 /** Owns the rows behind accounts: who a name, a session or a token stands for, and sessions. Changes of users are user-rows.ts's. */
-import type { Account, Credential, TokenKind } from '../core/account.ts';
+import type { Account, Credential, TokenKind } from '../core/accounts/account.ts';
 import type { Db, Row } from './db.ts';
 import { roleOf } from './roles.ts';
 import { userOf } from './user-rows.ts';

@@ -1,7 +1,7 @@
 /** Owns the files that pages ask for: scripts and styles, as local/web-files.ts has made them. */
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
-import { OperationError } from '../core/errors.ts';
+import { OperationError } from '../core/model/errors.ts';
 import { file, type ReadFile } from '../http/files.ts';
 import type { WebEnv } from './context.ts';
 

@@ -1,6 +1,6 @@
 /** Owns what every page is given: who asks, by which session, and what the control plane can do for it. */
 import type { Context as HonoContext } from 'hono';
-import type { Account, Actor } from '../core/account.ts';
+import type { Account, Actor } from '../core/accounts/account.ts';
 import type { AddressOf } from '../http/address.ts';
 import type { ReadFile } from '../http/files.ts';
 import type { Authentication } from '../operations/authentication.ts';

@@ -3,7 +3,7 @@
  * line. What is valid is the API's to say (operations/applications.ts); this only finds the places.
  */
 import type { Application, Problem } from '../../shared/application.ts';
-import { OperationError } from '../core/errors.ts';
+import { OperationError } from '../core/model/errors.ts';
 import { unwrapped, validateDescription } from '../operations/applications.ts';
 import { nameProblem } from '../operations/executions.ts';
 import type { Problems } from './form.ts';

@@ -3,7 +3,7 @@
  * service at most one frame waits here, so that a reader that stops costs little and stops the hosts as well (P9). Never
  * looks into the output.
  */
-import { encodeNote, FrameSplitter, heartbeat } from '../core/log-frames.ts';
+import { encodeNote, FrameSplitter, heartbeat } from '../core/streams/log-frames.ts';
 import { toOperationError } from '../http/render.ts';
 import type { OpenLog } from '../operations/execution-logs.ts';
 

@@ -1,7 +1,7 @@
 /** Owns who a page is shown to: the session cookie alone. Whoever has none is sent to log in, and comes back. */
 import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { authorise } from '../core/account.ts';
+import { authorise } from '../core/accounts/account.ts';
 import { COOKIE, checkOrigin } from '../http/request.ts';
 import { lastEventId } from '../operations/events.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';

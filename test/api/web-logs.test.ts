@@ -7,7 +7,7 @@ import {
   type LogFrame,
   type LogNote,
   noteOf,
-} from '../../control-plane/core/log-frames.ts';
+} from '../../control-plane/core/streams/log-frames.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { AccountClient } from '../support/account-client.ts';
 import { ApiClient } from '../support/api-client.ts';

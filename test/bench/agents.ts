@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { terminal } from '../../agent/terminal.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
 import { openEmbedded } from '../../control-plane/store/embedded.ts';
 import { insertExecution } from '../../control-plane/store/execution-rows.ts';
 import { migrate } from '../../control-plane/store/migrate.ts';

@@ -1,19 +1,18 @@
 /** Measures the scheduler alone: the core on simulated hosts and executions, in this process and without a database. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-
-import { Cluster } from '../../control-plane/core/cluster.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { type Host, newHost } from '../../control-plane/core/host.ts';
-import { observe } from '../../control-plane/core/observe.ts';
-import { reconcile } from '../../control-plane/core/reconcile.ts';
+import { observe } from '../../control-plane/core/lifecycle/observations.ts';
+import { reconcile } from '../../control-plane/core/lifecycle/reconciler.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import { type Host, newHost } from '../../control-plane/core/model/host.ts';
 import {
   defaultScheduling,
   placementPolicies,
   queuePolicies,
   type SchedulingPolicy,
-} from '../../control-plane/core/scheduling.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+} from '../../control-plane/core/model/scheduler-config.ts';
+import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { exited, gone, keyOfService, quota, running, user } from '../support/core-rig.ts';

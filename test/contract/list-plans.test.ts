@@ -1,6 +1,6 @@
 /** Shows how the database goes about the list of executions: which index it reads, for each filter with a limit. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ExecutionFilter } from '../../control-plane/core/execution-filter.ts';
+import type { ExecutionFilter } from '../../control-plane/core/views/execution-filter.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { filterCondition } from '../../control-plane/store/execution-filters.ts';
 import { migrate } from '../../control-plane/store/migrate.ts';

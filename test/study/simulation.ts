@@ -3,15 +3,16 @@
  * when their work is done. Every instance that runs does one instance-second of work a second, once all essential ones
  * run. No I/O, no chance: the same jobs give the same outcome.
  */
-import { Cluster } from '../../control-plane/core/cluster.ts';
-import type { Decision } from '../../control-plane/core/decision.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { type Host, newHost } from '../../control-plane/core/host.ts';
-import { observe, welcomeHost } from '../../control-plane/core/observe.ts';
-import { nextDeadline, reconcile } from '../../control-plane/core/reconcile.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
-import { isAssigned, type Service } from '../../control-plane/core/service.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+
+import { observe, welcomeHost } from '../../control-plane/core/lifecycle/observations.ts';
+import { nextDeadline, reconcile } from '../../control-plane/core/lifecycle/reconciler.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import { type Host, newHost } from '../../control-plane/core/model/host.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import { isAssigned, type Service } from '../../control-plane/core/model/service.ts';
+import { Cluster } from '../../control-plane/core/state/cluster.ts';
+import type { Decision } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application.ts';
 import { exited, gone, hostFacts, keyOfService, quota, running, user } from '../support/core-rig.ts';
 import { Agenda } from './agenda.ts';

@@ -1,7 +1,7 @@
 /** Owns the rule of quotas as tests reckon it: from executions alone, without the totals that the core keeps. */
-import type { Quota } from '../../control-plane/core/account.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import type { Service } from '../../control-plane/core/service.ts';
+import type { Quota } from '../../control-plane/core/accounts/account.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import type { Service } from '../../control-plane/core/model/service.ts';
 
 /** Executions, bytes and millionths of a core. */
 export type Load = [executions: number, memoryBytes: number, microCores: number];

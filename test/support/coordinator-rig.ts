@@ -1,9 +1,9 @@
 /** Owns a coordinator on a database in memory for tests: its clock, its agents, and what they and users say. */
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
-import { OperationError } from '../../control-plane/core/errors.ts';
-import { newHost } from '../../control-plane/core/host.ts';
-import type { OutputReader } from '../../control-plane/core/reader.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
+import { OperationError } from '../../control-plane/core/model/errors.ts';
+import { newHost } from '../../control-plane/core/model/host.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import type { OutputReader } from '../../control-plane/core/streams/stream-subscriber.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { findExecution } from '../../control-plane/store/executions.ts';
 import { insertHost } from '../../control-plane/store/host-rows.ts';

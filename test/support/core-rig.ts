@@ -2,17 +2,17 @@
  * Owns the pure core on a table for tests: a cluster, a clock that only moves when told, and the inputs the coordinator
  * would pass on. Sends nothing and commits nothing.
  */
-import type { Quota, User } from '../../control-plane/core/account.ts';
-import { Cluster } from '../../control-plane/core/cluster.ts';
-import { type Decision, requestDeletion, requestEnd } from '../../control-plane/core/decision.ts';
-import { changeHost, type HostChanges, removeHost } from '../../control-plane/core/departure.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { type Host, newHost } from '../../control-plane/core/host.ts';
-import { observe, observeForgotten, welcomeHost } from '../../control-plane/core/observe.ts';
-import { reconcile } from '../../control-plane/core/reconcile.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
-import type { Service } from '../../control-plane/core/service.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+import type { Quota, User } from '../../control-plane/core/accounts/account.ts';
+import { changeHost, type HostChanges, removeHost } from '../../control-plane/core/hosts/drain.ts';
+import { observe, observeForgotten, welcomeHost } from '../../control-plane/core/lifecycle/observations.ts';
+import { reconcile } from '../../control-plane/core/lifecycle/reconciler.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import { type Host, newHost } from '../../control-plane/core/model/host.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import type { Service } from '../../control-plane/core/model/service.ts';
+import { Cluster } from '../../control-plane/core/state/cluster.ts';
+import { type Decision, requestDeletion, requestEnd } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application.ts';
 import type { Condition, HostFacts, Observation } from '../../shared/protocol/up.ts';
 import { application } from './applications.ts';

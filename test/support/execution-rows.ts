@@ -1,5 +1,5 @@
 /** Owns executions that tests put into the database as rows: with any status, owner and times, and more than could be submitted. */
-import type { ExecutionStatus } from '../../control-plane/core/execution.ts';
+import type { ExecutionStatus } from '../../control-plane/core/model/execution.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { insertExecution } from '../../control-plane/store/execution-rows.ts';
 import { application, service } from './descriptions.ts';

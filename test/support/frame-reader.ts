@@ -1,5 +1,5 @@
 /** Owns a reader of the coordinator's events for tests: the frames it got, and whether the stream has ended. */
-import type { EventFrame, EventReader } from '../../control-plane/core/events.ts';
+import type { EventFrame, EventReader } from '../../control-plane/core/streams/events.ts';
 import { eventually } from './eventually.ts';
 
 /** User 1, who sees everything. */

@@ -1,11 +1,12 @@
 /** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
-import { Growth } from '../../control-plane/core/growth.ts';
-import { newHost } from '../../control-plane/core/host.ts';
-import { needsOf } from '../../control-plane/core/needs.ts';
-import type { Waiting } from '../../control-plane/core/order.ts';
-import { Queue } from '../../control-plane/core/queue.ts';
-import { roomOf } from '../../control-plane/core/room.ts';
-import type { SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
+
+import { newHost } from '../../control-plane/core/model/host.ts';
+import type { SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import { Growth } from '../../control-plane/core/scheduling/capacity-increase.ts';
+import { roomOf } from '../../control-plane/core/scheduling/free-capacity.ts';
+import { Queue } from '../../control-plane/core/scheduling/queue.ts';
+import type { Waiting } from '../../control-plane/core/scheduling/queue-policy.ts';
+import { needsOf } from '../../control-plane/core/scheduling/resource-demand.ts';
 
 interface Item extends Waiting {
   /** Those with the same have the same needs. */

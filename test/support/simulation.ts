@@ -3,12 +3,12 @@
  * on both, drawn by fast-check. A sequence of operations gives the same run each time.
  */
 
-import type { Decision } from '../../control-plane/core/decision.ts';
-import { type HostChanges, objectionToRemoval } from '../../control-plane/core/departure.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { nextDeadline } from '../../control-plane/core/reconcile.ts';
-import type { SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
-import { isAssigned } from '../../control-plane/core/service.ts';
+import { type HostChanges, objectionToRemoval } from '../../control-plane/core/hosts/drain.ts';
+import { nextDeadline } from '../../control-plane/core/lifecycle/reconciler.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import type { SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import { isAssigned } from '../../control-plane/core/model/service.ts';
+import type { Decision } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from './applications.ts';
 import { CoreRig, keyOfService, quota, user } from './core-rig.ts';

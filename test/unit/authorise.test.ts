@@ -6,7 +6,7 @@ import {
   authorise,
   type Role,
   type User,
-} from '../../control-plane/core/account.ts';
+} from '../../control-plane/core/accounts/account.ts';
 
 const FLAGS = [
   'canChangeConfig',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { beginSilence } from '../../control-plane/core/silence.ts';
+import { beginSilence } from '../../control-plane/core/hosts/host-liveness.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, failed, gone, hostFacts, named, running, told } from '../support/core-rig.ts';
 

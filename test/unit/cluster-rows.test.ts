@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Cluster } from '../../control-plane/core/cluster.ts';
-import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
+import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
+import type { Cluster } from '../../control-plane/core/state/cluster.ts';
 import { commit, loadExecution, takeOver } from '../../control-plane/store/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { observeConditions, observeUsage } from '../../control-plane/core/observe.ts';
+import { observeConditions, observeUsage } from '../../control-plane/core/lifecycle/observations.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, exited, hostFacts, lowDisk, named, running, told } from '../support/core-rig.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Registration } from '../../control-plane/core/enrolment.ts';
+import type { Registration } from '../../control-plane/core/hosts/registration.ts';
 import { insertJoinToken } from '../../control-plane/store/join-tokens.ts';
 import { CoordinatorRig, codeOf } from '../support/coordinator-rig.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type HostChanges, objectionToRemoval } from '../../control-plane/core/departure.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { explain } from '../../control-plane/core/explain.ts';
-import type { Host } from '../../control-plane/core/host.ts';
+import { type HostChanges, objectionToRemoval } from '../../control-plane/core/hosts/drain.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import type { Host } from '../../control-plane/core/model/host.ts';
+import { explain } from '../../control-plane/core/views/explanation.ts';
 import { application, needs, service } from '../support/applications.ts';
 import {
   CoreRig,

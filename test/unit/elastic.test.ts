@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isLeaving } from '../../control-plane/core/service.ts';
+import { isLeaving } from '../../control-plane/core/model/service.ts';
 import type { ServiceDescription } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import {

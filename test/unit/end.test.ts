@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Execution } from '../../control-plane/core/execution.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
 import { application, service } from '../support/applications.ts';
 import {
   CoreRig,

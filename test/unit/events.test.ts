@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { EventRing } from '../../control-plane/core/event-ring.ts';
-import { type ClusterEvent, eventsOf, isFor } from '../../control-plane/core/events.ts';
+import { EventRing } from '../../control-plane/core/streams/event-ring.ts';
+import { type ClusterEvent, eventsOf, isFor } from '../../control-plane/core/streams/events.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, exited, gone, hostFacts, lowDisk, named, running } from '../support/core-rig.ts';
 

@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import {
-  type Explanation,
-  explain,
-  explainSubmission,
-  type Reason,
-} from '../../control-plane/core/explain.ts';
-import type { Host } from '../../control-plane/core/host.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import type { Host } from '../../control-plane/core/model/host.ts';
 import {
   defaultScheduling,
   placementPolicies,
   queuePolicies,
   type SchedulingPolicy,
-} from '../../control-plane/core/scheduling.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+} from '../../control-plane/core/model/scheduler-config.ts';
+import {
+  type Explanation,
+  explain,
+  explainSubmission,
+  type Reason,
+} from '../../control-plane/core/views/explanation.ts';
 import type { Application } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { CoreRig, hostFacts, lowDisk, quota, running } from '../support/core-rig.ts';

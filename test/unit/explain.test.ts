@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { Execution } from '../../control-plane/core/execution.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
 import {
   type Explanation,
   explain,
   explainEnd,
   explainSubmission,
-} from '../../control-plane/core/explain.ts';
-import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+} from '../../control-plane/core/views/explanation.ts';
 import type { Application, ServiceDescription } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { nextDeadline } from '../../control-plane/core/reconcile.ts';
-import { defaultScheduling, queuePolicies } from '../../control-plane/core/scheduling.ts';
+import { nextDeadline } from '../../control-plane/core/lifecycle/reconciler.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import { defaultScheduling, queuePolicies } from '../../control-plane/core/model/scheduler-config.ts';
 import type { ServiceDescription } from '../../shared/application.ts';
 import { application, needs, service } from '../support/applications.ts';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { newHost, reportPeriodMs, spreadMs } from '../../control-plane/core/host.ts';
-import { nextDeadline } from '../../control-plane/core/reconcile.ts';
-import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
+import { nextDeadline } from '../../control-plane/core/lifecycle/reconciler.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
+import { newHost, reportPeriodMs, spreadMs } from '../../control-plane/core/model/host.ts';
+import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import { application, service } from '../support/applications.ts';
 import {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Quota } from '../../control-plane/core/account.ts';
-import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/execution.ts';
-import { hasOffers } from '../../control-plane/core/fill.ts';
-import { placeAll } from '../../control-plane/core/place.ts';
-import { placementPolicies, queuePolicies } from '../../control-plane/core/scheduling.ts';
+import type { Quota } from '../../control-plane/core/accounts/account.ts';
+import { type Execution, type ExecutionStatus, isEnded } from '../../control-plane/core/model/execution.ts';
+import { placementPolicies, queuePolicies } from '../../control-plane/core/model/scheduler-config.ts';
+import { placeAll } from '../../control-plane/core/scheduling/gang-placement.ts';
+import { hasOffers } from '../../control-plane/core/scheduling/scheduling-pass.ts';
 import { isBeyond, loadOf, plus, present } from '../support/caps.ts';
 import { queuedIds } from '../support/core-rig.ts';
 import { fc } from '../support/random-cases.ts';

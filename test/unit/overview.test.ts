@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { HISTORY_MS, SAMPLE_MS } from '../../control-plane/core/history.ts';
-import { Overview, usagesOf } from '../../control-plane/core/overview.ts';
+import { HISTORY_MS, SAMPLE_MS } from '../../control-plane/core/views/history.ts';
+import { Overview, usagesOf } from '../../control-plane/core/views/overview.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { CoreRig, hostFacts } from '../support/core-rig.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type Host, newHost } from '../../control-plane/core/host.ts';
-import { placeAll, roomsOf } from '../../control-plane/core/place.ts';
-import { fits, roomOf } from '../../control-plane/core/room.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/scheduling.ts';
-import type { Requirement, Service } from '../../control-plane/core/service.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import { type Host, newHost } from '../../control-plane/core/model/host.ts';
+import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import type { Requirement, Service } from '../../control-plane/core/model/service.ts';
+import { fits, roomOf } from '../../control-plane/core/scheduling/free-capacity.ts';
+import { placeAll, roomsOf } from '../../control-plane/core/scheduling/gang-placement.ts';
 import { application, service } from '../support/applications.ts';
 import { fc } from '../support/random-cases.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { comparisons } from '../../control-plane/core/order.ts';
-import { queuePolicies } from '../../control-plane/core/scheduling.ts';
+import { queuePolicies } from '../../control-plane/core/model/scheduler-config.ts';
+import { comparisons } from '../../control-plane/core/scheduling/queue-policy.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, gone, hostFacts, named, queuedIds, quota, running, user } from '../support/core-rig.ts';
 import { grownTo, queueOf } from '../support/queues.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Quota } from '../../control-plane/core/account.ts';
-import type { Execution } from '../../control-plane/core/execution.ts';
+import type { Quota } from '../../control-plane/core/accounts/account.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
 import { loadExecution } from '../../control-plane/store/cluster-rows.ts';
 import { listQuotas } from '../../control-plane/store/quotas.ts';
 import { listUsers } from '../../control-plane/store/user-rows.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Quota } from '../../control-plane/core/account.ts';
-import { excesses, noUsage } from '../../control-plane/core/quota.ts';
+import type { Quota } from '../../control-plane/core/accounts/account.ts';
+import { excesses, noUsage } from '../../control-plane/core/accounts/quota.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { CoreRig, exited, gone, hostFacts, named, quota, running, told, user } from '../support/core-rig.ts';
 import { queueOf } from '../support/queues.ts';

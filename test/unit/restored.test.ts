@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Execution } from '../../control-plane/core/execution.ts';
-import { isPlausible, skipIds } from '../../control-plane/core/restored.ts';
+import { isPlausible, skipIds } from '../../control-plane/core/lifecycle/restored-database.ts';
+import type { Execution } from '../../control-plane/core/model/execution.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import { application, service } from '../support/applications.ts';
 import { CoordinatorRig, seen } from '../support/coordinator-rig.ts';

@@ -1,9 +1,13 @@
-/** What parameters of the shop change in a description, and which values they take (control-plane/core/shop-parameters.ts). */
+/** What parameters of the shop change in a description, and which values they take (control-plane/core/shop/shop-parameters.ts). */
 
 import { describe, expect, test } from 'vitest';
-import type { Role } from '../../control-plane/core/account.ts';
-import { fillIn, isShownTo, readEntryId, type ShopEntry } from '../../control-plane/core/shop.ts';
-import { type DeclaredParameter, fitParameter, readValue } from '../../control-plane/core/shop-parameters.ts';
+import type { Role } from '../../control-plane/core/accounts/account.ts';
+import { fillIn, isShownTo, readEntryId, type ShopEntry } from '../../control-plane/core/shop/shop.ts';
+import {
+  type DeclaredParameter,
+  fitParameter,
+  readValue,
+} from '../../control-plane/core/shop/shop-parameters.ts';
 import { type Application, validateApplication } from '../../shared/application.ts';
 import { application, service } from '../support/applications.ts';
 import { fc } from '../support/random-cases.ts';

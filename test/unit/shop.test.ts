@@ -1,8 +1,8 @@
 /** The use cases of the shop on a real coordinator (control-plane/operations/shop.ts), and the shop that comes with Berth. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Actor, Role } from '../../control-plane/core/account.ts';
-import { parameterKinds } from '../../control-plane/core/shop-parameters.ts';
+import type { Actor, Role } from '../../control-plane/core/accounts/account.ts';
+import { parameterKinds } from '../../control-plane/core/shop/shop-parameters.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../control-plane/local/shop-folder.ts';
 import {
   explainFromShop,

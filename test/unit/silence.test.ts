@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { explain } from '../../control-plane/core/explain.ts';
-import type { Host } from '../../control-plane/core/host.ts';
 import {
   beginSilence,
   confirmLease,
@@ -9,7 +7,9 @@ import {
   resumeSilence,
   silenceEndsMs,
   surelyKept,
-} from '../../control-plane/core/silence.ts';
+} from '../../control-plane/core/hosts/host-liveness.ts';
+import type { Host } from '../../control-plane/core/model/host.ts';
+import { explain } from '../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import { application, service } from '../support/applications.ts';
 import { CoreRig, gone, hostFacts, keyOfService, named, running, told } from '../support/core-rig.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { schedulerStateOf, schedulerSummaryOf } from '../../control-plane/core/statistics.ts';
+import { schedulerStateOf, schedulerSummaryOf } from '../../control-plane/core/views/statistics.ts';
 import { application, needs, service } from '../support/applications.ts';
 import { CoreRig, hostFacts, lowDisk, named, running as seenRunning } from '../support/core-rig.ts';
 

@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OperationError } from '../../control-plane/core/errors.ts';
-import { bucketsOf, delayMs, FORGET_MS, networkOf, waitMs } from '../../control-plane/core/throttle.ts';
+import {
+  bucketsOf,
+  delayMs,
+  FORGET_MS,
+  networkOf,
+  waitMs,
+} from '../../control-plane/core/accounts/login-throttle.ts';
+import { OperationError } from '../../control-plane/core/model/errors.ts';
 import { Gate } from '../../control-plane/operations/gate.ts';
 import { beginAttempt } from '../../control-plane/operations/throttle.ts';
 import type { Db } from '../../control-plane/store/db.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { OperationError } from '../../control-plane/core/errors.ts';
+import { OperationError } from '../../control-plane/core/model/errors.ts';
 import type { Authenticated } from '../../control-plane/operations/authentication.ts';
 import { type Granted, Tokens } from '../../control-plane/operations/tokens.ts';
 import type { Db } from '../../control-plane/store/db.ts';

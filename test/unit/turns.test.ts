@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Input, Turns } from '../../control-plane/coordinator/turns.ts';
-import type { Cluster } from '../../control-plane/core/cluster.ts';
-import type { Decision } from '../../control-plane/core/decision.ts';
-import { OperationError } from '../../control-plane/core/errors.ts';
-import { newHost } from '../../control-plane/core/host.ts';
-import { defaultScheduling } from '../../control-plane/core/scheduling.ts';
-import { newExecution } from '../../control-plane/core/submission.ts';
+import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
+import { OperationError } from '../../control-plane/core/model/errors.ts';
+import { newHost } from '../../control-plane/core/model/host.ts';
+import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
+import type { Cluster } from '../../control-plane/core/state/cluster.ts';
+import type { Decision } from '../../control-plane/core/state/decision.ts';
 import { commit, takeOver } from '../../control-plane/store/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
 import { application } from '../support/applications.ts';

@@ -5,7 +5,7 @@ import {
   isEssential,
   type ServiceView,
   whyEnded,
-} from '../../control-plane/core/views.ts';
+} from '../../control-plane/core/views/execution-views.ts';
 import { application, service } from '../support/applications.ts';
 
 const http = {

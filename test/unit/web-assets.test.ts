@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import { OperationError } from '../../control-plane/core/errors.ts';
+import { OperationError } from '../../control-plane/core/model/errors.ts';
 import { assetRoutes } from '../../control-plane/web/assets.ts';
 
 /** The answer to GET, or what it failed with. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { encodeFrame, encodeNote, type LogNote } from '../../control-plane/core/log-frames.ts';
+import { encodeFrame, encodeNote, type LogNote } from '../../control-plane/core/streams/log-frames.ts';
 import { LogFeed } from '../../control-plane/web/browser/parts/log-feed.ts';
 
 const payload = new TextEncoder().encode('line\n');

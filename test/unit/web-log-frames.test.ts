@@ -6,7 +6,7 @@ import {
   FrameSplitter,
   heartbeat,
   noteOf,
-} from '../../control-plane/core/log-frames.ts';
+} from '../../control-plane/core/streams/log-frames.ts';
 
 const payload = new TextEncoder().encode('some output\n');
 const frames = [

@@ -1,6 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { OperationError } from '../../control-plane/core/errors.ts';
-import { decodeFrame, encodeFrame, FrameSplitter, noteOf } from '../../control-plane/core/log-frames.ts';
+import { OperationError } from '../../control-plane/core/model/errors.ts';
+import {
+  decodeFrame,
+  encodeFrame,
+  FrameSplitter,
+  noteOf,
+} from '../../control-plane/core/streams/log-frames.ts';
 import { mergedLogs } from '../../control-plane/web/log-stream.ts';
 
 afterEach(() => vi.useRealTimers());

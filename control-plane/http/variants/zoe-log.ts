@@ -2,8 +2,8 @@
  * Owns output as lines of text: a header, then each line behind its time. Clients of this platform split what they get
  * into lines and each line at its first space, and read it as UTF-8; a line without a space ends them.
  */
-import type { Actor } from '../../core/account.ts';
-import { OperationError } from '../../core/errors.ts';
+import type { Actor } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../../operations/context.ts';
 import { getService, openServiceLog } from '../../operations/services.ts';
 import { textStream } from '../text-stream.ts';

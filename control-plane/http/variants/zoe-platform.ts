@@ -1,5 +1,5 @@
 /** Owns `platform_stats` of the scheduler statistics: the hosts as nodes of one platform. */
-import type { HostState } from '../../core/statistics.ts';
+import type { HostState } from '../../core/views/statistics.ts';
 
 /** Memory in bytes. Nothing is told of what containers use at the moment, which Berth does not measure. */
 export const platformJson = (hosts: readonly HostState[]) => ({

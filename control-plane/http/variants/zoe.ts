@@ -2,7 +2,7 @@
  * Owns the API of the platform that was there before, as its servers of 2018.12 and 2017.12 answer, so that their
  * released clients work unchanged (SPEC.md H150 to H169).
  */
-import { isEssential, type ServiceView } from '../../core/views.ts';
+import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { schedulerState } from '../../operations/statistics.ts';
 import { executionText, serviceJson } from '../render.ts';
 import type { Variant } from '../variant.ts';

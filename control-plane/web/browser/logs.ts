@@ -1,5 +1,5 @@
 /** Owns the page of a log: what its controls do, and the sentence on how things stand. */
-import type { LogNote } from '../../core/log-frames.ts';
+import type { LogNote } from '../../core/streams/log-frames.ts';
 import { byId, setText } from './parts/element.ts';
 import { LogFeed } from './parts/log-feed.ts';
 import { LogLines } from './parts/log-line.ts';

@@ -1,7 +1,7 @@
 /** Owns the page of one's own account: what one may do and has running, password, e-mail. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import { MICRO } from '../../core/quota.ts';
+import { MICRO } from '../../core/accounts/quota.ts';
 import { email } from '../../http/account-fields.ts';
 import { isHttps, sessionCookie } from '../../http/request.ts';
 import { getAllowance } from '../../operations/allowance.ts';

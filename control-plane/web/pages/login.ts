@@ -1,8 +1,8 @@
 /** Owns login and logout. */
 import { Hono } from 'hono';
 import { deleteCookie } from 'hono/cookie';
-import type { Actor } from '../../core/account.ts';
-import { OperationError } from '../../core/errors.ts';
+import type { Actor } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
 import { endSession } from '../../operations/authentication.ts';
 import { reviewReaders } from '../../operations/readers.ts';

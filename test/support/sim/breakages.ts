@@ -19,7 +19,7 @@ export function broken(source: string, { name, file, from, to }: Breakage): stri
 
 const turns = 'control-plane/coordinator/turns.ts';
 const agents = 'control-plane/coordinator/agents.ts';
-const observe = 'control-plane/core/observe.ts';
+const observe = 'control-plane/core/lifecycle/observations.ts';
 
 export const breakages: readonly Breakage[] = [
   {
@@ -72,19 +72,19 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'count no room for what was just placed',
-    file: 'control-plane/core/place.ts',
+    file: 'control-plane/core/scheduling/gang-placement.ts',
     from: '    rooms.suppose(host, service.requirement, -1);',
     to: '',
   },
   {
     name: 'forget the quota',
-    file: 'control-plane/core/cluster.ts',
+    file: 'control-plane/core/state/cluster.ts',
     from: '    return excesses(this.quotaOf(userId), used, wanted);',
     to: '    return [];',
   },
   {
     name: 'terminate does not win over a retry',
-    file: 'control-plane/core/decision.ts',
+    file: 'control-plane/core/state/decision.ts',
     from: "(execution.ending && execution.ending.status !== 'queued')",
     to: 'execution.ending',
   },
@@ -126,25 +126,25 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'place a part of a gang',
-    file: 'control-plane/core/place.ts',
+    file: 'control-plane/core/scheduling/gang-placement.ts',
     from: 'placements.length === services.length ? placements : null',
     to: 'placements.length > 0 ? placements : null',
   },
   {
     name: 'start before what gave its room is gone',
-    file: 'control-plane/core/reconcile.ts',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'if (hostId === null || cluster.isVacating(hostId)) continue;',
     to: 'if (hostId === null) continue;',
   },
   {
     name: 'purge before the logs are gone',
-    file: 'control-plane/core/reconcile.ts',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
     from: "  return withLogs.length === 0 ? { kind: 'purge', execution } : null;",
     to: "  return { kind: 'purge', execution };",
   },
   {
     name: 'finish before all containers are gone',
-    file: 'control-plane/core/reconcile.ts',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
     from: "    const clean = execution.services.every(({ status }) => status === 'inactive');",
     to: '    const clean = true;',
   },
@@ -168,7 +168,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'start again elsewhere before the lease has passed',
-    file: 'control-plane/core/silence.ts',
+    file: 'control-plane/core/hosts/host-liveness.ts',
     from: '  return silentSinceMs + leaseMs + MARGIN_MS;',
     to: '  return silentSinceMs;',
   },
@@ -192,19 +192,19 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'place on drained hosts',
-    file: 'control-plane/core/room.ts',
+    file: 'control-plane/core/scheduling/free-capacity.ts',
     from: 'isReachable(host) && host.schedulable && !pauseOf(host);',
     to: 'isReachable(host) && !pauseOf(host);',
   },
   {
     name: 'leave elastic services on drained hosts',
-    file: 'control-plane/core/reconcile.ts',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
     to: 'false;',
   },
   {
     name: 'remove a host that is connected',
-    file: 'control-plane/core/departure.ts',
+    file: 'control-plane/core/hosts/drain.ts',
     from: '  if (left === 0 || host.lost || (force && !isReachable(host))) return null;',
     to: '  if (left >= 0) return null;',
   },
@@ -222,7 +222,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'start elsewhere as soon as the clock is set forward',
-    file: 'control-plane/core/reconcile.ts',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
     from: '    if (host.lost && isLate(cluster, host, nowMs)) countAnew',
     to: '    if (false) countAnew',
   },

@@ -1,6 +1,6 @@
 /** Owns how a request comes to a control plane and its answer back: to one of those there are, which may be killed meanwhile. */
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
-import { OperationError } from '../../../control-plane/core/errors.ts';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { World } from './time.ts';
 

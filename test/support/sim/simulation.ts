@@ -3,8 +3,11 @@
  * everything, of which nothing may be left.
  */
 import { createHash } from 'node:crypto';
-import { newHost } from '../../../control-plane/core/host.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../../../control-plane/core/scheduling.ts';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import {
+  defaultScheduling,
+  type SchedulingPolicy,
+} from '../../../control-plane/core/model/scheduler-config.ts';
 import { insertHost } from '../../../control-plane/store/host-rows.ts';
 import { Administrator } from './administrator.ts';
 import { Answers } from './checks/answers.ts';

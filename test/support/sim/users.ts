@@ -1,5 +1,5 @@
 /** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
-import type { OutputReader } from '../../../control-plane/core/reader.ts';
+import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../shared/application.ts';
 import { applications, small } from './applications.ts';
 import type { Answers } from './checks/answers.ts';

@@ -9,7 +9,7 @@ import {
   type LogNote,
   type LogPosition,
   noteOf,
-} from '../../../core/log-frames.ts';
+} from '../../../core/streams/log-frames.ts';
 
 /** Three heartbeats of web/log-stream.ts. */
 const SILENCE_MS = 45_000;

@@ -1,6 +1,6 @@
 /** Owns the section of administration: users, roles, quotas, for those who may change them. */
 import { Hono } from 'hono';
-import { authorise } from '../../../core/account.ts';
+import { authorise } from '../../../core/accounts/account.ts';
 import type { WebDeps, WebEnv } from '../../context.ts';
 import { quotaPages } from './quotas.ts';
 import { rolePages } from './roles.ts';

@@ -1,7 +1,7 @@
 /** Owns the pages of quotas in the administration: the limits, who has them, and how close they are to them. */
 import { Hono } from 'hono';
-import type { Quota, User } from '../../../core/account.ts';
-import type { UserUsage } from '../../../core/overview.ts';
+import type { Quota, User } from '../../../core/accounts/account.ts';
+import type { UserUsage } from '../../../core/views/overview.ts';
 import { pathId } from '../../../http/request.ts';
 import { listUsages } from '../../../operations/cluster.ts';
 import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../../../operations/quotas.ts';

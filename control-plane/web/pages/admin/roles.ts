@@ -1,8 +1,8 @@
 /** Owns the pages of roles in the administration: what each allows, who has it. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import { ADMIN_ROLE, type Role, type User } from '../../../core/account.ts';
-import type { NewRole } from '../../../core/account-input.ts';
+import { ADMIN_ROLE, type Role, type User } from '../../../core/accounts/account.ts';
+import type { NewRole } from '../../../core/accounts/account-input.ts';
 import { name } from '../../../http/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
 import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../../operations/roles.ts';

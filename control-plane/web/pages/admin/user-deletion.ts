@@ -1,6 +1,6 @@
 /** Owns the page that asks before a user is deleted, and says what goes along. */
 import { Hono } from 'hono';
-import type { User } from '../../../core/account.ts';
+import type { User } from '../../../core/accounts/account.ts';
 import { pathId } from '../../../http/request.ts';
 import { countExecutions, deleteUser, getUser } from '../../../operations/users.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';

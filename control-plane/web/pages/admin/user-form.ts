@@ -1,5 +1,5 @@
 /** Owns how the forms of a user look in the administration. */
-import type { Quota, Role, User } from '../../../core/account.ts';
+import type { Quota, Role, User } from '../../../core/accounts/account.ts';
 import type { WebContext } from '../../context.ts';
 import type { Entry } from '../../entry.ts';
 import type { Problems } from '../../form.ts';

@@ -1,7 +1,7 @@
 /** Owns the pages of one user in the administration: made, changed, given a password, deleted. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import type { User } from '../../../core/account.ts';
+import type { User } from '../../../core/accounts/account.ts';
 import { email, fsUid, integerText, name, username } from '../../../http/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../../operations/authentication.ts';

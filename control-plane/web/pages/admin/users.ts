@@ -1,6 +1,6 @@
 /** Owns the list of users in the administration, with what each has running, and what is done to one of them. */
 import { Hono } from 'hono';
-import type { Quota, Role, User } from '../../../core/account.ts';
+import type { Quota, Role, User } from '../../../core/accounts/account.ts';
 import { listUsages } from '../../../operations/cluster.ts';
 import { listQuotas } from '../../../operations/quotas.ts';
 import { listRoles } from '../../../operations/roles.ts';

@@ -1,5 +1,5 @@
 /** Owns the last hour of the cluster on its page: a table to read, and the samples from which browser/charts.ts draws. */
-import type { Sample } from '../../../core/history.ts';
+import type { Sample } from '../../../core/views/history.ts';
 import { type Html, html } from '../../html.ts';
 import { bytes } from '../../parts.ts';
 

@@ -1,6 +1,6 @@
 /** Owns the page of the cluster: its hosts, what waits and why, the last hour. */
 import { Hono } from 'hono';
-import { type HostView, hostStates } from '../../../core/host-view.ts';
+import { type HostView, hostStates } from '../../../core/views/host-view.ts';
 import {
   type HostSearch,
   type SeenCluster,

@@ -1,5 +1,5 @@
 /** Owns how full a host is, as bars with words. */
-import type { HostView } from '../../../core/host-view.ts';
+import type { HostView } from '../../../core/views/host-view.ts';
 import { type Html, html } from '../../html.ts';
 import { bytes, meter } from '../../parts.ts';
 

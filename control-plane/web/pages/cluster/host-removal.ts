@@ -1,6 +1,6 @@
 /** Owns the page that asks before a host is removed, and says what becomes of what it runs. */
 import { Hono } from 'hono';
-import type { HostDetail } from '../../../core/host-view.ts';
+import type { HostDetail } from '../../../core/views/host-view.ts';
 import { hostRemovalJson } from '../../../http/host-shapes.ts';
 import { pathId } from '../../../http/request.ts';
 import { getHost, removeHost } from '../../../operations/hosts.ts';

@@ -1,7 +1,7 @@
 /** Owns the page that makes a host's join token and shows it, this once, with the line that installs the agent. */
 import { Hono } from 'hono';
 import * as z from 'zod';
-import { authorise } from '../../../core/account.ts';
+import { authorise } from '../../../core/accounts/account.ts';
 import { joinTokenFields } from '../../../http/hosts.ts';
 import { installLine } from '../../../http/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/join-tokens.ts';

@@ -1,7 +1,7 @@
 /** Owns how the list of executions is asked for in a URL: what it is narrowed down by, and where its page begins. */
 import * as z from 'zod';
-import { type ExecutionStatus, executionStatuses } from '../../../core/execution.ts';
-import type { ExecutionFilter, Position } from '../../../core/execution-filter.ts';
+import { type ExecutionStatus, executionStatuses } from '../../../core/model/execution.ts';
+import type { ExecutionFilter, Position } from '../../../core/views/execution-filter.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,8 +1,13 @@
 /** Owns the parts of an execution's page: its way through the states, why it waits, its endpoints and its services. */
 
-import { type ExecutionStatus, isEnded } from '../../../core/execution.ts';
-import type { Explanation } from '../../../core/explain.ts';
-import { type ExecutionView, endpointsOf, isEssential, type ServiceView } from '../../../core/views.ts';
+import { type ExecutionStatus, isEnded } from '../../../core/model/execution.ts';
+import {
+  type ExecutionView,
+  endpointsOf,
+  isEssential,
+  type ServiceView,
+} from '../../../core/views/execution-views.ts';
+import type { Explanation } from '../../../core/views/explanation.ts';
 import { duration } from '../../duration.ts';
 import { type Html, html } from '../../html.ts';
 import { ago, badge, elapsed, timeOf } from '../../parts.ts';

@@ -1,9 +1,9 @@
 /** Owns the page of an execution: where it is and why, and what can be done with it. */
 import { Hono } from 'hono';
-import { OperationError } from '../../../core/errors.ts';
-import { type Execution, isEnded } from '../../../core/execution.ts';
-import type { Explanation } from '../../../core/explain.ts';
-import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views.ts';
+import { OperationError } from '../../../core/model/errors.ts';
+import { type Execution, isEnded } from '../../../core/model/execution.ts';
+import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views/execution-views.ts';
+import type { Explanation } from '../../../core/views/explanation.ts';
 import { pathId } from '../../../http/request.ts';
 import {
   deleteExecution,

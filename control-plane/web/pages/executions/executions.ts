@@ -1,10 +1,10 @@
 /** Owns the list of executions, and what is done with many at once. */
 
 import { Hono } from 'hono';
-import type { Account } from '../../../core/account.ts';
-import { OperationError } from '../../../core/errors.ts';
-import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/execution.ts';
-import type { ExecutionLine } from '../../../core/views.ts';
+import type { Account } from '../../../core/accounts/account.ts';
+import { OperationError } from '../../../core/model/errors.ts';
+import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/model/execution.ts';
+import type { ExecutionLine } from '../../../core/views/execution-views.ts';
 import { type ExecutionPage, pageExecutions, terminateExecution } from '../../../operations/executions.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { duration } from '../../duration.ts';

@@ -1,8 +1,8 @@
 /** Owns the logs of an execution: the page that follows them, the stream that feeds it, and the output as it was written. */
 import { Hono } from 'hono';
-import { OperationError } from '../../../core/errors.ts';
-import type { LogPosition } from '../../../core/log-frames.ts';
-import type { ServiceView } from '../../../core/views.ts';
+import { OperationError } from '../../../core/model/errors.ts';
+import type { LogPosition } from '../../../core/streams/log-frames.ts';
+import type { ServiceView } from '../../../core/views/execution-views.ts';
 import { pathId } from '../../../http/request.ts';
 import { openExecutionLogs } from '../../../operations/execution-logs.ts';
 import { getExecution } from '../../../operations/executions.ts';

@@ -1,7 +1,7 @@
 /** Owns the fields of the shop that take a number: with its limits, in units that can be read, and with what the quota leaves. */
-import { type Allowance, MICRO } from '../../../core/quota.ts';
-import type { ShopEntry } from '../../../core/shop.ts';
-import type { Parameter } from '../../../core/shop-parameters.ts';
+import { type Allowance, MICRO } from '../../../core/accounts/quota.ts';
+import type { ShopEntry } from '../../../core/shop/shop.ts';
+import type { Parameter } from '../../../core/shop/shop-parameters.ts';
 import { type Html, html } from '../../html.ts';
 import { bytes } from '../../parts.ts';
 

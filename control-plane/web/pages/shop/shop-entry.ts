@@ -1,9 +1,9 @@
 /** Owns the page of one application of the shop: what it is, and the form that starts it. */
-import type { Role } from '../../../core/account.ts';
-import type { Explanation } from '../../../core/explain.ts';
-import type { Allowance } from '../../../core/quota.ts';
-import { mayChange, parametersFor, type ShopEntry } from '../../../core/shop.ts';
-import type { Parameter, ParameterProblem } from '../../../core/shop-parameters.ts';
+import type { Role } from '../../../core/accounts/account.ts';
+import type { Allowance } from '../../../core/accounts/quota.ts';
+import { mayChange, parametersFor, type ShopEntry } from '../../../core/shop/shop.ts';
+import type { Parameter, ParameterProblem } from '../../../core/shop/shop-parameters.ts';
+import type { Explanation } from '../../../core/views/explanation.ts';
 import { getAllowance } from '../../../operations/allowance.ts';
 import type { ShopOrder } from '../../../operations/shop.ts';
 import { allowanceMeters } from '../../allowance.ts';

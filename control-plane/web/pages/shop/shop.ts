@@ -1,8 +1,8 @@
 /** Owns the app shop: the list of its applications, their pictures, and what the form of one (shop-entry.ts) does. */
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
-import { OperationError } from '../../../core/errors.ts';
-import type { ShopEntry, ShopProblem } from '../../../core/shop.ts';
+import { OperationError } from '../../../core/model/errors.ts';
+import type { ShopEntry, ShopProblem } from '../../../core/shop/shop.ts';
 import { file } from '../../../http/files.ts';
 import {
   explainFromShop,

@@ -1,8 +1,8 @@
 /** Owns the form that takes a description in full, and how its problems are told at their lines. */
 import type { Application } from '../../../../shared/application.ts';
-import { MICRO, usageOf } from '../../../core/quota.ts';
-import { coresText, count } from '../../../core/sentences.ts';
-import { instancesOf } from '../../../core/submission.ts';
+import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
+import { instancesOf } from '../../../core/lifecycle/submission.ts';
+import { coresText, count } from '../../../core/views/explanation-text.ts';
 import { checkText, type Draft, type TextProblem } from '../../draft.ts';
 import type { Problems } from '../../form.ts';
 import { type Html, html } from '../../html.ts';

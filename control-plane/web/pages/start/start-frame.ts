@@ -1,7 +1,8 @@
 /** Owns what both ways to start have around them: the tabs, the outcome of the last button, and what the quota leaves. */
-import type { OperationError } from '../../../core/errors.ts';
-import type { Explanation } from '../../../core/explain.ts';
-import type { Allowance } from '../../../core/quota.ts';
+
+import type { Allowance } from '../../../core/accounts/quota.ts';
+import type { OperationError } from '../../../core/model/errors.ts';
+import type { Explanation } from '../../../core/views/explanation.ts';
 import { allowanceMeters } from '../../allowance.ts';
 import { forecast } from '../../explanation.ts';
 import { type Html, html } from '../../html.ts';

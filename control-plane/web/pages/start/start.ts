@@ -3,7 +3,7 @@
  * its submission. One form posts everything; the button that was pressed is its `action`.
  */
 import { Hono } from 'hono';
-import { OperationError } from '../../../core/errors.ts';
+import { OperationError } from '../../../core/model/errors.ts';
 import { getAllowance } from '../../../operations/allowance.ts';
 import { explainApplication, getExecution, submitExecution } from '../../../operations/executions.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';

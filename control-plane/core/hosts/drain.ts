@@ -1,0 +1,112 @@
+/**
+ * Owns what an administrator does to a host, and what becomes of the services of one that is left: executions go back to
+ * the queue with all their services, once the containers on hosts that can be asked are gone. Pure.
+ */
+
+import { type Execution, isEnded } from '../model/execution.ts';
+import { type Host, isReachable, setLabels } from '../model/host.ts';
+import type { Service } from '../model/service.ts';
+import { releaseHold } from '../scheduling/backfill-reservation.ts';
+import type { Cluster } from '../state/cluster.ts';
+import { count } from '../views/explanation-text.ts';
+
+/** What is left out stays as it is. */
+export interface HostChanges {
+  schedulable?: boolean | undefined;
+  /** The administrator's own, besides those of the agent. */
+  labels?: readonly string[] | undefined;
+  /** Essential services do not stay on a drained host, either. */
+  force?: boolean | undefined;
+}
+
+/** Elastic services leave a drained host in the next turn (reconcile.ts). Returns what goes back to the queue. */
+export function changeHost(cluster: Cluster, host: Host, changes: HostChanges): Execution[] {
+  const { schedulable = host.schedulable, labels, force = false } = changes;
+  host.schedulable = schedulable;
+  if (labels) setLabels(host, { adminLabels: labels });
+  cluster.changes.hosts.add(host);
+  for (const { executionId } of cluster.servicesAt(host.id)) cluster.dirty.add(executionId);
+  return force && !schedulable ? requeueFrom(cluster, host, `host ${host.name} is drained`) : [];
+}
+
+/** Services that are placed on the host, or whose containers may still be there. */
+export const servicesLeftAt = (cluster: Cluster, host: Host): Service[] =>
+  [...cluster.servicesAt(host.id)].filter(({ placed, status }) => placed || status !== 'inactive');
+
+/**
+ * Why the host is not to be removed as it is; null where it may. What is started elsewhere must not run there still, so
+ * one that can be asked is emptied first, and of one that can't somebody must know (`force`), or it is lost.
+ */
+export function objectionToRemoval(cluster: Cluster, host: Host, force: boolean): string | null {
+  const left = servicesLeftAt(cluster, host).length;
+  if (left === 0 || host.lost || (force && !isReachable(host))) return null;
+  const has = `Host ${host.name} has ${count(left, 'service')}`;
+  if (isReachable(host))
+    return `${has} and is connected: drain it first (POST host/${host.id} with {"schedulable": false, "force": true} also moves its essential services), and remove it when it is empty; or stop its agent.`;
+  return `${has} and has not been away for long enough to count as lost: wait until it does, or remove it with ?force=true if its containers do not run any more.`;
+}
+
+/** Puts each execution that has essential services on the host back in the queue; `reason` is a sentence's end. Returns them. */
+export function requeueFrom(cluster: Cluster, host: Host, reason: string): Execution[] {
+  const executions = new Set<Execution>();
+  for (const { essential, placed, executionId } of cluster.servicesAt(host.id)) {
+    const execution = cluster.executions.get(executionId);
+    if (essential && placed && execution) executions.add(execution);
+  }
+  return [...executions].filter((execution) => requeue(cluster, execution, reason));
+}
+
+/** Not for a failed start: it is tried again at once, and counts as no attempt. False where another end is decided. */
+function requeue(cluster: Cluster, execution: Execution, message: string): boolean {
+  if (execution.ending || execution.deleted || isEnded(execution)) return false;
+  execution.ending = { status: 'queued', message, moving: true };
+  cluster.touch(execution);
+  return true;
+}
+
+/** What became of the host's services when it was removed. */
+export interface HostRemoval {
+  name: string;
+  /** Executions that go back to the queue. */
+  requeued: number[];
+  /** Containers that may still be there. */
+  leftBehind: number;
+}
+
+/** Takes the host out of the cluster. Its containers, of which nobody will hear any more, count as gone. */
+export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRemoval {
+  const leftBehind = [...cluster.servicesAt(host.id)].filter(({ status }) => status !== 'inactive').length;
+  const requeued = requeueFrom(cluster, host, `host ${host.name} was removed`);
+  if (cluster.hold?.placements.some((placement) => placement.host === host)) releaseHold(cluster);
+  cluster.removeHost(host, nowMs);
+  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
+  return { name: host.name, requeued: requeued.map(({ id }) => id), leftBehind };
+}
+
+/** What a lost host ran counts as gone; the host stays, and comes back with its next hello. */
+export function abandonHost(cluster: Cluster, host: Host): void {
+  requeueFrom(cluster, host, `host ${host.name} was lost`);
+  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
+  host.silentSinceMs = null;
+  cluster.changes.hosts.add(host);
+}
+
+/** The agent has stopped the container by itself, as its lease wants: the execution starts again. */
+export function takeBack(cluster: Cluster, host: Host, service: Service): void {
+  const execution = cluster.executions.get(service.executionId);
+  if (service.essential && execution) requeue(cluster, execution, `host ${host.name} was out of contact`);
+  countAsGone(cluster, service);
+}
+
+/** No end and no death: an elastic one is placed again, an essential one waits for the end of its execution. */
+export function countAsGone(cluster: Cluster, service: Service): void {
+  if (service.status !== 'inactive') {
+    service.status = 'inactive';
+    service.backendStatus = 'undefined';
+    service.preparing = '';
+    cluster.touch(service);
+  }
+  if (!service.essential && !service.exit && !service.failure) cluster.release(service);
+  // Its logs went with the host, if it is one of a deleted execution.
+  cluster.dirty.add(service.executionId);
+}

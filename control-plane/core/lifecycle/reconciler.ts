@@ -1,0 +1,171 @@
+/**
+ * Owns what happens next: `decide` is the whole life of an execution in one place, `reconcile` applies it until nothing
+ * more follows. No I/O, no clock, no chance: the same state and time give the same decisions. Works in place on the
+ * cluster it is given, since that may hold 100,000 executions; a caller whose commit fails throws the cluster away.
+ */
+import { noticeClock } from '../hosts/clock-step.ts';
+import { countAnew, isLate, silenceEndsMs } from '../hosts/host-liveness.ts';
+import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
+import {
+  DEATH_WINDOW_MS,
+  describeExit,
+  isAssigned,
+  isLeaving,
+  MAX_DEATHS,
+  recentDeaths,
+  type Service,
+} from '../model/service.ts';
+import { keepRoom } from '../scheduling/backfill-reservation.ts';
+import { fillRoom, hasOffers } from '../scheduling/scheduling-pass.ts';
+import type { Cluster } from '../state/cluster.ts';
+import { apply, type Decision } from '../state/decision.ts';
+
+/** Decides and applies all that follows from the state at `nowMs`; returns the decisions in order. */
+export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
+  const decisions: Decision[] = [];
+  const carryOut = (decision: Decision) => {
+    apply(cluster, decision, nowMs);
+    decisions.push(decision);
+  };
+  noticeClock(cluster, nowMs);
+  for (const host of cluster.hosts.values()) {
+    // Its agent may need all of the second count: a clock that was set must not take that away.
+    if (host.lost && isLate(cluster, host, nowMs)) countAnew(cluster, host, nowMs);
+    else if (nowMs >= silenceEndsMs(cluster, host))
+      carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
+    cluster.rooms.update(host);
+  }
+  for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
+  do {
+    const looked = [...cluster.dirty];
+    cluster.dirty.clear();
+    for (const id of looked) {
+      const execution = cluster.executions.get(id);
+      if (execution) settle(cluster, execution, nowMs, carryOut);
+    }
+    fillRoom(cluster, carryOut);
+    if (cluster.dirty.size === 0 && !hasOffers(cluster)) keepRoom(cluster, nowMs);
+  } while (cluster.dirty.size > 0 || hasOffers(cluster));
+  return decisions;
+}
+
+/** When the clock alone will change something next, or null. Passed already where the last turn was long ago. */
+export function nextDeadline(cluster: Cluster): number | null {
+  const known = [cluster.deadlines.next(), cluster.hold?.dueMs ?? null].filter((time) => time !== null);
+  let next = Math.min(...known, Number.POSITIVE_INFINITY);
+  for (const host of cluster.hosts.values()) next = Math.min(next, silenceEndsMs(cluster, host));
+  return next === Number.POSITIVE_INFINITY ? null : next;
+}
+
+/** Applies decisions on one execution until none follows. */
+function settle(
+  cluster: Cluster,
+  execution: Execution,
+  nowMs: number,
+  carryOut: (decision: Decision) => void,
+): void {
+  // The last decision on an execution, finish or purge, lets go of it.
+  while (cluster.executions.has(execution.id)) {
+    const decision = decide(cluster, execution, nowMs);
+    if (!decision) break;
+    carryOut(decision);
+  }
+  if (!cluster.executions.has(execution.id)) return;
+  cluster.awaitRoom(execution, nowMs);
+  const delays = execution.services.map(({ restartAtMs }) => restartAtMs);
+  for (const timeMs of [execution.retryAtMs, ...delays]) {
+    if (timeMs !== null && timeMs > nowMs) cluster.deadlines.set(execution.id, timeMs);
+  }
+}
+
+/** The next thing to do for an execution, but for placing it (that depends on the others). */
+function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
+  if (isEnded(execution)) return execution.deleted ? decideDeletion(cluster, execution) : null;
+  if (execution.ending === null) {
+    const ending = endingOf(execution, nowMs);
+    if (ending) return { kind: 'begin-cleanup', execution, ending };
+  }
+  for (const service of execution.services) {
+    if (mustMove(cluster, execution, service)) return { kind: 'evict', service };
+    if (isAssigned(service) && (execution.ending || service.exit || service.failure || isLeaving(service)))
+      return { kind: 'stop', service };
+  }
+  if (execution.ending) {
+    const clean = execution.services.every(({ status }) => status === 'inactive');
+    return clean ? { kind: 'finish', execution, ending: execution.ending } : null;
+  }
+  if (execution.status === 'starting') {
+    if (execution.services.every((service) => !service.essential || hasRun(service))) {
+      return { kind: 'mark-running', execution };
+    }
+  }
+  return nextServiceStep(cluster, execution, nowMs);
+}
+
+/** Whether it is an elastic service on a drained host. One that has ended, or is about to, gives its room back anyway. */
+function mustMove(cluster: Cluster, { ending }: Execution, service: Service): boolean {
+  if (!service.placed || service.essential || ending || service.exit || service.failure) return false;
+  return service.status !== 'terminating' && cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;
+}
+
+/** An ended execution that was deleted goes when its hosts have removed its logs; those of a removed host are gone. */
+function decideDeletion({ hosts }: Cluster, execution: Execution): Decision | null {
+  const withLogs = execution.services.filter(
+    ({ generation, hostId, logs }) => generation > 0 && logs !== 'forgotten' && hosts.has(hostId ?? 0),
+  );
+  const untold = withLogs.find(({ logs }) => logs === 'kept');
+  if (untold) return { kind: 'forget', service: untold };
+  return withLogs.length === 0 ? { kind: 'purge', execution } : null;
+}
+
+/** The reason to end, if there is one. What is deleted ends, whatever it does. Monitor services decide the end once everything has started. */
+function endingOf({ deleted, status, services }: Execution, nowMs: number): Ending | null {
+  if (deleted) return { status: 'terminated', message: null };
+  if (status !== 'starting' && status !== 'running') return null;
+  for (const service of services) {
+    const { failure, exit, name } = service;
+    if (failure && !failure.temporary) return error(`service ${name}: ${failure.message}`);
+    if (failure && status === 'starting')
+      return { status: 'queued', message: `service ${name}: ${failure.message}` };
+    if (exit && service.monitor) {
+      // A clean end while others still start waits for them: then the execution has run.
+      if (exit.code !== 0) return error(describeExit(service, exit));
+      if (status === 'running') return { status: 'terminated', message: null };
+    }
+    if (!service.monitor && service.essential && recentDeaths(service, nowMs).length > MAX_DEATHS) {
+      return error(
+        `service ${name} died more than ${MAX_DEATHS} times in ${DEATH_WINDOW_MS / 60_000} minutes; the last time: ${service.errorMessage ?? 'it ended with exit code 0'}`,
+      );
+    }
+  }
+  return null;
+}
+
+const error = (message: string): Ending => ({ status: 'error', message });
+
+/** Starts in order, and starts again what died. */
+function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
+  for (const service of execution.services) {
+    if (service.status !== 'inactive' || !service.placed) continue;
+    // A monitor that ended well while others still start is done; the execution ends once they have.
+    if (service.exit && service.monitor) continue;
+    if (service.exit || service.failure) {
+      const restartAtMs = nowMs + backoffMs(Math.max(1, recentDeaths(service, nowMs).length));
+      return { kind: 'replace-service', service, restartAtMs };
+    }
+    const { hostId, restartAtMs } = service;
+    // What gave its room away uses it until its container is gone.
+    if (hostId === null || cluster.isVacating(hostId)) continue;
+    if (restartAtMs !== null ? restartAtMs <= nowMs : isTurnOf(service, execution)) {
+      return { kind: 'start', service };
+    }
+  }
+  return null;
+}
+
+/** Lower start-up orders come first: their essential services must have started. */
+const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =>
+  services.every((other) => !other.essential || other.startupOrder >= startupOrder || hasRun(other));
+
+const hasRun = (service: Service): boolean =>
+  service.status === 'active' || service.exit !== null || service.deathsMs.length > 0;

@@ -1,0 +1,82 @@
+/**
+ * Owns what is done where hosts are ahead of the state, because the database was restored from an older copy: ids that
+ * were given since are not given again, and containers that were started since are not started twice. Pure.
+ */
+import type { IdRange } from '../../../shared/protocol/assignment.ts';
+import type { Observation, Up } from '../../../shared/protocol/up.ts';
+import { type Execution, isEnded } from '../model/execution.ts';
+import type { Host } from '../model/host.ts';
+import type { Service } from '../model/service.ts';
+import type { Cluster } from '../state/cluster.ts';
+import { startGeneration } from '../state/decision.ts';
+
+type Hello = Pick<Extract<Up, { type: 'hello' }>, 'highest' | 'inventory'>;
+
+/** More than these at once is no restored copy, but an agent that would use them up. */
+const MOST_SKIPPED = 100_000_000;
+
+/** False where the ids of a host are beyond all that can have been given. */
+export function isPlausible({ nextIds }: Cluster, hello: Hello): boolean {
+  const { execution, service } = highestOf(hello);
+  return execution - nextIds.execution < MOST_SKIPPED && service - nextIds.service < MOST_SKIPPED;
+}
+
+/** Goes past ids that a host has seen; those of services are remembered as unknown. */
+export function skipIds(cluster: Cluster, hello: Hello): void {
+  const { execution, service } = highestOf(hello);
+  const { nextIds, unknown, changes } = cluster;
+  if (execution < nextIds.execution && service < nextIds.service) return;
+  if (service >= nextIds.service) {
+    const range = { first: nextIds.service, last: service };
+    unknown.push(range);
+    changes.unknown.add(range);
+  }
+  nextIds.execution = Math.max(nextIds.execution, execution + 1);
+  nextIds.service = Math.max(nextIds.service, service + 1);
+  changes.raisedIds = { ...nextIds };
+}
+
+/** Services in these ranges, of all that a host lists. */
+export const unknownIn = (ranges: readonly IdRange[], inventory: readonly Observation[]): number[] => [
+  ...new Set(inventory.map(({ service }) => service).filter((id) => ranges.some((range) => isIn(range, id)))),
+];
+
+const isIn = ({ first, last }: IdRange, id: number): boolean => first <= id && id <= last;
+
+/**
+ * Takes in that a host has containers of later starts than the state knows. Where the service is placed there, that
+ * start becomes its own. Elsewhere the container goes first, so that a later start does not run beside it.
+ */
+export function adopt(cluster: Cluster, host: Host, inventory: readonly Observation[]): void {
+  for (const { service: id, generation } of inventory) {
+    const service = cluster.services.get(id);
+    const execution = service && cluster.executions.get(service.executionId);
+    if (execution && generation > service.generation) adoptOne(cluster, host, execution, service, generation);
+  }
+}
+
+function adoptOne(
+  cluster: Cluster,
+  host: Host,
+  execution: Execution,
+  service: Service,
+  generation: number,
+): void {
+  // Where it is placed elsewhere, that host tells what became of it.
+  if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;
+  const goesOn = service.placed && !execution.ending;
+  startGeneration(cluster, service, generation);
+  cluster.locate(service, host);
+  if (goesOn) return;
+  service.status = 'terminating';
+  // What is queued in the copy has started since: it begins anew once nothing of that runs.
+  if (execution.status === 'queued' && !execution.ending) {
+    execution.ending = { status: 'queued', message: 'it was started after this state was saved' };
+    cluster.touch(execution);
+  }
+}
+
+function highestOf({ highest, inventory }: Hello): { execution: number; service: number } {
+  const seen = inventory.reduce((most, { service }) => Math.max(most, service), 0);
+  return { execution: highest?.execution ?? 0, service: Math.max(highest?.service ?? 0, seen) };
+}

@@ -1,0 +1,106 @@
+/** Owns how an execution begins: ids, instances and needs from a validated description. Pure. */
+import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import { expandApplication } from '../../../shared/expand.ts';
+import { OperationError } from '../model/errors.ts';
+import type { Execution } from '../model/execution.ts';
+import type { Requirement, Service } from '../model/service.ts';
+import type { Cluster, NextIds } from '../state/cluster.ts';
+
+export interface Submission {
+  userId: number;
+  name: string;
+  application: Application;
+  /** The application as JSON text, as it was submitted. */
+  description: string;
+}
+
+/** Whoever was known when the request came may have been deleted or disabled since. */
+export function mustBeEnabled({ users }: Cluster, userId: number): void {
+  if (!users.get(userId)?.enabled)
+    throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
+}
+
+/**
+ * A new execution with its services, queued at once. Takes its ids from `ids`. Objects that wait are written out field by
+ * field, here and in the store: made by spreads they take a quarter more memory.
+ */
+export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
+  const { userId, name, application, description } = submission;
+  const id = ids.execution++;
+  return {
+    id,
+    name,
+    userId,
+    description,
+    size: application.size,
+    status: 'queued',
+    ending: null,
+    deleted: false,
+    errorMessage: null,
+    timeSubmitMs: nowMs,
+    timePlaceMs: null,
+    timeStartMs: null,
+    timeStopMs: null,
+    timeEndMs: null,
+    attempts: 0,
+    retryAtMs: null,
+    services: instancesOf(application).map((instance) => newService(ids.service++, id, instance)),
+  };
+}
+
+/** What a description says of each service, once and for all; keyed by name where rows are read back. */
+export type Instance = Pick<
+  Service,
+  'name' | 'group' | 'essential' | 'monitor' | 'startupOrder' | 'requirement'
+>;
+
+export function instancesOf(application: Application): Instance[] {
+  const requirements = new Map(
+    application.services.map((definition) => [definition, requirementOf(definition)]),
+  );
+  return expandApplication(application).map(({ name, group, essential, definition }) => ({
+    name,
+    group,
+    essential,
+    monitor: definition.monitor,
+    startupOrder: definition.startup_order,
+    requirement: requirements.get(definition) ?? requirementOf(definition),
+  }));
+}
+
+/** What a definition needs of its host: the minimum, or 0 memory and 0.1 cores. */
+function requirementOf({ resources, labels }: ServiceDescription): Requirement {
+  return {
+    memoryBytes: resources.memory.min ?? 0,
+    cores: resources.cores.min ?? 0.1,
+    labels: labels ?? NONE,
+  };
+}
+
+const NONE: readonly never[] = [];
+
+const newService = (id: number, executionId: number, instance: Instance): Service => ({
+  id,
+  executionId,
+  name: instance.name,
+  group: instance.group,
+  essential: instance.essential,
+  monitor: instance.monitor,
+  startupOrder: instance.startupOrder,
+  requirement: instance.requirement,
+  status: 'inactive',
+  backendStatus: 'undefined',
+  hostId: null,
+  placed: false,
+  generation: 0,
+  containerId: null,
+  ipAddress: null,
+  ports: NONE,
+  exit: null,
+  failure: null,
+  deathsMs: NONE,
+  restartAtMs: null,
+  errorMessage: null,
+  preparing: '',
+  logs: 'kept',
+});

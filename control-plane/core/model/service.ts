@@ -1,0 +1,113 @@
+/** Owns what a service (one container) is: its fields, states, and the words for how it ended. Pure. */
+import type { Observation } from '../../../shared/protocol/up.ts';
+
+export const serviceStatuses = ['inactive', 'starting', 'active', 'terminating'] as const;
+export type ServiceStatus = (typeof serviceStatuses)[number];
+export const backendStatuses = ['undefined', 'created', 'started', 'dead', 'destroyed'] as const;
+export type BackendStatus = (typeof backendStatuses)[number];
+
+export interface Exit {
+  /** Null where the container vanished without an exit code. */
+  code: number | null;
+  outOfMemory: boolean;
+}
+
+export interface Failure {
+  temporary: boolean;
+  message: string;
+}
+
+type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][number];
+
+/** What a service needs of its host. */
+export interface Requirement {
+  memoryBytes: number;
+  cores: number;
+  labels: readonly string[];
+}
+
+export interface Service {
+  readonly id: number;
+  readonly executionId: number;
+  /** `<group><counter>`. */
+  readonly name: string;
+  readonly group: string;
+  readonly essential: boolean;
+  readonly monitor: boolean;
+  readonly startupOrder: number;
+  readonly requirement: Requirement;
+  status: ServiceStatus;
+  backendStatus: BackendStatus;
+  /** The host of the current or last start; kept after the end, since the logs are there. */
+  hostId: number | null;
+  /** True while `requirement` is reserved on the host. */
+  placed: boolean;
+  /** Starts so far; with the id it names one container (PROTOCOL.md P5). */
+  generation: number;
+  containerId: string | null;
+  ipAddress: string | null;
+  ports: readonly PublishedPort[];
+  /** Set when the container of this generation ended or could not start; cleared by the next generation. */
+  exit: Exit | null;
+  failure: Failure | null;
+  /** Times of unwanted ends of late, for the limit on restarts. */
+  deathsMs: readonly number[];
+  restartAtMs: number | null;
+  errorMessage: string | null;
+  /** What the host does towards a start, e.g. the progress of a pull; empty where nobody said. Known to memory only. */
+  preparing: string;
+  /** `forgetting`: the host was told to remove them (known to memory only, told again after a reconnect). */
+  logs: 'kept' | 'forgetting' | 'forgotten';
+}
+
+/** More unwanted ends than this within the window end the execution. */
+export const MAX_DEATHS = 5;
+export const DEATH_WINDOW_MS = 10 * 60_000;
+
+/** Times of the unwanted ends that count at `nowMs`. */
+export const recentDeaths = ({ deathsMs }: Pick<Service, 'deathsMs'>, nowMs: number): number[] =>
+  deathsMs.filter((timeMs) => timeMs > nowMs - DEATH_WINDOW_MS);
+
+const SIGNALS: Record<number, string> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  3: 'SIGQUIT',
+  4: 'SIGILL',
+  6: 'SIGABRT',
+  7: 'SIGBUS',
+  8: 'SIGFPE',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  13: 'SIGPIPE',
+  14: 'SIGALRM',
+  15: 'SIGTERM',
+  24: 'SIGXCPU',
+  25: 'SIGXFSZ',
+  31: 'SIGSYS',
+};
+
+const KILLED = 137;
+
+/**
+ * A sentence for people, e.g. `service worker0 ended with exit code 137 (out of memory)`. Engines do not always tell
+ * that memory was the reason of a SIGKILL.
+ */
+export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string {
+  if (exit.code === null) return `the container of service ${service.name} was removed from outside Berth`;
+  const signal = SIGNALS[exit.code - 128];
+  const doubt = exit.code === KILLED ? ', perhaps out of memory' : '';
+  const reason = exit.outOfMemory ? 'out of memory' : signal ? `killed by ${signal}${doubt}` : undefined;
+  return `service ${service.name} ended with exit code ${exit.code}${reason ? ` (${reason})` : ''}`;
+}
+
+/** True while the container of one that gave its room away is still there. */
+export const isLeaving = ({ placed, status }: Pick<Service, 'placed' | 'status'>): boolean =>
+  !placed && status !== 'inactive';
+
+/** True while a container of the service exists or may come to exist on its host. */
+export const isAssigned = ({ status }: Pick<Service, 'status'>): boolean =>
+  status === 'starting' || status === 'active';
+
+/** What its host does towards its start; empty where nobody said, and where it does not start. */
+export const progressOf = (service: Service | undefined): string =>
+  service?.status === 'starting' ? service.preparing : '';

@@ -1,0 +1,282 @@
+/**
+ * Owns why an execution is where it is: what holds it in the queue, by the very functions that place it, and what it
+ * waits for later on. Decides nothing and changes nothing. Pure.
+ */
+
+import { type Excess, noUsage } from '../accounts/quota.ts';
+import { requeueForeseenMs } from '../hosts/host-liveness.ts';
+import type { Ending, Execution, ExecutionStatus } from '../model/execution.ts';
+import { type Host, isReachable } from '../model/host.ts';
+import { isLeaving, type Service } from '../model/service.ts';
+import type { Placement } from '../scheduling/gang-placement.ts';
+import { forQuota } from '../scheduling/preemption.ts';
+import { essentialNeeds, needsOf } from '../scheduling/resource-demand.ts';
+import type { Cluster } from '../state/cluster.ts';
+import { count, delayText, excessText, failureText, listText } from './explanation-text.ts';
+import { elasticMisfit, type Failure, isAlike, type Misfit, tryStart } from './placement-diagnosis.ts';
+
+export interface Explanation {
+  /** Null for what was not submitted. */
+  status: ExecutionStatus | null;
+  /** Where it is, in a sentence. */
+  summary: string;
+  /** Of those that may start as soon as there is room, itself among them: 1 is next. */
+  position: number | null;
+  queueLength: number | null;
+  /** Sentences for people: all that holds it, and what would change that. Empty where nothing does. */
+  waitingFor: string[];
+  reasons: Reason[];
+  quota: QuotaReason[];
+  /** An execution that has waited longer, whose kept room is all that is lacking. */
+  keptFor: number | null;
+  /** Not started before, after a start that failed for a passing reason. */
+  retryAtMs: number | null;
+  /** Of what waits: whether hosts and quota had room for it, if nothing else ran. */
+  fitsWhenIdle: boolean | null;
+  /** Of what waits: where its essential services would go now, if nothing but time or the queue held it. */
+  placement: HostPlacement[] | null;
+}
+
+/** A filter at which hosts fail services of the same needs; `instance` is the first of so many. */
+export type Reason = Failure & { instance: string; instances: number; text: string };
+export type QuotaReason = Excess & { text: string };
+
+export interface HostPlacement {
+  host: string;
+  instances: string[];
+}
+
+/** Why a live execution is where it is, as of a turn that has decided all there was to decide. */
+export function explain(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
+  if (execution.status === 'queued') return explainQueued(cluster, execution, nowMs);
+  return explainStarted(cluster, execution, nowMs);
+}
+
+/** What would become of an execution, were it submitted now. */
+export function explainSubmission(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
+  const explained = explainQueued(cluster, execution, nowMs);
+  const summary = explained.placement
+    ? 'It would start at once.'
+    : `It would wait as number ${explained.position} of ${explained.queueLength} in the queue.`;
+  return { ...explained, status: null, summary };
+}
+
+/** The reason of an end. */
+export function explainEnd({
+  status,
+  errorMessage,
+}: Pick<Execution, 'status' | 'errorMessage'>): Explanation {
+  const summary =
+    status === 'error' ? `It ended with an error: ${errorMessage}` : 'It has ended: terminated.';
+  return { ...NOTHING, status, summary };
+}
+
+const NOTHING = {
+  position: null,
+  queueLength: null,
+  waitingFor: [],
+  reasons: [],
+  quota: [],
+  keptFor: null,
+  retryAtMs: null,
+  fitsWhenIdle: null,
+  placement: null,
+};
+
+/** What holds those that would start first. */
+export function explainHead(
+  cluster: Cluster,
+  most: number,
+  nowMs: number,
+): { execution: Execution; waitingFor: string[] }[] {
+  const order = cluster.queue.order((id) => cluster.standing(id));
+  return order.slice(0, most).map((execution) => ({
+    execution,
+    waitingFor: explainQueued(cluster, execution, nowMs, order).waitingFor,
+  }));
+}
+
+function explainQueued(
+  cluster: Cluster,
+  execution: Execution,
+  nowMs: number,
+  order = orderWith(cluster, execution),
+): Explanation {
+  const { userId } = execution;
+  const needs = essentialNeeds(execution);
+  const own = forQuota(cluster, execution, needs);
+  const quota = own ? [] : cluster.excesses(userId, needs.usage).map(quotaReason);
+  const { placements, misfits, keptFor } = tryStart(cluster, execution, own ?? []);
+  const reasons = misfits.flatMap(reasonsOf);
+  const fitsHosts = misfits.length === 0 || cluster.possibilities.has(cluster, execution, needs);
+  const fitsQuota = cluster.excesses(userId, needs.usage, noUsage()).length === 0;
+  const position = 1 + order.findIndex(({ id }) => id === execution.id);
+  return {
+    status: execution.status,
+    summary: `It is number ${position} of ${order.length} in the queue.`,
+    position,
+    queueLength: order.length,
+    waitingFor: [
+      ...texts(quota),
+      ...texts(reasons),
+      ...remedies(misfits, fitsHosts, keptFor),
+      ...retries(execution, nowMs),
+    ],
+    reasons,
+    quota,
+    keptFor,
+    retryAtMs: execution.retryAtMs,
+    fitsWhenIdle: fitsHosts && fitsQuota,
+    placement: placements && own ? byHost(placements) : null,
+  };
+}
+
+/** The queue as it would be with the execution in it. */
+const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
+  cluster.queue.order((id) => cluster.standing(id), cluster.queue.has(execution.id) ? undefined : execution);
+
+/** What becomes of misfits by waiting. */
+function remedies(misfits: readonly Misfit[], fitsHosts: boolean, keptFor: number | null): string[] {
+  if (misfits.length === 0) return [];
+  if (!fitsHosts)
+    return ['Waiting alone is not enough: there would be no room for it even if nothing else ran.'];
+  return [
+    ...(keptFor === null
+      ? []
+      : [`There would be room if some were not kept for execution ${keptFor}, which has waited longer.`]),
+    'Waiting is enough: there is room for it when enough of what runs has ended.',
+  ];
+}
+
+const reasonsOf = (misfit: Misfit): Reason[] =>
+  misfit.failures.map((failure) => ({
+    ...failure,
+    instance: misfit.service.name,
+    instances: misfit.instances,
+    text: failureText(misfit, failure),
+  }));
+
+const quotaReason = (excess: Excess): QuotaReason => ({ ...excess, text: excessText(excess) });
+
+/** Each once: what hosts do is the same for all services. */
+const texts = (reasons: readonly { text: string }[]): string[] => [
+  ...new Set(reasons.map(({ text }) => text)),
+];
+
+function retries({ retryAtMs, attempts, services }: Execution, nowMs: number): string[] {
+  if (retryAtMs === null || retryAtMs <= nowMs) return [];
+  const failed = services.find(({ errorMessage }) => errorMessage !== null);
+  const why = failed ? ` (service ${failed.name}: ${failed.errorMessage})` : '';
+  return [`${count(attempts, 'start')} failed${why}; it is tried again ${delayText(retryAtMs - nowMs)}.`];
+}
+
+function byHost(placements: readonly Placement[]): HostPlacement[] {
+  const sorted = placements.toSorted((a, b) => a.service.id - b.service.id);
+  return Array.from(
+    Map.groupBy(sorted, ({ host }) => host.name),
+    ([host, placed]) => ({ host, instances: placed.map(({ service }) => service.name) }),
+  );
+}
+
+function explainStarted(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
+  const elastic =
+    execution.status === 'running' ? explainElastic(cluster, execution, nowMs) : { reasons: [], quota: [] };
+  return {
+    ...NOTHING,
+    ...elastic,
+    status: execution.status,
+    summary: summaryOf(execution),
+    waitingFor: [...stepsOf(cluster, execution, nowMs), ...texts(elastic.quota), ...texts(elastic.reasons)],
+  };
+}
+
+/** What holds services beyond the essential ones, which are placed one by one: what holds one holds all like it. */
+function explainElastic(
+  cluster: Cluster,
+  { services, userId }: Execution,
+  nowMs: number,
+): Pick<Explanation, 'reasons' | 'quota'> {
+  const waiting = services.filter(
+    ({ essential, placed, status, restartAtMs }) =>
+      !essential && !placed && status === 'inactive' && (restartAtMs ?? 0) <= nowMs,
+  );
+  const first = waiting.filter((service, at) => waiting.findIndex((other) => isAlike(other, service)) === at);
+  const misfits = first.flatMap((service) => elasticMisfit(cluster, service) ?? []);
+  const counted = misfits.map((misfit) => {
+    const alike = waiting.filter((service) => isAlike(service, misfit.service));
+    return { ...misfit, instances: alike.length };
+  });
+  const over = first.flatMap((service) => cluster.excesses(userId, needsOf([service], 0).usage));
+  return { reasons: counted.flatMap(reasonsOf), quota: over.map(quotaReason) };
+}
+
+function summaryOf({ status, ending, services }: Execution): string {
+  if (ending) return endingText(ending);
+  if (status === 'running') return 'All its essential services have started.';
+  const essential = services.filter((service) => service.essential);
+  const active = essential.filter((service) => service.status === 'active').length;
+  const verb = active === 1 || essential.length === 1 ? 'is' : 'are';
+  return `${active} of ${count(essential.length, 'essential service')} ${verb} active.`;
+}
+
+function endingText({ status, message, moving }: Ending): string {
+  if (status === 'terminated') return 'It ends as terminated when its containers are gone.';
+  if (status === 'error') return `It ends with an error when its containers are gone: ${message}`;
+  if (moving) return `It moves (${message}): it goes back to the queue when its containers are gone.`;
+  return `Its start failed (${message}): it goes back to the queue when its containers are gone.`;
+}
+
+/** Sentences told at most. */
+const MAX_STEPS = 20;
+
+/** What services wait for, those that wait for the same in one sentence. */
+function stepsOf(cluster: Cluster, execution: Execution, nowMs: number): string[] {
+  const steps = execution.services.map((service) => ({
+    name: service.name,
+    text: stepOf(cluster, execution, service, nowMs),
+  }));
+  const alike = Map.groupBy(
+    steps.filter(({ text }) => text !== null),
+    ({ text }) => text,
+  );
+  const sentences = Array.from(
+    alike,
+    ([text, those]) => `${listText(those.map(({ name }) => name))}: ${text}.`,
+  );
+  const rest = sentences.length - MAX_STEPS;
+  return rest > 0 ? [...sentences.slice(0, MAX_STEPS), `And ${rest} more like these.`] : sentences;
+}
+
+/** What has to happen next with a service; null where nothing has to. */
+function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs: number): string | null {
+  const { status, restartAtMs, preparing, backendStatus } = service;
+  const host = cluster.hosts.get(service.hostId ?? 0);
+  if (status === 'inactive') {
+    if (ending || service.exit) return null;
+    if (restartAtMs !== null && restartAtMs > nowMs)
+      return `to be started again ${delayText(restartAtMs - nowMs)}`;
+    if (!service.placed) return null;
+    if (host && cluster.isVacating(host.id))
+      return `waiting until services that gave it their room have left host ${host.name}`;
+    return 'waiting for essential services that start earlier (lower startup_order)';
+  }
+  if (host && !isReachable(host)) return silenceText(cluster, host, nowMs);
+  if (isLeaving(service))
+    return host?.schedulable === false
+      ? `leaving host ${host.name}, which is drained`
+      : `giving its room on host ${host?.name} to others`;
+  if (status === 'active') return null;
+  if (status === 'terminating') return `being stopped on host ${host?.name}`;
+  const progress = preparing === '' ? '' : ` (${preparing})`;
+  return backendStatus === 'created'
+    ? `being started on host ${host?.name}`
+    : `being prepared on host ${host?.name}${progress}`;
+}
+
+function silenceText(cluster: Cluster, host: Host, nowMs: number): string {
+  const requeueMs = requeueForeseenMs(cluster, host);
+  if (requeueMs === null)
+    return `on host ${host.name}, which is not connected; it goes on when its agent is back`;
+  const silentS = Math.max(0, Math.round((nowMs - host.heardMs) / 1000));
+  return `on host ${host.name}, which has not been heard of for ${silentS} s; it goes on when its agent is back, and is started elsewhere ${delayText(requeueMs - nowMs)} if it is not`;
+}

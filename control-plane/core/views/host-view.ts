@@ -1,0 +1,114 @@
+/** Owns what administrators see of a host, before http/ gives it its words. Pure. */
+import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
+import { MICRO } from '../accounts/quota.ts';
+import { servicesLeftAt } from '../hosts/drain.ts';
+import { OperationError } from '../model/errors.ts';
+import { type Host, isReachable, pauseOf } from '../model/host.ts';
+import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
+import type { Cluster } from '../state/cluster.ts';
+import { containersAt } from './statistics.ts';
+
+/**
+ * `ready` takes services, `paused` does not for something that is wrong with it; `draining` is drained and still has some,
+ * `drained` has none; `disconnected` and `lost` have no agent that is connected, whatever else they are.
+ */
+export const hostStates = ['ready', 'paused', 'draining', 'drained', 'disconnected', 'lost'] as const;
+export type HostState = (typeof hostStates)[number];
+
+export interface HostView {
+  id: number;
+  name: string;
+  address: string;
+  state: HostState;
+  connected: boolean;
+  lost: boolean;
+  schedulable: boolean;
+  /** Those that count, and those of them that an administrator gave. */
+  labels: readonly string[];
+  adminLabels: readonly string[];
+  memoryBytes: number;
+  reservedMemoryBytes: number;
+  cores: number;
+  reservedCores: number;
+  /** What its containers really use; null where no agent tells. */
+  usage: HostUsage | null;
+  /** Containers that are to run. */
+  containers: number;
+  agentVersion: string;
+  engineVersion: string;
+  heardMs: number;
+  conditions: readonly Condition[];
+}
+
+/** With the services that are placed there, or whose containers may still be there. */
+export interface HostDetail extends HostView {
+  services: HostService[];
+}
+
+export interface HostService {
+  id: number;
+  name: string;
+  executionId: number;
+  executionName: string;
+  /** Owner of the execution. */
+  userId: number;
+  essential: boolean;
+  status: ServiceStatus;
+  backendStatus: BackendStatus;
+}
+
+export function hostIn({ hosts }: Cluster, id: number): Host {
+  const host = hosts.get(id);
+  if (!host) throw new OperationError('not-found', 'There is no such host.');
+  return host;
+}
+
+/** In the order in which they joined. */
+export const hostViewsOf = (cluster: Cluster): HostView[] =>
+  Array.from(cluster.hosts.values(), (host) => hostViewOf(cluster, host));
+
+export function hostViewOf(cluster: Cluster, host: Host): HostView {
+  const { id, name, address, connected, lost, schedulable, labels, adminLabels, memoryBytes, cores } = host;
+  const { reservedMemoryBytes, agentVersion, engineVersion, heardMs, conditions } = host;
+  const reachable = isReachable(host);
+  return {
+    ...{
+      id,
+      name,
+      address,
+      state: hostStateOf(cluster, host),
+      connected,
+      lost,
+      schedulable,
+      labels,
+      adminLabels,
+    },
+    ...{ memoryBytes, reservedMemoryBytes, cores },
+    // Sums of fractions drift.
+    reservedCores: Math.round(host.reservedCores * MICRO) / MICRO + 0,
+    usage: reachable ? host.usage : null,
+    containers: containersAt(cluster, id),
+    ...{ agentVersion, engineVersion, heardMs },
+    conditions: reachable ? conditions : [],
+  };
+}
+
+export const hostDetailOf = (cluster: Cluster, host: Host): HostDetail => ({
+  ...hostViewOf(cluster, host),
+  services: servicesLeftAt(cluster, host)
+    .toSorted((a, b) => a.id - b.id)
+    .map((service) => serviceOf(cluster, service)),
+});
+
+function serviceOf(cluster: Cluster, service: Service): HostService {
+  const { id, name, executionId, essential, status, backendStatus } = service;
+  const { name: executionName = '', userId = 0 } = cluster.executions.get(executionId) ?? {};
+  return { id, name, executionId, executionName, userId, essential, status, backendStatus };
+}
+
+export function hostStateOf(cluster: Cluster, host: Host): HostState {
+  if (host.lost) return 'lost';
+  if (!host.connected) return 'disconnected';
+  if (!host.schedulable) return servicesLeftAt(cluster, host).length > 0 ? 'draining' : 'drained';
+  return pauseOf(host) ? 'paused' : 'ready';
+}
