@@ -1,7 +1,7 @@
 /** Owns what worker and Durable Object have in common: settings, database and log, made from the bindings of an isolate. */
 import { type Config, ConfigError, readConfig, schedulingOf } from './config.ts';
-import type { CoordinatorObject } from './coordinator/durable-object.ts';
 import type { Log } from './coordinator/ports.ts';
+import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 import type { SchedulingPolicy } from './core/model/scheduler-config.ts';
 import { logTo } from './log.ts';
 import { prepareDatabase } from './prepare.ts';

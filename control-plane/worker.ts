@@ -2,14 +2,14 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
-import { connectTo } from './coordinator/connect-to.ts';
-import { coordinationOf } from './coordinator/durable-object.ts';
+import { coordinationOf } from './coordinator/runtime/durable-object.ts';
+import { connectTo } from './coordinator/runtime/forward-upgrade.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/agents.ts';
 import { chooseVariant } from './http/variant.ts';
 import { packedShop, SHOP_PACK } from './operations/shop-files.ts';
 
-export { CoordinatorObject } from './coordinator/durable-object.ts';
+export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 
 interface Isolate extends Assembly {
   app: ReturnType<typeof createApp>;

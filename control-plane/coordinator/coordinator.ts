@@ -52,13 +52,13 @@ import { loadExecution } from '../store/cluster-rows.ts';
 import type { Db } from '../store/db.ts';
 import { findGrounds } from '../store/join-tokens.ts';
 import type { Written } from '../store/settings-rows.ts';
-import { Agents, type AgentsDeps } from './agents.ts';
-import type { Coordination } from './coordination.ts';
-import { Events } from './events.ts';
-import { Logs } from './logs.ts';
+import type { Session } from './agents/agent-session.ts';
+import { Agents, type AgentsDeps } from './agents/agents.ts';
+import { Proofs } from './agents/replay-guard.ts';
+import type { Coordination } from './coordinator-api.ts';
 import type { AgentSocket, Clock } from './ports.ts';
-import { Proofs } from './proofs.ts';
-import type { Session } from './session.ts';
+import { Events } from './streams/events.ts';
+import { Logs } from './streams/logs.ts';
 import { reading, Turns } from './turns.ts';
 
 export interface CoordinatorDeps extends AgentsDeps {

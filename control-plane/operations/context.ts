@@ -1,5 +1,5 @@
 /** Owns what every operation is given besides actor and input. */
-import type { Coordination } from '../coordinator/coordination.ts';
+import type { Coordination } from '../coordinator/coordinator-api.ts';
 import type { Db } from '../store/db.ts';
 
 export interface Context {

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
-import { nodeClock } from '../../control-plane/coordinator/node-clock.ts';
+import { nodeClock } from '../../control-plane/coordinator/runtime/node-clock.ts';
 import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
 import { executionRoutes } from '../../control-plane/http/executions.ts';
 import type { Env } from '../../control-plane/http/request.ts';

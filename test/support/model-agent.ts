@@ -1,7 +1,8 @@
 /** Owns an agent's end of a connection in memory, for tests of the coordinator: it keeps what it is told, and says what the test says. */
+
+import type { Session } from '../../control-plane/coordinator/agents/agent-session.ts';
 import type { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import type { AgentSocket } from '../../control-plane/coordinator/ports.ts';
-import type { Session } from '../../control-plane/coordinator/session.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { decodeDown, encode, encodeChunk } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';

@@ -9,7 +9,7 @@ import { HostIdentity } from '../../agent/identity.ts';
 import { Refused } from '../../agent/refused.ts';
 import { joinCluster } from '../../agent/run.ts';
 import { stayConnected } from '../../agent/socket.ts';
-import { isConnect, serveAgents } from '../../control-plane/coordinator/node-sockets.ts';
+import { isConnect, serveAgents } from '../../control-plane/coordinator/runtime/node-sockets.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../control-plane/http/agents.ts';
 import { httpServer } from '../../control-plane/http/node-server.ts';
 import { bearerOf } from '../../control-plane/http/request.ts';

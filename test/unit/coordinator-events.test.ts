@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { EventRelay } from '../../control-plane/coordinator/event-relay.ts';
+import { EventRelay } from '../../control-plane/coordinator/streams/event-relay.ts';
 import { EventRing } from '../../control-plane/core/streams/event-ring.ts';
 import type { ClusterEvent, EventReader } from '../../control-plane/core/streams/events.ts';
 import { eventText } from '../../control-plane/http/events.ts';

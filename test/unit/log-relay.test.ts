@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { LogRelay, type LogSource } from '../../control-plane/coordinator/log-relay.ts';
-import { Session } from '../../control-plane/coordinator/session.ts';
+import { Session } from '../../control-plane/coordinator/agents/agent-session.ts';
+import { LogRelay, type LogSource } from '../../control-plane/coordinator/streams/log-relay.ts';
 import { decodeFrame, FrameSplitter, type LogPosition } from '../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk, LOG_CHUNK_BYTES, LOG_WINDOW_BYTES } from '../../shared/protocol/codec.ts';
 import { owner } from '../support/coordinator-rig.ts';

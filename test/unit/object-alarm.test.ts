@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { connectTo } from '../../control-plane/coordinator/connect-to.ts';
-import { ObjectAlarm } from '../../control-plane/coordinator/object-alarm.ts';
+import { connectTo } from '../../control-plane/coordinator/runtime/forward-upgrade.ts';
+import { ObjectAlarm } from '../../control-plane/coordinator/runtime/object-alarm.ts';
 
 /** An alarm at second 100, with what it was set to, what it logged and how often it woke the coordinator. */
 function alarmClock() {

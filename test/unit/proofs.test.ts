@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Proofs } from '../../control-plane/coordinator/proofs.ts';
+import { Proofs } from '../../control-plane/coordinator/agents/replay-guard.ts';
 
 const MINUTE_MS = 60_000;
 const pass = (hostId: number, proofId: string, expiresMs: number) => ({ hostId, proofId, expiresMs });

@@ -18,7 +18,7 @@ export function broken(source: string, { name, file, from, to }: Breakage): stri
 }
 
 const turns = 'control-plane/coordinator/turns.ts';
-const agents = 'control-plane/coordinator/agents.ts';
+const agents = 'control-plane/coordinator/agents/agents.ts';
 const observe = 'control-plane/core/lifecycle/observations.ts';
 
 export const breakages: readonly Breakage[] = [
@@ -114,7 +114,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'open a log from its start after a reconnect',
-    file: 'control-plane/coordinator/log-relay.ts',
+    file: 'control-plane/coordinator/streams/log-relay.ts',
     from: 'session.openLog(key, this.#offset,',
     to: 'session.openLog(key, 0,',
   },
@@ -216,7 +216,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'end a log that another coordinator goes on with',
-    file: 'control-plane/coordinator/logs.ts',
+    file: 'control-plane/coordinator/streams/logs.ts',
     from: '    if (place && !place.hasEnded) {',
     to: '    if (false) {',
   },

@@ -1,6 +1,7 @@
 /** Owns a simulated control plane: the real coordinator on the simulated database and network, until it is killed. */
+
+import type { Session } from '../../../control-plane/coordinator/agents/agent-session.ts';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
-import type { Session } from '../../../control-plane/coordinator/session.ts';
 import type { SchedulingPolicy } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Link, Network, Server } from './network.ts';
 import type { Store } from './store.ts';

@@ -2,7 +2,7 @@
  * Owns the simulated network: connections of agents to control planes, in order and late as TCP is, and all that may
  * happen to them. A tap sees each frame where it is sent and where it arrives.
  */
-import type { Session } from '../../../control-plane/coordinator/session.ts';
+import type { Session } from '../../../control-plane/coordinator/agents/agent-session.ts';
 import { Pipe, type Route } from './pipe.ts';
 import type { Process, World } from './time.ts';
 import { downAs, upAs } from './version-skew.ts';

@@ -2,13 +2,19 @@
  * Owns one connection of an agent: which host it speaks for, its revision, and its open log streams.
  * Decides nothing: what a message means is the coordinator's.
  */
-import type { Assignment, IdRange, ServiceKey } from '../../shared/protocol/assignment.ts';
-import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
-import { decodeChunk, decodeUp, encode, type LogChunk, ProtocolError } from '../../shared/protocol/codec.ts';
-import type { Down, LogFormat } from '../../shared/protocol/down.ts';
-import type { Up } from '../../shared/protocol/up.ts';
-import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
-import type { AgentSocket } from './ports.ts';
+import type { Assignment, IdRange, ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { type CloseReason, closeCodes } from '../../../shared/protocol/close.ts';
+import {
+  decodeChunk,
+  decodeUp,
+  encode,
+  type LogChunk,
+  ProtocolError,
+} from '../../../shared/protocol/codec.ts';
+import type { Down, LogFormat } from '../../../shared/protocol/down.ts';
+import type { Up } from '../../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import type { AgentSocket } from '../ports.ts';
 
 /** Who reads a log stream (log-relay.ts). */
 export interface LogReader {

@@ -1,6 +1,6 @@
 /** Owns which proofs of connections were used: each lets in once, so that one that was overheard is worth nothing (PROTOCOL.md P19). */
-import type { Pass } from '../core/hosts/registration.ts';
-import { OperationError } from '../core/model/errors.ts';
+import type { Pass } from '../../core/hosts/registration.ts';
+import { OperationError } from '../../core/model/errors.ts';
 
 /** Of one host at a time; an agent that behaves makes a tenth of these. */
 const MOST_OF_A_HOST = 1_000;

@@ -2,30 +2,30 @@
  * Owns the agents that are connected: one session a host, what they report, and what they are told. The state they
  * change is the cluster's; each change goes through a turn.
  */
-import type { Application } from '../../shared/application.ts';
-import { assignmentOf } from '../../shared/expand.ts';
-import { type Assignment, type IdRange, keyOf } from '../../shared/protocol/assignment.ts';
-import type { Condition, Up } from '../../shared/protocol/up.ts';
-import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
-import { beginSilence, confirmLease, leaseFor, surelyKept } from '../core/hosts/host-liveness.ts';
-import { overreachIn, straysIn } from '../core/hosts/report-authorisation.ts';
+import type { Application } from '../../../shared/application.ts';
+import { assignmentOf } from '../../../shared/expand.ts';
+import { type Assignment, type IdRange, keyOf } from '../../../shared/protocol/assignment.ts';
+import type { Condition, Up } from '../../../shared/protocol/up.ts';
+import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { beginSilence, confirmLease, leaseFor, surelyKept } from '../../core/hosts/host-liveness.ts';
+import { overreachIn, straysIn } from '../../core/hosts/report-authorisation.ts';
 import {
   observe,
   observeConditions,
   observeForgotten,
   observeUsage,
   welcomeHost,
-} from '../core/lifecycle/observations.ts';
-import { isPlausible, skipIds, unknownIn } from '../core/lifecycle/restored-database.ts';
-import type { Execution } from '../core/model/execution.ts';
-import { type Host, reportPeriodMs, spreadMs } from '../core/model/host.ts';
-import { isAssigned, type Service } from '../core/model/service.ts';
-import type { Cluster } from '../core/state/cluster.ts';
-import type { Decision } from '../core/state/decision.ts';
-import { definitionOf } from '../core/views/execution-views.ts';
-import type { AgentSocket, Clock, Log } from './ports.ts';
-import { Session, type SessionEvents } from './session.ts';
-import type { Turns } from './turns.ts';
+} from '../../core/lifecycle/observations.ts';
+import { isPlausible, skipIds, unknownIn } from '../../core/lifecycle/restored-database.ts';
+import type { Execution } from '../../core/model/execution.ts';
+import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
+import { isAssigned, type Service } from '../../core/model/service.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import type { Decision } from '../../core/state/decision.ts';
+import { definitionOf } from '../../core/views/execution-views.ts';
+import type { AgentSocket, Clock, Log } from '../ports.ts';
+import type { Turns } from '../turns.ts';
+import { Session, type SessionEvents } from './agent-session.ts';
 
 type Hello = Extract<Up, { type: 'hello' }>;
 type Report = Extract<Up, { type: 'report' }>;

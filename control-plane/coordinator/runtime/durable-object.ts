@@ -3,29 +3,29 @@
  * clock. Its own storage holds nothing but the alarm; all state is in libSQL.
  */
 import { DurableObject } from 'cloudflare:workers';
-import { closeCodes } from '../../shared/protocol/close.ts';
-import type { LogFormat } from '../../shared/protocol/down.ts';
-import { assemble, type WorkerEnv } from '../assembly.ts';
-import type { AccountChange } from '../core/accounts/account-input.ts';
-import type { Allowance } from '../core/accounts/quota.ts';
-import type { HostChanges, HostRemoval } from '../core/hosts/drain.ts';
-import type { Pass, Registration } from '../core/hosts/registration.ts';
-import type { Submission } from '../core/lifecycle/submission.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { EventReader } from '../core/streams/events.ts';
-import type { LogPosition } from '../core/streams/log-frames.ts';
-import type { OutputReader } from '../core/streams/stream-subscriber.ts';
-import type { Explanation } from '../core/views/explanation.ts';
-import type { HostDetail, HostView } from '../core/views/host-view.ts';
-import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
-import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
-import type { Written } from '../store/settings-rows.ts';
-import { PASS_HEADER, type Rejection } from './connect-to.ts';
-import type { Coordination } from './coordination.ts';
-import { Coordinator } from './coordinator.ts';
+import { closeCodes } from '../../../shared/protocol/close.ts';
+import type { LogFormat } from '../../../shared/protocol/down.ts';
+import { assemble, type WorkerEnv } from '../../assembly.ts';
+import type { AccountChange } from '../../core/accounts/account-input.ts';
+import type { Allowance } from '../../core/accounts/quota.ts';
+import type { HostChanges, HostRemoval } from '../../core/hosts/drain.ts';
+import type { Pass, Registration } from '../../core/hosts/registration.ts';
+import type { Submission } from '../../core/lifecycle/submission.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { EventReader } from '../../core/streams/events.ts';
+import type { LogPosition } from '../../core/streams/log-frames.ts';
+import type { OutputReader } from '../../core/streams/stream-subscriber.ts';
+import type { Explanation } from '../../core/views/explanation.ts';
+import type { HostDetail, HostView } from '../../core/views/host-view.ts';
+import type { ClusterOverview, OverviewSearch, UserUsage } from '../../core/views/overview.ts';
+import type { SchedulerState, SchedulerSummary } from '../../core/views/statistics.ts';
+import type { Written } from '../../store/settings-rows.ts';
+import type { Session } from '../agents/agent-session.ts';
+import { Coordinator } from '../coordinator.ts';
+import type { Coordination } from '../coordinator-api.ts';
+import type { AgentSocket } from '../ports.ts';
+import { PASS_HEADER, type Rejection } from './forward-upgrade.ts';
 import { ObjectAlarm } from './object-alarm.ts';
-import type { AgentSocket } from './ports.ts';
-import type { Session } from './session.ts';
 
 /** Errors lose their class between a Durable Object and its caller, so they travel as values. */
 type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number });

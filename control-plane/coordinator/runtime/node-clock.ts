@@ -1,5 +1,5 @@
 /** Owns the coordinator's time on Node: timers, and turns that begin once the event loop has taken in what is there. */
-import type { Clock } from './ports.ts';
+import type { Clock } from '../ports.ts';
 
 /** setTimeout takes no longer delay; a wake that comes too early does no harm. */
 const MAX_DELAY_MS = 2 ** 31 - 1;

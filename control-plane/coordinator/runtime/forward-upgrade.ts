@@ -1,6 +1,6 @@
 /** Owns handing an agent's upgrade request on from the worker to the coordinator's Durable Object. */
-import type { Pass } from '../core/hosts/registration.ts';
-import { type ErrorCode, OperationError } from '../core/model/errors.ts';
+import type { Pass } from '../../core/hosts/registration.ts';
+import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 
 /** Tells the object which host the worker has found a request to be of. */
 export const PASS_HEADER = 'berth-pass';

@@ -2,8 +2,8 @@
  * Owns one reader of events: what it may see, and how far it has read. It reads from the ring at its own pace, so that a
  * reader that stops costs nothing but its place; one that the ring has left behind is told to read everything again.
  */
-import { type EventRing, frameText } from '../core/streams/event-ring.ts';
-import { type EventFrame, type EventReader, isFor } from '../core/streams/events.ts';
+import { type EventRing, frameText } from '../../core/streams/event-ring.ts';
+import { type EventFrame, type EventReader, isFor } from '../../core/streams/events.ts';
 
 /** Made at once, and kept for a reader that does not read. */
 const CHUNK_BYTES = 16 * 1024;

@@ -2,10 +2,10 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { CONNECT_PATH } from '../../shared/protocol/enrolment.ts';
-import type { Pass } from '../core/hosts/registration.ts';
-import type { Coordinator } from './coordinator.ts';
-import type { AgentSocket } from './ports.ts';
+import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
+import type { Pass } from '../../core/hosts/registration.ts';
+import type { Coordinator } from '../coordinator.ts';
+import type { AgentSocket } from '../ports.ts';
 
 /** An agent's hello lists every container of its host; nothing it sends is longer. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;

@@ -3,9 +3,9 @@
  * users any more that were let in. What their streams tell is not its business.
  */
 
-import { OperationError } from '../core/model/errors.ts';
-import type { Cluster } from '../core/state/cluster.ts';
-import { isCurrent, type Reader } from '../core/streams/stream-subscriber.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import { isCurrent, type Reader } from '../../core/streams/stream-subscriber.ts';
 
 /** A stream that is open. */
 export interface Reading {

@@ -7,19 +7,19 @@ import {
   LOG_CHUNK_BYTES,
   LOG_WINDOW_BYTES,
   type LogChunk,
-} from '../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../shared/protocol/down.ts';
-import type { Up } from '../../shared/protocol/up.ts';
+} from '../../../shared/protocol/codec.ts';
+import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { Up } from '../../../shared/protocol/up.ts';
 import {
   encodeFrame,
   encodeNote,
   heartbeat,
   type LogNote,
   type LogPosition,
-} from '../core/streams/log-frames.ts';
-import type { OutputReader } from '../core/streams/stream-subscriber.ts';
-import type { Reading } from './readers.ts';
-import type { LogReader, Session } from './session.ts';
+} from '../../core/streams/log-frames.ts';
+import type { OutputReader } from '../../core/streams/stream-subscriber.ts';
+import type { LogReader, Session } from '../agents/agent-session.ts';
+import type { Reading } from './subscriptions.ts';
 
 /** What is known of the service now: where its last start was, and whether more output can still come. */
 export interface LogSource {

@@ -2,23 +2,23 @@
  * Owns who reads which log, for as long as what let them in lets them in, and where the output of each service is: on its
  * host, as long as that is one.
  */
-import { MOST_LOG_STREAMS } from '../../shared/protocol/codec.ts';
-import type { LogFormat } from '../../shared/protocol/down.ts';
-import type { Account } from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { isOver } from '../core/model/execution.ts';
-import type { Cluster } from '../core/state/cluster.ts';
-import type { LogPosition } from '../core/streams/log-frames.ts';
-import { maySeeLog, type OutputReader } from '../core/streams/stream-subscriber.ts';
-import type { Db } from '../store/db.ts';
-import { findLogPlace } from '../store/executions.ts';
-import { findAccountByCredential } from '../store/users.ts';
-import type { Agents } from './agents.ts';
+import { MOST_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
+import type { LogFormat } from '../../../shared/protocol/down.ts';
+import type { Account } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { isOver } from '../../core/model/execution.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import type { LogPosition } from '../../core/streams/log-frames.ts';
+import { maySeeLog, type OutputReader } from '../../core/streams/stream-subscriber.ts';
+import type { Db } from '../../store/db.ts';
+import { findLogPlace } from '../../store/executions.ts';
+import { findAccountByCredential } from '../../store/users.ts';
+import type { Session } from '../agents/agent-session.ts';
+import type { Agents } from '../agents/agents.ts';
+import type { Clock } from '../ports.ts';
+import { reading, type Turns } from '../turns.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
-import type { Clock } from './ports.ts';
-import { Readers } from './readers.ts';
-import type { Session } from './session.ts';
-import { reading, type Turns } from './turns.ts';
+import { Readers } from './subscriptions.ts';
 
 /** How often the readers there are are looked at. */
 const REVIEW_MS = 60_000;

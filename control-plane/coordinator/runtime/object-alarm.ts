@@ -2,7 +2,7 @@
  * Owns the alarm of the coordinator's Durable Object: its only clock while nobody asks it for anything. An alarm that ends
  * with an error is tried again by workerd a few times only, and then never; so this one never does.
  */
-import type { Log } from './ports.ts';
+import type { Log } from '../ports.ts';
 
 /** What it needs of the object's storage. */
 export interface AlarmStorage {

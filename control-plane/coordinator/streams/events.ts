@@ -1,12 +1,12 @@
 /** Owns who watches, and for how long: streams end when what let their readers in may no longer hold. */
-import type { Changes } from '../core/state/changes.ts';
-import type { Cluster } from '../core/state/cluster.ts';
-import { EventRing } from '../core/streams/event-ring.ts';
-import { type EventReader, eventsOf } from '../core/streams/events.ts';
+import type { Changes } from '../../core/state/changes.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import { EventRing } from '../../core/streams/event-ring.ts';
+import { type EventReader, eventsOf } from '../../core/streams/events.ts';
+import type { Clock } from '../ports.ts';
+import type { Turns } from '../turns.ts';
 import { EventRelay } from './event-relay.ts';
-import type { Clock } from './ports.ts';
-import { Readers } from './readers.ts';
-import type { Turns } from './turns.ts';
+import { Readers } from './subscriptions.ts';
 
 const BEAT_MS = 15_000;
 /** Then its reader comes back and shows again who it is. */
