@@ -22,7 +22,7 @@ import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
-import { makeJoinToken } from './operations/join-tokens.ts';
+import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db.ts';
 import { openEmbedded } from './store/embedded.ts';

@@ -1,6 +1,6 @@
 /** Owns what must be true of the database before anything is served: its schema and a first administrator. */
 import type { Log } from './coordinator/ports.ts';
-import { ensureAdministrator } from './operations/first-administrator.ts';
+import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
 import type { Db } from './store/db.ts';
 import { migrate } from './store/migrate.ts';
 import { migrations } from './store/migrations.ts';

@@ -7,7 +7,7 @@ import { connectTo } from './coordinator/runtime/forward-upgrade.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/agents.ts';
 import { chooseVariant } from './http/variant.ts';
-import { packedShop, SHOP_PACK } from './operations/shop-files.ts';
+import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 

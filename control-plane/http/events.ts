@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import type { EventFrame } from '../core/streams/events.ts';
+import { authoriseEvents, openEvents } from '../operations/cluster/events.ts';
 import type { Context } from '../operations/context.ts';
-import { authoriseEvents, openEvents } from '../operations/events.ts';
 import { checked, type Env } from './request.ts';
 import { queryOf } from './resource.ts';
 import { textStream } from './text-stream.ts';

@@ -11,7 +11,7 @@ import {
   listExecutions,
   submitExecution,
   terminateExecution,
-} from '../operations/executions.ts';
+} from '../operations/executions/executions.ts';
 import { explanationJson } from './explanation-json.ts';
 import { executionFilter } from './filters.ts';
 import { empty, json, jsonText } from './render.ts';

@@ -1,7 +1,7 @@
 /** Owns what probes ask, outside of the API and without credentials. */
 import { Hono } from 'hono';
+import { checkReadiness } from '../operations/cluster/readiness.ts';
 import type { Context } from '../operations/context.ts';
-import { checkReadiness } from '../operations/readiness.ts';
 import { json } from './render.ts';
 import type { Env } from './request.ts';
 

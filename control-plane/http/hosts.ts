@@ -2,9 +2,9 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { hostNameSchema } from '../../shared/protocol/up.ts';
+import { getHost, listHosts, removeHost, updateHost } from '../operations/cluster/hosts.ts';
+import { createJoinToken } from '../operations/cluster/join-tokens.ts';
 import type { Context } from '../operations/context.ts';
-import { getHost, listHosts, removeHost, updateHost } from '../operations/hosts.ts';
-import { createJoinToken } from '../operations/join-tokens.ts';
 import { booleanText, nameFilter } from './account-fields.ts';
 import { hostDetailJson, hostJson, hostRemovalJson } from './host-shapes.ts';
 import { installLine } from './install.ts';

@@ -2,7 +2,13 @@
 import * as z from 'zod';
 import type { Quota } from '../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../core/accounts/account-input.ts';
-import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../operations/quotas.ts';
+import {
+  createQuota,
+  deleteQuota,
+  getQuota,
+  listQuotas,
+  updateQuota,
+} from '../operations/accounts/quotas.ts';
 import { count, name, nameFilter } from './account-fields.ts';
 import { quotaJson } from './account-json.ts';
 import type { Resource } from './resource.ts';

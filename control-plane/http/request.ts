@@ -9,7 +9,7 @@ import {
   type Authentication,
   type Credentials,
   SESSION_MS,
-} from '../operations/authentication.ts';
+} from '../operations/accounts/authentication.ts';
 import { readInput } from '../operations/input.ts';
 import type { AddressOf } from './address.ts';
 

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Role } from '../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../core/accounts/account-input.ts';
-import { createRole, deleteRole, getRole, listRoles, updateRole } from '../operations/roles.ts';
+import { createRole, deleteRole, getRole, listRoles, updateRole } from '../operations/accounts/roles.ts';
 import { camelKeys, name, nameFilter } from './account-fields.ts';
 import { roleJson } from './account-json.ts';
 import type { Resource } from './resource.ts';

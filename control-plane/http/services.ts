@@ -1,7 +1,7 @@
 /** Owns the routes of services, their output, and discovery. */
 import { Hono } from 'hono';
 import type { Context } from '../operations/context.ts';
-import { describeService, discover, getService } from '../operations/services.ts';
+import { describeService, discover, getService } from '../operations/executions/services.ts';
 import { json } from './render.ts';
 import { type Env, pathId } from './request.ts';
 import type { DiscoveryJson } from './shapes.ts';

@@ -1,9 +1,9 @@
 /** Owns the routes of tokens: parse, call the operation, render. */
 import { Hono } from 'hono';
 import * as z from 'zod';
+import type { Granted, Tokens } from '../operations/accounts/tokens.ts';
 import type { Context } from '../operations/context.ts';
-import { reviewReaders } from '../operations/readers.ts';
-import type { Granted, Tokens } from '../operations/tokens.ts';
+import { reviewReaders } from '../operations/stream-access.ts';
 import { json } from './render.ts';
 import { checked, type Env, jsonBody } from './request.ts';
 import type { TokenJson } from './shapes.ts';

@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import { INTERNAL_SOURCE, type User } from '../core/accounts/account.ts';
 import type { NewUser, UserChanges, UserFilter } from '../core/accounts/account-input.ts';
-import { MAX_CREDENTIAL_LENGTH } from '../operations/authentication.ts';
-import { createUser, deleteUser, getUser, listUsers, updateUser } from '../operations/users.ts';
+import { MAX_CREDENTIAL_LENGTH } from '../operations/accounts/authentication.ts';
+import { createUser, deleteUser, getUser, listUsers, updateUser } from '../operations/accounts/users.ts';
 import { booleanText, camelKeys, email, fsUid, id, integerText, name, username } from './account-fields.ts';
 import { userJson } from './account-json.ts';
 import type { Resource } from './resource.ts';

@@ -5,7 +5,7 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { SHOP_PACK } from '../operations/shop-files.ts';
+import { SHOP_PACK } from '../operations/shop/shop-files.ts';
 import { ensureAgentBundle } from './agent-bundle.ts';
 import { agentScript } from './agent-files.ts';
 import { replace } from './bundle.ts';

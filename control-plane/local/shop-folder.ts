@@ -9,7 +9,7 @@ import {
   type ShopFile,
   type ShopFiles,
   type ShopPack,
-} from '../operations/shop-files.ts';
+} from '../operations/shop/shop-files.ts';
 
 /** The one that comes with Berth. */
 export const EXAMPLE_SHOP = join(import.meta.dirname, '../../examples/shop');

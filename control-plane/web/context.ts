@@ -3,10 +3,10 @@ import type { Context as HonoContext } from 'hono';
 import type { Account, Actor } from '../core/accounts/account.ts';
 import type { AddressOf } from '../http/address.ts';
 import type { ReadFile } from '../http/files.ts';
-import type { Authentication } from '../operations/authentication.ts';
+import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { Context } from '../operations/context.ts';
-import type { OverQuota } from '../operations/executions.ts';
-import type { ShopFiles } from '../operations/shop-files.ts';
+import type { OverQuota } from '../operations/executions/executions.ts';
+import type { ShopFiles } from '../operations/shop/shop-files.ts';
 
 export interface WebDeps extends Context {
   authentication: Authentication;

@@ -4,8 +4,8 @@
  */
 import type { Application, Problem } from '../../shared/application.ts';
 import { OperationError } from '../core/model/errors.ts';
-import { unwrapped, validateDescription } from '../operations/applications.ts';
-import { nameProblem } from '../operations/executions.ts';
+import { unwrapped, validateDescription } from '../operations/executions/applications.ts';
+import { nameProblem } from '../operations/executions/executions.ts';
 import type { Problems } from './form.ts';
 import { type Fault, pathOf, placesIn, readJson } from './json-text.ts';
 

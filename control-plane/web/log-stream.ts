@@ -5,7 +5,7 @@
  */
 import { encodeNote, FrameSplitter, heartbeat } from '../core/streams/log-frames.ts';
 import { toOperationError } from '../http/render.ts';
-import type { OpenLog } from '../operations/execution-logs.ts';
+import type { OpenLog } from '../operations/executions/execution-logs.ts';
 
 /** A stream that is silent for longer than two of these is broken, and the browser opens another. */
 const HEARTBEAT_MS = 15_000;

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { authorise } from '../core/accounts/account.ts';
 import { COOKIE, checkOrigin } from '../http/request.ts';
-import { lastEventId } from '../operations/events.ts';
+import { lastEventId } from '../operations/cluster/events.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
 import { redirectWith } from './notice.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { verifyPassword } from '../../control-plane/operations/passwords.ts';
+import { verifyPassword } from '../../control-plane/operations/accounts/passwords.ts';
 import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../support/hosts.ts';
 import { basic, HttpClient, type Reply } from '../support/http-client.ts';
 import { fc } from '../support/random-cases.ts';

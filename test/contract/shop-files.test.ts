@@ -1,9 +1,9 @@
-/** Holds whatever reads a shop to the same: what is in it, and what is wrong with it (control-plane/operations/shop-files.ts). */
+/** Holds whatever reads a shop to the same: what is in it, and what is wrong with it (control-plane/operations/shop/shop-files.ts). */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readFolder, readShop } from '../../control-plane/operations/shop-entries.ts';
-import { MAX_FILE_BYTES, type ShopFiles } from '../../control-plane/operations/shop-files.ts';
+import { readFolder, readShop } from '../../control-plane/operations/shop/shop-entries.ts';
+import { MAX_FILE_BYTES, type ShopFiles } from '../../control-plane/operations/shop/shop-files.ts';
 import { application, service } from '../support/applications.ts';
 import { manifest, ScratchShop, shopKinds, zapp } from '../support/shops.ts';
 import { sparkFolder } from '../support/spark-shop.ts';

@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID, sign } fr
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { makeJoinToken } from '../../control-plane/operations/join-tokens.ts';
+import { makeJoinToken } from '../../control-plane/operations/cluster/join-tokens.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { CONNECT_PATH, REGISTER_PATH, registeredSchema } from '../../shared/protocol/enrolment.ts';
 

@@ -2,7 +2,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { packShop, shopFolder } from '../../control-plane/local/shop-folder.ts';
-import { packedShop, type ShopFiles, type ShopPack } from '../../control-plane/operations/shop-files.ts';
+import { packedShop, type ShopFiles, type ShopPack } from '../../control-plane/operations/shop/shop-files.ts';
 import { scratchFolder } from './folder.ts';
 
 export const shopKinds = ['folder', 'pack'] as const;

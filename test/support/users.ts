@@ -1,6 +1,7 @@
 /** Owns users and roles for tests of either group of the API, and what becomes of them behind the control plane's back. */
-import { hashPassword } from '../../control-plane/operations/passwords.ts';
-import { beginAttempt } from '../../control-plane/operations/throttle.ts';
+
+import { beginAttempt } from '../../control-plane/operations/accounts/login-throttle.ts';
+import { hashPassword } from '../../control-plane/operations/accounts/passwords.ts';
 import type { Value } from '../../control-plane/store/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
 import { type Host, restart, writeRow } from './hosts.ts';

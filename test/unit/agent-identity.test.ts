@@ -14,8 +14,8 @@ import { admitAgent, agentRoutes, refuseAgent } from '../../control-plane/http/a
 import { httpServer } from '../../control-plane/http/node-server.ts';
 import { bearerOf } from '../../control-plane/http/request.ts';
 import { variants } from '../../control-plane/http/variant.ts';
-import { readProof } from '../../control-plane/operations/agent-proof.ts';
-import { makeJoinToken } from '../../control-plane/operations/join-tokens.ts';
+import { readProof } from '../../control-plane/operations/cluster/agent-proof.ts';
+import { makeJoinToken } from '../../control-plane/operations/cluster/join-tokens.ts';
 import { CoordinatorRig } from '../support/coordinator-rig.ts';
 import { eventually } from '../support/eventually.ts';
 import { scratchFolder } from '../support/folder.ts';

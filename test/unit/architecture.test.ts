@@ -81,8 +81,8 @@ describe('the control plane', () => {
     { from: 'coordinator/runtime/durable-object.ts', to: 'assembly.ts', typeOnly: false },
     { from: 'local/agent-files.ts', to: 'http/files.ts', typeOnly: true },
     { from: 'local/made-files.ts', to: 'http/files.ts', typeOnly: true },
-    { from: 'local/dev.ts', to: 'operations/join-tokens.ts', typeOnly: false },
-    { from: 'local/', to: 'operations/shop-files.ts', typeOnly: false },
+    { from: 'local/dev.ts', to: 'operations/cluster/join-tokens.ts', typeOnly: false },
+    { from: 'local/', to: 'operations/shop/shop-files.ts', typeOnly: false },
     { from: 'local/dev.ts', to: 'store/remote.ts', typeOnly: false },
   ];
 
@@ -188,8 +188,8 @@ describe('packages', () => {
     '@libsql/client': ['control-plane/store/remote.ts'],
     'cloudflare:workers': ['control-plane/coordinator/runtime/durable-object.ts'],
     jose: [
-      'control-plane/operations/tokens.ts',
-      'control-plane/operations/agent-proof.ts',
+      'control-plane/operations/accounts/tokens.ts',
+      'control-plane/operations/cluster/agent-proof.ts',
       'agent/identity.ts',
     ],
     ws: ['control-plane/coordinator/runtime/node-sockets.ts', 'agent/socket.ts'],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { checkReadiness } from '../../control-plane/operations/cluster/readiness.ts';
 import type { Context } from '../../control-plane/operations/context.ts';
-import { checkReadiness } from '../../control-plane/operations/readiness.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

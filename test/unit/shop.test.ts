@@ -1,4 +1,4 @@
-/** The use cases of the shop on a real coordinator (control-plane/operations/shop.ts), and the shop that comes with Berth. */
+/** The use cases of the shop on a real coordinator (control-plane/operations/shop/shop.ts), and the shop that comes with Berth. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../control-plane/core/accounts/account.ts';
@@ -12,8 +12,8 @@ import {
   type ShopContext,
   type ShopOrder,
   startFromShop,
-} from '../../control-plane/operations/shop.ts';
-import { readShop } from '../../control-plane/operations/shop-entries.ts';
+} from '../../control-plane/operations/shop/shop.ts';
+import { readShop } from '../../control-plane/operations/shop/shop-entries.ts';
 import { findExecution } from '../../control-plane/store/executions.ts';
 import { findAccountByName } from '../../control-plane/store/users.ts';
 import { CoordinatorRig, codeOf } from '../support/coordinator-rig.ts';

@@ -7,8 +7,8 @@ import {
   waitMs,
 } from '../../control-plane/core/accounts/login-throttle.ts';
 import { OperationError } from '../../control-plane/core/model/errors.ts';
-import { Gate } from '../../control-plane/operations/gate.ts';
-import { beginAttempt } from '../../control-plane/operations/throttle.ts';
+import { Gate } from '../../control-plane/operations/accounts/concurrency-limit.ts';
+import { beginAttempt } from '../../control-plane/operations/accounts/login-throttle.ts';
 import type { Db } from '../../control-plane/store/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 import { fc } from '../support/random-cases.ts';

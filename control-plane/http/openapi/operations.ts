@@ -1,7 +1,7 @@
 /** Owns what the API's document says of each operation: who may call it, what it takes, what it answers. Routes are elsewhere. */
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application.ts';
-import { draftSchema, submissionSchema } from '../../operations/executions.ts';
+import { draftSchema, submissionSchema } from '../../operations/executions/executions.ts';
 import { eventQuery } from '../events.ts';
 import { executionFilters } from '../filters.ts';
 import {

@@ -1,7 +1,7 @@
 /** Owns group A of the contract (api-spec): users are called by name, and nobody manages them here. */
 
-import { openServiceLog } from '../../operations/services.ts';
-import { schedulerSummary } from '../../operations/statistics.ts';
+import { schedulerSummary } from '../../operations/cluster/statistics.ts';
+import { openServiceLog } from '../../operations/executions/services.ts';
 import { executionText, schedulerJson, serviceJson } from '../render.ts';
 import type { LoginJson } from '../shapes.ts';
 import type { Variant, Words } from '../variant.ts';

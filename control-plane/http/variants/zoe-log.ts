@@ -5,7 +5,7 @@
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../../operations/context.ts';
-import { getService, openServiceLog } from '../../operations/services.ts';
+import { getService, openServiceLog } from '../../operations/executions/services.ts';
 import { textStream } from '../text-stream.ts';
 
 /** Output of a service with the time (UTC) before each line, as UTF-8; ends when no more will come. */

@@ -3,7 +3,7 @@
  * released clients work unchanged (SPEC.md H150 to H169).
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
-import { schedulerState } from '../../operations/statistics.ts';
+import { schedulerState } from '../../operations/cluster/statistics.ts';
 import { executionText, serviceJson } from '../render.ts';
 import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';

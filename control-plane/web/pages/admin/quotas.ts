@@ -3,9 +3,15 @@ import { Hono } from 'hono';
 import type { Quota, User } from '../../../core/accounts/account.ts';
 import type { UserUsage } from '../../../core/views/overview.ts';
 import { pathId } from '../../../http/request.ts';
-import { listUsages } from '../../../operations/cluster.ts';
-import { createQuota, deleteQuota, getQuota, listQuotas, updateQuota } from '../../../operations/quotas.ts';
-import { listUsers } from '../../../operations/users.ts';
+import {
+  createQuota,
+  deleteQuota,
+  getQuota,
+  listQuotas,
+  updateQuota,
+} from '../../../operations/accounts/quotas.ts';
+import { listUsers } from '../../../operations/accounts/users.ts';
+import { listUsages } from '../../../operations/cluster/cluster.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { takeForm } from '../../entry.ts';
 import { type Html, html } from '../../html.ts';

@@ -5,8 +5,14 @@ import { ADMIN_ROLE, type Role, type User } from '../../../core/accounts/account
 import type { NewRole } from '../../../core/accounts/account-input.ts';
 import { name } from '../../../http/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
-import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../../operations/roles.ts';
-import { listUsers } from '../../../operations/users.ts';
+import {
+  createRole,
+  deleteRole,
+  getRole,
+  listRoles,
+  updateRole,
+} from '../../../operations/accounts/roles.ts';
+import { listUsers } from '../../../operations/accounts/users.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Entry, takeForm } from '../../entry.ts';
 import { type Html, html } from '../../html.ts';

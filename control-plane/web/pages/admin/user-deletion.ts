@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import type { User } from '../../../core/accounts/account.ts';
 import { pathId } from '../../../http/request.ts';
-import { countExecutions, deleteUser, getUser } from '../../../operations/users.ts';
+import { countExecutions, deleteUser, getUser } from '../../../operations/accounts/users.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { html } from '../../html.ts';
 import { redirectAfter } from '../../notice.ts';

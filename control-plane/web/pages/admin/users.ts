@@ -1,10 +1,10 @@
 /** Owns the list of users in the administration, with what each has running, and what is done to one of them. */
 import { Hono } from 'hono';
 import type { Quota, Role, User } from '../../../core/accounts/account.ts';
-import { listUsages } from '../../../operations/cluster.ts';
-import { listQuotas } from '../../../operations/quotas.ts';
-import { listRoles } from '../../../operations/roles.ts';
-import { listUsers } from '../../../operations/users.ts';
+import { listQuotas } from '../../../operations/accounts/quotas.ts';
+import { listRoles } from '../../../operations/accounts/roles.ts';
+import { listUsers } from '../../../operations/accounts/users.ts';
+import { listUsages } from '../../../operations/cluster/cluster.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Html, html } from '../../html.ts';
 import { badge, empty, namesOf, options, share } from '../../parts.ts';

@@ -6,7 +6,7 @@ import {
   type SeenCluster,
   type SeenQueued,
   viewCluster,
-} from '../../../operations/cluster.ts';
+} from '../../../operations/cluster/cluster.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Html, html } from '../../html.ts';
 import { page } from '../../page.ts';

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import type { HostDetail } from '../../../core/views/host-view.ts';
 import { hostRemovalJson } from '../../../http/host-shapes.ts';
 import { pathId } from '../../../http/request.ts';
-import { getHost, removeHost } from '../../../operations/hosts.ts';
+import { getHost, removeHost } from '../../../operations/cluster/hosts.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';

@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import { labels } from '../../../http/hosts.ts';
 import { checked, pathId } from '../../../http/request.ts';
-import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster.ts';
-import { updateHost } from '../../../operations/hosts.ts';
+import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster/cluster.ts';
+import { updateHost } from '../../../operations/cluster/hosts.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { authorise } from '../../../core/accounts/account.ts';
 import { joinTokenFields } from '../../../http/hosts.ts';
 import { installLine } from '../../../http/install.ts';
-import { createJoinToken, type NewJoinToken } from '../../../operations/join-tokens.ts';
+import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Entry, takeForm } from '../../entry.ts';
 import { html } from '../../html.ts';

@@ -11,8 +11,8 @@ import {
   getExecution,
   submitExecution,
   terminateExecution,
-} from '../../../operations/executions.ts';
-import { listExecutionServices } from '../../../operations/services.ts';
+} from '../../../operations/executions/executions.ts';
+import { listExecutionServices } from '../../../operations/executions/services.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { formOf } from '../../form.ts';
 import { type Html, html } from '../../html.ts';

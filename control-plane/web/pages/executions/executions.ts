@@ -5,7 +5,11 @@ import type { Account } from '../../../core/accounts/account.ts';
 import { OperationError } from '../../../core/model/errors.ts';
 import { type ExecutionStatus, executionStatuses, isEnded } from '../../../core/model/execution.ts';
 import type { ExecutionLine } from '../../../core/views/execution-views.ts';
-import { type ExecutionPage, pageExecutions, terminateExecution } from '../../../operations/executions.ts';
+import {
+  type ExecutionPage,
+  pageExecutions,
+  terminateExecution,
+} from '../../../operations/executions/executions.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { duration } from '../../duration.ts';
 import { formOf } from '../../form.ts';

@@ -4,9 +4,13 @@ import { OperationError } from '../../../core/model/errors.ts';
 import type { LogPosition } from '../../../core/streams/log-frames.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
 import { pathId } from '../../../http/request.ts';
-import { openExecutionLogs } from '../../../operations/execution-logs.ts';
-import { getExecution } from '../../../operations/executions.ts';
-import { getService, listExecutionServices, openServiceLog } from '../../../operations/services.ts';
+import { openExecutionLogs } from '../../../operations/executions/execution-logs.ts';
+import { getExecution } from '../../../operations/executions/executions.ts';
+import {
+  getService,
+  listExecutionServices,
+  openServiceLog,
+} from '../../../operations/executions/services.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Html, html } from '../../html.ts';
 import { mergedLogs } from '../../log-stream.ts';

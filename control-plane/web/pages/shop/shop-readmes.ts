@@ -1,6 +1,6 @@
 /** Owns the texts of the shop's applications as HTML. They are kept while they are asked for and stay as they are: a long one takes a while. */
 import type { ShopEntry } from '../../../core/shop/shop.ts';
-import { pictureType } from '../../../operations/shop-entries.ts';
+import { pictureType } from '../../../operations/shop/shop-entries.ts';
 import { type Html, html, trusted } from '../../html.ts';
 import { renderMarkdown } from '../../markdown.ts';
 import { shopPath } from './shop-entry.ts';

@@ -11,7 +11,7 @@ import {
   readPicture,
   type ShopOrder,
   startFromShop,
-} from '../../../operations/shop.ts';
+} from '../../../operations/shop/shop.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { statusOf } from '../../error-page.ts';
 import { formOf } from '../../form.ts';

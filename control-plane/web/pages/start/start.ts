@@ -4,8 +4,12 @@
  */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
-import { getAllowance } from '../../../operations/allowance.ts';
-import { explainApplication, getExecution, submitExecution } from '../../../operations/executions.ts';
+import { getAllowance } from '../../../operations/accounts/allowance.ts';
+import {
+  explainApplication,
+  getExecution,
+  submitExecution,
+} from '../../../operations/executions/executions.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { checkDraft, type Draft, type Submittable } from '../../draft.ts';
 import { statusOf } from '../../error-page.ts';

@@ -1,10 +1,10 @@
 /** Owns the use case of changing one's own password, which asks for the present one. */
-import { type Actor, authorise } from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
+import { type Actor, authorise } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Context } from '../context.ts';
 import type { Authentication } from './authentication.ts';
-import type { Context } from './context.ts';
-import type { Input } from './settings.ts';
 import { updateUser } from './users.ts';
+import type { Input } from './write-outcome.ts';
 
 export interface PasswordChange {
   present: string;

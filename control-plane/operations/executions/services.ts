@@ -1,13 +1,13 @@
 /** Owns the use cases on services. Each authorises on its first line, but for those the contract makes public. */
-import { dnsNameOf } from '../../shared/expand.ts';
-import type { LogFormat } from '../../shared/protocol/down.ts';
-import { type Actor, authorise, noSuchExecution, noSuchService } from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { ServiceView } from '../core/views/execution-views.ts';
-import { findOwner, findService, listActiveInstances, listServices } from '../store/executions.ts';
-import type { Context } from './context.ts';
+import { dnsNameOf } from '../../../shared/expand.ts';
+import type { LogFormat } from '../../../shared/protocol/down.ts';
+import { type Actor, authorise, noSuchExecution, noSuchService } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { ServiceView } from '../../core/views/execution-views.ts';
+import { findOwner, findService, listActiveInstances, listServices } from '../../store/executions.ts';
+import type { Context } from '../context.ts';
+import { outputReader } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';
-import { outputReader } from './readers.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const account = authorise(actor, { kind: 'list-executions' });

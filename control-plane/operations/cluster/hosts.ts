@@ -1,10 +1,10 @@
 /** Owns the use cases on hosts. Each authorises on its first line. */
-import { type Actor, authorise } from '../core/accounts/account.ts';
-import type { HostChanges, HostRemoval } from '../core/hosts/drain.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { HostDetail, HostView } from '../core/views/host-view.ts';
-import type { Context } from './context.ts';
-import type { Input } from './settings.ts';
+import { type Actor, authorise } from '../../core/accounts/account.ts';
+import type { HostChanges, HostRemoval } from '../../core/hosts/drain.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { HostDetail, HostView } from '../../core/views/host-view.ts';
+import type { Input } from '../accounts/write-outcome.ts';
+import type { Context } from '../context.ts';
 
 export interface HostFilter {
   name?: string | undefined;

@@ -6,12 +6,12 @@ import { randomBytes } from 'node:crypto';
 import { JOSEError } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
-import { type Account, type Actor, authorise, type TokenKind } from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Db } from '../store/db.ts';
-import { keptSecret } from '../store/secrets.ts';
-import { deleteToken, insertAccess, insertPair, type NewToken } from '../store/tokens.ts';
-import { findAccountByToken } from '../store/users.ts';
+import { type Account, type Actor, authorise, type TokenKind } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Db } from '../../store/db.ts';
+import { keptSecret } from '../../store/secrets.ts';
+import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/tokens.ts';
+import { findAccountByToken } from '../../store/users.ts';
 import type { Authenticated } from './authentication.ts';
 import { digest } from './digest.ts';
 

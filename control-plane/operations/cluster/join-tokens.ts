@@ -1,14 +1,14 @@
 /** Owns the use cases that make hosts: an administrator's join token, and the registration of an agent with it. */
 import { randomBytes } from 'node:crypto';
-import type { RegistrationBody } from '../../shared/protocol/enrolment.ts';
-import { type Actor, authorise } from '../core/accounts/account.ts';
-import { JOIN_TOKEN_MS, mustBeGood } from '../core/hosts/registration.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Db } from '../store/db.ts';
-import { findJoinToken, insertJoinToken } from '../store/join-tokens.ts';
-import type { Context } from './context.ts';
-import { digest } from './digest.ts';
-import type { Input } from './settings.ts';
+import type { RegistrationBody } from '../../../shared/protocol/enrolment.ts';
+import { type Actor, authorise } from '../../core/accounts/account.ts';
+import { JOIN_TOKEN_MS, mustBeGood } from '../../core/hosts/registration.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Db } from '../../store/db.ts';
+import { findJoinToken, insertJoinToken } from '../../store/join-tokens.ts';
+import { digest } from '../accounts/digest.ts';
+import type { Input } from '../accounts/write-outcome.ts';
+import type { Context } from '../context.ts';
 
 /** What an administrator decides beforehand of the host that is to come. */
 export interface JoinTokenInput {

@@ -1,7 +1,7 @@
 /** Owns the form of a shop's manifest, version 1, which is Zoe's: what is read of it, and what is wrong with each part. Pure. */
 import * as z from 'zod';
-import { shapeMessage } from '../../shared/application-words.ts';
-import { type DeclaredParameter, parameterKinds } from '../core/shop/shop-parameters.ts';
+import { shapeMessage } from '../../../shared/application-words.ts';
+import { type DeclaredParameter, parameterKinds } from '../../core/shop/shop-parameters.ts';
 import { PLAIN_NAME } from './shop-files.ts';
 
 const MANIFEST_VERSION = 1;

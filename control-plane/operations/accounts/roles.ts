@@ -1,11 +1,11 @@
 /** Owns the use cases on roles. Each authorises on its first line. */
-import { type Actor, ADMIN_ROLE, authorise, type Role } from '../core/accounts/account.ts';
-import type { NameFilter, NewRole, RoleChanges } from '../core/accounts/account-input.ts';
-import { OperationError } from '../core/model/errors.ts';
-import * as store from '../store/roles.ts';
-import type { Context } from './context.ts';
-import { reviewReaders } from './readers.ts';
-import { existing, type Input, idOf, usesText } from './settings.ts';
+import { type Actor, ADMIN_ROLE, authorise, type Role } from '../../core/accounts/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import * as store from '../../store/roles.ts';
+import type { Context } from '../context.ts';
+import { reviewReaders } from '../stream-access.ts';
+import { existing, type Input, idOf, usesText } from './write-outcome.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
 

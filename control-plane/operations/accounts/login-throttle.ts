@@ -3,10 +3,10 @@
  * alike whether or not it is a user's. Keys are digests: people type passwords where the name belongs.
  */
 
-import { bucketsOf, FORGET_MS, waitMs } from '../core/accounts/login-throttle.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Db } from '../store/db.ts';
-import { addFailure, deleteFailures, findFailures } from '../store/login-failures.ts';
+import { bucketsOf, FORGET_MS, waitMs } from '../../core/accounts/login-throttle.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Db } from '../../store/db.ts';
+import { addFailure, deleteFailures, findFailures } from '../../store/login-failures.ts';
 import { digest } from './digest.ts';
 
 /** One try to log in; exactly one of the two is called when it is known how it went. */

@@ -1,13 +1,18 @@
 /** Owns the use cases of the shop. Each authorises on its first line. */
-import type { Application } from '../../shared/application.ts';
-import { shapeMessage } from '../../shared/application-words.ts';
-import { type Account, type Actor, authorise } from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from '../core/shop/shop.ts';
-import type { ParameterProblem } from '../core/shop/shop-parameters.ts';
-import type { Explanation } from '../core/views/explanation.ts';
-import type { Context } from './context.ts';
-import { explainApplication, type OverQuota, submissionSchema, submitExecution } from './executions.ts';
+import type { Application } from '../../../shared/application.ts';
+import { shapeMessage } from '../../../shared/application-words.ts';
+import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from '../../core/shop/shop.ts';
+import type { ParameterProblem } from '../../core/shop/shop-parameters.ts';
+import type { Explanation } from '../../core/views/explanation.ts';
+import type { Context } from '../context.ts';
+import {
+  explainApplication,
+  type OverQuota,
+  submissionSchema,
+  submitExecution,
+} from '../executions/executions.ts';
 import { pictureType, readFolder, readShop } from './shop-entries.ts';
 import type { ShopFiles } from './shop-files.ts';
 

@@ -1,9 +1,9 @@
 /** Owns the use cases on quotas. Each authorises on its first line. */
-import { type Actor, authorise, type Quota } from '../core/accounts/account.ts';
-import type { NameFilter, NewQuota, QuotaChanges } from '../core/accounts/account-input.ts';
-import * as store from '../store/quotas.ts';
-import type { Context } from './context.ts';
-import { existing, type Input, idOf, usesText } from './settings.ts';
+import { type Actor, authorise, type Quota } from '../../core/accounts/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
+import * as store from '../../store/quotas.ts';
+import type { Context } from '../context.ts';
+import { existing, type Input, idOf, usesText } from './write-outcome.ts';
 
 /** Of an update whose quota went at that moment. */
 const GONE = 'The quota has just been deleted.';

@@ -1,7 +1,7 @@
 /** Owns the use cases on the stream of events. Each of an actor authorises on its first line. */
-import { type Account, type Actor, authorise } from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Context } from './context.ts';
+import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Context } from '../context.ts';
 
 /** Whether the actor may watch at all. */
 export const authoriseEvents = (actor: Actor): Account => authorise(actor, { kind: 'list-executions' });

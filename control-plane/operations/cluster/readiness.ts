@@ -1,6 +1,6 @@
 /** Owns the question whether requests can be served now. Anybody may ask; the answer holds nothing secret. */
-import { OperationError } from '../core/model/errors.ts';
-import type { Context } from './context.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Context } from '../context.ts';
 
 /** Shorter than the patience of most probes. */
 const LIMIT_MS = 4_000;

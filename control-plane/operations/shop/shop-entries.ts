@@ -1,7 +1,7 @@
 /** Owns the reading of a shop: its folders become entries, and whatever is wrong becomes a reason that is told. */
-import { validateApplication } from '../../shared/application.ts';
-import { entryId, type ShopEntry, type ShopProblem } from '../core/shop/shop.ts';
-import { fitParameter, type Parameter } from '../core/shop/shop-parameters.ts';
+import { validateApplication } from '../../../shared/application.ts';
+import { entryId, type ShopEntry, type ShopProblem } from '../../core/shop/shop.ts';
+import { fitParameter, type Parameter } from '../../core/shop/shop-parameters.ts';
 import { MAX_FOLDERS, PLAIN_NAME, type ShopFiles } from './shop-files.ts';
 import { type DeclaredApplication, parseJson, readManifest } from './shop-manifest.ts';
 

@@ -1,5 +1,5 @@
 /** Owns how much of a costly kind of work is done at once in this process or isolate; the rest waits in line, within limits. */
-import { OperationError } from '../core/model/errors.ts';
+import { OperationError } from '../../core/model/errors.ts';
 
 const MOST_WAITING = 512;
 const WAIT_MS = 15_000;

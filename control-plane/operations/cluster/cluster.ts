@@ -1,8 +1,8 @@
 /** Owns the use cases of looking at the cluster as a whole. Each authorises on its first line. */
-import { type Account, type Actor, authorise } from '../core/accounts/account.ts';
-import type { HostDetail, HostService } from '../core/views/host-view.ts';
-import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../core/views/overview.ts';
-import type { Context } from './context.ts';
+import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
+import type { HostDetail, HostService } from '../../core/views/host-view.ts';
+import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../../core/views/overview.ts';
+import type { Context } from '../context.ts';
 
 /** Of the queue; each costs the coordinator a try of its start. */
 const QUEUE_SHOWN = 10;

@@ -1,18 +1,18 @@
 /** Owns the use cases on users. Each authorises on its first line. */
-import { type Actor, authorise, type User } from '../core/accounts/account.ts';
+import { type Actor, authorise, type User } from '../../core/accounts/account.ts';
 import {
   givenFields,
   type NewUser,
   type UserChanges,
   type UserFilter,
-} from '../core/accounts/account-input.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { findQuota } from '../store/quotas.ts';
-import { findRole } from '../store/roles.ts';
-import * as store from '../store/user-rows.ts';
-import type { Context } from './context.ts';
+} from '../../core/accounts/account-input.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { findQuota } from '../../store/quotas.ts';
+import { findRole } from '../../store/roles.ts';
+import * as store from '../../store/user-rows.ts';
+import type { Context } from '../context.ts';
 import { hashPassword } from './passwords.ts';
-import { existing, type Input, idOf } from './settings.ts';
+import { existing, type Input, idOf } from './write-outcome.ts';
 
 /** Executions removed at the same time; they share commits. */
 const REMOVED_AT_ONCE = 50;

@@ -1,10 +1,10 @@
 /** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
-import { type Actor, noSuchExecution, noSuchService } from '../core/accounts/account.ts';
-import type { LogPosition } from '../core/streams/log-frames.ts';
-import { findOwner, listServices } from '../store/executions.ts';
-import type { Context } from './context.ts';
+import { type Actor, noSuchExecution, noSuchService } from '../../core/accounts/account.ts';
+import type { LogPosition } from '../../core/streams/log-frames.ts';
+import { findOwner, listServices } from '../../store/executions.ts';
+import type { Context } from '../context.ts';
+import { outputReader } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';
-import { outputReader } from './readers.ts';
 
 /** Opens the output of a service from a position on, as frames with times (core/log-frames.ts). Throws OperationError. */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;

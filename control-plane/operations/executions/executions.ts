@@ -1,7 +1,7 @@
 /** Owns the use cases on executions. Each authorises on its first line. */
 import * as z from 'zod';
-import { validateApplication } from '../../shared/application.ts';
-import { shapeMessage } from '../../shared/application-words.ts';
+import { validateApplication } from '../../../shared/application.ts';
+import { shapeMessage } from '../../../shared/application-words.ts';
 import {
   type Account,
   type Action,
@@ -9,25 +9,25 @@ import {
   authorise,
   noSuchExecution,
   type User,
-} from '../core/accounts/account.ts';
-import type { Submission } from '../core/lifecycle/submission.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { type ExecutionStatus, isEnded } from '../core/model/execution.ts';
-import { type ExecutionFilter, isOwner } from '../core/views/execution-filter.ts';
-import { type ExecutionLine, type ExecutionView, endpointsOf } from '../core/views/execution-views.ts';
-import { type Explanation, explainEnd } from '../core/views/explanation.ts';
-import { countExecutions, listExecutionLines } from '../store/execution-lines.ts';
+} from '../../core/accounts/account.ts';
+import type { Submission } from '../../core/lifecycle/submission.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
+import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
+import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/views/execution-views.ts';
+import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
+import { countExecutions, listExecutionLines } from '../../store/execution-lines.ts';
 import {
   countUnended,
   findExecution,
   findOwner,
   listServices,
   listExecutions as readExecutions,
-} from '../store/executions.ts';
-import { findQuota } from '../store/quotas.ts';
+} from '../../store/executions.ts';
+import { findQuota } from '../../store/quotas.ts';
+import type { Context } from '../context.ts';
+import { readInput } from '../input.ts';
 import { checkApplication } from './applications.ts';
-import type { Context } from './context.ts';
-import { readInput } from './input.ts';
 
 /** `application` is checked by itself: its problems have their own form. */
 export const submissionSchema = z.object({

@@ -11,15 +11,15 @@ import {
   type Credential,
   INTERNAL_SOURCE,
   type TokenKind,
-} from '../core/accounts/account.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Db } from '../store/db.ts';
-import { findUser } from '../store/user-rows.ts';
-import { deleteSession, findAccountByName, findAccountBySession, insertSession } from '../store/users.ts';
+} from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Db } from '../../store/db.ts';
+import { findUser } from '../../store/user-rows.ts';
+import { deleteSession, findAccountByName, findAccountBySession, insertSession } from '../../store/users.ts';
+import { Gate } from './concurrency-limit.ts';
 import { digest } from './digest.ts';
-import { Gate } from './gate.ts';
+import { beginAttempt } from './login-throttle.ts';
 import { verifyPassword } from './passwords.ts';
-import { beginAttempt } from './throttle.ts';
 import { type TokenRules, Tokens } from './tokens.ts';
 
 export const SESSION_MS = 12 * 60 * 60_000;

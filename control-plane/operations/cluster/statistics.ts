@@ -1,6 +1,6 @@
 /** Owns the use cases of looking at the scheduler. Public (api: statistics/scheduler). */
-import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
-import type { Context } from './context.ts';
+import type { SchedulerState, SchedulerSummary } from '../../core/views/statistics.ts';
+import type { Context } from '../context.ts';
 
 /** A few numbers: cheap however long the queue is. */
 export const schedulerSummary = ({ coordination }: Context): Promise<SchedulerSummary> =>

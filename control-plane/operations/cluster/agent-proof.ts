@@ -6,11 +6,11 @@ import { JOSEError, JWTClaimValidationFailed, JWTExpired } from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import { importJWK } from 'jose/key/import';
-import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../shared/protocol/enrolment.ts';
-import { type Pass, revoked } from '../core/hosts/registration.ts';
-import { OperationError } from '../core/model/errors.ts';
-import type { Db } from '../store/db.ts';
-import { findHostKey } from '../store/join-tokens.ts';
+import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../../shared/protocol/enrolment.ts';
+import { type Pass, revoked } from '../../core/hosts/registration.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { Db } from '../../store/db.ts';
+import { findHostKey } from '../../store/join-tokens.ts';
 
 export interface ProofDeps {
   db: Db;

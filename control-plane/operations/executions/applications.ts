@@ -1,6 +1,6 @@
 /** Owns the use case of checking a description without submitting it. */
-import { type Application, type Validation, validateApplication } from '../../shared/application.ts';
-import { OperationError } from '../core/model/errors.ts';
+import { type Application, type Validation, validateApplication } from '../../../shared/application.ts';
+import { OperationError } from '../../core/model/errors.ts';
 
 /** Problems told at most: enough to mend a description, little enough to answer a hostile one. */
 const MAX_PROBLEMS = 100;
