@@ -5,8 +5,8 @@ import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts'
 import type { SchedulingPolicy } from './core/model/scheduler-config.ts';
 import { logTo } from './log.ts';
 import { prepareDatabase } from './prepare.ts';
-import type { Db } from './store/db.ts';
-import { openRemote } from './store/remote.ts';
+import type { Db } from './store/db/db.ts';
+import { openRemote } from './store/db/remote.ts';
 
 export interface WorkerEnv extends Record<string, unknown> {
   COORDINATOR: DurableObjectNamespace<CoordinatorObject>;

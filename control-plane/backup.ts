@@ -1,8 +1,8 @@
 /** Entry of `npm run backup FILE`: a copy of the embedded database, of one moment, while the control plane goes on. */
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
 import { command, databaseFile, mustExist, Refusal, readArguments, urlOf } from './local/database-file.ts';
-import { copyTo, inspect } from './store/backup.ts';
-import { openEmbedded } from './store/embedded.ts';
+import { openEmbedded } from './store/db/embedded.ts';
+import { copyTo, inspect } from './store/schema/backup.ts';
 
 await command(async () => {
   const usage = 'npm run backup FILE (for programs: npm run --silent backup -- FILE --json)';

@@ -11,8 +11,7 @@ import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
-import { admitAgent, refuseAgent } from './http/agents.ts';
-import { httpServer } from './http/node-server.ts';
+import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variant.ts';
 import { agentFiles } from './local/agent-files.ts';
 import { startLean } from './local/lean-start.ts';
@@ -22,11 +21,12 @@ import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { swaggerFile } from './local/swagger-files.ts';
 import { logTo } from './log.ts';
+import { httpServer } from './node-server.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { prepareDatabase } from './prepare.ts';
-import type { Db } from './store/db.ts';
-import { openEmbedded } from './store/embedded.ts';
-import { groupReads } from './store/grouped-reads.ts';
+import type { Db } from './store/db/db.ts';
+import { openEmbedded } from './store/db/embedded.ts';
+import { groupReads } from './store/db/grouped-reads.ts';
 
 const log = logTo((line) => process.stderr.write(`${line}\n`));
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -112,7 +112,7 @@ async function openDatabase(config: NodeConfig, dataDir: string): Promise<Db> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
   if (url.startsWith('file:') || url === ':memory:') return openEmbedded(url);
   // The client of servers has 10 MB that an embedded database can do without.
-  const { openRemote } = await import('./store/remote.ts');
+  const { openRemote } = await import('./store/db/remote.ts');
   return openRemote(url, config.BERTH_DATABASE_TOKEN);
 }
 

@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { command, databaseFile, mustExist, Refusal, readArguments, urlOf } from './local/database-file.ts';
-import { given, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/backup.ts';
-import type { Db } from './store/db.ts';
-import { openEmbedded } from './store/embedded.ts';
+import type { Db } from './store/db/db.ts';
+import { openEmbedded } from './store/db/embedded.ts';
+import { given, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/schema/backup.ts';
 
 await command(async () => {
   const usage = 'npm run restore FILE (to replace a database: npm run restore -- FILE --force; also --json)';

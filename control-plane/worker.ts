@@ -5,7 +5,7 @@ import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
 import { coordinationOf } from './coordinator/runtime/durable-object.ts';
 import { connectTo } from './coordinator/runtime/forward-upgrade.ts';
 import { cloudflareAddress } from './http/address.ts';
-import { admitAgent, refuseAgent } from './http/agents.ts';
+import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variant.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 

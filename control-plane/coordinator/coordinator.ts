@@ -47,11 +47,11 @@ import {
   schedulerStateOf,
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
-import { changeAccounts } from '../store/account-changes.ts';
-import { loadExecution } from '../store/cluster-rows.ts';
-import type { Db } from '../store/db.ts';
-import { findGrounds } from '../store/join-tokens.ts';
-import type { Written } from '../store/settings-rows.ts';
+import { changeAccounts } from '../store/accounts/account-changes.ts';
+import type { Written } from '../store/accounts/account-writes.ts';
+import { findGrounds } from '../store/accounts/join-tokens.ts';
+import { loadExecution } from '../store/cluster/cluster-rows.ts';
+import type { Db } from '../store/db/db.ts';
 import type { Session } from './agents/agent-session.ts';
 import { Agents, type AgentsDeps } from './agents/agents.ts';
 import { Proofs } from './agents/replay-guard.ts';

@@ -11,8 +11,8 @@ import type { SchedulingPolicy } from '../core/model/scheduler-config.ts';
 import type { Changes } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
-import { commit, type Epoch, fence, isStale, takeOver } from '../store/cluster-rows.ts';
-import type { Db } from '../store/db.ts';
+import { commit, type Epoch, fence, isStale, takeOver } from '../store/cluster/cluster-rows.ts';
+import type { Db } from '../store/db/db.ts';
 import type { Clock, Log } from './ports.ts';
 
 export interface State {

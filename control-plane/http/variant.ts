@@ -6,10 +6,10 @@ import type { ExecutionView, ServiceView } from '../core/views/execution-views.t
 import type { TokenRules } from '../operations/accounts/tokens.ts';
 import type { Context } from '../operations/context.ts';
 import type { OverQuota } from '../operations/executions/executions.ts';
-import type { quotas } from './quotas.ts';
-import type { roles } from './roles.ts';
-import type { Group } from './shapes.ts';
-import type { users } from './users.ts';
+import type { Group } from './json/schemas.ts';
+import type { quotas } from './resources/quotas.ts';
+import type { roles } from './resources/roles.ts';
+import type { users } from './resources/users.ts';
 import { groupA } from './variants/group-a.ts';
 import { groupB } from './variants/group-b.ts';
 import { zoe2017, zoe2018 } from './variants/zoe.ts';

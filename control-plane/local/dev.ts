@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { ConfigError, readNodeConfig } from '../config.ts';
 import { makeJoinToken } from '../operations/cluster/join-tokens.ts';
-import { openRemote } from '../store/remote.ts';
+import { openRemote } from '../store/db/remote.ts';
 import { startLocalAgent } from './local-agent.ts';
 import { dataFolder } from './start-problems.ts';
 

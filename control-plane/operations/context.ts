@@ -1,6 +1,6 @@
 /** Owns what every operation is given besides actor and input. */
 import type { Coordination } from '../coordinator/coordinator-api.ts';
-import type { Db } from '../store/db.ts';
+import type { Db } from '../store/db/db.ts';
 
 export interface Context {
   db: Db;

@@ -1,7 +1,7 @@
 /** Owns what a browser is shown when something can't be done: the error's own words, and a way on. */
 import type { Context as HonoContext } from 'hono';
 import { OperationError } from '../core/model/errors.ts';
-import { statusOf as httpStatusOf, retryAfterS, toOperationError } from '../http/render.ts';
+import { statusOf as httpStatusOf, retryAfterS, toOperationError } from '../http/json/render.ts';
 import type { WebContext, WebDeps } from './context.ts';
 import { html } from './html.ts';
 import { page } from './page.ts';

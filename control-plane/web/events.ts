@@ -1,6 +1,6 @@
 /** Owns the stream of events that pages live on: the API's (GET events), by the session alone and in every variant. */
 import { Hono } from 'hono';
-import { EVENT_HEADERS, eventText } from '../http/events.ts';
+import { EVENT_HEADERS, eventText } from '../http/routes/events.ts';
 import { authoriseEvents, openEvents } from '../operations/cluster/events.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 

@@ -4,7 +4,7 @@
  * looks into the output.
  */
 import { encodeNote, FrameSplitter, heartbeat } from '../core/streams/log-frames.ts';
-import { toOperationError } from '../http/render.ts';
+import { toOperationError } from '../http/json/render.ts';
 import type { OpenLog } from '../operations/executions/execution-logs.ts';
 
 /** A stream that is silent for longer than two of these is broken, and the browser opens another. */

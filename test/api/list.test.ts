@@ -3,13 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Coordinator } from '../../control-plane/coordinator/coordinator.ts';
 import { nodeClock } from '../../control-plane/coordinator/runtime/node-clock.ts';
 import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
-import { executionRoutes } from '../../control-plane/http/executions.ts';
 import type { Env } from '../../control-plane/http/request.ts';
+import { executionRoutes } from '../../control-plane/http/routes/executions.ts';
 import { variants } from '../../control-plane/http/variant.ts';
 import { prepareDatabase } from '../../control-plane/prepare.ts';
-import { DatabaseError, type Db, type Row } from '../../control-plane/store/db.ts';
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { findAccountByName } from '../../control-plane/store/users.ts';
+import { findAccountByName } from '../../control-plane/store/accounts/users.ts';
+import { DatabaseError, type Db, type Row } from '../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { application, service } from '../support/descriptions.ts';
 
 /** What happens in the middle of a list, which no client can time: on the routes alone, with a real database. */

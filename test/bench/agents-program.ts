@@ -2,7 +2,7 @@
  * All agents of the group agents, a process of its own. Prints `joined` when all are, `ended <n>` as executions end, and at
  * the last one an AgentsResult. The name of an execution is the time of its submission, in milliseconds since the epoch.
  */
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { type Assignment, keyOf } from '../../shared/protocol/assignment.ts';
 import { enrol, newAgentKey } from '../support/enrolment.ts';
 import type { AgentsLoad, AgentsResult } from './agents.ts';

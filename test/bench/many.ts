@@ -1,5 +1,5 @@
 /** Owns databases with many executions, written behind the back of the control plane. */
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { addExecutions, type ExecutionRow } from '../support/execution-rows.ts';
 import { waitingApplication } from './application.ts';
 

@@ -3,8 +3,8 @@
  * all are in sync, the first time and after each drop (SIGUSR2), and `runs` when they run as many services as they are to.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { openRemote } from '../../control-plane/store/remote.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
+import { openRemote } from '../../control-plane/store/db/remote.ts';
 import { keyOf } from '../../shared/protocol/assignment.ts';
 import { enrol, newAgentKey } from '../support/enrolment.ts';
 import { simulateAgent } from './simulated-agent.ts';

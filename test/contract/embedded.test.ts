@@ -1,12 +1,12 @@
-/** Proves what only the embedded database promises (control-plane/store/embedded.ts). */
+/** Proves what only the embedded database promises (control-plane/store/db/embedded.ts). */
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Db } from '../../control-plane/store/db.ts';
-import { type EmbeddedOptions, openEmbedded } from '../../control-plane/store/embedded.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
+import { type EmbeddedOptions, openEmbedded } from '../../control-plane/store/db/embedded.ts';
 
 let folder: string;
 let path: string;

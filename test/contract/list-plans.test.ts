@@ -1,11 +1,11 @@
 /** Shows how the database goes about the list of executions: which index it reads, for each filter with a limit. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ExecutionFilter } from '../../control-plane/core/views/execution-filter.ts';
-import type { Db } from '../../control-plane/store/db.ts';
-import { filterCondition } from '../../control-plane/store/execution-filters.ts';
-import { migrate } from '../../control-plane/store/migrate.ts';
-import { migrations } from '../../control-plane/store/migrations.ts';
-import { pagedIds } from '../../control-plane/store/pages.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
+import { pagedIds } from '../../control-plane/store/db/pages.ts';
+import { filterCondition } from '../../control-plane/store/executions/execution-filter-sql.ts';
+import { migrate } from '../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../control-plane/store/schema/migrations.ts';
 import { emptyDatabase, type Place } from '../support/databases.ts';
 
 const submit = 'executions_by_submit';

@@ -1,12 +1,12 @@
-/** Holds migrations to their promises (control-plane/store/migrate.ts) on every kind of database. */
+/** Holds migrations to their promises (control-plane/store/schema/migrate.ts) on every kind of database. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Db } from '../../control-plane/store/db.ts';
-import { type Migration, migrate } from '../../control-plane/store/migrate.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
+import { type Migration, migrate } from '../../control-plane/store/schema/migrate.ts';
 import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/databases.ts';
 
 const hosts: Migration = {

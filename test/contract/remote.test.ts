@@ -1,9 +1,9 @@
-/** Proves what only the remote database promises (control-plane/store/remote.ts): failures on the way, and secrets. */
+/** Proves what only the remote database promises (control-plane/store/db/remote.ts): failures on the way, and secrets. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Db } from '../../control-plane/store/db.ts';
-import { openRemote } from '../../control-plane/store/remote.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
+import { openRemote } from '../../control-plane/store/db/remote.ts';
 import { type Sqld, startSqld } from '../support/sqld.ts';
 
 const SECRET = 'secret-token';

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openRemote } from '../../control-plane/store/remote.ts';
+import { openRemote } from '../../control-plane/store/db/remote.ts';
 import { accountFor, leftOn, startedTwice } from '../support/chaos/accounts.ts';
 import { type LoneEngine, startLoneEngine } from '../support/chaos/engine.ts';
 import { SteadyLoad } from '../support/chaos/load.ts';

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Db } from '../../control-plane/store/db.ts';
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { openRemote } from '../../control-plane/store/remote.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
+import { openRemote } from '../../control-plane/store/db/remote.ts';
 import { startSqld } from './sqld.ts';
 
 /** Where a database is. `open` may be called again for the same data, but for `:memory:`, which is new each time. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { makeJoinToken } from '../../control-plane/operations/cluster/join-tokens.ts';
-import type { Db } from '../../control-plane/store/db.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
 import { CONNECT_PATH, REGISTER_PATH, registeredSchema } from '../../shared/protocol/enrolment.ts';
 
 /** An Ed25519 key, with its public half as agents show it. */

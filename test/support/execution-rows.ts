@@ -1,7 +1,7 @@
 /** Owns executions that tests put into the database as rows: with any status, owner and times, and more than could be submitted. */
 import type { ExecutionStatus } from '../../control-plane/core/model/execution.ts';
-import type { Db } from '../../control-plane/store/db.ts';
-import { insertExecution } from '../../control-plane/store/execution-rows.ts';
+import { insertExecution } from '../../control-plane/store/cluster/execution-rows.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
 import { application, service } from './descriptions.ts';
 
 export interface ExecutionRow {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { documentedAt } from './documented.ts';
 import type { Host, HostOptions } from './hosts.ts';
 import { type Program, startProgram } from './process.ts';

@@ -5,7 +5,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRemote } from '../../control-plane/store/remote.ts';
+import { openRemote } from '../../control-plane/store/db/remote.ts';
 import { documentedAt } from './documented.ts';
 import type { Host, HostOptions } from './hosts.ts';
 import { type Program, startCommand } from './process.ts';

@@ -1,6 +1,6 @@
 /** Owns where the API suite runs: the control plane on Node and on workerd, in the variants of the API. */
 import { afterAll, beforeAll, describe } from 'vitest';
-import type { Db, Value } from '../../control-plane/store/db.ts';
+import type { Db, Value } from '../../control-plane/store/db/db.ts';
 import { eventually } from './eventually.ts';
 import { startNodeHost } from './host-node.ts';
 import { startWorkerdHost } from './host-workerd.ts';

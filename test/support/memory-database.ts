@@ -5,10 +5,10 @@ import {
   type Row,
   type Statement,
   type Value,
-} from '../../control-plane/store/db.ts';
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { migrate } from '../../control-plane/store/migrate.ts';
-import { migrations } from '../../control-plane/store/migrations.ts';
+} from '../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
+import { migrate } from '../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../control-plane/store/schema/migrations.ts';
 
 /** User 1 is alice; her quota, 1, has no caps. */
 export async function memoryDatabase(): Promise<Db> {

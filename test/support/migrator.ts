@@ -3,7 +3,7 @@
  * Says `ready`, waits for a line on stdin, migrates, and prints the versions it applied as JSON.
  */
 import { once } from 'node:events';
-import { migrate } from '../../control-plane/store/migrate.ts';
+import { migrate } from '../../control-plane/store/schema/migrate.ts';
 import { openDatabase } from './databases.ts';
 
 const [url = '', migrations = '[]'] = process.argv.slice(2);

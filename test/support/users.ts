@@ -2,7 +2,7 @@
 
 import { beginAttempt } from '../../control-plane/operations/accounts/login-throttle.ts';
 import { hashPassword } from '../../control-plane/operations/accounts/passwords.ts';
-import type { Value } from '../../control-plane/store/db.ts';
+import type { Value } from '../../control-plane/store/db/db.ts';
 import { AccountClient, ROLE } from './account-client.ts';
 import { type Host, restart, writeRow } from './hosts.ts';
 import { WebClient } from './web-client.ts';

@@ -71,7 +71,7 @@ describe('the control plane', () => {
     store: ['store/', 'core/'],
     operations: ['operations/', 'store/', 'core/'],
     coordinator: ['coordinator/', 'store/', 'core/'],
-    http: ['http/', 'operations/', 'core/', 'store/db.ts', 'version.ts'],
+    http: ['http/', 'operations/', 'core/', 'store/db/db.ts', 'version.ts'],
     web: ['web/', 'http/', 'operations/', 'core/', 'version.ts'],
     local: ['local/', 'config.ts', 'version.ts'],
   };
@@ -83,7 +83,7 @@ describe('the control plane', () => {
     { from: 'local/made-files.ts', to: 'http/files.ts', typeOnly: true },
     { from: 'local/dev.ts', to: 'operations/cluster/join-tokens.ts', typeOnly: false },
     { from: 'local/', to: 'operations/shop/shop-files.ts', typeOnly: false },
-    { from: 'local/dev.ts', to: 'store/remote.ts', typeOnly: false },
+    { from: 'local/dev.ts', to: 'store/db/remote.ts', typeOnly: false },
   ];
 
   test.each(Object.entries(MAY_IMPORT))('%s imports only what it may', (room, allowed) => {
@@ -113,7 +113,7 @@ describe('the control plane', () => {
     expect(breaches(sources, wall, (one) => one.package === undefined)).toEqual([]);
   });
   test('the store, but for the embedded database, imports nothing of Node', () => {
-    const embedded = ['control-plane/store/embedded.ts', 'control-plane/store/statement-cache.ts'];
+    const embedded = ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'];
     const sources = beneath('control-plane/store/').filter(({ path }) => !embedded.includes(path));
     const wall = 'it runs on workerd';
     const allows = (one: Import) => !one.package?.startsWith('node:') && !embedded.includes(one.file ?? '');
@@ -182,10 +182,10 @@ describe('packages', () => {
     anser: ['control-plane/web/browser/parts/log-colours.ts'],
     idiomorph: ['control-plane/web/browser/parts/live.ts'],
     'jsonc-parser': ['control-plane/web/json-text.ts'],
-    '@hono/node-server': ['control-plane/http/node-server.ts'],
+    '@hono/node-server': ['control-plane/node-server.ts'],
     'hono-openapi': ['control-plane/http/openapi/document.ts'],
-    libsql: ['control-plane/store/embedded.ts', 'control-plane/store/statement-cache.ts'],
-    '@libsql/client': ['control-plane/store/remote.ts'],
+    libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
+    '@libsql/client': ['control-plane/store/db/remote.ts'],
     'cloudflare:workers': ['control-plane/coordinator/runtime/durable-object.ts'],
     jose: [
       'control-plane/operations/accounts/tokens.ts',

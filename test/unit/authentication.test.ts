@@ -2,7 +2,7 @@ import { scryptSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../control-plane/core/model/errors.ts';
 import { Authentication } from '../../control-plane/operations/accounts/authentication.ts';
-import type { Db } from '../../control-plane/store/db.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 
 const MINUTE_MS = 60_000;

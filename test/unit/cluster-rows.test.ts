@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defaultScheduling } from '../../control-plane/core/model/scheduler-config.ts';
 import type { Cluster } from '../../control-plane/core/state/cluster.ts';
-import { commit, loadExecution, takeOver } from '../../control-plane/store/cluster-rows.ts';
-import { DatabaseError, type Db } from '../../control-plane/store/db.ts';
+import { commit, loadExecution, takeOver } from '../../control-plane/store/cluster/cluster-rows.ts';
+import { DatabaseError, type Db } from '../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 import { fc } from '../support/random-cases.ts';
 import { operation, Simulation } from '../support/simulation.ts';

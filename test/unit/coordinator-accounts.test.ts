@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { NewUser } from '../../control-plane/core/accounts/account-input.ts';
-import { listExecutionIds } from '../../control-plane/store/user-rows.ts';
+import { listExecutionIds } from '../../control-plane/store/accounts/user-rows.ts';
 import { application, service } from '../support/applications.ts';
 import { CoordinatorRig, codeOf, seen } from '../support/coordinator-rig.ts';
 import { exited, gone, running } from '../support/core-rig.ts';

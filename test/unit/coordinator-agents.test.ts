@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findService } from '../../control-plane/store/executions.ts';
+import { findService } from '../../control-plane/store/executions/executions.ts';
 import { keyOf } from '../../shared/protocol/assignment.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { application, needs, service } from '../support/applications.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventRelay } from '../../control-plane/coordinator/streams/event-relay.ts';
 import { EventRing } from '../../control-plane/core/streams/event-ring.ts';
 import type { ClusterEvent, EventReader } from '../../control-plane/core/streams/events.ts';
-import { eventText } from '../../control-plane/http/events.ts';
+import { eventText } from '../../control-plane/http/routes/events.ts';
 import { groupA } from '../../control-plane/http/variants/group-a.ts';
 import { CoordinatorRig, codeOf } from '../support/coordinator-rig.ts';
 import { lowDisk } from '../support/core-rig.ts';

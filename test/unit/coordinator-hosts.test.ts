@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Registration } from '../../control-plane/core/hosts/registration.ts';
-import { insertJoinToken } from '../../control-plane/store/join-tokens.ts';
+import { insertJoinToken } from '../../control-plane/store/accounts/join-tokens.ts';
 import { CoordinatorRig, codeOf } from '../support/coordinator-rig.ts';
 
 let rig: CoordinatorRig;

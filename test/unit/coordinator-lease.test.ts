@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { prepareRestored } from '../../control-plane/store/backup.ts';
+import { prepareRestored } from '../../control-plane/store/schema/backup.ts';
 import { CoordinatorRig, seen } from '../support/coordinator-rig.ts';
 import { running } from '../support/core-rig.ts';
 import { eventually } from '../support/eventually.ts';

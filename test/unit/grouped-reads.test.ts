@@ -1,9 +1,9 @@
 /** Owns the proof that grouped reads are run together, equal ones once, and are never older than a write before them. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Db } from '../../control-plane/store/db.ts';
-import { openEmbedded } from '../../control-plane/store/embedded.ts';
-import { groupReads } from '../../control-plane/store/grouped-reads.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
+import { groupReads } from '../../control-plane/store/db/grouped-reads.ts';
 
 const READ = 'SELECT number FROM numbers WHERE id = ? LIMIT 1';
 const RAISE = 'UPDATE numbers SET number = number + 1 RETURNING number';

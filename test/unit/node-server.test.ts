@@ -4,8 +4,8 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
-import { httpServer, type ServerLimits } from '../../control-plane/http/node-server.ts';
 import { variants } from '../../control-plane/http/variant.ts';
+import { httpServer, type ServerLimits } from '../../control-plane/node-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { answerOn, dial } from '../support/raw-http.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { newHost } from '../../control-plane/core/model/host.ts';
-import { insertHost } from '../../control-plane/store/host-rows.ts';
+import { insertHost } from '../../control-plane/store/cluster/host-rows.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { CoordinatorRig, HOST_ID, seen } from '../support/coordinator-rig.ts';
 import { created, exited, failed, gone, running } from '../support/core-rig.ts';

@@ -14,8 +14,8 @@ import {
   startFromShop,
 } from '../../control-plane/operations/shop/shop.ts';
 import { readShop } from '../../control-plane/operations/shop/shop-entries.ts';
-import { findExecution } from '../../control-plane/store/executions.ts';
-import { findAccountByName } from '../../control-plane/store/users.ts';
+import { findAccountByName } from '../../control-plane/store/accounts/users.ts';
+import { findExecution } from '../../control-plane/store/executions/executions.ts';
 import { CoordinatorRig, codeOf } from '../support/coordinator-rig.ts';
 import { ScratchShop } from '../support/shops.ts';
 import { sparkFolder } from '../support/spark-shop.ts';

@@ -9,7 +9,7 @@ import {
 import { OperationError } from '../../control-plane/core/model/errors.ts';
 import { Gate } from '../../control-plane/operations/accounts/concurrency-limit.ts';
 import { beginAttempt } from '../../control-plane/operations/accounts/login-throttle.ts';
-import type { Db } from '../../control-plane/store/db.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 import { fc } from '../support/random-cases.ts';
 

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../control-plane/core/model/errors.ts';
 import type { Authenticated } from '../../control-plane/operations/accounts/authentication.ts';
 import { type Granted, Tokens } from '../../control-plane/operations/accounts/tokens.ts';
-import type { Db } from '../../control-plane/store/db.ts';
-import { findAccountByName } from '../../control-plane/store/users.ts';
+import { findAccountByName } from '../../control-plane/store/accounts/users.ts';
+import type { Db } from '../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../support/memory-database.ts';
 import { fc } from '../support/random-cases.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type AppDeps, createApp } from '../../control-plane/app.ts';
 import { variants } from '../../control-plane/http/variant.ts';
-import { DatabaseError } from '../../control-plane/store/db.ts';
+import { DatabaseError } from '../../control-plane/store/db/db.ts';
 
 const logged: string[] = [];
 /** Of a Worker that begins while the database is away. */

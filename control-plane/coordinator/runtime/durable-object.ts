@@ -19,7 +19,7 @@ import type { Explanation } from '../../core/views/explanation.ts';
 import type { HostDetail, HostView } from '../../core/views/host-view.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../../core/views/overview.ts';
 import type { SchedulerState, SchedulerSummary } from '../../core/views/statistics.ts';
-import type { Written } from '../../store/settings-rows.ts';
+import type { Written } from '../../store/accounts/account-writes.ts';
 import type { Session } from '../agents/agent-session.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { Coordination } from '../coordinator-api.ts';

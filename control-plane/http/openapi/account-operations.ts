@@ -1,6 +1,6 @@
 /** Owns what the API's document says of the operations on users, roles and quotas. */
 import * as z from 'zod';
-import { quotaShape, roleShape, userShape } from '../shapes.ts';
+import { quotaShape, roleShape, userShape } from '../json/schemas.ts';
 import type { Accounts } from '../variant.ts';
 import type { Operation, Scheme } from './operations.ts';
 

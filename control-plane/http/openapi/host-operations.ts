@@ -1,8 +1,8 @@
 /** Owns what the API's document says of the operations on hosts. */
 import * as z from 'zod';
-import { hostDetailShape, hostRemovalShape, hostShape } from '../host-shapes.ts';
-import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../hosts.ts';
-import { joinTokenShape } from '../shapes.ts';
+import { hostDetailShape, hostRemovalShape, hostShape } from '../json/host-schemas.ts';
+import { joinTokenShape } from '../json/schemas.ts';
+import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../routes/hosts.ts';
 import type { Operation, Scheme } from './operations.ts';
 
 export function hostOperations(access: readonly Scheme[]): Operation[] {

@@ -2,8 +2,7 @@
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions/executions.ts';
-import { eventQuery } from '../events.ts';
-import { executionFilters } from '../filters.ts';
+import { executionFilters } from '../json/execution-filter-query.ts';
 import {
   discoveryShape,
   endpointsShape,
@@ -15,8 +14,9 @@ import {
   serviceShape,
   statisticsShape,
   tokenShape,
-} from '../shapes.ts';
-import { grantSchema } from '../tokens.ts';
+} from '../json/schemas.ts';
+import { eventQuery } from '../routes/events.ts';
+import { grantSchema } from '../routes/tokens.ts';
 import type { Variant } from '../variant.ts';
 import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';

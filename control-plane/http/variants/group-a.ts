@@ -2,8 +2,8 @@
 
 import { schedulerSummary } from '../../operations/cluster/statistics.ts';
 import { openServiceLog } from '../../operations/executions/services.ts';
-import { executionText, schedulerJson, serviceJson } from '../render.ts';
-import type { LoginJson } from '../shapes.ts';
+import { executionText, schedulerJson, serviceJson } from '../json/render.ts';
+import type { LoginJson } from '../json/schemas.ts';
 import type { Variant, Words } from '../variant.ts';
 
 const HOUR_MS = 60 * 60_000;

@@ -1,10 +1,10 @@
 /** Owns group B of the contract (api-spec): users are called by id, and are managed here with their roles and quotas. */
-import { userJson } from '../account-json.ts';
-import { quotas } from '../quotas.ts';
-import { executionText } from '../render.ts';
-import { roles } from '../roles.ts';
-import type { LoginJson } from '../shapes.ts';
-import { users } from '../users.ts';
+import { userJson } from '../json/account-json.ts';
+import { executionText } from '../json/render.ts';
+import type { LoginJson } from '../json/schemas.ts';
+import { quotas } from '../resources/quotas.ts';
+import { roles } from '../resources/roles.ts';
+import { users } from '../resources/users.ts';
 import type { Variant, Words } from '../variant.ts';
 import { groupA } from './group-a.ts';
 

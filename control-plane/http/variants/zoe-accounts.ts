@@ -1,9 +1,9 @@
 /** Owns the forms of users, roles and quotas in release 2018.12: its names, and what its command line really sends. */
 import * as z from 'zod';
-import { quotaJson, roleJson } from '../account-json.ts';
-import { quotaFields, quotas } from '../quotas.ts';
-import { roles } from '../roles.ts';
-import { users } from '../users.ts';
+import { quotaJson, roleJson } from '../json/account-json.ts';
+import { quotaFields, quotas } from '../resources/quotas.ts';
+import { roles } from '../resources/roles.ts';
+import { users } from '../resources/users.ts';
 import type { Accounts } from '../variant.ts';
 
 /** The fields of a body that are an object, each as `read` makes it; any other body as it is. */

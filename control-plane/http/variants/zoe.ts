@@ -4,7 +4,7 @@
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { schedulerState } from '../../operations/cluster/statistics.ts';
-import { executionText, serviceJson } from '../render.ts';
+import { executionText, serviceJson } from '../json/render.ts';
 import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';

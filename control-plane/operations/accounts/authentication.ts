@@ -13,9 +13,14 @@ import {
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { Db } from '../../store/db.ts';
-import { findUser } from '../../store/user-rows.ts';
-import { deleteSession, findAccountByName, findAccountBySession, insertSession } from '../../store/users.ts';
+import { findUser } from '../../store/accounts/user-rows.ts';
+import {
+  deleteSession,
+  findAccountByName,
+  findAccountBySession,
+  insertSession,
+} from '../../store/accounts/users.ts';
+import type { Db } from '../../store/db/db.ts';
 import { Gate } from './concurrency-limit.ts';
 import { digest } from './digest.ts';
 import { beginAttempt } from './login-throttle.ts';

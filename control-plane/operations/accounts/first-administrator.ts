@@ -1,7 +1,7 @@
 /** Owns the first administrator of an empty database: the configured password, or a random one told once. Never a default. */
 import { randomBytes } from 'node:crypto';
-import type { Db } from '../../store/db.ts';
-import { countUsers, insertFirstAdministrator } from '../../store/users.ts';
+import { countUsers, insertFirstAdministrator } from '../../store/accounts/users.ts';
+import type { Db } from '../../store/db/db.ts';
 import { hashPassword } from './passwords.ts';
 
 /** Resolves to the random password it made, which nobody can read again, or undefined. */

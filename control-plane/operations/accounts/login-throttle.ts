@@ -5,8 +5,8 @@
 
 import { bucketsOf, FORGET_MS, waitMs } from '../../core/accounts/login-throttle.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { Db } from '../../store/db.ts';
-import { addFailure, deleteFailures, findFailures } from '../../store/login-failures.ts';
+import { addFailure, deleteFailures, findFailures } from '../../store/accounts/login-failures.ts';
+import type { Db } from '../../store/db/db.ts';
 import { digest } from './digest.ts';
 
 /** One try to log in; exactly one of the two is called when it is known how it went. */

@@ -1,7 +1,7 @@
 /** Owns the use cases on quotas. Each authorises on its first line. */
 import { type Actor, authorise, type Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
-import * as store from '../../store/quotas.ts';
+import * as store from '../../store/accounts/quotas.ts';
 import type { Context } from '../context.ts';
 import { existing, type Input, idOf, usesText } from './write-outcome.ts';
 

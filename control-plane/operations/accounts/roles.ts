@@ -2,7 +2,7 @@
 import { type Actor, ADMIN_ROLE, authorise, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import * as store from '../../store/roles.ts';
+import * as store from '../../store/accounts/roles.ts';
 import type { Context } from '../context.ts';
 import { reviewReaders } from '../stream-access.ts';
 import { existing, type Input, idOf, usesText } from './write-outcome.ts';

@@ -8,10 +8,10 @@ import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { type Account, type Actor, authorise, type TokenKind } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { Db } from '../../store/db.ts';
-import { keptSecret } from '../../store/secrets.ts';
-import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/tokens.ts';
-import { findAccountByToken } from '../../store/users.ts';
+import { keptSecret } from '../../store/accounts/secrets.ts';
+import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/accounts/tokens.ts';
+import { findAccountByToken } from '../../store/accounts/users.ts';
+import type { Db } from '../../store/db/db.ts';
 import type { Authenticated } from './authentication.ts';
 import { digest } from './digest.ts';
 

@@ -7,9 +7,9 @@ import {
   type UserFilter,
 } from '../../core/accounts/account-input.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { findQuota } from '../../store/quotas.ts';
-import { findRole } from '../../store/roles.ts';
-import * as store from '../../store/user-rows.ts';
+import { findQuota } from '../../store/accounts/quotas.ts';
+import { findRole } from '../../store/accounts/roles.ts';
+import * as store from '../../store/accounts/user-rows.ts';
 import type { Context } from '../context.ts';
 import { hashPassword } from './passwords.ts';
 import { existing, type Input, idOf } from './write-outcome.ts';

@@ -1,9 +1,9 @@
 /** Owns what the use cases on users, roles and quotas have in common: input that is read late, and refusals in words. */
 import { OperationError } from '../../core/model/errors.ts';
 import { count, listText } from '../../core/views/explanation-text.ts';
-import type { Db } from '../../store/db.ts';
-import type { Written } from '../../store/settings-rows.ts';
-import { findUses } from '../../store/uses.ts';
+import type { Written } from '../../store/accounts/account-writes.ts';
+import { findUses } from '../../store/accounts/references.ts';
+import type { Db } from '../../store/db/db.ts';
 
 export type Kind = 'user' | 'role' | 'quota';
 

@@ -9,8 +9,8 @@ import { importJWK } from 'jose/key/import';
 import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../../shared/protocol/enrolment.ts';
 import { type Pass, revoked } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { Db } from '../../store/db.ts';
-import { findHostKey } from '../../store/join-tokens.ts';
+import { findHostKey } from '../../store/accounts/join-tokens.ts';
+import type { Db } from '../../store/db/db.ts';
 
 export interface ProofDeps {
   db: Db;

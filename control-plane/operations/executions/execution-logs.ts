@@ -1,7 +1,7 @@
 /** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
 import { type Actor, noSuchExecution, noSuchService } from '../../core/accounts/account.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
-import { findOwner, listServices } from '../../store/executions.ts';
+import { findOwner, listServices } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { outputReader } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';

@@ -16,15 +16,15 @@ import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
 import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
 import { type ExecutionLine, type ExecutionView, endpointsOf } from '../../core/views/execution-views.ts';
 import { type Explanation, explainEnd } from '../../core/views/explanation.ts';
-import { countExecutions, listExecutionLines } from '../../store/execution-lines.ts';
+import { findQuota } from '../../store/accounts/quotas.ts';
+import { countExecutions, listExecutionLines } from '../../store/executions/execution-lines.ts';
 import {
   countUnended,
   findExecution,
   findOwner,
   listServices,
   listExecutions as readExecutions,
-} from '../../store/executions.ts';
-import { findQuota } from '../../store/quotas.ts';
+} from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { readInput } from '../input.ts';
 import { checkApplication } from './applications.ts';

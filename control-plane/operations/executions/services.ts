@@ -4,7 +4,12 @@ import type { LogFormat } from '../../../shared/protocol/down.ts';
 import { type Actor, authorise, noSuchExecution, noSuchService } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
-import { findOwner, findService, listActiveInstances, listServices } from '../../store/executions.ts';
+import {
+  findOwner,
+  findService,
+  listActiveInstances,
+  listServices,
+} from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { outputReader } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';

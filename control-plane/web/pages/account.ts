@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { MICRO } from '../../core/accounts/quota.ts';
-import { email } from '../../http/account-fields.ts';
+import { email } from '../../http/json/account-fields.ts';
 import { isHttps, sessionCookie } from '../../http/request.ts';
 import { getAllowance } from '../../operations/accounts/allowance.ts';
 import { changeOwnPassword } from '../../operations/accounts/own-password.ts';

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
-import type { Db } from '../../../control-plane/store/db.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
 import type { ExecutionJson } from '../rest-client.ts';
 import type { SteadyLoad } from './load.ts';
 

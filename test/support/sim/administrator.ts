@@ -1,5 +1,5 @@
 /** Owns what an administrator does to hosts in a simulation: drains and removes them, makes hosts of machines that are none. */
-import { insertJoinToken } from '../../../control-plane/store/join-tokens.ts';
+import { insertJoinToken } from '../../../control-plane/store/accounts/join-tokens.ts';
 import type { Ledger } from './ledger.ts';
 import type { Machine } from './machine.ts';
 import type { Requests } from './requests.ts';

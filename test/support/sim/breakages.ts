@@ -42,7 +42,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'do not fence the epoch',
-    file: 'control-plane/store/cluster-rows.ts',
+    file: 'control-plane/store/cluster/cluster-rows.ts',
     from: '  await db.batch([fence(epoch), ...statements]);',
     to: '  await db.batch(statements);',
   },

@@ -1,5 +1,5 @@
 /** Owns the committed state as the checkers see it: the rows of the last commit, and what the descriptions say of them. */
-import type { Row } from '../../../control-plane/store/db.ts';
+import type { Row } from '../../../control-plane/store/db/db.ts';
 import type { Application } from '../../../shared/application.ts';
 import type { Change } from './store.ts';
 

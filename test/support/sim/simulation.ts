@@ -8,7 +8,7 @@ import {
   defaultScheduling,
   type SchedulingPolicy,
 } from '../../../control-plane/core/model/scheduler-config.ts';
-import { insertHost } from '../../../control-plane/store/host-rows.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { Administrator } from './administrator.ts';
 import { Answers } from './checks/answers.ts';
 import { Containers } from './checks/containers.ts';

@@ -8,7 +8,7 @@ import {
   type Row,
   type Statement,
   type Value,
-} from '../../../control-plane/store/db.ts';
+} from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../memory-database.ts';
 import { forTheLiving, type Process, world } from './time.ts';
 

@@ -1,7 +1,7 @@
 /** Owns how the form of a quota looks in the administration, and who takes how much of it. */
 import * as z from 'zod';
 import type { Quota, User } from '../../../core/accounts/account.ts';
-import { count, name } from '../../../http/account-fields.ts';
+import { count, name } from '../../../http/json/account-fields.ts';
 import type { WebContext } from '../../context.ts';
 import type { Entry } from '../../entry.ts';
 import { type Html, html } from '../../html.ts';

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import { ADMIN_ROLE, type Role, type User } from '../../../core/accounts/account.ts';
 import type { NewRole } from '../../../core/accounts/account-input.ts';
-import { name } from '../../../http/account-fields.ts';
+import { name } from '../../../http/json/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
 import {
   createRole,

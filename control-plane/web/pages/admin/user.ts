@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import type { User } from '../../../core/accounts/account.ts';
-import { email, fsUid, integerText, name, username } from '../../../http/account-fields.ts';
+import { email, fsUid, integerText, name, username } from '../../../http/json/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
 import { MAX_CREDENTIAL_LENGTH } from '../../../operations/accounts/authentication.ts';
 import { listQuotas } from '../../../operations/accounts/quotas.ts';

@@ -1,7 +1,7 @@
 /** Owns the page that asks before a host is removed, and says what becomes of what it runs. */
 import { Hono } from 'hono';
 import type { HostDetail } from '../../../core/views/host-view.ts';
-import { hostRemovalJson } from '../../../http/host-shapes.ts';
+import { hostRemovalJson } from '../../../http/json/host-schemas.ts';
 import { pathId } from '../../../http/request.ts';
 import { getHost, removeHost } from '../../../operations/cluster/hosts.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';

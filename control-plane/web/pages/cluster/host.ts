@@ -1,7 +1,7 @@
 /** Owns the page of a host: what it is, what runs there, and how it is drained, labelled and removed. */
 import { Hono } from 'hono';
-import { labels } from '../../../http/hosts.ts';
 import { checked, pathId } from '../../../http/request.ts';
+import { labels } from '../../../http/routes/hosts.ts';
 import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster/cluster.ts';
 import { updateHost } from '../../../operations/cluster/hosts.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';

@@ -2,8 +2,8 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { authorise } from '../../../core/accounts/account.ts';
-import { joinTokenFields } from '../../../http/hosts.ts';
-import { installLine } from '../../../http/install.ts';
+import { joinTokenFields } from '../../../http/routes/hosts.ts';
+import { installLine } from '../../../http/routes/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { type Entry, takeForm } from '../../entry.ts';

@@ -1,5 +1,5 @@
 /** Owns the check of how committed rows change: states and times only move as SPEC says, and nothing that was is lost. */
-import type { Row } from '../../../../control-plane/store/db.ts';
+import type { Row } from '../../../../control-plane/store/db/db.ts';
 import { isEnded, isLive, type Ledger } from '../ledger.ts';
 import type { Change } from '../store.ts';
 import type { World } from '../time.ts';

@@ -1,5 +1,5 @@
 /** Owns the check of what is reserved after each commit: capacity of hosts, quotas of users, and gangs that start whole. */
-import type { Row } from '../../../../control-plane/store/db.ts';
+import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Change } from '../store.ts';
 import type { World } from '../time.ts';

@@ -1,0 +1,35 @@
+/** Owns the JSON of users, roles and quotas. There is never a password in it, nor its hash. */
+import type { Quota, Role, User } from '../../core/accounts/account.ts';
+import type { QuotaJson, RoleJson, UserJson } from './schemas.ts';
+
+export const userJson = (user: User): UserJson => ({
+  id: user.id,
+  username: user.username,
+  email: user.email,
+  role_id: user.roleId,
+  quota_id: user.quotaId,
+  auth_source: user.authSource,
+  fs_uid: user.fsUid,
+  priority: user.priority,
+  enabled: user.enabled,
+});
+
+export const roleJson = (role: Role): RoleJson => ({
+  id: role.id,
+  name: role.name,
+  can_change_config: role.canChangeConfig,
+  can_delete_executions: role.canDeleteExecutions,
+  can_see_status: role.canSeeStatus,
+  can_access_full_app_shop: role.canAccessFullAppShop,
+  can_operate_others: role.canOperateOthers,
+  can_customize_resources: role.canCustomizeResources,
+  can_access_api: role.canAccessApi,
+});
+
+export const quotaJson = (quota: Quota): QuotaJson => ({
+  id: quota.id,
+  name: quota.name,
+  concurrent_executions: quota.concurrentExecutions,
+  memory: quota.memoryBytes,
+  cores: quota.cores,
+});

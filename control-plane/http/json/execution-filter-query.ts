@@ -1,0 +1,92 @@
+/** Owns the reading of the list filters in a query string. Decides nothing about who may use them. */
+import * as z from 'zod';
+import { OperationError } from '../../core/model/errors.ts';
+import { executionStatuses } from '../../core/model/execution.ts';
+import {
+  type ExecutionFilter,
+  type ExecutionTime,
+  executionTimes,
+} from '../../core/views/execution-filter.ts';
+import type { Variant } from '../variant.ts';
+
+const count = z
+  .string()
+  .regex(/^\d{1,15}$/, 'a number of executions')
+  .transform(Number)
+  .pipe(z.int().nonnegative());
+
+const seconds = z
+  .string()
+  .regex(/^-?\d{1,20}(\.\d{0,20})?(e[+-]?\d{1,2})?$/i, 'seconds since the epoch')
+  .transform(Number)
+  .pipe(z.number());
+
+/** The filters as texts of a query, in the words of the variant. Messages say what a filter must be. */
+export function executionFilters(variant: Variant) {
+  const statuses = executionStatuses.map((status) => variant.statusOf(status));
+  return z
+    .strictObject({
+      status: z.enum(statuses, `one of: ${statuses.join(', ')}`),
+      name: z.string().min(1, 'the name of an execution'),
+      user_id: z.string().refine((text) => variant.ownerOf(text) !== undefined, 'the id of a user'),
+      limit: count.describe('At most so many, those submitted last'),
+      earlier_than_submit: seconds,
+      earlier_than_start: seconds,
+      earlier_than_end: seconds,
+      later_than_submit: seconds,
+      later_than_start: seconds,
+      later_than_end: seconds,
+    })
+    .partial();
+}
+
+/** Throws `invalid`, naming the parameter, for one that is unknown, given twice, or can't be read. */
+export function executionFilter(parameters: URLSearchParams, variant: Variant): ExecutionFilter {
+  const filters = executionFilters(variant);
+  const names = Object.keys(filters.shape);
+  const seen = new Set<string>();
+  for (const name of parameters.keys()) {
+    if (!names.includes(name)) throw new OperationError('invalid', unknownFilter(name, names));
+    if (seen.has(name)) throw new OperationError('invalid', `The filter ${name} is given more than once.`);
+    seen.add(name);
+  }
+  const given = filters.safeParse(Object.fromEntries(parameters));
+  if (given.success) return filterOf(given.data, variant);
+  const { path, message } = given.error.issues[0] ?? { path: [], message: 'of another form' };
+  throw new OperationError('invalid', `The filter ${path.join('.')} must be ${message}.`);
+}
+
+type Given = z.infer<ReturnType<typeof executionFilters>>;
+
+function filterOf(given: Given, variant: Variant): ExecutionFilter {
+  const filter: ExecutionFilter = {
+    earlierThanMs: timesOf('earlier_than', given),
+    laterThanMs: timesOf('later_than', given),
+  };
+  const status = executionStatuses.find((one) => variant.statusOf(one) === given.status);
+  const owner = given.user_id === undefined ? undefined : variant.ownerOf(given.user_id);
+  if (status) filter.status = status;
+  if (owner) filter.owner = owner;
+  if (given.name !== undefined) filter.name = given.name;
+  if (given.limit !== undefined) filter.limit = given.limit;
+  return filter;
+}
+
+function timesOf(side: 'earlier_than' | 'later_than', given: Given): Partial<Record<ExecutionTime, number>> {
+  const times: Partial<Record<ExecutionTime, number>> = {};
+  for (const time of executionTimes) {
+    const at = given[`${side}_${time}`];
+    if (at !== undefined) times[time] = milliseconds(at);
+  }
+  return times;
+}
+
+/** Far beyond all times, and still a safe integer. */
+const LAST_MS = 8.64e15;
+
+/** Rounded to microseconds: a time that Berth gave out comes back as exactly the same millisecond. */
+const milliseconds = (at: number): number =>
+  Math.max(-LAST_MS, Math.min(LAST_MS, Math.round(at * 1e6) / 1e3));
+
+const unknownFilter = (name: string, names: readonly string[]) =>
+  `There is no filter ${name.slice(0, 40)}; the filters are ${names.join(', ')}.`;

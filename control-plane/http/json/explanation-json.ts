@@ -1,0 +1,32 @@
+/** Owns the JSON of explanations: why an execution waits. */
+import type { Explanation, Reason } from '../../core/views/explanation.ts';
+import type { Words } from '../variant.ts';
+import { seconds } from './render.ts';
+import type { ExplanationJson } from './schemas.ts';
+
+/** Memory in bytes, times in seconds since the epoch. Fields that mean nothing to a filter or a state are null. */
+export const explanationJson = (explanation: Explanation, words: Words): ExplanationJson => ({
+  status: explanation.status && words.statusOf(explanation.status),
+  summary: explanation.summary,
+  position: explanation.position,
+  queue_length: explanation.queueLength,
+  waiting_for: explanation.waitingFor,
+  reasons: explanation.reasons.map(reasonJson),
+  quota: explanation.quota,
+  kept_for: explanation.keptFor,
+  retry_at: seconds(explanation.retryAtMs),
+  fits_when_idle: explanation.fitsWhenIdle,
+  placement: explanation.placement,
+});
+
+const reasonJson = (reason: Reason): ExplanationJson['reasons'][number] => ({
+  instance: reason.instance,
+  instances: reason.instances,
+  filter: reason.filter,
+  hosts: reason.hosts,
+  of_hosts: reason.of,
+  missing: 'missing' in reason ? reason.missing : null,
+  largest: 'largest' in reason ? reason.largest : null,
+  labels: 'labels' in reason ? reason.labels : null,
+  text: reason.text,
+});

@@ -1,0 +1,121 @@
+/** Owns the shapes of what the API answers about hosts, as shapes.ts does for the rest, and what renders them. */
+import * as z from 'zod';
+import type { HostRemoval } from '../../core/hosts/drain.ts';
+import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
+import { type HostDetail, type HostService, type HostView, hostStates } from '../../core/views/host-view.ts';
+
+const id = z.int().positive();
+const bytes = z.int().nonnegative().describe('Bytes');
+const cores = z.number().nonnegative();
+const labels = z.array(z.string()).readonly();
+
+export const hostShape = z
+  .strictObject({
+    id,
+    name: z.string(),
+    address: z.string().describe('Where clients reach its published ports'),
+    state: z.enum(hostStates).describe('In a word: only ready takes services'),
+    connected: z.boolean().describe('Whether its agent is'),
+    lost: z.boolean().describe('Without contact for too long'),
+    schedulable: z.boolean().describe('False while it is drained'),
+    labels: labels.describe('Those of its agent and of the administrator'),
+    admin_labels: labels.describe('Those of them that an administrator gave'),
+    memory_total: bytes,
+    memory_reserved: bytes,
+    memory_used: bytes
+      .nullable()
+      .describe('Bytes that its containers really use; null where that is not known'),
+    cores_total: cores,
+    cores_reserved: cores,
+    cores_used: cores.nullable().describe('That its containers really use; null where that is not known'),
+    containers: z.int().nonnegative().describe('That are to run'),
+    agent_version: z.string(),
+    engine_version: z.string(),
+    last_contact: z.number().describe('In seconds since the epoch (UTC)'),
+    conditions: z
+      .array(z.strictObject({ kind: z.string(), text: z.string().describe('For people') }))
+      .readonly()
+      .describe('What its agent finds wrong with it'),
+  })
+  .meta({ id: 'Host' });
+
+const hostServiceShape = z
+  .strictObject({
+    id,
+    name: z.string(),
+    execution_id: id,
+    essential: z.boolean(),
+    status: z.enum(serviceStatuses),
+    backend_status: z.enum(backendStatuses),
+  })
+  .meta({ id: 'HostService' });
+
+export const hostDetailShape = hostShape
+  .extend({
+    services: z
+      .array(hostServiceShape)
+      .describe('That are placed there, or whose containers may still be there'),
+  })
+  .meta({ id: 'HostDetail' });
+
+export const hostRemovalShape = z
+  .strictObject({
+    message: z.string().describe('For people'),
+    requeued: z.array(id).describe('Executions that go back to the queue'),
+    left_behind: z.int().nonnegative().describe('Containers that may still be there'),
+  })
+  .meta({ id: 'HostRemoval' });
+
+export const hostJson = (host: HostView): z.infer<typeof hostShape> => ({
+  id: host.id,
+  name: host.name,
+  address: host.address,
+  state: host.state,
+  connected: host.connected,
+  lost: host.lost,
+  schedulable: host.schedulable,
+  labels: host.labels,
+  admin_labels: host.adminLabels,
+  memory_total: host.memoryBytes,
+  memory_reserved: host.reservedMemoryBytes,
+  memory_used: host.usage?.memoryBytes ?? null,
+  cores_total: host.cores,
+  cores_reserved: host.reservedCores,
+  cores_used: host.usage?.cores ?? null,
+  containers: host.containers,
+  agent_version: host.agentVersion,
+  engine_version: host.engineVersion,
+  last_contact: host.heardMs / 1_000,
+  conditions: host.conditions.map(({ kind, text }) => ({ kind, text })),
+});
+
+export const hostDetailJson = (host: HostDetail): z.infer<typeof hostDetailShape> => ({
+  ...hostJson(host),
+  services: host.services.map(hostServiceJson),
+});
+
+const hostServiceJson = (service: HostService): z.infer<typeof hostServiceShape> => ({
+  id: service.id,
+  name: service.name,
+  execution_id: service.executionId,
+  essential: service.essential,
+  status: service.status,
+  backend_status: service.backendStatus,
+});
+
+export const hostRemovalJson = (
+  { name, requeued, leftBehind }: HostRemoval,
+  deploymentName: string,
+): z.infer<typeof hostRemovalShape> => ({
+  message:
+    leftBehind === 0
+      ? `Host ${name} is removed.`
+      : `Host ${name} is removed. ${leftText(leftBehind, deploymentName)}`,
+  requeued,
+  left_behind: leftBehind,
+});
+
+/** Nobody knows of them any more but who reads this. */
+const leftText = (containers: number, deploymentName: string): string =>
+  `${containers === 1 ? 'A container' : `${containers} containers`} may still run there: its agent stops them when it ` +
+  `reaches the control plane again. Where it never will, remove what has the label berth.deployment=${deploymentName} there by hand.`;

@@ -1,0 +1,133 @@
+/** Owns the JSON of the API: the only place where fields get their snake_case names, and where errors become responses. */
+import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
+import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
+import type { SchedulerSummary } from '../../core/views/statistics.ts';
+import { DatabaseError } from '../../store/db/db.ts';
+import type { Statuses, Words } from '../variant.ts';
+import type { ExecutionJson, ServiceJson, StatisticsJson } from './schemas.ts';
+
+const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
+
+/** A success with JSON text that is already made. */
+export const jsonText = (text: string, status = 200): Response =>
+  new Response(text, { status, headers: JSON_HEADERS });
+export const json = (value: unknown, status = 200): Response => jsonText(JSON.stringify(value), status);
+export const empty = (status = 200): Response => new Response(null, { status });
+
+/** JSON text of an execution. The description is put in as it was stored: it may be long, and is never looked into here. */
+export function executionText(execution: ExecutionView, words: Words): string {
+  const head: Omit<ExecutionJson, 'description'> = {
+    id: execution.id,
+    name: execution.name,
+    user_id: words.userIdOf(execution),
+    status: words.statusOf(execution.status),
+    error_message: execution.status === 'error' ? execution.errorMessage : null,
+    time_submit: execution.timeSubmitMs / 1_000,
+    time_start: seconds(execution.timeStartMs),
+    time_end: seconds(execution.timeEndMs),
+    services: execution.serviceIds,
+  };
+  return `${JSON.stringify(head).slice(0, -1)},"description":${execution.description}}`;
+}
+
+export const serviceJson = (service: ServiceView): ServiceJson => ({
+  id: service.id,
+  name: service.name,
+  service_group: service.group,
+  execution_id: service.executionId,
+  status: service.status,
+  backend_status: service.backendStatus,
+  ip_address: service.ipAddress ?? '',
+  backend_id: service.containerId ?? '',
+  error_message: service.errorMessage,
+  description: service.description,
+  ...(service.progress === undefined ? {} : { progress: service.progress }),
+});
+
+export const schedulerJson = ({ queue, running, cleaningUp, hosts }: SchedulerSummary): StatisticsJson => ({
+  termination_threads_count: cleaningUp,
+  queue_length: queue.executions,
+  queue: { executions: queue.executions, oldest_submit: seconds(queue.oldestSubmitMs) },
+  running,
+  hosts: {
+    known: hosts.known,
+    connected: hosts.connected,
+    schedulable: hosts.schedulable,
+    memory_total: hosts.memoryBytes,
+    memory_reserved: hosts.reservedMemoryBytes,
+    cores_total: hosts.cores,
+    cores_reserved: hosts.reservedCores,
+  },
+});
+
+export const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
+
+const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  'bad-token': 401,
+  'unknown-host': 401,
+  revoked: 403,
+  'not-found': 404,
+  'wrong-method': 405,
+  conflict: 409,
+  'too-large': 413,
+  'too-many': 429,
+  unavailable: 503,
+};
+
+/** For programs, of errors that agents must do something about. */
+const REASONS: Partial<Record<ErrorCode, string>> = { revoked: 'revoked', 'unknown-host': 'unknown-host' };
+
+/** What a caller is told of `error`: its own text where it is meant for callers, else only that something broke. */
+export function toOperationError(error: unknown): OperationError | undefined {
+  if (error instanceof OperationError) return error;
+  if (error instanceof DatabaseError && error.kind === 'unavailable') {
+    return new OperationError('unavailable', 'The database does not answer; try again later.', {
+      cause: error,
+    });
+  }
+  return undefined;
+}
+
+/** The response to `error`; an unforeseen one is a 500 without its text. */
+export function errorResponse(error: OperationError | undefined, variant: Statuses): Response {
+  const status = statusOf(error, variant);
+  const message = error?.message ?? 'Berth failed at this; its log says why.';
+  const body = { message, problems: error?.details, reason: error && REASONS[error.code] };
+  const text = variant.errorBody ? JSON.stringify(body) : null;
+  const headers: Record<string, string> =
+    text === null ? { 'cache-control': 'no-store' } : { ...JSON_HEADERS };
+  if (error && status === 401) headers['www-authenticate'] = challenge(error.code);
+  const retryS = retryAfterS(error, status);
+  if (retryS !== undefined) headers['retry-after'] = String(retryS);
+  if (!variant.statusHeader) return new Response(text, { status, headers });
+  headers.status = headerText(message);
+  return new Response(text, { status, statusText: headers.status, headers });
+}
+
+/** When to ask again, where that helps. */
+export const retryAfterS = (error: OperationError | undefined, status: number): number | undefined =>
+  error?.retryAfterS ?? (status === 503 ? 1 : undefined);
+
+/** The HTTP status of `error`; 500 where it was not foreseen. */
+export function statusOf(
+  error: OperationError | undefined,
+  { forbidden }: Pick<Statuses, 'forbidden'>,
+): number {
+  if (!error) return 500;
+  return error.code === 'forbidden' ? forbidden : STATUS[error.code];
+}
+
+/** How to prove who one is (RFC 7617), or what was wrong with the proof (RFC 6750). */
+const challenge = (code: ErrorCode): string =>
+  code === 'bad-token' || code === 'unknown-host'
+    ? 'Bearer realm="berth", error="invalid_token"'
+    : 'Basic realm="berth", charset="UTF-8"';
+
+/** Printable ASCII on one line, at most 256 characters. */
+const headerText = (message: string) =>
+  message
+    .replace(/[^ -~]+/g, '?')
+    .slice(0, 256)
+    .trim();

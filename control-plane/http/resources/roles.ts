@@ -1,0 +1,45 @@
+/** Owns what roles are in requests, and which operations their routes call. */
+import * as z from 'zod';
+import type { Role } from '../../core/accounts/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
+import { createRole, deleteRole, getRole, listRoles, updateRole } from '../../operations/accounts/roles.ts';
+import { camelKeys, name, nameFilter } from '../json/account-fields.ts';
+import { roleJson } from '../json/account-json.ts';
+import type { Resource } from './resource.ts';
+
+const flags = z.strictObject({
+  can_change_config: z.boolean(),
+  can_delete_executions: z.boolean(),
+  can_see_status: z.boolean(),
+  can_access_full_app_shop: z.boolean(),
+  can_operate_others: z.boolean(),
+  can_customize_resources: z.boolean(),
+  can_access_api: z.boolean(),
+});
+
+/** What a new role is not said to allow it does not allow. */
+const off = z.boolean().default(false);
+
+export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {
+  kind: 'role',
+  body: z
+    .strictObject({
+      name,
+      can_change_config: off,
+      can_delete_executions: off,
+      can_see_status: off,
+      can_access_full_app_shop: off,
+      can_operate_others: off,
+      can_customize_resources: off,
+      can_access_api: off,
+    })
+    .transform(camelKeys),
+  changes: flags.extend({ name }).partial().transform(camelKeys),
+  filter: nameFilter,
+  render: roleJson,
+  create: createRole,
+  get: getRole,
+  list: listRoles,
+  update: updateRole,
+  remove: deleteRole,
+};

@@ -1,0 +1,66 @@
+/** Owns what users are in requests, and which operations their routes call. */
+import * as z from 'zod';
+import { INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
+import type { NewUser, UserChanges, UserFilter } from '../../core/accounts/account-input.ts';
+import { MAX_CREDENTIAL_LENGTH } from '../../operations/accounts/authentication.ts';
+import { createUser, deleteUser, getUser, listUsers, updateUser } from '../../operations/accounts/users.ts';
+import {
+  booleanText,
+  camelKeys,
+  email,
+  fsUid,
+  id,
+  integerText,
+  name,
+  username,
+} from '../json/account-fields.ts';
+import { userJson } from '../json/account-json.ts';
+import type { Resource } from './resource.ts';
+
+const authSource = name.meta({ examples: [INTERNAL_SOURCE] });
+
+const fields = z.strictObject({
+  username,
+  email,
+  role_id: id,
+  quota_id: id,
+  auth_source: authSource,
+  fs_uid: fsUid,
+  priority: z.int(),
+  enabled: z.boolean(),
+});
+
+const filters = z.strictObject({
+  username: z.string(),
+  email: z.string(),
+  role_id: integerText,
+  quota_id: integerText,
+  auth_source: z.string(),
+  priority: integerText,
+  enabled: booleanText,
+});
+
+export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
+  kind: 'user',
+  // Only what nobody could guess must be there.
+  body: fields
+    .extend({
+      email: email.default(''),
+      auth_source: authSource.default(INTERNAL_SOURCE),
+      fs_uid: fsUid.optional(),
+      priority: z.int().default(0),
+      enabled: z.boolean().default(true),
+    })
+    .transform(camelKeys),
+  changes: fields
+    .extend({ password: z.string().min(1).max(MAX_CREDENTIAL_LENGTH) })
+    .partial()
+    .transform(camelKeys),
+  filter: filters.partial().transform(camelKeys),
+  render: userJson,
+  create: createUser,
+  get: getUser,
+  list: listUsers,
+  update: updateUser,
+  remove: deleteUser,
+};

@@ -1,0 +1,52 @@
+/** Owns what agents ask for before they have a connection, outside of the API: to be registered, and to be let in. */
+import { Hono } from 'hono';
+import { REGISTER_PATH, registrationSchema } from '../../../shared/protocol/enrolment.ts';
+import type { Pass } from '../../core/hosts/registration.ts';
+import type { OperationError } from '../../core/model/errors.ts';
+import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
+import { registerHost } from '../../operations/cluster/join-tokens.ts';
+import type { Context } from '../../operations/context.ts';
+import { errorResponse, json, toOperationError } from '../json/render.ts';
+import { bearerOf, checked, type Env, jsonBody } from '../request.ts';
+import type { Statuses } from '../variant.ts';
+
+/** Agents are told the same by every variant of the API. */
+const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHeader: false, errorBody: true };
+
+/** Their errors have a body and the same status in every variant. */
+export function agentRoutes(
+  context: Context & { variant: Pick<Statuses, 'statusHeader'>; nowMs(): number },
+  failed: (error: unknown) => void,
+): Hono<Env> {
+  const { statusHeader } = context.variant;
+  const routes = new Hono<Env>();
+  routes.post(REGISTER_PATH, async (c) => {
+    const input = async () => checked(registrationSchema, await jsonBody(c), 'body');
+    const joinToken = bearerOf(c.req.header('authorization'));
+    return json({ host_id: await registerHost(context, joinToken, input, context.nowMs()) });
+  });
+  routes.onError((error) => refuseAgent(error, failed, { ...PLAIN, statusHeader }));
+  return routes;
+}
+
+/** Who connects; throws OperationError where that is not proved. */
+export const admitAgent = (deps: ProofDeps, authorization: string | null | undefined): Promise<Pass> =>
+  readProof(deps, bearerOf(authorization));
+
+/** The answer to who is not let in; `failed` is told what was not foreseen. */
+export function refuseAgent(
+  error: unknown,
+  failed: (error: unknown) => void,
+  shape: Statuses = PLAIN,
+): Response {
+  const known = toOperationError(error);
+  if (!known || known.cause) failed(known?.cause ?? error);
+  return agentRefusal(known, shape);
+}
+
+/** An error as agents are told of it, with the time, by which they find that their clock is wrong. */
+function agentRefusal(error: OperationError | undefined, shape: Statuses): Response {
+  const response = errorResponse(error, shape);
+  response.headers.set('date', new Date().toUTCString());
+  return response;
+}

@@ -1,0 +1,75 @@
+/**
+ * Owns how the API is explained: its OpenAPI document, and a page of Swagger UI that shows it. Outside of the API and
+ * without credentials; the page asks no other host for anything.
+ */
+import { Hono } from 'hono';
+import { OperationError } from '../../core/model/errors.ts';
+import { contentPolicy, file, type ReadFile } from '../files.ts';
+import { jsonText } from '../json/render.ts';
+import type { Group } from '../json/schemas.ts';
+import type { Env } from '../request.ts';
+import type { Variant } from '../variant.ts';
+
+export const DOCS_PATH = '/docs';
+
+/** All that is served of the package. */
+const SWAGGER_FILES: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile): Hono<Env> {
+  const routes = new Hono<Env>();
+  let text: string | undefined;
+  routes.get('/openapi.json', async () => {
+    // Not the promise: workerd ends a request as hung that waits for what another one has begun.
+    text ??= await documentText(variant, group);
+    return jsonText(text);
+  });
+  routes.get(DOCS_PATH, () => file(PAGE, 'text/html; charset=utf-8', { 'content-security-policy': POLICY }));
+  routes.get('/docs/initialise.js', () => file(INITIALISE, 'text/javascript; charset=utf-8'));
+  routes.get('/docs/:name', async (c) => {
+    const name = c.req.param('name');
+    const type = Object.hasOwn(SWAGGER_FILES, name) && SWAGGER_FILES[name];
+    if (!type) throw new OperationError('not-found', `There is no ${c.req.path} here.`);
+    // They change with the package alone.
+    return file(await swaggerFile(name), type, { 'cache-control': 'public, max-age=86400' });
+  });
+  return routes;
+}
+
+async function documentText(variant: Variant, group: Group): Promise<string> {
+  const { openApiDocument } = await import('../openapi/document.ts');
+  return JSON.stringify(await openApiDocument(variant, group));
+}
+
+/** Swagger's styles hold pictures. */
+const POLICY = contentPolicy("'none'");
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Berth: the API</title>
+<link rel="icon" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="page"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/initialise.js"></script>
+</body>
+</html>
+`;
+
+/** Without a validator: that would be another host. */
+const INITIALISE = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#page',
+  deepLinking: true,
+  docExpansion: 'list',
+  validatorUrl: null,
+});
+`;

@@ -1,0 +1,49 @@
+/**
+ * Owns what a host needs to become one of ours: the script that installs the agent, the agent as one file, its checksum.
+ * Outside of the API and without credentials: none of it is a secret, and what lets a host join is its token.
+ */
+import { Hono, type Context as HonoContext } from 'hono';
+import { etag } from 'hono/etag';
+import { file, type ReadFile } from '../files.ts';
+import { type Env, isHttps } from '../request.ts';
+
+const SCRIPT = 'text/x-shellscript; charset=utf-8';
+const BUNDLE = 'berth-agent.mjs';
+
+/** The line of the script that is filled in. */
+const PLACE = "served_by=''";
+
+export function installRoutes(agentFile: ReadFile): Hono<Env> {
+  const routes = new Hono<Env>();
+  const bundle = `/agent/${BUNDLE}`;
+  const script = '/agent/install.sh';
+  for (const path of [script, bundle, `${bundle}.sha256`]) routes.use(path, etag({ generateDigest: sha256 }));
+  routes.get(script, async (c) => {
+    const text = new TextDecoder().decode(await agentFile('install.sh'));
+    return file(text.replace(PLACE, `served_by='${originOf(c)}'`), SCRIPT);
+  });
+  routes.get(bundle, async () => file(await agentFile(BUNDLE), 'text/javascript; charset=utf-8'));
+  routes.get(`${bundle}.sha256`, async () => {
+    const digest = Buffer.from(await sha256(new Uint8Array(await agentFile(BUNDLE)))).toString('hex');
+    return file(`${digest}  ${BUNDLE}\n`, 'text/plain; charset=utf-8');
+  });
+  return routes;
+}
+
+const sha256 = (bytes: Uint8Array<ArrayBuffer>) => crypto.subtle.digest('SHA-256', bytes);
+
+/** The line that makes a machine a host, for whoever was given `token`; undefined where it is not known how we are reached. */
+export function installLine(c: HonoContext, token: string): string | undefined {
+  const origin = originOf(c);
+  return origin ? `curl -fsSL ${origin}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh` : undefined;
+}
+
+/**
+ * Where the control plane was asked, as the client named it. Empty where that is not a plain host and port: it becomes a
+ * part of a script, and the script then asks for BERTH_URL.
+ */
+function originOf(c: HonoContext): string {
+  const { host } = new URL(c.req.url);
+  if (!/^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host)) return '';
+  return `${isHttps(c) ? 'https' : 'http'}://${host}`;
+}

@@ -1,0 +1,48 @@
+/** Owns the routes of services, their output, and discovery. */
+import { Hono } from 'hono';
+import type { Context } from '../../operations/context.ts';
+import { describeService, discover, getService } from '../../operations/executions/services.ts';
+import { json } from '../json/render.ts';
+import type { DiscoveryJson } from '../json/schemas.ts';
+import { type Env, pathId } from '../request.ts';
+import type { Answers, Routes } from '../variant.ts';
+
+export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 'explains'>): Hono<Env> {
+  const routes = new Hono<Env>();
+  const readService = variant.explains ? describeService : getService;
+  routes.get('/logs/:id', async (c) => {
+    const [actor, id] = [c.get('actor'), pathId(c, 'id')];
+    const head = c.req.method === 'HEAD';
+    // Nobody would read it, and workerd would keep it open at the agent until the next output.
+    const log = head
+      ? await getService(context, actor, id).then(() => null)
+      : await variant.openLog(context, actor, id);
+    return new Response(log, {
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        'cache-control': 'no-store, no-transform',
+        // What is compressed on the way is held back until there is enough of it.
+        'content-encoding': 'identity',
+        'x-content-type-options': 'nosniff',
+        // Proxies would hold back a stream that trickles.
+        'x-accel-buffering': 'no',
+      },
+    });
+  });
+  routes.get('/:id', async (c) =>
+    json(variant.serviceJson(await readService(context, c.get('actor'), pathId(c, 'id')))),
+  );
+  return routes;
+}
+
+export function discoveryRoutes(context: Context): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.get('/by_group/:id/:group', async (c) => {
+    const id = pathId(c, 'id');
+    const group = c.req.param('group');
+    const dns_names = await discover(context, id, group);
+    const found: DiscoveryJson = { service_type: group, execution_id: c.req.param('id'), dns_names };
+    return json(found);
+  });
+  return routes;
+}

@@ -1,0 +1,33 @@
+/** Owns the routes of tokens: parse, call the operation, render. */
+import { Hono } from 'hono';
+import * as z from 'zod';
+import type { Granted, Tokens } from '../../operations/accounts/tokens.ts';
+import type { Context } from '../../operations/context.ts';
+import { reviewReaders } from '../../operations/stream-access.ts';
+import { json } from '../json/render.ts';
+import type { TokenJson } from '../json/schemas.ts';
+import { checked, type Env, jsonBody } from '../request.ts';
+import type { TokenVariant } from '../variant.ts';
+
+export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
+
+export function tokenRoutes(context: Context, tokens: Tokens, variant: TokenVariant): Hono<Env> {
+  const routes = new Hono<Env>();
+  routes.post('/token', async (c) => {
+    const grantType = async () => checked(grantSchema, await jsonBody(c), 'body').grant_type;
+    return json(grantedJson(await tokens.grant(c.get('proof'), grantType)));
+  });
+  routes.delete('/revoke/:token', async (c) => {
+    const userId = await tokens.revoke(c.get('actor'), c.req.param('token'));
+    await reviewReaders(context, userId);
+    return json(variant.revokedResult('Revoked token.'));
+  });
+  return routes;
+}
+
+const grantedJson = ({ accessToken, refreshToken, expiresInS }: Granted): TokenJson => ({
+  token_type: 'Bearer',
+  access_token: accessToken,
+  refresh_token: refreshToken,
+  expires_in: expiresInS,
+});

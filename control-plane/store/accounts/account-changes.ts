@@ -1,0 +1,77 @@
+/**
+ * Owns how users and quotas change: in the database, each change a transaction of its own that carries the coordinator's
+ * epoch, and then in the coordinator's state.
+ */
+import type { AccountChange } from '../../core/accounts/account-input.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import { type Epoch, fence } from '../cluster/cluster-rows.ts';
+import type { Db, Statement } from '../db/db.ts';
+import { type Written, writing } from './account-writes.ts';
+import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
+import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
+
+/** Changes the database and, where that took it, `cluster`. Where it rejects nobody knows what the database holds. */
+export async function changeAccounts(
+  db: Db,
+  epoch: Epoch,
+  cluster: Cluster,
+  change: AccountChange,
+): Promise<Written> {
+  const written = await writing(async () => {
+    const [, affected] = await db.batch([fence(epoch), statementOf(change)]);
+    return affected === 0 ? undefined : idOf(db, change);
+  });
+  if (written.done) await takeIn(db, cluster, change, written.id);
+  return written;
+}
+
+function statementOf(change: AccountChange): Statement {
+  switch (change.kind) {
+    case 'create-user':
+      return insertUser(change.user);
+    case 'update-user':
+      return updateUser(change.id, change.changes);
+    case 'delete-user':
+      return hideUser(change.id);
+    case 'create-quota':
+      return insertQuota(change.quota);
+    case 'update-quota':
+      return updateQuota(change.id, change.changes);
+    case 'delete-quota':
+      return deleteQuota(change.id);
+  }
+}
+
+/** Names are unique. */
+async function idOf(db: Db, change: AccountChange): Promise<number | undefined> {
+  if ('id' in change) return change.id;
+  const [made] =
+    change.kind === 'create-user'
+      ? await listUsers(db, { username: change.user.username })
+      : await listQuotas(db, { name: change.quota.name });
+  return made?.id;
+}
+
+async function takeIn(db: Db, cluster: Cluster, { kind }: AccountChange, id: number): Promise<void> {
+  switch (kind) {
+    case 'create-user':
+    case 'update-user': {
+      const user = await findUser(db, id);
+      if (user) cluster.setUser(user);
+      return;
+    }
+    case 'delete-user': {
+      const user = cluster.users.get(id);
+      if (user) cluster.setUser({ ...user, enabled: false });
+      return;
+    }
+    case 'create-quota':
+    case 'update-quota': {
+      const quota = await findQuota(db, id);
+      if (quota) cluster.setQuota(quota);
+      return;
+    }
+    case 'delete-quota':
+      cluster.quotas.delete(id);
+  }
+}

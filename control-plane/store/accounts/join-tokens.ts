@@ -1,0 +1,62 @@
+/** Owns the rows of join tokens, of which only hashes are kept, and of the keys that hosts were registered with. */
+import type { Grounds, JoinToken } from '../../core/hosts/registration.ts';
+import type { Host } from '../../core/model/host.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
+
+export interface NewJoinToken {
+  hash: string;
+  /** The only host name it is good for; null: any. */
+  name: string | null;
+  labels: readonly string[];
+  expiresMs: number;
+}
+
+/** Adds a token, and removes those that have expired. */
+export async function insertJoinToken(db: Db, token: NewJoinToken, nowMs: number): Promise<void> {
+  await db.batch([
+    { sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?', args: [nowMs] },
+    {
+      sql: 'INSERT INTO join_tokens (hash, name, labels, expires_ms) VALUES (?, ?, ?, ?)',
+      args: [token.hash, token.name, JSON.stringify(token.labels), token.expiresMs],
+    },
+  ]);
+}
+
+/** What a registration goes by: the token, used or not, and whose the key is already. */
+export async function findGrounds(db: Db, tokenHash: string, publicKey: string): Promise<Grounds> {
+  const token = await findJoinToken(db, tokenHash);
+  const [holder] = await db.query('SELECT id, removed_ms FROM hosts WHERE public_key = ? LIMIT 1', [
+    publicKey,
+  ]);
+  return {
+    token,
+    holder: holder && { id: Number(holder.id), removed: holder.removed_ms !== null },
+  };
+}
+
+export async function findJoinToken(db: Db, hash: string): Promise<JoinToken | undefined> {
+  const [row] = await db.query('SELECT * FROM join_tokens WHERE hash = ? LIMIT 1', [hash]);
+  return row && tokenOf(row);
+}
+
+/** The key of a host, with which it signs; undefined where there is none. */
+export async function findHostKey(
+  db: Db,
+  hostId: number,
+): Promise<{ publicKey: string; removed: boolean } | undefined> {
+  const [row] = await db.query('SELECT public_key, removed_ms FROM hosts WHERE id = ? LIMIT 1', [hostId]);
+  if (!row || row.public_key === null) return undefined;
+  return { publicKey: String(row.public_key), removed: row.removed_ms !== null };
+}
+
+export const useJoinToken = ([hash, { id }]: [string, Host]): Statement => ({
+  sql: 'UPDATE join_tokens SET host_id = ? WHERE hash = ?',
+  args: [id, hash],
+});
+
+const tokenOf = (row: Row): JoinToken => ({
+  name: row.name === null ? null : String(row.name),
+  labels: JSON.parse(String(row.labels)),
+  expiresMs: Number(row.expires_ms),
+  hostId: row.host_id === null ? null : Number(row.host_id),
+});

@@ -1,0 +1,34 @@
+/** Owns the rows of failed logins. They are few: each has cost a calculation of a password, and goes after a while. */
+import type { Failures } from '../../core/accounts/login-throttle.ts';
+import type { Db } from '../db/db.ts';
+
+/** Of those keys that have any. */
+export async function findFailures(db: Db, keys: readonly string[]): Promise<Map<string, Failures>> {
+  const rows = await db.query(
+    'SELECT bucket, failures, last_ms FROM login_failures WHERE bucket IN (SELECT value FROM json_each(?))',
+    [JSON.stringify(keys)],
+  );
+  return new Map(
+    rows.map((row) => [String(row.bucket), { count: Number(row.failures), lastMs: Number(row.last_ms) }]),
+  );
+}
+
+/** Adds a failure to each; those whose last one was before `forgetMs` begin anew. */
+export async function addFailure(
+  db: Db,
+  keys: readonly string[],
+  { nowMs, forgetMs }: { nowMs: number; forgetMs: number },
+): Promise<void> {
+  await db.batch([
+    { sql: 'DELETE FROM login_failures WHERE last_ms < ?', args: [forgetMs] },
+    {
+      sql: `INSERT INTO login_failures (bucket, failures, last_ms) SELECT value, 1, ? FROM json_each(?) WHERE true
+        ON CONFLICT (bucket) DO UPDATE SET failures = failures + 1, last_ms = excluded.last_ms`,
+      args: [nowMs, JSON.stringify(keys)],
+    },
+  ]);
+}
+
+export async function deleteFailures(db: Db, key: string): Promise<void> {
+  await db.batch([{ sql: 'DELETE FROM login_failures WHERE bucket = ?', args: [key] }]);
+}

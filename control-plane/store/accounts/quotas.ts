@@ -1,0 +1,48 @@
+/** Owns the rows of quotas. */
+import type { Quota } from '../../core/accounts/account.ts';
+import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
+import type { Db, Row, Statement } from '../db/db.ts';
+import { allRows, given } from './account-writes.ts';
+
+export async function findQuota(db: Db, id: number): Promise<Quota | undefined> {
+  const [row] = await db.query('SELECT * FROM quotas WHERE id = ? LIMIT 1', [id]);
+  return row && quotaOf(row);
+}
+
+export async function listQuotas(db: Db, { name }: NameFilter): Promise<Quota[]> {
+  const sql = 'SELECT * FROM quotas WHERE id > ? AND name = COALESCE(?, name) ORDER BY id LIMIT ?';
+  return (await allRows(db, sql, [given(name)])).map(quotaOf);
+}
+
+export const insertQuota = (quota: NewQuota): Statement => ({
+  sql: 'INSERT INTO quotas (name, concurrent_executions, memory, cores) VALUES (?, ?, ?, ?)',
+  args: values(quota),
+});
+
+/** Changes what is given; refused where the quota is not there. */
+export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
+  sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
+    memory = COALESCE(?, memory), cores = COALESCE(?, cores) WHERE id = ?`,
+  args: [...values(changes), id],
+});
+
+/** Refused where the quota is not there or is in use. */
+export const deleteQuota = (id: number): Statement => ({
+  sql: 'DELETE FROM quotas WHERE id = ? AND NOT EXISTS (SELECT 1 FROM users WHERE quota_id = quotas.id)',
+  args: [id],
+});
+
+const values = (quota: QuotaChanges) => [
+  given(quota.name),
+  given(quota.concurrentExecutions),
+  given(quota.memoryBytes),
+  given(quota.cores),
+];
+
+const quotaOf = (row: Row): Quota => ({
+  id: Number(row.id),
+  name: String(row.name),
+  concurrentExecutions: Number(row.concurrent_executions),
+  memoryBytes: Number(row.memory),
+  cores: Number(row.cores),
+});

@@ -1,0 +1,33 @@
+/** Owns what still uses a role or a quota, for who is told why it can't go. Deleted users do as long as their rows are there. */
+import type { Db } from '../db/db.ts';
+
+export interface Uses {
+  users: number;
+  deletedUsers: number;
+  /** Where containers or logs of the deleted ones may still be; by name. */
+  hosts: string[];
+}
+
+const COLUMN = { role: 'role_id', quota: 'quota_id' } as const;
+
+export async function findUses(db: Db, kind: keyof typeof COLUMN, id: number): Promise<Uses> {
+  const uses = `users.${COLUMN[kind]} = ?`;
+  const [counts, hosts] = await Promise.all([
+    db.query(
+      `SELECT count(*) FILTER (WHERE deleted = 0) AS users, count(*) FILTER (WHERE deleted = 1) AS deleted_users
+      FROM users WHERE ${uses}`,
+      [id],
+    ),
+    db.query(
+      `SELECT DISTINCT hosts.name FROM users JOIN executions ON executions.user_id = users.id
+      JOIN services ON services.execution_id = executions.id JOIN hosts ON hosts.id = services.host_id
+      WHERE users.deleted = 1 AND ${uses} ORDER BY hosts.name LIMIT 100`,
+      [id],
+    ),
+  ]);
+  return {
+    users: Number(counts[0]?.users),
+    deletedUsers: Number(counts[0]?.deleted_users),
+    hosts: hosts.map(({ name }) => String(name)),
+  };
+}

@@ -1,0 +1,68 @@
+/** Owns the rows of roles. */
+import { ADMIN_ROLE, type Role } from '../../core/accounts/account.ts';
+import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
+import type { Db, Row } from '../db/db.ts';
+import { allRows, given, type Written, write } from './account-writes.ts';
+
+export async function findRole(db: Db, id: number): Promise<Role | undefined> {
+  const [row] = await db.query('SELECT * FROM roles WHERE id = ? LIMIT 1', [id]);
+  return row && roleOf(row);
+}
+
+export async function listRoles(db: Db, { name }: NameFilter): Promise<Role[]> {
+  const sql = 'SELECT * FROM roles WHERE id > ? AND name = COALESCE(?, name) ORDER BY id LIMIT ?';
+  return (await allRows(db, sql, [given(name)])).map(roleOf);
+}
+
+export const insertRole = (db: Db, role: NewRole): Promise<Written> =>
+  write(db, {
+    sql: `INSERT INTO roles (name, can_change_config, can_delete_executions, can_see_status,
+      can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+    args: values(role),
+  });
+
+/** Changes what is given; refused where the role is not there or is the administrators'. */
+export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<Written> =>
+  write(db, {
+    sql: `UPDATE roles SET name = COALESCE(?, name), can_change_config = COALESCE(?, can_change_config),
+      can_delete_executions = COALESCE(?, can_delete_executions), can_see_status = COALESCE(?, can_see_status),
+      can_access_full_app_shop = COALESCE(?, can_access_full_app_shop),
+      can_operate_others = COALESCE(?, can_operate_others),
+      can_customize_resources = COALESCE(?, can_customize_resources), can_access_api = COALESCE(?, can_access_api)
+      WHERE id = ? AND name <> '${ADMIN_ROLE}' RETURNING id`,
+    args: [...values(changes), id],
+  });
+
+/** Refused where the role is not there, is the administrators' or is in use. */
+export const deleteRole = (db: Db, id: number): Promise<Written> =>
+  write(db, {
+    sql: `DELETE FROM roles WHERE id = ? AND name <> '${ADMIN_ROLE}'
+      AND NOT EXISTS (SELECT 1 FROM users WHERE role_id = roles.id) RETURNING id`,
+    args: [id],
+  });
+
+const values = (role: RoleChanges) => [
+  given(role.name),
+  given(role.canChangeConfig),
+  given(role.canDeleteExecutions),
+  given(role.canSeeStatus),
+  given(role.canAccessFullAppShop),
+  given(role.canOperateOthers),
+  given(role.canCustomizeResources),
+  given(role.canAccessApi),
+];
+
+const flag = (value: unknown) => value === 1;
+
+export const roleOf = (row: Row): Role => ({
+  id: Number(row.id),
+  name: String(row.name),
+  canChangeConfig: flag(row.can_change_config),
+  canDeleteExecutions: flag(row.can_delete_executions),
+  canSeeStatus: flag(row.can_see_status),
+  canAccessFullAppShop: flag(row.can_access_full_app_shop),
+  canOperateOthers: flag(row.can_operate_others),
+  canCustomizeResources: flag(row.can_customize_resources),
+  canAccessApi: flag(row.can_access_api),
+});

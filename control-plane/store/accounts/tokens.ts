@@ -1,0 +1,71 @@
+/** Owns the rows of tokens. A token counts while its row is there; ids are kept as hashes. */
+import type { TokenKind } from '../../core/accounts/account.ts';
+import type { Db, Statement } from '../db/db.ts';
+
+export interface NewToken {
+  idHash: string;
+  expiresMs: number;
+}
+
+/** Adds a pair for the user, unless the user has gone. Of each kind the user keeps the newest `most`. */
+export async function insertPair(
+  db: Db,
+  owner: { userId: number; credentialVersion: number },
+  { refresh, access }: { refresh: NewToken; access: NewToken },
+  limits: { most: number; nowMs: number },
+): Promise<void> {
+  const { userId, credentialVersion } = owner;
+  await db.batch([
+    purge(limits.nowMs),
+    {
+      sql: `INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
+        SELECT ?, 'refresh', ?, id, ?, ? FROM users WHERE id = ?`,
+      args: [refresh.idHash, refresh.idHash, credentialVersion, refresh.expiresMs, userId],
+    },
+    accessFrom(refresh.idHash, access),
+    trim('refresh', userId, limits.most),
+    trim('access', userId, limits.most),
+  ]);
+}
+
+/** Adds an access token from a refresh token of the user; false where that was revoked meanwhile. */
+export async function insertAccess(
+  db: Db,
+  userId: number,
+  refreshHash: string,
+  access: NewToken,
+  limits: { most: number; nowMs: number },
+): Promise<boolean> {
+  const [, inserted] = await db.batch([
+    purge(limits.nowMs),
+    accessFrom(refreshHash, access),
+    trim('access', userId, limits.most),
+  ]);
+  return inserted === 1;
+}
+
+/** Ends a token of the user, a refresh token with all access tokens from it; false where the user has no such token. */
+export async function deleteToken(db: Db, userId: number, idHash: string): Promise<boolean> {
+  const [deleted = 0] = await db.batch([
+    { sql: 'DELETE FROM tokens WHERE user_id = ? AND ? IN (id_hash, grant_hash)', args: [userId, idHash] },
+  ]);
+  return deleted > 0;
+}
+
+const purge = (nowMs: number): Statement => ({
+  sql: 'DELETE FROM tokens WHERE expires_ms <= ?',
+  args: [nowMs],
+});
+
+/** Of the refresh token's user and version: a token that was ended gives nothing. */
+const accessFrom = (refreshHash: string, { idHash, expiresMs }: NewToken): Statement => ({
+  sql: `INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
+    SELECT ?, 'access', id_hash, user_id, credential_version, ? FROM tokens WHERE id_hash = ? AND kind = 'refresh'`,
+  args: [idHash, expiresMs, refreshHash],
+});
+
+const trim = (kind: TokenKind, userId: number, most: number): Statement => ({
+  sql: `DELETE FROM tokens WHERE user_id = ? AND kind = ? AND id_hash NOT IN (
+    SELECT id_hash FROM tokens WHERE user_id = ? AND kind = ? ORDER BY expires_ms DESC LIMIT ?)`,
+  args: [userId, kind, userId, kind, most],
+});

@@ -1,0 +1,114 @@
+/** Owns the rows behind accounts: who a name, a session or a token stands for, and sessions. Changes of users are user-rows.ts's. */
+import type { Account, Credential, TokenKind } from '../../core/accounts/account.ts';
+import type { Db, Row } from '../db/db.ts';
+import { roleOf } from './roles.ts';
+import { userOf } from './user-rows.ts';
+
+const ACCOUNT = `u.id, u.username, u.email, u.role_id, u.quota_id, u.auth_source, u.fs_uid, u.priority, u.enabled,
+  u.password_hash, u.credential_version, r.name AS role_name, r.can_change_config, r.can_delete_executions,
+  r.can_see_status, r.can_access_full_app_shop, r.can_operate_others, r.can_customize_resources, r.can_access_api`;
+
+const BY_NAME = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
+  WHERE u.username = ? AND u.deleted = 0 LIMIT 1`;
+
+const BY_ID = `SELECT ${ACCOUNT} FROM users u JOIN roles r ON r.id = u.role_id
+  WHERE u.id = ? AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
+
+const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u ON u.id = s.user_id
+  JOIN roles r ON r.id = u.role_id
+  WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
+
+/** An account with the hash of its password; null where none was set. */
+export interface StoredAccount extends Account {
+  passwordHash: string | null;
+}
+
+export async function findAccountByName(db: Db, username: string): Promise<StoredAccount | undefined> {
+  const [row] = await db.query(BY_NAME, [username]);
+  return row && accountOf(row);
+}
+
+/** The account of a session that has not expired and was not ended by a change of the user. */
+export async function findAccountBySession(
+  db: Db,
+  tokenHash: string,
+  nowMs: number,
+): Promise<StoredAccount | undefined> {
+  const [row] = await db.query(BY_SESSION, [tokenHash]);
+  // Compared here and not there, so that requests at the same time ask the same question.
+  return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
+}
+
+/** The account of a token that was neither revoked nor ended by a change of the user, and has not expired. */
+export async function findAccountByToken(
+  db: Db,
+  idHash: string,
+  kind: TokenKind,
+  nowMs: number,
+): Promise<StoredAccount | undefined> {
+  const [row] = await db.query(
+    `SELECT ${ACCOUNT}, t.expires_ms FROM tokens t JOIN users u ON u.id = t.user_id JOIN roles r ON r.id = u.role_id
+      WHERE t.id_hash = ? AND t.kind = ? AND t.credential_version = u.credential_version AND u.enabled = 1
+        AND u.deleted = 0 LIMIT 1`,
+    [idHash, kind],
+  );
+  return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
+}
+
+/** The account that a credential which was right once still lets in. A password was right as of a credential version. */
+export async function findAccountByCredential(
+  db: Db,
+  userId: number,
+  credential: Credential,
+  nowMs: number,
+): Promise<StoredAccount | undefined> {
+  if (credential.by === 'session') return findAccountBySession(db, credential.tokenHash, nowMs);
+  if (credential.by === 'token') return findAccountByToken(db, credential.idHash, 'access', nowMs);
+  const [row] = await db.query(BY_ID, [userId]);
+  return row && accountOf(row);
+}
+
+export async function insertSession(
+  db: Db,
+  session: { tokenHash: string; userId: number; credentialVersion: number; expiresMs: number },
+  nowMs: number,
+): Promise<void> {
+  const { tokenHash, userId, credentialVersion, expiresMs } = session;
+  await db.batch([
+    { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
+    {
+      // The user may have gone meanwhile; then the session would be nobody's.
+      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms)
+        SELECT ?, id, ?, ? FROM users WHERE id = ?`,
+      args: [tokenHash, credentialVersion, expiresMs, userId],
+    },
+  ]);
+}
+
+export async function deleteSession(db: Db, tokenHash: string): Promise<void> {
+  await db.batch([{ sql: 'DELETE FROM sessions WHERE token_hash = ?', args: [tokenHash] }]);
+}
+
+export async function countUsers(db: Db): Promise<number> {
+  const [row] = await db.query('SELECT count(*) AS users FROM users WHERE deleted = 0');
+  return Number(row?.users);
+}
+
+/** Makes the first administrator, if there is still no user; tells whether it did. */
+export async function insertFirstAdministrator(db: Db, passwordHash: string): Promise<boolean> {
+  const [inserted] = await db.batch([
+    {
+      sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
+        SELECT 'admin', '', (SELECT id FROM roles WHERE name = 'admin'), (SELECT id FROM quotas WHERE name = 'default'),
+          'internal', 1000, 0, 1, ? WHERE NOT EXISTS (SELECT 1 FROM users WHERE deleted = 0)`,
+      args: [passwordHash],
+    },
+  ]);
+  return inserted === 1;
+}
+
+const accountOf = (row: Row): StoredAccount => ({
+  user: userOf(row),
+  role: roleOf({ ...row, id: row.role_id ?? null, name: row.role_name ?? null }),
+  passwordHash: row.password_hash === null ? null : String(row.password_hash),
+});

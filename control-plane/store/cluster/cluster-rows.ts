@@ -1,0 +1,153 @@
+/** Owns the rows behind the coordinator's state: reading them into a Cluster, and the statements that write what changed. */
+
+import type { Execution } from '../../core/model/execution.ts';
+import type { Host } from '../../core/model/host.ts';
+import type { SchedulingPolicy } from '../../core/model/scheduler-config.ts';
+import type { Changes } from '../../core/state/changes.ts';
+import { Cluster } from '../../core/state/cluster.ts';
+import { useJoinToken } from '../accounts/join-tokens.ts';
+import { listQuotas } from '../accounts/quotas.ts';
+import { loadUsers, purgeUsers } from '../accounts/user-rows.ts';
+import { DatabaseError, type Db, type Statement } from '../db/db.ts';
+import { pagedIds } from '../db/pages.ts';
+import { insertUnknown, loadUnknown, raiseIds } from '../schema/id-sequences.ts';
+import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
+import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
+import { insertService, updateService } from './service-rows.ts';
+
+/** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
+export type Epoch = number;
+
+/** Who takes over, by a name that nobody else has; `hasHeld`: it was at work before, and lost its state. */
+export interface Claimant {
+  name: string;
+  hasHeld: boolean;
+}
+
+/** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
+export async function takeOver(
+  db: Db,
+  scheduling: SchedulingPolicy,
+  claimant: Claimant,
+): Promise<{ epoch: Epoch; cluster: Cluster }> {
+  const epoch = await claim(db, claimant);
+  return { epoch, cluster: await loadCluster(db, scheduling) };
+}
+
+/** A database may carry out late what it did not answer in time: that must not come after the claims that were made since. */
+async function claim(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
+  const [held] = await db.query('SELECT epoch, holder FROM coordinator');
+  if (hasHeld && held?.holder !== name)
+    throw new DatabaseError('constraint', `${STALE}: it has another holder`);
+  const epoch = Number(held?.epoch) + 1;
+  const claimed = await db.query(
+    'UPDATE coordinator SET epoch = ?, writer = ?, holder = ? WHERE epoch = ? RETURNING epoch',
+    [epoch, epoch, name, epoch - 1],
+  );
+  if (claimed.length === 0)
+    throw new DatabaseError('unavailable', 'another control plane has taken over at the same moment');
+  return epoch;
+}
+
+/** Of the constraint that refuses the statements of an earlier epoch. */
+const STALE = 'stale_coordinator';
+
+/** Whether a later coordinator has taken over. */
+export const isStale = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.message.includes(STALE);
+
+/** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
+export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
+  const statements = [
+    ...hostsToWrite(changes),
+    ...Array.from(changes.usedTokens, useJoinToken),
+    ...Array.from(changes.newExecutions, insertExecution),
+    ...updated(changes.executions, changes.newExecutions).map(updateExecution),
+    ...servicesToWrite(changes),
+    ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),
+    // A deleted user goes with the last of its executions.
+    ...(changes.purged.size > 0 ? [purgeUsers] : []),
+    ...Array.from(changes.unknown, insertUnknown),
+    ...(changes.raisedIds ? raiseIds(changes.raisedIds) : []),
+  ];
+  if (statements.length === 0) return;
+  await db.batch([fence(epoch), ...statements]);
+}
+
+/** Refuses the transaction that it begins, if a later coordinator has taken over. */
+export const fence = (epoch: Epoch): Statement => ({
+  sql: 'UPDATE coordinator SET writer = ?',
+  args: [epoch],
+});
+
+const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
+  [...all].filter((one) => !fresh.has(one));
+
+/** Names are unique, so a host gives its name away before another one takes it. */
+function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
+  const hide = (host: Host) => {
+    const removedMs = removedHosts.get(host);
+    return removedMs === undefined ? [] : [hideHost(host, removedMs)];
+  };
+  const known = [...removedHosts.keys()].filter((host) => !newHosts.has(host));
+  return [
+    ...known.flatMap(hide),
+    ...[...newHosts].flatMap((host) => [insertHost(host), ...hide(host)]),
+    ...updated(hosts, newHosts).map(updateHost),
+  ];
+}
+
+function servicesToWrite(changes: Changes): Statement[] {
+  const fresh = new Set([...changes.newExecutions].flatMap(({ services }) => services));
+  return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
+}
+
+const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';
+
+async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluster> {
+  const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
+  const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
+  const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };
+  const cluster = new Cluster(nextIds, scheduling);
+  cluster.unknown.push(...(await loadUnknown(db)));
+  for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
+  for (const user of await loadUsers(db)) cluster.setUser(user);
+  for (const row of await db.query('SELECT * FROM hosts WHERE removed_ms IS NULL'))
+    cluster.addHost(hostOf(row));
+  const deletedUsers = new Set((await db.query(DELETED_USERS)).map(({ id }) => Number(id)));
+  const live = await pagedIds(
+    db,
+    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS}))`,
+    [],
+  );
+  for (const ids of live) {
+    for (const execution of await loadExecutions(db, ids)) {
+      cluster.addExecution(execution);
+      if (execution.deleted || !deletedUsers.has(execution.userId)) continue;
+      // The deletion of its user was broken off before it came to this one.
+      execution.deleted = true;
+      cluster.touch(execution);
+    }
+  }
+  return cluster;
+}
+
+/** One execution with its services, whether it has ended or not. */
+export async function loadExecution(db: Db, id: number): Promise<Execution | undefined> {
+  const [execution] = await loadExecutions(db, [id]);
+  return execution;
+}
+
+async function loadExecutions(db: Db, ids: readonly number[]): Promise<Execution[]> {
+  const args = [JSON.stringify(ids)];
+  const executions = await db.query(
+    'SELECT * FROM executions WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id',
+    args,
+  );
+  const services = await db.query(
+    'SELECT * FROM services WHERE execution_id IN (SELECT value FROM json_each(?)) ORDER BY id',
+    args,
+  );
+  const byExecution = Map.groupBy(services, (row) => Number(row.execution_id));
+  return executions.map((row) => executionOf(row, byExecution.get(Number(row.id)) ?? []));
+}

@@ -1,0 +1,71 @@
+/** Owns the rows of executions as the coordinator reads and writes them. */
+import type { Application } from '../../../shared/application.ts';
+import { instancesOf } from '../../core/lifecycle/submission.ts';
+import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
+import type { Row, Statement } from '../db/db.ts';
+import { serviceOf } from './service-rows.ts';
+
+/** `serviceRows` are in the order of their ids, which is the description's. */
+export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
+  const description = String(row.description);
+  // Validated when it was submitted.
+  const application = JSON.parse(description) as Application;
+  const instances = new Map(instancesOf(application).map((one) => [one.name, one]));
+  return {
+    id: Number(row.id),
+    name: String(row.name),
+    userId: Number(row.user_id),
+    description,
+    size: application.size,
+    status: String(row.status) as ExecutionStatus,
+    ending: row.ending === null ? null : JSON.parse(String(row.ending)),
+    deleted: row.deleted === 1,
+    errorMessage: row.error_message === null ? null : String(row.error_message),
+    timeSubmitMs: Number(row.time_submit_ms),
+    timePlaceMs: numberOrNull(row.time_place_ms),
+    timeStartMs: numberOrNull(row.time_start_ms),
+    timeStopMs: numberOrNull(row.time_stop_ms),
+    timeEndMs: numberOrNull(row.time_end_ms),
+    attempts: Number(row.attempts),
+    retryAtMs: numberOrNull(row.retry_at_ms),
+    services: serviceRows.flatMap((service) => {
+      const instance = instances.get(String(service.name));
+      return instance ? [serviceOf(service, instance)] : [];
+    }),
+  };
+}
+
+export const insertExecution = (execution: Execution): Statement => ({
+  sql: `INSERT INTO executions (status, ending, deleted, error_message, time_place_ms, time_start_ms, time_stop_ms,
+    time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  args: [
+    ...values(execution),
+    execution.id,
+    execution.name,
+    execution.userId,
+    execution.description,
+    execution.timeSubmitMs,
+  ],
+});
+
+export const updateExecution = (execution: Execution): Statement => ({
+  sql: `UPDATE executions SET status = ?, ending = ?, deleted = ?, error_message = ?, time_place_ms = ?,
+    time_start_ms = ?, time_stop_ms = ?, time_end_ms = ?, attempts = ?, retry_at_ms = ? WHERE id = ?`,
+  args: [...values(execution), execution.id],
+});
+
+const values = (execution: Execution) => [
+  execution.status,
+  execution.ending && JSON.stringify(execution.ending),
+  Number(execution.deleted),
+  execution.errorMessage,
+  execution.timePlaceMs,
+  execution.timeStartMs,
+  execution.timeStopMs,
+  execution.timeEndMs,
+  execution.attempts,
+  execution.retryAtMs,
+];
+
+const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

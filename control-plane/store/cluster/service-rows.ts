@@ -1,0 +1,68 @@
+/** Owns the rows of services as the coordinator reads and writes them. What the description says is not stored again. */
+
+import type { Instance } from '../../core/lifecycle/submission.ts';
+import type { BackendStatus, Service, ServiceStatus } from '../../core/model/service.ts';
+import type { Row, Statement } from '../db/db.ts';
+
+/** `instance` is the part of the description that the row belongs to. */
+export const serviceOf = (row: Row, instance: Instance): Service => ({
+  id: Number(row.id),
+  executionId: Number(row.execution_id),
+  name: instance.name,
+  group: instance.group,
+  essential: instance.essential,
+  monitor: instance.monitor,
+  startupOrder: instance.startupOrder,
+  requirement: instance.requirement,
+  status: String(row.status) as ServiceStatus,
+  backendStatus: String(row.backend_status) as BackendStatus,
+  hostId: row.host_id === null ? null : Number(row.host_id),
+  placed: row.placed === 1,
+  generation: Number(row.generation),
+  containerId: textOrNull(row.backend_id),
+  ipAddress: textOrNull(row.ip_address),
+  ports: JSON.parse(String(row.ports)),
+  exit: jsonOrNull(row.exit),
+  failure: jsonOrNull(row.failure),
+  deathsMs: JSON.parse(String(row.deaths_ms)),
+  restartAtMs: row.restart_at_ms === null ? null : Number(row.restart_at_ms),
+  errorMessage: textOrNull(row.error_message),
+  preparing: '',
+  logs: row.forgotten === 1 ? 'forgotten' : 'kept',
+});
+
+export const insertService = (service: Service): Statement => ({
+  sql: `INSERT INTO services (status, backend_status, host_id, placed, generation, backend_id, ip_address, ports, exit,
+    failure, deaths_ms, restart_at_ms, error_message, forgotten, execution_id, name, service_group, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  args: [...values(service), service.executionId, service.name, service.group, service.id],
+});
+
+export const updateService = (service: Service): Statement => ({
+  sql: `UPDATE services SET status = ?, backend_status = ?, host_id = ?, placed = ?, generation = ?, backend_id = ?,
+    ip_address = ?, ports = ?, exit = ?, failure = ?, deaths_ms = ?, restart_at_ms = ?, error_message = ?, forgotten = ?
+    WHERE id = ?`,
+  args: [...values(service), service.id],
+});
+
+const values = (service: Service) => [
+  service.status,
+  service.backendStatus,
+  service.hostId,
+  Number(service.placed),
+  service.generation,
+  service.containerId,
+  service.ipAddress,
+  jsonList(service.ports),
+  service.exit && JSON.stringify(service.exit),
+  service.failure && JSON.stringify(service.failure),
+  jsonList(service.deathsMs),
+  service.restartAtMs,
+  service.errorMessage,
+  Number(service.logs === 'forgotten'),
+];
+
+const jsonList = (list: readonly unknown[]) => (list.length === 0 ? '[]' : JSON.stringify(list));
+const textOrNull = (value: Row[string] | undefined) =>
+  value === null || value === undefined ? null : String(value);
+const jsonOrNull = (value: Row[string] | undefined) => (typeof value === 'string' ? JSON.parse(value) : null);

@@ -1,0 +1,56 @@
+/** Owns the queries behind the list of executions as people read it: a page of lines, and how many there are by state. */
+import type { ExecutionStatus } from '../../core/model/execution.ts';
+import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
+import type { ExecutionLine } from '../../core/views/execution-views.ts';
+import type { Db, Row } from '../db/db.ts';
+import { filterCondition } from './execution-filter-sql.ts';
+
+/** More of an error is for who looks at the execution. */
+const MOST_OF_ERROR = 200;
+
+/** Those that the filter lets through, newest first. Descriptions of these alone are read. */
+export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promise<ExecutionLine[]> {
+  const { sql, args } = filterCondition(filter);
+  const rows = await db.query(
+    `SELECT e.id, e.name, u.username, e.status, json_extract(e.description, '$.name') AS application,
+      CASE e.status WHEN 'error' THEN substr(e.error_message, 1, ${MOST_OF_ERROR}) END AS error,
+      e.time_submit_ms, e.time_start_ms, e.time_end_ms,
+      (SELECT count(*) FROM services s WHERE s.execution_id = e.id) AS services,
+      (SELECT count(*) FROM services s WHERE s.execution_id = e.id AND s.status = 'active') AS active_services
+      FROM executions e JOIN users u ON u.id = e.user_id
+      WHERE e.id IN (SELECT id FROM executions WHERE ${sql})
+      ORDER BY e.time_submit_ms DESC, e.id DESC`,
+    args,
+  );
+  return rows.map(lineOf);
+}
+
+/** How many of each status the filter lets through; none of those that are missing. */
+export async function countExecutions(
+  db: Db,
+  filter: ExecutionFilter,
+): Promise<ReadonlyMap<ExecutionStatus, number>> {
+  const { sql, args } = filterCondition(filter);
+  const rows = await db.query(
+    `SELECT status, count(*) AS executions FROM executions WHERE ${sql} GROUP BY status`,
+    args,
+  );
+  return new Map(rows.map((row) => [String(row.status) as ExecutionStatus, Number(row.executions)]));
+}
+
+const lineOf = (row: Row): ExecutionLine => ({
+  id: Number(row.id),
+  name: String(row.name),
+  userName: String(row.username),
+  status: String(row.status) as ExecutionStatus,
+  application: String(row.application),
+  error: textOrNull(row.error),
+  timeSubmitMs: Number(row.time_submit_ms),
+  timeStartMs: numberOrNull(row.time_start_ms),
+  timeEndMs: numberOrNull(row.time_end_ms),
+  services: Number(row.services),
+  activeServices: Number(row.active_services),
+});
+
+const textOrNull = (value: Row[string] | undefined) => (typeof value === 'string' ? value : null);
+const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);

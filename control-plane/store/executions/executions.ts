@@ -1,0 +1,138 @@
+/** Owns the queries of the API on executions and services. Reads only: the coordinator writes (cluster-rows.ts). */
+import type { Application } from '../../../shared/application.ts';
+import type { ExecutionStatus } from '../../core/model/execution.ts';
+import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
+import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
+import { definitionOf, type ExecutionView, type ServiceView } from '../../core/views/execution-views.ts';
+import type { Db, Row } from '../db/db.ts';
+import { pagedIds } from '../db/pages.ts';
+import { filterCondition } from './execution-filter-sql.ts';
+
+const EXECUTION_VIEW = `SELECT e.id, e.name, e.user_id, u.username, e.status, e.description, e.error_message,
+  e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms,
+  (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
+  FROM executions e JOIN users u ON u.id = e.user_id`;
+const EXECUTION_BY_ID = `${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`;
+
+export async function findExecution(db: Db, id: number): Promise<ExecutionView | undefined> {
+  const [row] = await db.query(EXECUTION_BY_ID, [id]);
+  return row && executionView(row);
+}
+
+/** Those that the filter lets through, oldest first, in pages. */
+export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGenerator<ExecutionView[]> {
+  const { sql, args } = filterCondition(filter);
+  for (const ids of await pagedIds(db, sql, args)) {
+    const rows = await db.query(
+      `${EXECUTION_VIEW} WHERE e.id IN (SELECT value FROM json_each(?)) AND e.deleted = 0 ORDER BY e.id`,
+      [JSON.stringify(ids)],
+    );
+    yield rows.map(executionView);
+  }
+}
+
+/** Owner of an execution, for authorisation without reading all of it. */
+export async function findOwner(db: Db, executionId: number): Promise<number | undefined> {
+  const [row] = await db.query('SELECT user_id FROM executions WHERE id = ? AND deleted = 0 LIMIT 1', [
+    executionId,
+  ]);
+  return row && Number(row.user_id);
+}
+
+const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, s.name, s.service_group, s.status, s.backend_status, s.ip_address,
+  s.backend_id, s.error_message, s.exit, s.deaths_ms, s.ports, s.generation, COALESCE(h.removed_name, h.name) AS host, h.address`;
+const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
+  WHERE e.deleted = 0`;
+
+export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
+  const [row] = await db.query(`SELECT ${SERVICE_COLUMNS}, e.description ${SERVICES} AND s.id = ?`, [id]);
+  return row && serviceView(row, JSON.parse(String(row.description)) as Application);
+}
+
+/** The description is read once: it may be long, and services many. */
+export async function listServices(db: Db, executionId: number): Promise<ServiceView[]> {
+  const execution = await findExecution(db, executionId);
+  if (!execution) return [];
+  const application = JSON.parse(execution.description) as Application;
+  const sql = `SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`;
+  return (await db.query(sql, [executionId])).map((row) => serviceView(row, application));
+}
+
+/** Names of the active instances of a group, in order; undefined where there is no such execution. */
+export async function listActiveInstances(
+  db: Db,
+  executionId: number,
+  group: string,
+): Promise<string[] | undefined> {
+  if ((await findOwner(db, executionId)) === undefined) return undefined;
+  const rows = await db.query(
+    `SELECT name FROM services WHERE execution_id = ? AND service_group = ? AND status = 'active' ORDER BY id`,
+    [executionId, group],
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+/** Which host has the logs of a service, of how many starts, and whether no more can come; also for a deleted execution. */
+export async function findLogPlace(
+  db: Db,
+  serviceId: number,
+): Promise<{ hostId: number | null; hostName: string; generation: number; hasEnded: boolean } | null> {
+  const [row] = await db.query(
+    `SELECT s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name, e.status
+      FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
+      WHERE s.id = ?`,
+    [serviceId],
+  );
+  if (!row) return null;
+  const hostId = row.host_id === null ? null : Number(row.host_id);
+  const hasEnded = row.status === 'terminated' || row.status === 'error';
+  return { hostId, hostName: String(row.name), generation: Number(row.generation), hasEnded };
+}
+
+/** Executions of a user that wait, start or run. */
+export async function countUnended(db: Db, userId: number): Promise<number> {
+  const [row] = await db.query(
+    `SELECT count(*) AS unended FROM executions
+      WHERE user_id = ? AND deleted = 0 AND status IN ('submitted', 'queued', 'starting', 'running')`,
+    [userId],
+  );
+  return Number(row?.unended);
+}
+
+const executionView = (row: Row): ExecutionView => ({
+  id: Number(row.id),
+  name: String(row.name),
+  userId: Number(row.user_id),
+  userName: String(row.username),
+  status: String(row.status) as ExecutionStatus,
+  description: String(row.description),
+  errorMessage: row.error_message === null ? null : String(row.error_message),
+  timeSubmitMs: Number(row.time_submit_ms),
+  timePlaceMs: numberOrNull(row.time_place_ms),
+  timeStartMs: numberOrNull(row.time_start_ms),
+  timeStopMs: numberOrNull(row.time_stop_ms),
+  timeEndMs: numberOrNull(row.time_end_ms),
+  serviceIds: JSON.parse(String(row.service_ids)),
+});
+
+const serviceView = (row: Row, application: Application): ServiceView => ({
+  id: Number(row.id),
+  executionId: Number(row.execution_id),
+  userId: Number(row.user_id),
+  name: String(row.name),
+  group: String(row.service_group),
+  status: String(row.status) as ServiceStatus,
+  backendStatus: String(row.backend_status) as BackendStatus,
+  ipAddress: row.ip_address === null ? null : String(row.ip_address),
+  containerId: row.backend_id === null ? null : String(row.backend_id),
+  errorMessage: row.error_message === null ? null : String(row.error_message),
+  exit: typeof row.exit === 'string' ? JSON.parse(row.exit) : null,
+  hasDied: row.exit !== null && row.deaths_ms !== '[]',
+  ports: JSON.parse(String(row.ports)),
+  hostName: row.host === null ? null : String(row.host),
+  hostAddress: row.address === null ? null : String(row.address),
+  starts: Number(row.generation),
+  description: definitionOf(application, String(row.service_group)),
+});
+
+const numberOrNull = (value: Row[string] | undefined) => (typeof value === 'number' ? value : null);
