@@ -3,7 +3,7 @@ import { type Config, ConfigError, readConfig, schedulingOf } from './config.ts'
 import type { Log } from './coordinator/ports.ts';
 import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 import type { SchedulingPolicy } from './core/model/scheduler-config.ts';
-import { logTo } from './log.ts';
+import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
 import { openRemote } from './store/db/remote.ts';

@@ -2,9 +2,9 @@
 import type { Context as HonoContext } from 'hono';
 import { OperationError } from '../core/model/errors.ts';
 import { statusOf as httpStatusOf, retryAfterS, toOperationError } from '../http/json/render.ts';
+import { html } from './components/html.ts';
+import { page } from './components/page.ts';
 import type { WebContext, WebDeps } from './context.ts';
-import { html } from './html.ts';
-import { page } from './page.ts';
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'That is not valid',

@@ -4,8 +4,8 @@ import { getCookie } from 'hono/cookie';
 import { authorise } from '../core/accounts/account.ts';
 import { COOKIE, checkOrigin } from '../http/request.ts';
 import { lastEventId } from '../operations/cluster/events.ts';
+import { redirectWith } from './components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
-import { redirectWith } from './notice.ts';
 
 /** What the frame of a page is made from. Whatever changes something must come from our own pages (CSRF). */
 export const withContext =

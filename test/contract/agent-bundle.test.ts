@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const make = async () => {
-  const program = startProgram(['control-plane/local/make-worker-assets.ts', folder]);
+  const program = startProgram(['control-plane/local/assets/make-worker-assets.ts', folder]);
   expect([await program.waitForEnd(), program.output]).toEqual([0, '']);
 };
 const path = (name: string) => join(folder, name);

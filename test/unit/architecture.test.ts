@@ -79,8 +79,8 @@ describe('the control plane', () => {
   const EXCEPTIONS: readonly { from: string; to: string; typeOnly: boolean }[] = [
     { from: 'operations/', to: 'coordinator/coordinator-api.ts', typeOnly: true },
     { from: 'coordinator/runtime/durable-object.ts', to: 'assembly.ts', typeOnly: false },
-    { from: 'local/agent-files.ts', to: 'http/files.ts', typeOnly: true },
-    { from: 'local/made-files.ts', to: 'http/files.ts', typeOnly: true },
+    { from: 'local/assets/agent-files.ts', to: 'http/files.ts', typeOnly: true },
+    { from: 'local/assets/generated-files.ts', to: 'http/files.ts', typeOnly: true },
     { from: 'local/dev.ts', to: 'operations/cluster/join-tokens.ts', typeOnly: false },
     { from: 'local/', to: 'operations/shop/shop-files.ts', typeOnly: false },
     { from: 'local/dev.ts', to: 'store/db/remote.ts', typeOnly: false },
@@ -181,7 +181,7 @@ describe('packages', () => {
     uplot: ['control-plane/web/browser/charts.ts'],
     anser: ['control-plane/web/browser/parts/log-colours.ts'],
     idiomorph: ['control-plane/web/browser/parts/live.ts'],
-    'jsonc-parser': ['control-plane/web/json-text.ts'],
+    'jsonc-parser': ['control-plane/web/description/json-text.ts'],
     '@hono/node-server': ['control-plane/node-server.ts'],
     'hono-openapi': ['control-plane/http/openapi/document.ts'],
     libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
@@ -194,9 +194,9 @@ describe('packages', () => {
     ],
     ws: ['control-plane/coordinator/runtime/node-sockets.ts', 'agent/socket.ts'],
     dockerode: ['agent/docker/', 'agent/engine-address.ts', 'examples/image.ts'],
-    esbuild: ['control-plane/local/agent-bundle.ts', 'control-plane/local/web-files.ts'],
-    micromark: ['control-plane/web/markdown.ts'],
-    'micromark-extension-gfm': ['control-plane/web/markdown.ts'],
+    esbuild: ['control-plane/local/assets/agent-bundle.ts', 'control-plane/local/assets/web-files.ts'],
+    micromark: ['control-plane/web/components/markdown.ts'],
+    'micromark-extension-gfm': ['control-plane/web/components/markdown.ts'],
     'tar-stream': ['examples/busybox.ts'],
   };
   const sources = [...rooms, ...sourcesIn('examples')];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { checkText } from '../../control-plane/web/draft.ts';
-import { pathOf, placesIn, readJson } from '../../control-plane/web/json-text.ts';
+import { checkText } from '../../control-plane/web/description/draft.ts';
+import { pathOf, placesIn, readJson } from '../../control-plane/web/description/json-text.ts';
 import { application, service } from '../support/applications.ts';
 import { fc } from '../support/random-cases.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readValue } from '../../control-plane/core/shop/shop-parameters.ts';
-import { checkSimple, readSimple } from '../../control-plane/web/simple-application.ts';
+import { checkSimple, readSimple } from '../../control-plane/web/description/simple-application.ts';
 
 /** As much as a body may have. What needs more than one look at each letter takes minutes for it. */
 const MOST = 2 ** 20;

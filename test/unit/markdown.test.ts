@@ -1,6 +1,6 @@
-/** Markdown that others wrote (control-plane/web/markdown.ts). */
+/** Markdown that others wrote (control-plane/web/components/markdown.ts). */
 import { describe, expect, test } from 'vitest';
-import { renderMarkdown } from '../../control-plane/web/markdown.ts';
+import { renderMarkdown } from '../../control-plane/web/components/markdown.ts';
 
 const render = (text: string): Promise<string> =>
   renderMarkdown(text, { pictureUrl: (name) => (name === 'logo.svg' ? '/p/logo.svg' : undefined) });

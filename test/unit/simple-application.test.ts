@@ -4,7 +4,7 @@ import {
   FRESH,
   readSimple,
   type SimpleApplication,
-} from '../../control-plane/web/simple-application.ts';
+} from '../../control-plane/web/description/simple-application.ts';
 import { validateApplication } from '../../shared/application.ts';
 
 const typed = (changes: Partial<SimpleApplication> = {}) =>

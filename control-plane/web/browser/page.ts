@@ -1,5 +1,5 @@
 /** Owns what every page does in the browser: ages that grow, copying, questions before what can't be undone, and being live. */
-import { duration } from '../duration.ts';
+import { duration } from '../components/duration.ts';
 import { keepLive } from './parts/live.ts';
 
 const TICK_MS = 1_000;

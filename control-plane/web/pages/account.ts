@@ -7,12 +7,12 @@ import { isHttps, sessionCookie } from '../../http/request.ts';
 import { getAllowance } from '../../operations/accounts/allowance.ts';
 import { changeOwnPassword } from '../../operations/accounts/own-password.ts';
 import { updateUser } from '../../operations/accounts/users.ts';
+import { type Entry, takeForm } from '../components/form-entry.ts';
+import { type Html, html } from '../components/html.ts';
+import { redirectWith } from '../components/notice.ts';
+import { page } from '../components/page.ts';
+import { alert, bytes, facts, field, share } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
-import { type Entry, takeForm } from '../entry.ts';
-import { type Html, html } from '../html.ts';
-import { redirectWith } from '../notice.ts';
-import { page } from '../page.ts';
-import { alert, bytes, facts, field, share } from '../parts.ts';
 import { allowedText } from './admin/roles.ts';
 import { password } from './admin/user.ts';
 

@@ -6,13 +6,13 @@ import { OperationError } from '../../core/model/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
 import { endSession } from '../../operations/accounts/authentication.ts';
 import { reviewReaders } from '../../operations/stream-access.ts';
+import { formOf } from '../components/form.ts';
+import { html } from '../components/html.ts';
+import { redirectWith } from '../components/notice.ts';
+import { page } from '../components/page.ts';
+import { field } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { errorPage, statusOf } from '../error-page.ts';
-import { formOf } from '../form.ts';
-import { html } from '../html.ts';
-import { redirectWith } from '../notice.ts';
-import { page } from '../page.ts';
-import { field } from '../parts.ts';
 import { safePath, sessionTokens, withContext } from '../session.ts';
 
 interface Attempt {

@@ -4,7 +4,7 @@
  * new; what is new the server's own page says, so nothing is rendered twice in two ways.
  */
 import { Idiomorph } from 'idiomorph';
-import { duration } from '../../duration.ts';
+import { duration } from '../../components/duration.ts';
 
 const EVENTS = '/events';
 /** Between two refreshes: a burst of events costs one. */

@@ -1,8 +1,9 @@
 /** Owns the frame of the pages of administration. */
+
+import { html } from '../../components/html.ts';
+import { type Page, page } from '../../components/page.ts';
+import { tabs } from '../../components/pieces.ts';
 import type { WebContext } from '../../context.ts';
-import { html } from '../../html.ts';
-import { type Page, page } from '../../page.ts';
-import { tabs } from '../../parts.ts';
 
 const TABS = [
   ['/admin/users', 'Users'],

@@ -2,10 +2,10 @@
 import * as z from 'zod';
 import type { Quota, User } from '../../../core/accounts/account.ts';
 import { count, name } from '../../../http/json/account-fields.ts';
+import type { Entry } from '../../components/form-entry.ts';
+import { type Html, html } from '../../components/html.ts';
+import { alert, bytes, field, share } from '../../components/pieces.ts';
 import type { WebContext } from '../../context.ts';
-import type { Entry } from '../../entry.ts';
-import { type Html, html } from '../../html.ts';
-import { alert, bytes, field, share } from '../../parts.ts';
 import { adminPage } from './admin-page.ts';
 
 const GIB = 2 ** 30;

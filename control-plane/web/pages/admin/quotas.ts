@@ -12,11 +12,11 @@ import {
 } from '../../../operations/accounts/quotas.ts';
 import { listUsers } from '../../../operations/accounts/users.ts';
 import { listUsages } from '../../../operations/cluster/cluster.ts';
+import { takeForm } from '../../components/form-entry.ts';
+import { type Html, html } from '../../components/html.ts';
+import { redirectAfter, redirectWith } from '../../components/notice.ts';
+import { bytes, share } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { takeForm } from '../../entry.ts';
-import { type Html, html } from '../../html.ts';
-import { redirectAfter, redirectWith } from '../../notice.ts';
-import { bytes, share } from '../../parts.ts';
 import { adminPage } from './admin-page.ts';
 import { gibText, quotaFields, quotaPage, type Taken } from './quota-form.ts';
 

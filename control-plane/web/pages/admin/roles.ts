@@ -13,11 +13,11 @@ import {
   updateRole,
 } from '../../../operations/accounts/roles.ts';
 import { listUsers } from '../../../operations/accounts/users.ts';
+import { type Entry, takeForm } from '../../components/form-entry.ts';
+import { type Html, html } from '../../components/html.ts';
+import { redirectAfter, redirectWith } from '../../components/notice.ts';
+import { alert, checkbox, field } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Entry, takeForm } from '../../entry.ts';
-import { type Html, html } from '../../html.ts';
-import { redirectAfter, redirectWith } from '../../notice.ts';
-import { alert, checkbox, field } from '../../parts.ts';
 import { adminPage } from './admin-page.ts';
 
 type Flag = Exclude<keyof NewRole, 'name'>;

@@ -3,9 +3,9 @@ import { Hono } from 'hono';
 import type { User } from '../../../core/accounts/account.ts';
 import { pathId } from '../../../http/request.ts';
 import { countExecutions, deleteUser, getUser } from '../../../operations/accounts/users.ts';
+import { html } from '../../components/html.ts';
+import { redirectAfter } from '../../components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { html } from '../../html.ts';
-import { redirectAfter } from '../../notice.ts';
 import { adminPage } from './admin-page.ts';
 
 export function userDeletionPages(deps: WebDeps): Hono<WebEnv> {

@@ -1,10 +1,10 @@
 /** Owns how the forms of a user look in the administration. */
 import type { Quota, Role, User } from '../../../core/accounts/account.ts';
+import type { Problems } from '../../components/form.ts';
+import type { Entry } from '../../components/form-entry.ts';
+import { type Html, html } from '../../components/html.ts';
+import { alert, badge, checkbox, field, namesOf, options } from '../../components/pieces.ts';
 import type { WebContext } from '../../context.ts';
-import type { Entry } from '../../entry.ts';
-import type { Problems } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { alert, badge, checkbox, field, namesOf, options } from '../../parts.ts';
 import { adminPage } from './admin-page.ts';
 
 export interface Choices {

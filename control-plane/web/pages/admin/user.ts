@@ -8,9 +8,9 @@ import { MAX_CREDENTIAL_LENGTH } from '../../../operations/accounts/authenticati
 import { listQuotas } from '../../../operations/accounts/quotas.ts';
 import { listRoles } from '../../../operations/accounts/roles.ts';
 import { createUser, getUser, updateUser } from '../../../operations/accounts/users.ts';
+import { takeForm } from '../../components/form-entry.ts';
+import { redirectWith } from '../../components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { takeForm } from '../../entry.ts';
-import { redirectWith } from '../../notice.ts';
 import { userDeletionPages } from './user-deletion.ts';
 import { type Choices, newUserPage, userPage } from './user-form.ts';
 

@@ -5,9 +5,9 @@ import { listQuotas } from '../../../operations/accounts/quotas.ts';
 import { listRoles } from '../../../operations/accounts/roles.ts';
 import { listUsers } from '../../../operations/accounts/users.ts';
 import { listUsages } from '../../../operations/cluster/cluster.ts';
+import { type Html, html } from '../../components/html.ts';
+import { badge, empty, namesOf, options, share } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Html, html } from '../../html.ts';
-import { badge, empty, namesOf, options, share } from '../../parts.ts';
 import { adminPage } from './admin-page.ts';
 import { userEditPages } from './user.ts';
 

@@ -1,7 +1,7 @@
 /** Owns the last hour of the cluster on its page: a table to read, and the samples from which browser/charts.ts draws. */
 import type { Sample } from '../../../core/views/history.ts';
-import { type Html, html } from '../../html.ts';
-import { bytes } from '../../parts.ts';
+import { type Html, html } from '../../components/html.ts';
+import { bytes } from '../../components/pieces.ts';
 
 /** Between two rows of the table, which is to be read; the charts have all samples. */
 const ROW_MS = 5 * 60_000;

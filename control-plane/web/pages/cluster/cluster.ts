@@ -7,10 +7,10 @@ import {
   type SeenQueued,
   viewCluster,
 } from '../../../operations/cluster/cluster.ts';
+import { type Html, html } from '../../components/html.ts';
+import { page } from '../../components/page.ts';
+import { ago, badge, bytes, empty, facts, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Html, html } from '../../html.ts';
-import { page } from '../../page.ts';
-import { ago, badge, bytes, empty, facts, live, options } from '../../parts.ts';
 import { historyPart } from './cluster-history.ts';
 import { hostPages } from './host.ts';
 import { coreMeters, cores, memoryMeters } from './host-meters.ts';

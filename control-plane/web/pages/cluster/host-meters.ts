@@ -1,7 +1,7 @@
 /** Owns how full a host is, as bars with words. */
 import type { HostView } from '../../../core/views/host-view.ts';
-import { type Html, html } from '../../html.ts';
-import { bytes, meter } from '../../parts.ts';
+import { type Html, html } from '../../components/html.ts';
+import { bytes, meter } from '../../components/pieces.ts';
 
 export const memoryMeters = ({ memoryBytes, reservedMemoryBytes, usage }: HostView): Html => html`
 ${meter(reservedMemoryBytes, memoryBytes, `${bytes(reservedMemoryBytes)} of ${bytes(memoryBytes)} reserved`)}

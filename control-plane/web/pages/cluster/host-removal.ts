@@ -4,12 +4,12 @@ import type { HostDetail } from '../../../core/views/host-view.ts';
 import { hostRemovalJson } from '../../../http/json/host-schemas.ts';
 import { pathId } from '../../../http/request.ts';
 import { getHost, removeHost } from '../../../operations/cluster/hosts.ts';
+import { formOf } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { isRefusal, redirectWith } from '../../components/notice.ts';
+import { page } from '../../components/page.ts';
+import { badge, checkbox, crumbs } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { formOf } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { isRefusal, redirectWith } from '../../notice.ts';
-import { page } from '../../page.ts';
-import { badge, checkbox, crumbs } from '../../parts.ts';
 
 export function hostRemovalPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();

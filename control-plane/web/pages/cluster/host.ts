@@ -4,12 +4,12 @@ import { checked, pathId } from '../../../http/request.ts';
 import { labels } from '../../../http/routes/hosts.ts';
 import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster/cluster.ts';
 import { updateHost } from '../../../operations/cluster/hosts.ts';
+import { formOf } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { redirectAfter } from '../../components/notice.ts';
+import { page } from '../../components/page.ts';
+import { ago, badge, checkbox, crumbs, facts, field, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { formOf } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { redirectAfter } from '../../notice.ts';
-import { page } from '../../page.ts';
-import { ago, badge, checkbox, crumbs, facts, field, live } from '../../parts.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
 import { hostRemovalPages } from './host-removal.ts';
 

@@ -5,11 +5,11 @@ import { authorise } from '../../../core/accounts/account.ts';
 import { joinTokenFields } from '../../../http/routes/hosts.ts';
 import { installLine } from '../../../http/routes/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
+import { type Entry, takeForm } from '../../components/form-entry.ts';
+import { html } from '../../components/html.ts';
+import { page } from '../../components/page.ts';
+import { alert, crumbs, facts, field } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Entry, takeForm } from '../../entry.ts';
-import { html } from '../../html.ts';
-import { page } from '../../page.ts';
-import { alert, crumbs, facts, field } from '../../parts.ts';
 import { labelsIn } from './host.ts';
 
 const fields = z.object({

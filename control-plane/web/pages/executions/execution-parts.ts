@@ -8,9 +8,9 @@ import {
   type ServiceView,
 } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
-import { duration } from '../../duration.ts';
-import { type Html, html } from '../../html.ts';
-import { ago, badge, elapsed, timeOf } from '../../parts.ts';
+import { duration } from '../../components/duration.ts';
+import { type Html, html } from '../../components/html.ts';
+import { ago, badge, elapsed, timeOf } from '../../components/pieces.ts';
 
 interface Step {
   name: string;

@@ -13,12 +13,12 @@ import {
   terminateExecution,
 } from '../../../operations/executions/executions.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
+import { formOf } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { isRefusal, redirectAfter, redirectWith } from '../../components/notice.ts';
+import { page } from '../../components/page.ts';
+import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { formOf } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { isRefusal, redirectAfter, redirectWith } from '../../notice.ts';
-import { page } from '../../page.ts';
-import { badge, crumbs, live } from '../../parts.ts';
 import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {

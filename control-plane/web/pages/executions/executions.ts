@@ -10,16 +10,23 @@ import {
   pageExecutions,
   terminateExecution,
 } from '../../../operations/executions/executions.ts';
+import { duration } from '../../components/duration.ts';
+import { formOf } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { type Notice, redirectWith } from '../../components/notice.ts';
+import { page } from '../../components/page.ts';
+import { ago, badge, elapsed, empty, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { duration } from '../../duration.ts';
-import { formOf } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { type Notice, redirectWith } from '../../notice.ts';
-import { page } from '../../page.ts';
-import { ago, badge, elapsed, empty, live, options } from '../../parts.ts';
 import { safePath } from '../../session.ts';
 import { executionPage } from './execution.ts';
-import { filterOf, isNarrowed, type ListQuery, listPath, readListQuery, spans } from './execution-filter.ts';
+import {
+  filterOf,
+  isNarrowed,
+  type ListQuery,
+  listPath,
+  readListQuery,
+  spans,
+} from './execution-filter-form.ts';
 
 const PAGE_SIZE = 50;
 /** Of one request; more than a page has. */

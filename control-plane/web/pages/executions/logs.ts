@@ -11,11 +11,11 @@ import {
   listExecutionServices,
   openServiceLog,
 } from '../../../operations/executions/services.ts';
+import { type Html, html } from '../../components/html.ts';
+import { page } from '../../components/page.ts';
+import { crumbs, empty } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { type Html, html } from '../../html.ts';
 import { mergedLogs } from '../../log-stream.ts';
-import { page } from '../../page.ts';
-import { crumbs, empty } from '../../parts.ts';
 
 /** In one page; each costs a window of memory, here and at its host. */
 const MOST_SERVICES = 16;

@@ -2,8 +2,8 @@
 import { type Allowance, MICRO } from '../../../core/accounts/quota.ts';
 import type { ShopEntry } from '../../../core/shop/shop.ts';
 import type { Parameter } from '../../../core/shop/shop-parameters.ts';
-import { type Html, html } from '../../html.ts';
-import { bytes } from '../../parts.ts';
+import { type Html, html } from '../../components/html.ts';
+import { bytes } from '../../components/pieces.ts';
 
 /** Keys as names and ids of fields: these are lists in some attributes, and have no spaces. */
 export const fieldName = (key: string): string => key.replace(/[\s%]/g, encodeURIComponent);

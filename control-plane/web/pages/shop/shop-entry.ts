@@ -6,13 +6,13 @@ import type { Parameter, ParameterProblem } from '../../../core/shop/shop-parame
 import type { Explanation } from '../../../core/views/explanation.ts';
 import { getAllowance } from '../../../operations/accounts/allowance.ts';
 import type { ShopOrder } from '../../../operations/shop/shop.ts';
-import { allowanceMeters } from '../../allowance.ts';
+import { allowanceMeters } from '../../components/allowance.ts';
+import { forecast } from '../../components/explanation.ts';
+import { fieldsOf } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { page } from '../../components/page.ts';
+import { crumbs, draftOf, field, live, restoredNote } from '../../components/pieces.ts';
 import type { WebContext, WebDeps } from '../../context.ts';
-import { forecast } from '../../explanation.ts';
-import { fieldsOf } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { page } from '../../page.ts';
-import { crumbs, draftOf, field, live, restoredNote } from '../../parts.ts';
 import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;

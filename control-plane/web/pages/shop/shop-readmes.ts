@@ -1,8 +1,8 @@
 /** Owns the texts of the shop's applications as HTML. They are kept while they are asked for and stay as they are: a long one takes a while. */
 import type { ShopEntry } from '../../../core/shop/shop.ts';
 import { pictureType } from '../../../operations/shop/shop-entries.ts';
-import { type Html, html, trusted } from '../../html.ts';
-import { renderMarkdown } from '../../markdown.ts';
+import { type Html, html, trusted } from '../../components/html.ts';
+import { renderMarkdown } from '../../components/markdown.ts';
 import { shopPath } from './shop-entry.ts';
 
 const MOST_KEPT = 200;

@@ -12,12 +12,12 @@ import {
   type ShopOrder,
   startFromShop,
 } from '../../../operations/shop/shop.ts';
+import { formOf } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { page } from '../../components/page.ts';
+import { empty } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { statusOf } from '../../error-page.ts';
-import { formOf } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { page } from '../../page.ts';
-import { empty } from '../../parts.ts';
 import { entryPage, type Filled, logo, orderOf, shopPath } from './shop-entry.ts';
 import { Readmes } from './shop-readmes.ts';
 

@@ -3,10 +3,10 @@ import type { Application } from '../../../../shared/application.ts';
 import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
 import { coresText, count } from '../../../core/views/explanation-text.ts';
-import { checkText, type Draft, type TextProblem } from '../../draft.ts';
-import type { Problems } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { bytes, field } from '../../parts.ts';
+import type { Problems } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { bytes, field } from '../../components/pieces.ts';
+import { checkText, type Draft, type TextProblem } from '../../description/draft.ts';
 import { actions, type FormPlace, startForm } from './start-frame.ts';
 
 export interface DescriptionForm {

@@ -1,14 +1,14 @@
 /** Owns the form for the common case: one container. */
-import type { Problems } from '../../form.ts';
-import { type Html, html } from '../../html.ts';
-import { field } from '../../parts.ts';
+import type { Problems } from '../../components/form.ts';
+import { type Html, html } from '../../components/html.ts';
+import { field } from '../../components/pieces.ts';
 import {
   EMPTY_PORT,
   MEMORY_UNITS,
   PORT_KINDS,
   type SimpleApplication,
   type SimplePort,
-} from '../../simple-application.ts';
+} from '../../description/simple-application.ts';
 import { actions, type FormPlace, sentence, startForm } from './start-frame.ts';
 
 export interface SimpleForm {

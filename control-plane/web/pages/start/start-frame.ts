@@ -3,10 +3,10 @@
 import type { Allowance } from '../../../core/accounts/quota.ts';
 import type { OperationError } from '../../../core/model/errors.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
-import { allowanceMeters } from '../../allowance.ts';
-import { forecast } from '../../explanation.ts';
-import { type Html, html } from '../../html.ts';
-import { draftOf, live, restoredNote, tabs } from '../../parts.ts';
+import { allowanceMeters } from '../../components/allowance.ts';
+import { forecast } from '../../components/explanation.ts';
+import { type Html, html } from '../../components/html.ts';
+import { draftOf, live, restoredNote, tabs } from '../../components/pieces.ts';
 
 export interface Outcome {
   status?: number;

@@ -10,20 +10,20 @@ import {
   getExecution,
   submitExecution,
 } from '../../../operations/executions/executions.ts';
+import { formOf } from '../../components/form.ts';
+import type { Html } from '../../components/html.ts';
+import { redirectWith } from '../../components/notice.ts';
+import { HEADERS, page } from '../../components/page.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { checkDraft, type Draft, type Submittable } from '../../draft.ts';
-import { statusOf } from '../../error-page.ts';
-import { formOf } from '../../form.ts';
-import type { Html } from '../../html.ts';
-import { redirectWith } from '../../notice.ts';
-import { HEADERS, page } from '../../page.ts';
+import { checkDraft, type Draft, type Submittable } from '../../description/draft.ts';
 import {
   checkSimple,
   EMPTY_PORT,
   FRESH,
   readSimple,
   type SimpleApplication,
-} from '../../simple-application.ts';
+} from '../../description/simple-application.ts';
+import { statusOf } from '../../error-page.ts';
 import { checkedText, type DescriptionForm, descriptionForm } from './start-description.ts';
 import { type SimpleForm, simpleForm } from './start-form.ts';
 import { type FormPlace, type Outcome, startBody } from './start-frame.ts';

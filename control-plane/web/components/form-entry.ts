@@ -1,7 +1,7 @@
 /** Owns forms that are shown again: with what was typed, what is wrong with it, and why it was refused. */
 import type * as z from 'zod';
-import type { WebContext } from './context.ts';
-import { statusOf } from './error-page.ts';
+import type { WebContext } from '../context.ts';
+import { statusOf } from '../error-page.ts';
 import { fieldsOf, formOf, type Problems, readFields } from './form.ts';
 import { isRefusal } from './notice.ts';
 

@@ -1,8 +1,8 @@
 /** Owns the sentence that tells on the next page what became of an action. It travels in a cookie of its own, and is shown once. */
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import { OperationError } from '../core/model/errors.ts';
-import { isHttps } from '../http/request.ts';
-import type { WebContext } from './context.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { isHttps } from '../../http/request.ts';
+import type { WebContext } from '../context.ts';
 
 const COOKIE = 'berth_notice';
 const MOST_LENGTH = 500;

@@ -1,7 +1,7 @@
 /** Owns the frame of every page: head, navigation by what the role allows, notice, and the headers that go with it. */
-import type { Account } from '../core/accounts/account.ts';
-import { contentPolicy } from '../http/files.ts';
-import type { WebContext } from './context.ts';
+import type { Account } from '../../core/accounts/account.ts';
+import { contentPolicy } from '../../http/files.ts';
+import type { WebContext } from '../context.ts';
 import { type Html, html } from './html.ts';
 import { takeNotice } from './notice.ts';
 

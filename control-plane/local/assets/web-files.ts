@@ -17,9 +17,9 @@ export async function ensureWebFiles(folder: string): Promise<void> {
     [
       `${WEB}/berth.css`,
       `${WEB}/icon.svg`,
-      'control-plane/local/web-files.ts',
+      'control-plane/local/assets/web-files.ts',
       'control-plane/core/streams/log-frames.ts',
-      `${WEB}/duration.ts`,
+      `${WEB}/components/duration.ts`,
     ],
   );
   const made = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);

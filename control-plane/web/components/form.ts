@@ -1,9 +1,9 @@
 /** Owns the reading of forms: URL-encoded, each field once unless asked for as a list, in UTF-8, at most 1 MiB. */
 import type * as z from 'zod';
-import { shapeMessage } from '../../shared/application-words.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { bodyText } from '../http/request.ts';
-import type { WebContext } from './context.ts';
+import { shapeMessage } from '../../../shared/application-words.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { bodyText } from '../../http/request.ts';
+import type { WebContext } from '../context.ts';
 
 /** More than any page has. Hundreds of thousands fit into a body, and cost a second each time. */
 const MOST_FIELDS = 5_000;

@@ -1,5 +1,5 @@
 /** Owns how it reads why something waits, or where it would go: the sentences are core's (core/explain.ts). */
-import type { Explanation } from '../core/views/explanation.ts';
+import type { Explanation } from '../../core/views/explanation.ts';
 import { type Html, html } from './html.ts';
 
 /** What would become of a submission. */

@@ -1,10 +1,10 @@
 /** Owns where Node finds what hosts install. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ReadFile } from '../http/files.ts';
-import { madeFiles } from './made-files.ts';
+import type { ReadFile } from '../../http/files.ts';
+import { madeFiles } from './generated-files.ts';
 
-const SCRIPT = join(import.meta.dirname, '../../agent/install.sh');
+const SCRIPT = join(import.meta.dirname, '../../../agent/install.sh');
 
 export const agentScript = () => readFile(SCRIPT);
 

@@ -1,8 +1,8 @@
 /** Owns how it looks what a quota allows and what of it is taken. */
-import { type Allowance, MICRO } from '../core/accounts/quota.ts';
-import { coresText } from '../core/views/explanation-text.ts';
+import { type Allowance, MICRO } from '../../core/accounts/quota.ts';
+import { coresText } from '../../core/views/explanation-text.ts';
 import { type Html, html } from './html.ts';
-import { bytes, meter } from './parts.ts';
+import { bytes, meter } from './pieces.ts';
 
 export function allowanceMeters({ quota, used }: Allowance): Html {
   const cores = used.microCores / MICRO;

@@ -5,7 +5,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../../version.ts';
 import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
 
 export const BUNDLE = 'berth-agent.mjs';
@@ -25,7 +25,7 @@ const MODULE_SCOPE = [
  * again; calls at the same time, by other processes too, each put a whole file in place.
  */
 export async function ensureAgentBundle(folder: string): Promise<void> {
-  const stamp = `// Berth agent ${VERSION} (${await digestOf(['agent', 'shared'], [`control-plane/local/${basename(import.meta.filename)}`])})`;
+  const stamp = `// Berth agent ${VERSION} (${await digestOf(['agent', 'shared'], [`control-plane/local/assets/${basename(import.meta.filename)}`])})`;
   const path = join(folder, BUNDLE);
   if ((await firstLine(path)) === stamp) return;
   await mkdir(folder, { recursive: true });

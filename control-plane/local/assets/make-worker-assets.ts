@@ -5,11 +5,11 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { SHOP_PACK } from '../operations/shop/shop-files.ts';
+import { SHOP_PACK } from '../../operations/shop/shop-files.ts';
+import { EXAMPLE_SHOP, packShop } from '../shop-folder.ts';
 import { ensureAgentBundle } from './agent-bundle.ts';
 import { agentScript } from './agent-files.ts';
 import { replace } from './bundle.ts';
-import { EXAMPLE_SHOP, packShop } from './shop-folder.ts';
 import { SWAGGER_FILES, swaggerFile } from './swagger-files.ts';
 import { ensureWebFiles } from './web-files.ts';
 

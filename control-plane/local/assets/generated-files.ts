@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ReadFile } from '../http/files.ts';
+import type { ReadFile } from '../../http/files.ts';
 
 const LIMIT_MS = 120_000;
 

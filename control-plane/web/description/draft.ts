@@ -2,11 +2,11 @@
  * Owns the description that is being written on the start page: whether it can be submitted, and what is wrong at which
  * line. What is valid is the API's to say (operations/applications.ts); this only finds the places.
  */
-import type { Application, Problem } from '../../shared/application.ts';
-import { OperationError } from '../core/model/errors.ts';
-import { unwrapped, validateDescription } from '../operations/executions/applications.ts';
-import { nameProblem } from '../operations/executions/executions.ts';
-import type { Problems } from './form.ts';
+import type { Application, Problem } from '../../../shared/application.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { unwrapped, validateDescription } from '../../operations/executions/applications.ts';
+import { nameProblem } from '../../operations/executions/executions.ts';
+import type { Problems } from '../components/form.ts';
 import { type Fault, pathOf, placesIn, readJson } from './json-text.ts';
 
 /** As it was typed. */
