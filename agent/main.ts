@@ -2,11 +2,12 @@
  * Entry of `npm run agent` and of the bundle: one agent on the engine it is told of, which must be running; with `join` only
  * its registration, with `check` only whether this machine will do.
  */
-import { checkHost } from './check.ts';
+
+import { joinCluster, runAgent } from './agent-process.ts';
 import { ConfigError } from './config.ts';
-import { wordsOf } from './journal.ts';
-import { Refused } from './refused.ts';
-import { joinCluster, runAgent } from './run.ts';
+import { Refused } from './connection/refused-error.ts';
+import { checkHost } from './host/check.ts';
+import { wordsOf } from './logger.ts';
 
 const commands: Record<string, (env: NodeJS.ProcessEnv) => Promise<string>> = {
   join: async (env) => `${await joinCluster(env)}\n`,

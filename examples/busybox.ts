@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type Pack, pack } from 'tar-stream';
-import { hasApt, unpackPackage } from '../agent/debian.ts';
-import type { Terminal } from '../agent/terminal.ts';
+import { hasApt, unpackPackage } from '../agent/local/debian.ts';
+import type { Terminal } from '../agent/local/terminal.ts';
 
 /** The path of a busybox that needs no libraries: the machine's, else one out of Debian's package. */
 export async function findBusybox(say: Terminal['say']): Promise<string | undefined> {

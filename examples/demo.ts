@@ -7,9 +7,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectEngine } from '../agent/engine-address.ts';
-import { ensureEngine, type LocalEngine } from '../agent/local-engine.ts';
-import { terminal } from '../agent/terminal.ts';
+import { connectEngine } from '../agent/engine/engine-address.ts';
+import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
+import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from './image.ts';
 
 const START_MS = 30_000;

@@ -7,9 +7,9 @@
  */
 import { realpathSync } from 'node:fs';
 import type Docker from 'dockerode';
-import { connectEngine } from '../agent/engine-address.ts';
-import { ensureEngine } from '../agent/local-engine.ts';
-import { type Terminal, terminal } from '../agent/terminal.ts';
+import { connectEngine } from '../agent/engine/engine-address.ts';
+import { ensureEngine } from '../agent/local/local-engine.ts';
+import { type Terminal, terminal } from '../agent/local/terminal.ts';
 import { findBusybox, packRoot } from './busybox.ts';
 
 export const IMAGE = 'berth/busybox:1';

@@ -5,9 +5,9 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { connectEngine } from '../agent/engine-address.ts';
-import { ensureEngine, type LocalEngine } from '../agent/local-engine.ts';
-import { terminal } from '../agent/terminal.ts';
+import { connectEngine } from '../agent/engine/engine-address.ts';
+import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
+import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/chromium.ts';
 import { type Counts, countTests } from './support/count.ts';

@@ -6,8 +6,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
-import { wordsOf } from '../journal.ts';
-import { pause } from '../pause.ts';
+import { wordsOf } from '../logger.ts';
+import { pause } from '../sleep.ts';
 import {
   FRAME_BYTES,
   LONGEST_RECORD_BYTES,

@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import type { OutputRecord } from '../engine.ts';
+import type { OutputRecord } from '../engine/engine.ts';
 import { encodeRecord, recordSize, recordTimeNs } from './record.ts';
 
 /** Docker's own size of a piece. */

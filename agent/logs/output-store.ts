@@ -10,10 +10,10 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
-import { type Container, type Engine, EngineError } from '../engine.ts';
-import { type Journal, wordsOf } from '../journal.ts';
-import { pause } from '../pause.ts';
-import type { OutputState } from '../plan.ts';
+import { type Container, type Engine, EngineError } from '../engine/engine.ts';
+import { type Journal, wordsOf } from '../logger.ts';
+import type { OutputState } from '../services/plan.ts';
+import { pause } from '../sleep.ts';
 import { copyOutput } from './output-copy.ts';
 
 /** How the output of one container is kept safe. */

@@ -8,7 +8,7 @@
  * as they were written.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
-import type { OutputRecord } from '../engine.ts';
+import type { OutputRecord } from '../engine/engine.ts';
 import { STAMP_BYTES, Stamp } from './stamp.ts';
 
 export const FRAME_BYTES = 8;

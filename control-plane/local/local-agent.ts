@@ -5,13 +5,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-export const LOCAL_AGENT = join(import.meta.dirname, '../../agent/local.ts');
+export const LOCAL_AGENT = join(import.meta.dirname, '../../agent/local/local.ts');
 const RESTART_DELAY_MS = 1_000;
 
 /** The control plane has a larger one, for many requests at once; here it would only grow with each log that is read. */
 const SMALL_YOUNG_GENERATION = '--max-semi-space-size=1';
 
-/** Exit codes of agent/local.ts; any other end is an accident. */
+/** Exit codes of agent/local/local.ts; any other end is an accident. */
 const UNABLE = 1;
 const REFUSED = 2;
 

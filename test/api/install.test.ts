@@ -98,7 +98,7 @@ onHosts(hosts, (host) => {
     test('H262: but for that line it is the file that is in the sources', async () => {
       const served = await textOf('install.sh');
       expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
-        await readFile('agent/install.sh', 'utf8'),
+        await readFile('agent/install/install.sh', 'utf8'),
       );
     });
   });

@@ -57,7 +57,7 @@ test('the first start after an install leaves its agent compiled, too, so that n
   };
   // It is compiled before any setting is read.
   const { output } = await start('control-plane/node.ts', { ...env, BERTH_API_VARIANT: 'C' });
-  const agent = startProgram(['agent/local.ts', 'compile'], { env });
+  const agent = startProgram(['agent/local/local.ts', 'compile'], { env });
   expect(await agent.waitForEnd()).toBe(0);
   expect([output.match(/stripper .*/)?.[0], agent.output]).toEqual(['stripper false', 'stripper false\n']);
 });

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { terminal } from '../../agent/terminal.ts';
+import { terminal } from '../../agent/local/terminal.ts';
 import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
 import { insertExecution } from '../../control-plane/store/cluster/execution-rows.ts';
 import { insertService } from '../../control-plane/store/cluster/service-rows.ts';

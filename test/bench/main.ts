@@ -3,9 +3,9 @@
  * beside its limit and goal. A missed goal is shown and is no failure; exits 1 where something broke.
  */
 import type Docker from 'dockerode';
-import { connectEngine } from '../../agent/engine-address.ts';
-import { ensureEngine } from '../../agent/local-engine.ts';
-import { terminal } from '../../agent/terminal.ts';
+import { connectEngine } from '../../agent/engine/engine-address.ts';
+import { ensureEngine } from '../../agent/local/local-engine.ts';
+import { terminal } from '../../agent/local/terminal.ts';
 import { ensureImage } from '../../examples/image.ts';
 import { measureAgents } from './agents.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';

@@ -3,8 +3,8 @@
  * engine. What it is told to start runs at once and then, unless told otherwise, has ended at once, too. Keeps nothing of
  * what is over, so that thousands fit into a process.
  */
-import type { SessionSocket } from '../../agent/session.ts';
-import { type Receiver, stayConnected } from '../../agent/socket.ts';
+import type { SessionSocket } from '../../agent/connection/session.ts';
+import { type Receiver, stayConnected } from '../../agent/connection/socket.ts';
 import { type Assignment, keyOf } from '../../shared/protocol/assignment.ts';
 import { decodeDown, encode } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';

@@ -1,7 +1,7 @@
 /** Measures how soon an execution runs and how soon it is gone, against the same container straight on the engine. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import { containerOptions } from '../../agent/docker/container-spec.ts';
+import { containerOptions } from '../../agent/engine/docker/container-spec.ts';
 import { assignmentOf } from '../../shared/expand.ts';
 import { application } from './application.ts';
 import { Deployment } from './deployment.ts';

@@ -1,7 +1,7 @@
 /** An agent whose real engine hangs, fails, loses answers or is away: it knows nothing then, and makes nothing up. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Engine, EngineError } from '../../agent/engine.ts';
-import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
+import { type Engine, EngineError } from '../../agent/engine/engine.ts';
+import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type AgentRig, agentRig } from '../support/agent-rig.ts';
 import type { PeerConnection } from '../support/control-plane-peer.ts';

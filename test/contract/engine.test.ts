@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { EngineError } from '../../agent/engine.ts';
-import { connectEngine } from '../../agent/engine-address.ts';
-import { nextReadings } from '../../agent/usage.ts';
+import { EngineError } from '../../agent/engine/engine.ts';
+import { connectEngine } from '../../agent/engine/engine-address.ts';
+import { nextReadings } from '../../agent/host/usage.ts';
 import { CORE_LIMIT, dockerRig, errorOf } from '../support/docker-rig.ts';
 import { eventually } from '../support/eventually.ts';
 

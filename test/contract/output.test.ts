@@ -1,9 +1,9 @@
 /** The stored output of containers on a real Docker engine, by each of the ways it can be kept. */
 import type Docker from 'dockerode';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DockerEngine } from '../../agent/docker/docker-engine.ts';
-import type { Container } from '../../agent/engine.ts';
-import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
+import { DockerEngine } from '../../agent/engine/docker/docker-engine.ts';
+import type { Container } from '../../agent/engine/engine.ts';
+import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { NO_SOURCE, RecordDecoder } from '../../agent/logs/record.ts';
 import { scratchDir } from '../support/agent-rig.ts';

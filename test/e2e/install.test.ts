@@ -291,7 +291,7 @@ describe('uninstall', () => {
   });
 });
 
-test('H268: the image that agent/Dockerfile makes of the bundle joins and runs what it is given', async () => {
+test('H268: the image that agent/install/Dockerfile makes of the bundle joins and runs what it is given', async () => {
   const image = await buildAgentImage(berth.docker, berth.url);
   onTestFinished(image.remove);
   const container = await agentContainer(berth.docker, image, {

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { terminal } from '../../agent/terminal.ts';
+import { terminal } from '../../agent/local/terminal.ts';
 import type { Outcome, Task } from './experiment.ts';
 import { plotOf } from './plot.ts';
 import { ratiosOf, rowsOf, tablesOf } from './summary.ts';

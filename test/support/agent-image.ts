@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs';
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type Docker from 'dockerode';
-import { DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
+import { DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import { scratchFolder } from './folder.ts';
 
 export interface AgentImage {
@@ -26,7 +26,7 @@ export async function buildAgentImage(docker: Docker, url: string): Promise<Agen
     await mkdir(context);
     const bundle = await fetch(`${url}/agent/berth-agent.mjs`);
     await writeFile(join(context, 'berth-agent.mjs'), await bundle.bytes());
-    await copyFile('agent/Dockerfile', join(context, 'Dockerfile'));
+    await copyFile('agent/install/Dockerfile', join(context, 'Dockerfile'));
     const src = ['Dockerfile', 'berth-agent.mjs'];
     await finished(docker, await docker.buildImage({ context, src }, { t: name, buildargs: { BASE: base } }));
   } finally {

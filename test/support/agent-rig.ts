@@ -1,19 +1,19 @@
 /** Owns a whole agent for tests, on any engine, connected to a peer that plays the control plane. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { Agent } from '../../agent/agent.ts';
-import { compareClocks } from '../../agent/clock-check.ts';
-import { Conditions, unknownContainers } from '../../agent/conditions.ts';
-import type { Engine } from '../../agent/engine.ts';
-import type { Identity } from '../../agent/identity.ts';
-import { Lease, type Moment } from '../../agent/lease.ts';
+import type { Identity } from '../../agent/connection/identity.ts';
+import { Session } from '../../agent/connection/session.ts';
+import { stayConnected } from '../../agent/connection/socket.ts';
+import type { Engine } from '../../agent/engine/engine.ts';
+import { compareClocks } from '../../agent/host/clock-check.ts';
+import { Conditions, unknownContainers } from '../../agent/host/conditions.ts';
+import { runnerOf } from '../../agent/host/usage.ts';
+import { UsageMeter } from '../../agent/host/usage-meter.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
-import { Reporter } from '../../agent/reporter.ts';
-import { Session } from '../../agent/session.ts';
-import { stayConnected } from '../../agent/socket.ts';
-import { runnerOf } from '../../agent/usage.ts';
-import { UsageMeter } from '../../agent/usage-meter.ts';
-import { EngineWatch } from '../../agent/watch.ts';
+import { Agent } from '../../agent/services/agent.ts';
+import { EngineWatch } from '../../agent/services/engine-watcher.ts';
+import { Lease, type Moment } from '../../agent/services/lease.ts';
+import { Reporter } from '../../agent/services/reporter.ts';
 import { ControlPlanePeer } from './control-plane-peer.ts';
 
 export interface AgentRig {

@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
-import { isRoot } from '../../agent/debian.ts';
+import { isRoot } from '../../agent/local/debian.ts';
 import { type Berth, PASSWORD, startBerth } from './berth.ts';
 import { ensureChromium } from './chromium.ts';
 import { ensurePrograms } from './cluster/programs.ts';

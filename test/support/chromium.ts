@@ -1,6 +1,6 @@
 /** Owns where the browser of the tests is: the one that is installed, else Debian's package, which root installs. */
-import { hasApt, installPackage, isRoot } from '../../agent/debian.ts';
-import { findProgram } from '../../agent/program.ts';
+import { hasApt, installPackage, isRoot } from '../../agent/local/debian.ts';
+import { findProgram } from '../../agent/system-programs.ts';
 
 /** Path of the program. `say` is told of what takes long. */
 export async function ensureChromium(say: (line: string) => void = () => {}): Promise<string> {

@@ -1,9 +1,9 @@
 /** Owns DockerEngine on the real engine, for tests of its port: a new one for each test, which leaves nothing behind. */
 import type Docker from 'dockerode';
 import { afterEach, beforeEach } from 'vitest';
-import { DockerEngine, type DockerEngineOptions } from '../../agent/docker/docker-engine.ts';
-import type { Container, Engine, EngineError } from '../../agent/engine.ts';
-import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine-address.ts';
+import { DockerEngine, type DockerEngineOptions } from '../../agent/engine/docker/docker-engine.ts';
+import type { Container, Engine, EngineError } from '../../agent/engine/engine.ts';
+import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { scratchDir } from './agent-rig.ts';
 import { assignment as plain } from './assignments.ts';

@@ -1,7 +1,7 @@
 /** Owns the global set-up of the vitest projects that need an engine; stops one it had to start. */
-import { connectEngine } from '../../agent/engine-address.ts';
-import { ensureEngine } from '../../agent/local-engine.ts';
-import { terminal } from '../../agent/terminal.ts';
+import { connectEngine } from '../../agent/engine/engine-address.ts';
+import { ensureEngine } from '../../agent/local/local-engine.ts';
+import { terminal } from '../../agent/local/terminal.ts';
 import { ensureImage } from '../../examples/image.ts';
 
 export default async function setup(): Promise<() => Promise<void>> {

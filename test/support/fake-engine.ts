@@ -1,6 +1,6 @@
 /** Owns an engine in memory, for tests of the agent's own logic. Loud: what a test did not prepare throws. */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { claimOf } from '../../agent/core-shares.ts';
+import { claimOf } from '../../agent/engine/cpu-allocation.ts';
 import {
   type Container,
   type ContainerSummary,
@@ -10,7 +10,7 @@ import {
   type OutputRecord,
   type UsageSample,
   type Watch,
-} from '../../agent/engine.ts';
+} from '../../agent/engine/engine.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 
 export class FakeEngine implements Engine {

@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
-import { unpackPackage } from '../../agent/debian.ts';
+import { unpackPackage } from '../../agent/local/debian.ts';
 import { IMAGE } from '../../examples/image.ts';
 import { scratchFolder } from './folder.ts';
 import { type Program, startCommand } from './process.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { clockFinding, type EngineInfo, engineFindings } from '../../agent/check.ts';
+import { clockFinding, type EngineInfo, engineFindings } from '../../agent/host/check.ts';
 
 const engine: EngineInfo = {
   OSType: 'linux',

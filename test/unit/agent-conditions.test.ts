@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { clockAheadMs, clockText } from '../../agent/clock-check.ts';
-import { Conditions } from '../../agent/conditions.ts';
-import { type DiskRoom, lowText, probeDisk, watchDisk } from '../../agent/disk.ts';
-import { Reporter } from '../../agent/reporter.ts';
+import { clockAheadMs, clockText } from '../../agent/host/clock-check.ts';
+import { Conditions } from '../../agent/host/conditions.ts';
+import { type DiskRoom, lowText, probeDisk, watchDisk } from '../../agent/host/disk.ts';
+import { Reporter } from '../../agent/services/reporter.ts';
 import { type Condition, conditionSchema } from '../../shared/protocol/up.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';

@@ -1,6 +1,6 @@
 import type { MountSettings } from 'dockerode';
 import { describe, expect, test } from 'vitest';
-import { containerOptions, nanoCpus, type Surroundings } from '../../agent/docker/container-spec.ts';
+import { containerOptions, nanoCpus, type Surroundings } from '../../agent/engine/docker/container-spec.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { assignment } from '../support/assignments.ts';
 

@@ -1,6 +1,6 @@
 /** The agent's limits of cores as services come and go: two cores, shared out. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { EngineError } from '../../agent/engine.ts';
+import { EngineError } from '../../agent/engine/engine.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import type { PeerConnection } from '../support/control-plane-peer.ts';

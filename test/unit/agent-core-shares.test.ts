@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type CoreClaim, claimOf, levelOf, limitOf } from '../../agent/core-shares.ts';
+import { type CoreClaim, claimOf, levelOf, limitOf } from '../../agent/engine/cpu-allocation.ts';
 import { fc } from '../support/random-cases.ts';
 
 const sharesOf = (claims: CoreClaim[], cores: number): number[] => {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { EngineError } from '../../agent/engine.ts';
-import { clearAway, keepHouse } from '../../agent/housekeeping.ts';
+import { EngineError } from '../../agent/engine/engine.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
+import { clearAway, keepHouse } from '../../agent/services/housekeeping.ts';
 import { agentRig, scratchDir } from '../support/agent-rig.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeEngine } from '../support/fake-engine.ts';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Lease, type Moment } from '../../agent/lease.ts';
-import { leave } from '../../agent/leave.ts';
+import { leave } from '../../agent/services/decommission.ts';
+import { Lease, type Moment } from '../../agent/services/lease.ts';
 import { closeCodes } from '../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';

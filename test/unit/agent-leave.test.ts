@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { serveAgent } from '../../agent/agent-process.ts';
 import { readConfig } from '../../agent/config.ts';
-import { leave } from '../../agent/leave.ts';
-import { Refused } from '../../agent/refused.ts';
-import { serveAgent } from '../../agent/run.ts';
+import { Refused } from '../../agent/connection/refused-error.ts';
+import { leave } from '../../agent/services/decommission.ts';
 import { closeCodes } from '../../shared/protocol/close.ts';
 import { scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';

@@ -1,6 +1,6 @@
 /** The event that a container ran out of memory, which may come before or after its end. */
 import { expect, test } from 'vitest';
-import { OomEvents } from '../../agent/docker/oom-events.ts';
+import { OomEvents } from '../../agent/engine/docker/oom-events.ts';
 
 test('C10: an event from before the end is known at once', async () => {
   const events = new OomEvents();

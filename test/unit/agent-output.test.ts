@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EngineError } from '../../agent/engine.ts';
+import { EngineError } from '../../agent/engine/engine.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { scratchDir } from '../support/agent-rig.ts';
 

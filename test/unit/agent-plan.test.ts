@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { Container } from '../../agent/engine.ts';
-import { type OutputState, observeService, planService, type ServiceView } from '../../agent/plan.ts';
+import type { Container } from '../../agent/engine/engine.ts';
+import {
+  type OutputState,
+  observeService,
+  planService,
+  type ServiceView,
+} from '../../agent/services/plan.ts';
 import { assignment } from '../support/assignments.ts';
 
 const key = { service: 1, generation: 2 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { OutputRecord } from '../../agent/engine.ts';
+import type { OutputRecord } from '../../agent/engine/engine.ts';
 import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../agent/logs/record.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { fc } from '../support/random-cases.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { register } from '../../agent/registration.ts';
+import { register } from '../../agent/connection/registration.ts';
 
 const body = {
   deployment: 'test',

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Reporter } from '../../agent/reporter.ts';
+import { Reporter } from '../../agent/services/reporter.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 
 const key = { service: 1, generation: 1 };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { OutputState } from '../../agent/plan.ts';
-import { Entry } from '../../agent/roster.ts';
+import type { OutputState } from '../../agent/services/plan.ts';
+import { Entry } from '../../agent/services/service-registry.ts';
 import { assignment } from '../support/assignments.ts';
 
 test('P10: the log of an ended container has its end when all of its output is in the store, not before', () => {

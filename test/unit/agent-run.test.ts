@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { serveAgent } from '../../agent/agent-process.ts';
 import { readConfig } from '../../agent/config.ts';
-import { serveAgent } from '../../agent/run.ts';
 import { scratchDir } from '../support/agent-rig.ts';
 import { FakeEngine } from '../support/fake-engine.ts';
 import { startProgram } from '../support/process.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { EngineError } from '../../agent/engine.ts';
-import { Refused } from '../../agent/refused.ts';
-import { stayConnected } from '../../agent/socket.ts';
+import { Refused } from '../../agent/connection/refused-error.ts';
+import { stayConnected } from '../../agent/connection/socket.ts';
+import { EngineError } from '../../agent/engine/engine.ts';
 import { closeCodes } from '../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import { type AgentRig, agentRig, type RigOptions, scratchDir } from '../support/agent-rig.ts';

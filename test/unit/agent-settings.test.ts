@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { backoffMs } from '../../agent/backoff.ts';
 import { ConfigError, type Machine, readConfig } from '../../agent/config.ts';
-import { defaultRouteInterface } from '../../agent/machine.ts';
+import { connectUrl } from '../../agent/connection/socket.ts';
+import { defaultRouteInterface } from '../../agent/host/machine.ts';
 import { parseReserve } from '../../agent/reserve.ts';
-import { connectUrl } from '../../agent/socket.ts';
 
 const machine: Machine = { hostname: 'node1', routedAddress: '10.0.0.5', dockerHost: 'unix:///run/d.sock' };
 const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);

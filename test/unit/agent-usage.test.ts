@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readUsage, sampleOf } from '../../agent/docker/container-usage.ts';
-import { EngineError, type UsageSample } from '../../agent/engine.ts';
-import { Reporter } from '../../agent/reporter.ts';
-import { nextReadings, type Readings, runnerOf, totalOf } from '../../agent/usage.ts';
-import { UsageMeter } from '../../agent/usage-meter.ts';
+import { readUsage, sampleOf } from '../../agent/engine/docker/container-usage.ts';
+import { EngineError, type UsageSample } from '../../agent/engine/engine.ts';
+import { nextReadings, type Readings, runnerOf, totalOf } from '../../agent/host/usage.ts';
+import { UsageMeter } from '../../agent/host/usage-meter.ts';
+import { Reporter } from '../../agent/services/reporter.ts';
 import { type AgentRig, agentRig, scratchDir } from '../support/agent-rig.ts';
 import { assignment } from '../support/assignments.ts';
 import { eventually } from '../support/eventually.ts';

@@ -142,7 +142,7 @@ function loadedBy(entry: string): Source[] {
 }
 
 describe('pure files', () => {
-  const pure = [...beneath('control-plane/core/'), ...beneath('shared/'), sourceOf('agent/plan.ts')];
+  const pure = [...beneath('control-plane/core/'), ...beneath('shared/'), sourceOf('agent/services/plan.ts')];
   const FORBIDDEN: readonly [RegExp, string][] = [
     [/\bDate\b|\bperformance\b/, 'the clock'],
     [/\bMath\.random\b|\bcrypto\b/, 'chance'],
@@ -157,7 +157,7 @@ describe('pure files', () => {
   test('plan.ts imports types and shared only', () => {
     const wall = 'the plan is pure: it imports types and shared only';
     const allows = (one: Import) => one.typeOnly || !!one.file?.startsWith('shared/');
-    expect(breaches([sourceOf('agent/plan.ts')], wall, allows)).toEqual([]);
+    expect(breaches([sourceOf('agent/services/plan.ts')], wall, allows)).toEqual([]);
   });
 });
 
@@ -173,9 +173,9 @@ describe('packages', () => {
       'control-plane/http/',
       'control-plane/web/',
       'agent/config.ts',
-      'agent/docker/registry-auth.ts',
-      'agent/key-file.ts',
-      'agent/lease.ts',
+      'agent/engine/docker/registry-auth.ts',
+      'agent/connection/key-file.ts',
+      'agent/services/lease.ts',
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
     uplot: ['control-plane/web/browser/charts.ts'],
@@ -190,10 +190,10 @@ describe('packages', () => {
     jose: [
       'control-plane/operations/accounts/tokens.ts',
       'control-plane/operations/cluster/agent-proof.ts',
-      'agent/identity.ts',
+      'agent/connection/identity.ts',
     ],
-    ws: ['control-plane/coordinator/runtime/node-sockets.ts', 'agent/socket.ts'],
-    dockerode: ['agent/docker/', 'agent/engine-address.ts', 'examples/image.ts'],
+    ws: ['control-plane/coordinator/runtime/node-sockets.ts', 'agent/connection/socket.ts'],
+    dockerode: ['agent/engine/docker/', 'agent/engine/engine-address.ts', 'examples/image.ts'],
     esbuild: ['control-plane/local/assets/agent-bundle.ts', 'control-plane/local/assets/web-files.ts'],
     micromark: ['control-plane/web/components/markdown.ts'],
     'micromark-extension-gfm': ['control-plane/web/components/markdown.ts'],

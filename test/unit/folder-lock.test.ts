@@ -1,6 +1,6 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { FolderTaken, lockFolder } from '../../agent/folder-lock.ts';
+import { FolderTaken, lockFolder } from '../../agent/host/data-folder-lock.ts';
 import { scratchFolder } from '../support/folder.ts';
 
 let folder: string;

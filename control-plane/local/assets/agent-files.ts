@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ReadFile } from '../../http/files.ts';
 import { madeFiles } from './generated-files.ts';
 
-const SCRIPT = join(import.meta.dirname, '../../../agent/install.sh');
+const SCRIPT = join(import.meta.dirname, '../../../agent/install/install.sh');
 
 export const agentScript = () => readFile(SCRIPT);
 

@@ -1,8 +1,8 @@
 /** Owns a dockerd that runs in namespaces: of the engines on this machine the one that a test may kill. */
 import { join } from 'node:path';
 import type Docker from 'dockerode';
-import { connectEngine, pingEngine, unixHost } from '../../../agent/engine-address.ts';
-import { findProgram } from '../../../agent/program.ts';
+import { connectEngine, pingEngine, unixHost } from '../../../agent/engine/engine-address.ts';
+import { findProgram } from '../../../agent/system-programs.ts';
 import { ensureImage } from '../../../examples/image.ts';
 import { type Program, startCommand } from '../process.ts';
 import { type Namespace, onlyChild } from './namespace.ts';

@@ -6,7 +6,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { systemPath } from '../../../agent/program.ts';
+import { systemPath } from '../../../agent/system-programs.ts';
 
 const run = promisify(execFile);
 

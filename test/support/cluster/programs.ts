@@ -1,6 +1,6 @@
 /** Owns what a cluster needs of the machine: root on Linux, and programs that Debian has in packages. */
-import { hasApt, installPackage, isRoot } from '../../../agent/debian.ts';
-import { findProgram } from '../../../agent/program.ts';
+import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
+import { findProgram } from '../../../agent/system-programs.ts';
 
 /** Program to package. docker.io brings iptables and docker-init; util-linux, with unshare and nsenter, is everywhere. */
 const NEEDED = { ip: 'iproute2', dockerd: 'docker.io' };

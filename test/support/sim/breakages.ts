@@ -90,13 +90,13 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'keep what the sync does not name',
-    file: 'agent/agent.ts',
+    file: 'agent/services/agent.ts',
     from: '    this.#roster.dismissAllBut(wanted);',
     to: '',
   },
   {
     name: 'remove a container before its output is safe',
-    file: 'agent/plan.ts',
+    file: 'agent/services/plan.ts',
     from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
     to: '  const unsaved = false;',
   },
@@ -108,7 +108,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'end a log while its container runs',
-    file: 'agent/log-streams.ts',
+    file: 'agent/connection/log-streams.ts',
     from: 'isLive: () => this.#options.mayWrite(key),',
     to: 'isLive: () => false,',
   },
@@ -120,7 +120,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'an agent does not notice a silent peer',
-    file: 'agent/socket.ts',
+    file: 'agent/connection/socket.ts',
     from: 'if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {',
     to: 'if (false) {',
   },
@@ -156,7 +156,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'send no report again after a reconnect',
-    file: 'agent/reporter.ts',
+    file: 'agent/services/reporter.ts',
     from: '      entry.sequence = this.#sequence;',
     to: '      entry.sequence = this.#sequence; entry.acknowledged = true;',
   },
@@ -174,19 +174,19 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'do not stop anything when the lease has passed',
-    file: 'agent/lease.ts',
+    file: 'agent/services/lease.ts',
     from: '    this.#options.lapsed(record.unknown);',
     to: '',
   },
   {
     name: 'forget the lease with the process',
-    file: 'agent/lease.ts',
+    file: 'agent/services/lease.ts',
     from: '    this.#record = read(options.file);',
     to: '',
   },
   {
     name: 'keep the marks of what was given up',
-    file: 'agent/agent.ts',
+    file: 'agent/services/agent.ts',
     from: '    if (!entry || entry.conclude(key)) this',
     to: '    if (entry?.conclude(key) && entry.assignment) this',
   },
@@ -210,7 +210,7 @@ export const breakages: readonly Breakage[] = [
   },
   {
     name: 'leave what runs on a removed host',
-    file: 'agent/leave.ts',
+    file: 'agent/services/decommission.ts',
     from: '  agent.sync([]);',
     to: '  return true;',
   },

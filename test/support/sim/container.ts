@@ -1,5 +1,5 @@
 /** Owns what a simulated container is: its identity, its state, what it will do, and what it has written. */
-import type { ContainerCores, OutputRecord } from '../../../agent/engine.ts';
+import type { ContainerCores, OutputRecord } from '../../../agent/engine/engine.ts';
 import type { Inode } from './disk.ts';
 
 /** How a container ends by itself, so long after its start; null: never. */

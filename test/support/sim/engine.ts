@@ -2,7 +2,7 @@
  * Owns the simulated container engine of one machine, behind the agent's port: containers that outlive agents, calls that
  * take their time, and all that an engine may do wrong. Agents reach it through `Engine` alone; people and faults by the rest.
  */
-import { claimOf } from '../../../agent/core-shares.ts';
+import { claimOf } from '../../../agent/engine/cpu-allocation.ts';
 import {
   type Container,
   type ContainerCores,
@@ -13,7 +13,7 @@ import {
   type OutputRecord,
   type UsageSample,
   type Watch,
-} from '../../../agent/engine.ts';
+} from '../../../agent/engine/engine.ts';
 import { encodeRecord } from '../../../agent/logs/record.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { type Fate, lineOf, type SimContainer } from './container.ts';

@@ -10,7 +10,7 @@ const ROOT = new URL('../../../', import.meta.url).href;
 /** Folder of the importer, what it imports, and what it gets. */
 const STAND_INS: readonly [string, string, string][] = [
   ['agent/logs/', 'node:fs', './fs.ts'],
-  ['agent/lease.ts', 'node:fs', './fs.ts'],
+  ['agent/services/lease.ts', 'node:fs', './fs.ts'],
   ['agent/logs/', 'node:fs/promises', './fs-promises.ts'],
   ['agent/', 'ws', './ws.ts'],
 ];

@@ -1,7 +1,8 @@
 /** Owns a simulated host: its engine, its disk, its way to the control planes, and the agent that a supervisor keeps running. */
+
+import { serveAgent } from '../../../agent/agent-process.ts';
 import { type Config, readConfig } from '../../../agent/config.ts';
-import { Refused } from '../../../agent/refused.ts';
-import { serveAgent } from '../../../agent/run.ts';
+import { Refused } from '../../../agent/connection/refused-error.ts';
 import { DEPLOYMENT } from './control-plane.ts';
 import { Disk } from './disk.ts';
 import { SimEngine, type SimEngineOptions } from './engine.ts';

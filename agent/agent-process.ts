@@ -1,0 +1,200 @@
+/** Owns running an agent until it is told to stop: its signals, what it looks after, its connections. Containers are left running at the end. */
+import { resolve } from 'node:path';
+import { type AgentParts, type Assembly, assemble } from './assembly.ts';
+import { type Config, readConfig } from './config.ts';
+import { HostIdentity } from './connection/identity.ts';
+import { Refused } from './connection/refused-error.ts';
+import { stayConnected } from './connection/socket.ts';
+import { DockerEngine } from './engine/docker/docker-engine.ts';
+import type { Engine, EngineFacts } from './engine/engine.ts';
+import { connectEngine, socketOf } from './engine/engine-address.ts';
+import type { Conditions } from './host/conditions.ts';
+import { lockFolder } from './host/data-folder-lock.ts';
+import { probeDisk, watchDisk } from './host/disk.ts';
+import { readMachine } from './host/machine.ts';
+import { type Journal, jsonJournal, wordsOf } from './logger.ts';
+import { leave } from './services/decommission.ts';
+import { keepHouse } from './services/housekeeping.ts';
+import { LEASE_CHECK_MS } from './services/lease.ts';
+import { pause } from './sleep.ts';
+import { withResolvers } from './with-resolvers.ts';
+
+/** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
+const ENGINE_CALL_MS = 120_000;
+const ENGINE_RETRY_MS = 1000;
+const PULL_STALL_MS = 60_000;
+const PULL_PROGRESS_MS = 1000;
+const PULL_RETRY_MS = 1000;
+const PING_MS = 10_000;
+const DISK_LOOK_MS = 10_000;
+const HOUSEKEEPING_MS = 3_600_000;
+const FOLDER_WAIT_MS = 2_000;
+
+/**
+ * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once. Throws
+ * ConfigError (FolderTaken where another agent has the data folder), or Refused where the control plane wants no retry.
+ */
+export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
+  const settings = readConfig(env, readMachine(env));
+  const stop = new AbortController();
+  const onSignal = () => {
+    if (stop.signal.aborted) process.exit(130);
+    stop.abort();
+  };
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  const journal = jsonJournal(process.stderr, Date.now);
+  let unlock = () => {};
+  try {
+    unlock = await lockFolder(`${settings.dataDir}/${settings.deployment}`, {
+      journal,
+      nowMs: Date.now,
+      waitMs: FOLDER_WAIT_MS,
+      signal: stop.signal,
+    });
+    const identity = await HostIdentity.open(settings, journal, Date.now);
+    const config = { ...settings, name: identity.name };
+    const engine = dockerEngine(config, env);
+    const parts = { engine, identity, journal, probeDisk, stopSignal: stop.signal };
+    await serveAgent(config, parts).catch(async (error) => {
+      if (error instanceof Refused && error.revoked) await identity.discard();
+      throw error;
+    });
+  } finally {
+    unlock();
+    process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
+  }
+}
+
+/** Makes this machine a host by the join token in `env`, where it is none yet; resolves to a sentence that says which. */
+export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
+  const config = readConfig(env, readMachine(env));
+  const identity = await HostIdentity.open(config, () => {}, Date.now);
+  const was = identity.hostId;
+  const hostId = await identity.join().catch(async (error: unknown) => {
+    // A key that nobody will ever know would only be in the way. An older one may be known: its answer may have got lost.
+    if (error instanceof Refused && identity.isNew) await identity.discard();
+    throw error;
+  });
+  const done = was === null ? 'is now' : 'was already';
+  return `This machine ${done} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
+}
+
+/**
+ * A whole agent, until `stopSignal` aborts; throws Refused where the control plane wants no retry. Where that is because the
+ * host was removed, none of its containers is left.
+ */
+export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
+  const { engine, journal, stopSignal } = parts;
+  const facts = await firstFacts(engine, journal, stopSignal);
+  if (!facts) return;
+  const assembly = assemble(config, facts, parts);
+  const { agent, watch, output, conditions, lease } = assembly;
+  stopSignal.addEventListener('abort', () => watch.close(), { once: true });
+  // Told to end while the engine was asked: no event comes any more.
+  if (stopSignal.aborted) watch.close();
+  const endings = [await lookAfterDisk(config, facts, parts, conditions)];
+  try {
+    const seen = withResolvers<void>();
+    const watching = watch.run(() => {
+      conditions.put('no-engine', undefined);
+      seen.resolve();
+    });
+    await Promise.race([seen.promise, watching]);
+    endings.push(lookAfterHouse(config, parts, assembly));
+    // It may have passed while no agent ran: before anything else, what runs is stopped.
+    lease.check();
+    const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
+    endings.push(() => clearInterval(leaseCheck));
+    await converse(config, parts, assembly).catch(async (error: unknown) => {
+      if (!(error instanceof Refused && error.revoked)) throw error;
+      // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
+      if (await leave(agent, journal, stopSignal)) throw error;
+    });
+    await watching;
+  } finally {
+    for (const end of endings) end();
+    watch.close();
+    agent.close();
+    await output.close();
+    await engine.tidy().catch((error: unknown) => journal('network.kept', { reason: wordsOf(error) }));
+    journal('agent.ended');
+  }
+}
+
+function lookAfterDisk(
+  config: Config,
+  { dataDir }: EngineFacts,
+  { probeDisk: probe }: AgentParts,
+  conditions: Conditions,
+): Promise<() => void> {
+  return watchDisk({
+    folders: [...(dataDir === undefined ? [] : [dataDir]), resolve(config.dataDir)],
+    minBytes: config.minDiskBytes,
+    probe,
+    found: (low) => conditions.put('low-disk', low),
+    everyMs: DISK_LOOK_MS,
+  });
+}
+
+function lookAfterHouse(
+  { logDays }: Config,
+  { engine, journal }: AgentParts,
+  { output, agent }: Assembly,
+): () => void {
+  return keepHouse({ engine, output, agent, logDays, journal, nowMs: Date.now, everyMs: HOUSEKEEPING_MS });
+}
+
+/** Stays connected, each connection with a session of its own. */
+function converse(
+  { url }: Config,
+  { identity, journal, stopSignal }: AgentParts,
+  { begin }: Assembly,
+): Promise<void> {
+  return stayConnected({
+    url,
+    identity,
+    begin,
+    journal,
+    nowMs: Date.now,
+    random: Math.random,
+    pingMs: PING_MS,
+    signal: stopSignal,
+  });
+}
+
+function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
+  const { dockerHost, deployment, name, volumeRoots, workspaceRoot, network, networks, reserve } = config;
+  return new DockerEngine(connectEngine(dockerHost, ENGINE_CALL_MS), connectEngine(dockerHost), {
+    deployment,
+    host: name,
+    local: socketOf(dockerHost) !== undefined,
+    reserveBytes: reserve.memoryBytes,
+    volumeRoots,
+    network,
+    networks,
+    workspaceRoot,
+    pull: {
+      env,
+      stallMs: PULL_STALL_MS,
+      progressEveryMs: PULL_PROGRESS_MS,
+      retryMs: PULL_RETRY_MS,
+    },
+  });
+}
+
+/** Waits for the engine as long as it takes; undefined where told to stop meanwhile. */
+async function firstFacts(
+  engine: Engine,
+  journal: Journal,
+  signal: AbortSignal,
+): Promise<EngineFacts | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await engine.facts();
+    } catch (error) {
+      journal('engine.unreachable', { reason: wordsOf(error) });
+      await pause(ENGINE_RETRY_MS, signal);
+    }
+  }
+  return undefined;
+}

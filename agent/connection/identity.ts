@@ -1,0 +1,173 @@
+/**
+ * Owns how the agent proves who it is: an Ed25519 key of its own, with which it registers once and signs a proof of a
+ * minute for each connection (PROTOCOL.md P16 to P20).
+ */
+import { randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose/jwt/sign';
+import { importJWK } from 'jose/key/import';
+import { PROOF_ALGORITHM, PROOF_LIFE_S } from '../../shared/protocol/enrolment.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { type Journal, wordsOf } from '../logger.ts';
+import { addKey, type KeptKey, newKey, readKey, removeKey, writeKey } from './key-file.ts';
+import { Refused } from './refused-error.ts';
+import { RegistrationRefused, register } from './registration.ts';
+
+/** What the control plane said to a connection that it did not take. */
+export interface ConnectionRefusal {
+  status: number;
+  reason?: 'revoked' | 'unknown-host' | undefined;
+  /** Its clock, where it told. */
+  timeMs?: number | undefined;
+}
+
+export interface Identity {
+  /** Headers of one connection attempt. Throws Refused where there is no use in trying again. */
+  headers(): Promise<Record<string, string>>;
+  /** That attempt was refused; the next one may do better. */
+  refused?(refusal: ConnectionRefusal): void;
+}
+
+/** Clocks that differ by less can't be why a proof was refused. */
+const NOTABLE_SKEW_MS = 5_000;
+
+export class HostIdentity implements Identity {
+  readonly #config: Config;
+  readonly #folder: string;
+  readonly #journal: Journal;
+  readonly #nowMs: () => number;
+  #kept: KeptKey;
+  /** Added to this machine's clock, which the control plane has found wrong. */
+  #correctionMs = 0;
+  #isNew = false;
+  /** The control plane did not know the key: its database is another one, or an older copy. */
+  #unknown = false;
+
+  private constructor(config: Config, folder: string, kept: KeptKey, journal: Journal, nowMs: () => number) {
+    this.#config = config;
+    this.#folder = folder;
+    this.#kept = kept;
+    this.#journal = journal;
+    this.#nowMs = nowMs;
+  }
+
+  /** With the key in the data folder, or a new one where there is a join token for it. Throws ConfigError. */
+  static async open(config: Config, journal: Journal, nowMs: () => number): Promise<HostIdentity> {
+    const folder = `${config.dataDir}/${config.deployment}/identity`;
+    let kept = await readKey(folder);
+    let isNew = false;
+    // A key that was never registered makes no host either.
+    if (!kept?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
+    if (!kept) {
+      const made = newKey(config.name);
+      // Before it is registered: where the answer gets lost, the same key is shown again.
+      kept = await addKey(folder, made);
+      isNew = kept === made;
+    }
+    if (config.isNameGiven && kept.name !== config.name) {
+      // Nobody knows a key that was never registered.
+      if (kept.hostId !== null) throw new ConfigError(otherName(kept.name, config.name, folder));
+      kept = { ...kept, name: config.name };
+      await writeKey(folder, kept);
+    }
+    const identity = new HostIdentity(config, folder, kept, journal, nowMs);
+    identity.#isNew = isNew;
+    return identity;
+  }
+
+  /** What the host is called: by the setting when it was registered. */
+  get name(): string {
+    return this.#kept.name;
+  }
+
+  /** Whether there was no key before. */
+  get isNew(): boolean {
+    return this.#isNew;
+  }
+
+  get hostId(): number | null {
+    return this.#kept.hostId;
+  }
+
+  async headers(): Promise<Record<string, string>> {
+    const hostId = await this.#registeredId();
+    const key = await importJWK(this.#kept.privateKey, PROOF_ALGORITHM);
+    const nowS = Math.floor((this.#nowMs() + this.#correctionMs) / 1_000);
+    const proof = await new SignJWT()
+      .setProtectedHeader({ alg: PROOF_ALGORITHM })
+      .setSubject(String(hostId))
+      .setAudience(this.#config.deployment)
+      .setJti(randomUUID())
+      .setIssuedAt(nowS)
+      .setExpirationTime(nowS + PROOF_LIFE_S)
+      .sign(key);
+    return { Authorization: `Bearer ${proof}` };
+  }
+
+  refused({ status, reason, timeMs }: ConnectionRefusal): void {
+    if (status !== 401) return;
+    if (reason === 'unknown-host') this.#unknown = true;
+    if (timeMs === undefined) return;
+    const skewMs = this.#nowMs() - timeMs;
+    this.#correctionMs = Math.abs(skewMs) > NOTABLE_SKEW_MS ? -skewMs : 0;
+    if (this.#correctionMs === 0) return;
+    const words = `this machine's clock differs by ${Math.round(skewMs / 1_000)} s from the control plane's: set it`;
+    this.#journal('clock.differs', { skewMs, reason: words });
+  }
+
+  /** Registers the host, if that was not done; resolves to its id. Throws Refused where the control plane will not have it. */
+  async join(): Promise<number> {
+    if (this.#kept.hostId !== null) return this.#kept.hostId;
+    try {
+      return await this.#register();
+    } catch (error) {
+      if (error instanceof RegistrationRefused) throw new Refused(error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  /**
+   * The host was removed: its key is good for nothing any more, and a join token makes a new one. One that can't be removed is
+   * told to the journal: why the agent ends counts for more.
+   */
+  async discard(): Promise<void> {
+    await removeKey(this.#folder, this.#kept).catch((error: unknown) =>
+      this.#journal('key.kept', { reason: wordsOf(error) }),
+    );
+  }
+
+  async #registeredId(): Promise<number> {
+    const { hostId } = this.#kept;
+    if (hostId === null) return this.join();
+    if (!this.#unknown || this.#config.joinToken === undefined) return hostId;
+    this.#unknown = false;
+    try {
+      return await this.#register();
+    } catch (error) {
+      // The token may have been used up long ago; the database may be changed back.
+      this.#journal('registration.failed', { reason: wordsOf(error) });
+      return hostId;
+    }
+  }
+
+  async #register(): Promise<number> {
+    const { url, joinToken, deployment } = this.#config;
+    if (joinToken === undefined) throw new ConfigError(noToken(this.#folder));
+    const { name, privateKey } = this.#kept;
+    const { kty, crv, x } = privateKey;
+    const hostId = await register(url, joinToken, { deployment, name, publicKey: { kty, crv, x } });
+    const kept = { ...this.#kept, hostId };
+    // First: what only this process knew would be lost with it, and the token is good for an hour.
+    await writeKey(this.#folder, kept);
+    this.#kept = kept;
+    this.#journal('host.registered', { host: name, id: hostId });
+    return hostId;
+  }
+}
+
+const noToken = (folder: string) =>
+  `There is no key of a host in ${folder} yet, and BERTH_JOIN_TOKEN is not set. An administrator makes a join token by ` +
+  'POST host/token; start the agent once with it in BERTH_JOIN_TOKEN.';
+
+const otherName = (kept: string, given: string, folder: string) =>
+  `BERTH_AGENT_NAME is ${given}, but the key in ${folder} is that of the host ${kept}. Unset it or set it to ${kept}, or ` +
+  'give this agent another BERTH_AGENT_DATA_DIR and a join token to make it another host.';

@@ -1,0 +1,95 @@
+/** Owns the file with the agent's private key: readable by its user alone, and written whole or not at all. */
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import * as z from 'zod';
+import { ConfigError } from '../config.ts';
+
+const keptSchema = z.object({
+  /** What the host is called. */
+  name: z.string(),
+  /** Null until the key is registered. */
+  hostId: z.int().positive().nullable(),
+  privateKey: z.object({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: z.string(),
+    d: z.string(),
+  }),
+});
+export type KeptKey = z.infer<typeof keptSchema>;
+
+/** An Ed25519 key that is not registered yet. */
+export function newKey(name: string): KeptKey {
+  const privateKey = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  return keptSchema.parse({ name, hostId: null, privateKey });
+}
+
+/** The key kept in `folder`, or undefined where there is none; throws ConfigError where it can't be used. */
+export async function readKey(folder: string): Promise<KeptKey | undefined> {
+  const path = pathIn(folder);
+  let text: string;
+  try {
+    const { mode } = await stat(path);
+    if ((mode & 0o077) !== 0)
+      throw new ConfigError(
+        `Others can read the key in ${path}: remove the host if they may have, else chmod 600 it.`,
+      );
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const kept = keptSchema.safeParse(parse(text));
+  if (kept.success) return kept.data;
+  throw new ConfigError(`The key in ${path} is damaged: remove the file, and the host, and join again.`);
+}
+
+export function writeKey(folder: string, kept: KeptKey): Promise<void> {
+  return withDraft(folder, kept, (draft) => rename(draft, pathIn(folder)));
+}
+
+/** Where none is there. Resolves to the one that is there then: another program's, where that has come first. */
+export function addKey(folder: string, kept: KeptKey): Promise<KeptKey> {
+  return withDraft(folder, kept, async (draft) => {
+    try {
+      await link(draft, pathIn(folder));
+    } catch (error) {
+      const other = (error as NodeJS.ErrnoException).code === 'EEXIST' ? await readKey(folder) : undefined;
+      if (other) return other;
+      // A file system without hard links.
+      await rename(draft, pathIn(folder));
+    }
+    return kept;
+  });
+}
+
+/** Not where it is another's by now, or has been registered by another. */
+export async function removeKey(folder: string, { hostId, privateKey }: KeptKey): Promise<void> {
+  const there = await readKey(folder);
+  if (there?.hostId === hostId && there.privateKey.x === privateKey.x)
+    await rm(pathIn(folder), { force: true });
+}
+
+/** With a whole file that is to become the key, under a name of its own: several programs may write at once. */
+async function withDraft<T>(folder: string, kept: KeptKey, use: (draft: string) => Promise<T>): Promise<T> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // One that was there already may be open to others.
+  await chmod(folder, 0o700);
+  const draft = `${pathIn(folder)}.${randomUUID()}`;
+  try {
+    await writeFile(draft, `${JSON.stringify(kept)}\n`, { mode: 0o600, flush: true });
+    return await use(draft);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+const pathIn = (folder: string): string => `${folder}/key.json`;
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+/** Owns the log streams that are open on one connection. Never keeps one across connections (PROTOCOL.md P10). */
+import type { FileHandle } from 'node:fs/promises';
+import type { ServiceKey } from '../../shared/protocol/assignment.ts';
+import { MOST_LOG_STREAMS } from '../../shared/protocol/codec.ts';
+import type { Down } from '../../shared/protocol/down.ts';
+import type { Up } from '../../shared/protocol/up.ts';
+import { type LogEnd, LogReader } from '../logs/log-reader.ts';
+
+export interface LogStreamsOptions {
+  open(key: ServiceKey): Promise<FileHandle | undefined>;
+  mayWrite(key: ServiceKey): boolean;
+  send(message: Up): void;
+  /** Resolves when the bytes have left for the network, so that each stream has one chunk before it at most. */
+  sendBytes(bytes: Uint8Array): Promise<void>;
+}
+
+export class LogStreams {
+  readonly #options: LogStreamsOptions;
+  readonly #readers = new Map<number, LogReader>();
+
+  constructor(options: LogStreamsOptions) {
+    this.#options = options;
+  }
+
+  open({ stream, service, generation, offset, credit, format }: Extract<Down, { type: 'logs.open' }>): void {
+    this.close(stream);
+    const key = { service, generation };
+    const end = (end: LogEnd) => this.#options.send({ type: 'logs.end', stream, ...end });
+    // Each has buffers of a third of a megabyte.
+    if (this.#readers.size >= MOST_LOG_STREAMS) {
+      end({ reason: 'failed', message: 'too many log streams' });
+      return;
+    }
+    const reader = new LogReader({
+      stream,
+      offset,
+      credit,
+      format,
+      open: () => this.#options.open(key),
+      isLive: () => this.#options.mayWrite(key),
+      send: (frame) => this.#options.sendBytes(frame),
+      end,
+    });
+    this.#readers.set(stream, reader);
+    void reader.run().then(() => {
+      if (this.#readers.get(stream) === reader) this.#readers.delete(stream);
+    });
+  }
+
+  /** Of a stream that has ended meanwhile, grants and closes are late and mean nothing. */
+  grant(stream: number, bytes: number): void {
+    this.#readers.get(stream)?.grant(bytes);
+  }
+
+  close(stream: number): void {
+    this.#readers.get(stream)?.close();
+    this.#readers.delete(stream);
+  }
+
+  closeAll(): void {
+    for (const stream of [...this.#readers.keys()]) this.close(stream);
+  }
+}

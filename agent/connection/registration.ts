@@ -1,0 +1,89 @@
+/** Owns asking the control plane to make this machine a host: one request with the join token. */
+import { type IncomingMessage, request } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import {
+  REGISTER_PATH,
+  type RegistrationBody,
+  refusalSchema,
+  registeredSchema,
+} from '../../shared/protocol/enrolment.ts';
+
+/** The control plane will not have this agent, whatever it tries. */
+export class RegistrationRefused extends Error {
+  override name = 'RegistrationRefused';
+}
+
+const ANSWER_MS = 30_000;
+/** An answer of a control plane is a line. */
+const MOST_ANSWER_BYTES = 64 * 2 ** 10;
+/** Of what is answered with 4xx: too slow, too early, too often. */
+const PASSING = new Set([408, 425, 429]);
+
+/** Resolves to the id of the host. Throws RegistrationRefused, or another error where trying again may help. */
+export async function register(url: URL, joinToken: string, body: RegistrationBody): Promise<number> {
+  const target = endpoint(url, REGISTER_PATH);
+  let response: IncomingMessage;
+  let answer: string;
+  try {
+    response = await post(target, joinToken, JSON.stringify(body));
+    answer = await textOf(response);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(
+      `The control plane can't be reached at ${url.href}: ${why}. Check BERTH_URL and the network.`,
+      {
+        cause,
+      },
+    );
+  }
+  const status = response.statusCode ?? 0;
+  const registered = registeredSchema.safeParse(parse(answer));
+  if (status === 200 && registered.success) return registered.data.host_id;
+  const refusal = refusalSchema.safeParse(parse(answer));
+  const words = refusal.success
+    ? refusal.data.message
+    : `it answered ${status} to ${target.href}; is this a control plane?`;
+  const message = `The control plane did not register this host: ${words}`;
+  if (status >= 400 && status < 500 && !PASSING.has(status)) throw new RegistrationRefused(message);
+  throw new Error(message);
+}
+
+/** A path of the control plane, which may itself lie beneath a path. */
+export const endpoint = (url: URL, path: string): URL =>
+  new URL(`${url.pathname.replace(/\/$/, '')}${path}`, url);
+
+function post(url: URL, joinToken: string, body: string): Promise<IncomingMessage> {
+  const send = url.protocol === 'https:' ? secureRequest : request;
+  const headers = {
+    authorization: `Bearer ${joinToken}`,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = send(url, { method: 'POST', agent: false, headers, timeout: ANSWER_MS }, resolve);
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${ANSWER_MS / 1_000} s`)));
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** Throws where it is longer than any answer of a control plane; the connection then ends. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.byteLength;
+    if (bytes > MOST_ANSWER_BYTES)
+      throw new Error(`it answers with more than ${MOST_ANSWER_BYTES} bytes; is this a control plane?`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+}
+
+function parse(answer: string): unknown {
+  try {
+    return JSON.parse(answer);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,255 @@
+/**
+ * Owns one connection's conversation with the control plane (PROTOCOL.md): hello, welcome, sync, then changes one
+ * revision at a time, and reports the other way. Never dials and never decides what runs.
+ */
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
+import { decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.ts';
+import type { Down } from '../../shared/protocol/down.ts';
+import type { HostFacts, Up } from '../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
+import type { Exchange } from '../host/clock-check.ts';
+import type { Journal } from '../logger.ts';
+import type { OutputStore } from '../logs/output-store.ts';
+import type { Agent } from '../services/agent.ts';
+import type { Lease, Moment } from '../services/lease.ts';
+import type { Reporter } from '../services/reporter.ts';
+import { LogStreams } from './log-streams.ts';
+
+/** What a session needs of its socket. */
+export interface SessionSocket {
+  send(text: string): void;
+  /** Resolves when the bytes have left this process, or never will. */
+  sendBytes(bytes: Uint8Array): Promise<void>;
+  close(code: number, reason: string): void;
+}
+
+export interface SessionOptions {
+  agent: Agent;
+  reporter: Reporter;
+  output: OutputStore;
+  deployment: string;
+  host: HostFacts;
+  journal: Journal;
+  nowMs(): number;
+  /** Told of what is answered, which is contact. */
+  lease: Pick<Lease, 'leaseMs' | 'hasLapsed' | 'check' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
+  /** Told of each answer that carries the time. */
+  clock(exchange: Exchange): void;
+  /** Called at the welcome and after each sign of life, to find out what the next one tells; nothing waits for it. */
+  measure(): void;
+}
+
+type Phase =
+  | { name: 'greeting' }
+  | { name: 'syncing'; assignments: Assignment[] }
+  | { name: 'following'; revision: number }
+  | { name: 'closed' };
+
+/** What is not urgent waits this long for something better to replace it. */
+const UNHURRIED_MS = 200;
+
+export class Session {
+  readonly #socket: SessionSocket;
+  readonly #options: SessionOptions;
+  readonly #logs: LogStreams;
+  #phase: Phase = { name: 'greeting' };
+  #signOfLife: NodeJS.Timeout | undefined;
+  #unhurried: NodeJS.Timeout | undefined;
+  #flushing = false;
+  #spreadMs: number | undefined;
+  /** Of the hello (0) or the report whose answer will tell the time. */
+  #asked: { sequence: number; sentMs: number } | undefined;
+  /** When the hello (0) and the reports went that are not answered yet. */
+  #unanswered: { sequence: number; sent: Moment }[] = [];
+
+  constructor(socket: SessionSocket, options: SessionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    const { agent, output, deployment, host, reporter } = options;
+    this.#logs = new LogStreams({
+      open: (key) => output.open(key),
+      mayWrite: (key) => agent.mayWrite(key),
+      send: (message) => this.#send(message),
+      sendBytes: (bytes) => socket.sendBytes(bytes),
+    });
+    reporter.reconnected();
+    this.#unanswered.push({ sequence: 0, sent: options.lease.now() });
+    this.#send({
+      type: 'hello',
+      version: PROTOCOL_VERSION,
+      deployment,
+      host,
+      inventory: agent.inventory(),
+      conditions: [...reporter.conditions],
+      highest: agent.highestIds(),
+      ...(options.lease.leaseMs === undefined ? {} : { leaseMs: options.lease.leaseMs }),
+    });
+    this.#asked = { sequence: 0, sentMs: options.nowMs() };
+  }
+
+  /** Over how long all agents are to come back once they have lost their connections (P72); undefined before the welcome. */
+  get spreadMs(): number | undefined {
+    return this.#spreadMs;
+  }
+
+  receive(text: string): void {
+    if (this.#isTooLate()) {
+      this.#close('resync', 'the lease has passed');
+      return;
+    }
+    try {
+      this.#handle(decodeDown(text));
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#close('badMessage', error.message);
+    }
+  }
+
+  /** The socket is gone. */
+  closed(): void {
+    this.#phase = { name: 'closed' };
+    this.#options.reporter.onChange(undefined);
+    clearInterval(this.#signOfLife);
+    clearTimeout(this.#unhurried);
+    this.#logs.closeAll();
+  }
+
+  /** The lease has passed since the welcome: what comes now may have been on its way for as long, and run elsewhere (P80). */
+  #isTooLate(): boolean {
+    const { lease } = this.#options;
+    lease.check();
+    return lease.hasLapsed && (this.#phase.name === 'syncing' || this.#phase.name === 'following');
+  }
+
+  #handle(message: Down): void {
+    const { agent, reporter } = this.#options;
+    switch (message.type) {
+      case 'welcome':
+        this.#welcome(message);
+        break;
+      case 'sync':
+        this.#sync(message);
+        break;
+      case 'start':
+        if (this.#follows(message.revision)) agent.start(message.assignment);
+        break;
+      case 'stop':
+        if (this.#follows(message.revision)) agent.stop(message);
+        break;
+      case 'forget':
+        agent.forget(message.services);
+        break;
+      case 'ack':
+        for (const key of reporter.acknowledge(message.sequence)) agent.conclude(key);
+        this.#answered(message.sequence, (sent) => this.#options.lease.confirm(sent));
+        this.#compareClocks(message.sequence, message.timeMs);
+        break;
+      case 'logs.open':
+        this.#logs.open(message);
+        break;
+      case 'logs.credit':
+        this.#logs.grant(message.stream, message.bytes);
+        break;
+      case 'logs.close':
+        this.#logs.close(message.stream);
+    }
+  }
+
+  #welcome(welcome: Extract<Down, { type: 'welcome' }>): void {
+    if (this.#phase.name !== 'greeting') {
+      this.#close('badMessage', 'a second welcome');
+      return;
+    }
+    const { session, reportPeriodMs, timeMs, leaseMs, spreadMs = 0 } = welcome;
+    const { journal, reporter, measure } = this.#options;
+    this.#spreadMs = spreadMs;
+    journal('session.welcome', { session });
+    this.#compareClocks(0, timeMs);
+    this.#phase = { name: 'syncing', assignments: [] };
+    this.#answered(0, (sent) => this.#options.lease.take(leaseMs, sent));
+    this.#signOfLife = setInterval(() => {
+      this.#send(reporter.everything());
+      measure();
+    }, reportPeriodMs);
+    measure();
+    reporter.onChange((urgent) => this.#changed(urgent));
+    this.#flush();
+  }
+
+  #sync({ revision, assignments, more, unknown }: Extract<Down, { type: 'sync' }>): void {
+    if (this.#phase.name !== 'syncing') {
+      this.#close('resync', 'a sync at the wrong time');
+      return;
+    }
+    this.#phase.assignments.push(...assignments);
+    if (more) return;
+    const { agent, journal, lease } = this.#options;
+    journal('session.synced', { revision, assignments: this.#phase.assignments.length });
+    lease.leaveAlone(unknown ?? []);
+    agent.sync(this.#phase.assignments, unknown);
+    this.#phase = { name: 'following', revision };
+  }
+
+  /** Whether a change is the next one; after a gap only a new hello helps (P4). */
+  #follows(revision: number): boolean {
+    const { journal } = this.#options;
+    if (this.#phase.name === 'following' && revision === this.#phase.revision + 1) {
+      this.#phase.revision = revision;
+      return true;
+    }
+    if (this.#phase.name !== 'closed') {
+      journal('session.gap', { revision });
+      this.#close('resync', 'a revision is missing');
+    }
+    return false;
+  }
+
+  #changed(urgent: boolean): void {
+    if (!urgent) {
+      this.#unhurried ??= setTimeout(() => this.#flush(), UNHURRIED_MS);
+    } else if (!this.#flushing) {
+      // What changes in the same turn goes into one report.
+      this.#flushing = true;
+      queueMicrotask(() => this.#flush());
+    }
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    clearTimeout(this.#unhurried);
+    this.#unhurried = undefined;
+    if (this.#phase.name === 'closed') return;
+    const report = this.#options.reporter.changes();
+    if (report) this.#send(report);
+  }
+
+  /** An answer of the control plane tells its time, between the question's sending and now. */
+  #compareClocks(sequence: number, theirMs: number | undefined): void {
+    if (!this.#asked || sequence < this.#asked.sequence) return;
+    const { clock, nowMs } = this.#options;
+    if (theirMs !== undefined) clock({ sentMs: this.#asked.sentMs, receivedMs: nowMs(), theirMs });
+    this.#asked = undefined;
+  }
+
+  /** Contact is as old as what was answered, not as the answer. */
+  #answered(sequence: number, tell: (sent: Moment) => void): void {
+    const answered = this.#unanswered.filter((one) => one.sequence <= sequence).at(-1);
+    this.#unanswered = this.#unanswered.filter((one) => one.sequence > sequence);
+    if (answered) tell(answered.sent);
+  }
+
+  #send(message: Up): void {
+    if (this.#phase.name === 'closed') return;
+    if (message.type === 'report')
+      this.#unanswered.push({ sequence: message.sequence, sent: this.#options.lease.now() });
+    this.#socket.send(encode(message));
+    if (message.type === 'report')
+      this.#asked ??= { sequence: message.sequence, sentMs: this.#options.nowMs() };
+  }
+
+  #close(reason: CloseReason, words: string): void {
+    this.#phase = { name: 'closed' };
+    this.#socket.close(closeCodes[reason].code, words);
+  }
+}

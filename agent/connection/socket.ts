@@ -1,0 +1,231 @@
+/**
+ * Owns the agent's WebSocket: dials, notices a peer that is silently gone, and dials again with growing pauses until the
+ * close code says never. Never looks into messages.
+ */
+
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { WebSocket } from 'ws';
+import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
+import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
+import { backoffMs } from '../backoff.ts';
+import { type Journal, wordsOf } from '../logger.ts';
+import { pause } from '../sleep.ts';
+import type { ConnectionRefusal, Identity } from './identity.ts';
+import { Refused } from './refused-error.ts';
+import { endpoint } from './registration.ts';
+import type { SessionSocket } from './session.ts';
+
+/** The receiving side of one connection. */
+export interface Receiver {
+  receive(text: string): void;
+  closed(): void;
+  /** Over how long all agents are to come back (P72), once the control plane has told. */
+  readonly spreadMs?: number | undefined;
+}
+
+export interface ConnectionOptions {
+  /** Of the control plane, `http(s)://`. */
+  url: URL;
+  identity: Identity;
+  begin(socket: SessionSocket): Receiver;
+  journal: Journal;
+  nowMs(): number;
+  random(): number;
+  /** A ping goes out this often; a peer that says nothing for three of these is gone. */
+  pingMs: number;
+  signal: AbortSignal;
+}
+
+/** A connection that lasted this long was a good one: the pauses start small again. */
+const GOOD_MS = 10_000;
+const HANDSHAKE_MS = 10_000;
+/** A peer that does not answer a close within this time is left. */
+const GOODBYE_MS = 1000;
+const LARGEST_MESSAGE_BYTES = 64 * 2 ** 20;
+const MOST_REFUSAL_BYTES = 16 * 2 ** 10;
+
+interface Ending {
+  code: number;
+  reason: string;
+  lastedMs: number;
+  spreadMs?: number | undefined;
+}
+
+/** Stays connected until `signal` aborts; throws Refused where the control plane wants no retry. */
+export async function stayConnected(options: ConnectionOptions): Promise<void> {
+  const { signal, journal, random } = options;
+  let attempt = 0;
+  let spreadMs = 0;
+  while (!signal.aborted) {
+    const { code, reason, lastedMs, ...told } = await connectOnce(options);
+    if (signal.aborted) return;
+    const retry = retryAfter(code);
+    if (retry === 'never') {
+      const revoked = code === closeCodes.revoked.code;
+      const way = revoked ? ' A new join token (POST host/token) makes this machine a host again.' : '';
+      throw new Refused(`The control plane refused this agent: ${reason || `code ${code}`}.${way}`, {
+        revoked,
+      });
+    }
+    if (lastedMs >= GOOD_MS) attempt = 0;
+    spreadMs = told.spreadMs ?? spreadMs;
+    const isAtOnce = retry === 'now' && attempt === 0;
+    const waitMs = isAtOnce ? Math.round(random() * spreadMs) : backoffMs(attempt, random(), spreadMs);
+    attempt += 1;
+    journal('connection.closed', { code, reason, waitMs });
+    await pause(waitMs, signal);
+  }
+}
+
+export function connectUrl(url: URL): string {
+  const connect = endpoint(url, CONNECT_PATH);
+  connect.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  return connect.href;
+}
+
+async function connectOnce(options: ConnectionOptions): Promise<Ending> {
+  const { url, identity, signal } = options;
+  let headers: Record<string, string>;
+  try {
+    headers = await identity.headers();
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    return { code: 1006, reason: wordsOf(error), lastedMs: 0 };
+  }
+  // Told to end meanwhile: a signal that is aborted already tells nobody.
+  if (signal.aborted) return { code: 1001, reason: '', lastedMs: 0 };
+  const ws = new WebSocket(connectUrl(url), {
+    headers,
+    handshakeTimeout: HANDSHAKE_MS,
+    maxPayload: LARGEST_MESSAGE_BYTES,
+    perMessageDeflate: false,
+  });
+  return conversation(ws, options);
+}
+
+/** From the dialling to the end. */
+function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
+  const { identity, begin, nowMs, pingMs, signal, journal } = options;
+  return new Promise((resolve) => {
+    let receiver: Receiver | undefined;
+    let openedMs: number | undefined;
+    let failure = '';
+    const refusal = watchRefusal(ws, identity);
+    const heartbeat = watchPeer(ws, pingMs, nowMs);
+    const leaveIt = closeAt(signal, ws);
+    ws.on('open', () => {
+      openedMs = nowMs();
+      journal('connection.open');
+      receiver = begin(sessionSocket(ws));
+    });
+    ws.on('message', (data, isBinary) => {
+      if (isBinary) ws.close(4400, 'no binary frame is expected here');
+      else receiver?.receive(data.toString());
+    });
+    ws.on('error', (error) => {
+      failure = wordsOf(error);
+    });
+    ws.on('close', (code, reason) => {
+      clearInterval(heartbeat);
+      leaveIt();
+      receiver?.closed();
+      resolve({
+        code: refusal.code ?? code,
+        reason: reason.toString() || refusal.words || failure,
+        lastedMs: openedMs === undefined ? 0 : nowMs() - openedMs,
+        spreadMs: receiver?.spreadMs,
+      });
+    });
+  });
+}
+
+/** Says goodbye when `signal` aborts, and waits a moment only for the answer; returns what ends that. */
+function closeAt(signal: AbortSignal, ws: WebSocket): () => void {
+  let impatience: NodeJS.Timeout | undefined;
+  const stop = () => {
+    ws.close(1001);
+    impatience = setTimeout(() => ws.terminate(), GOODBYE_MS);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  return () => {
+    clearTimeout(impatience);
+    signal.removeEventListener('abort', stop);
+  };
+}
+
+/** Where the connection is refused: why, and the close code that stands for it. */
+function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; words: string } {
+  const refused: { code?: number; words: string } = { words: '' };
+  ws.on('unexpected-response', (_: ClientRequest, response: IncomingMessage) => {
+    void readRefusal(response).then(({ refusal, words }) => {
+      if (refusal.reason === 'revoked') refused.code = closeCodes.revoked.code;
+      refused.words = words;
+      identity.refused?.(refusal);
+      ws.terminate();
+    });
+  });
+  return refused;
+}
+
+/** What the control plane answered instead of opening the connection. Never rejects. */
+async function readRefusal(
+  response: IncomingMessage,
+): Promise<{ refusal: ConnectionRefusal; words: string }> {
+  const { statusCode: status = 0, headers } = response;
+  const parts: Buffer[] = [];
+  try {
+    for await (const part of response) if (Buffer.concat(parts).length < MOST_REFUSAL_BYTES) parts.push(part);
+  } catch {
+    // What came of it must do.
+  }
+  const body = refusalOf(Buffer.concat(parts).toString());
+  const timeMs = Date.parse(headers.date ?? '');
+  return {
+    refusal: { status, reason: body?.reason, timeMs: Number.isNaN(timeMs) ? undefined : timeMs },
+    words: `it answered ${status}${body ? `: ${body.message}` : ''}`,
+  };
+}
+
+function refusalOf(text: string): Refusal | undefined {
+  try {
+    return refusalSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A half-open connection tells nobody that it is dead: only the missing answer does. Counted, since the clock may be set back;
+ * and by the clock, since the machine may have slept.
+ */
+function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.Timeout {
+  let heardMs = nowMs();
+  let unansweredPings = 0;
+  const hear = () => {
+    heardMs = nowMs();
+    unansweredPings = 0;
+  };
+  for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, hear);
+  return setInterval(() => {
+    if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {
+      ws.terminate();
+    } else if (ws.readyState === WebSocket.OPEN) {
+      ws.ping();
+      unansweredPings += 1;
+    }
+  }, pingMs);
+}
+
+function sessionSocket(ws: WebSocket): SessionSocket {
+  return {
+    send: (text) => {
+      if (ws.readyState === WebSocket.OPEN) ws.send(text);
+    },
+    sendBytes: (bytes) =>
+      new Promise((resolve) => {
+        if (ws.readyState === WebSocket.OPEN) ws.send(bytes, () => resolve());
+        else resolve();
+      }),
+    close: (code, reason) => ws.close(code, Buffer.from(reason).subarray(0, 120).toString()),
+  };
+}

@@ -1,0 +1,55 @@
+/**
+ * Owns how the cores of a host are shared out among its services (C80): to each its reservation and an equal part of
+ * what is left above all reservations, up to its max. Pure. Never knows containers.
+ */
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+
+/** What a service asks for, in cores. */
+export interface CoreClaim {
+  /** Its reservation. */
+  min: number;
+  /** Null: whatever the host has. */
+  max: number | null;
+}
+
+/** Reserved where the description says nothing. */
+const DEFAULT_MIN = 0.1;
+/** The engine takes no smaller limit. */
+const LEAST = 0.01;
+/** Limits are whole steps, so that small differences change nothing. */
+const STEPS_PER_CORE = 100;
+/** What decimals lose in binary is no step less. */
+const ROUNDING = 1e-6;
+
+export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'coresMax'>): CoreClaim => ({
+  min: coresMin ?? DEFAULT_MIN,
+  max: coresMax,
+});
+
+/**
+ * What each service may use above its reservation as far as its max allows, in cores; 0 where nothing is left,
+ * Infinity where all have their max. What one can't take is left to the others.
+ */
+export function levelOf(claims: readonly CoreClaim[], cores: number): number {
+  let left = cores - claims.reduce((sum, claim) => sum + floorOf(claim), 0);
+  if (left <= 0) return 0;
+  const rooms = Float64Array.from(claims, roomOf).sort();
+  for (const [at, room] of rooms.entries()) {
+    const part = left / (rooms.length - at);
+    if (part <= room) return part;
+    left -= room;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** The limit of a service at that level, in cores: at least its reservation, at most its max. */
+export function limitOf(claim: CoreClaim, level: number): number {
+  const floor = floorOf(claim);
+  const whole = Math.floor((floor + level) * STEPS_PER_CORE + ROUNDING) / STEPS_PER_CORE;
+  return Math.max(floor, Math.min(whole, claim.max ?? whole));
+}
+
+const floorOf = ({ min }: CoreClaim): number => Math.max(min, LEAST);
+
+const roomOf = (claim: CoreClaim): number =>
+  claim.max === null ? Number.POSITIVE_INFINITY : Math.max(0, claim.max - floorOf(claim));

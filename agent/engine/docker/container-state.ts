@@ -1,0 +1,78 @@
+/** Owns the reading of what the engine says of a container. Pure. */
+import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
+import type { Container, ContainerCores, ContainerSummary, PublishedPort } from '../engine.ts';
+import { label } from './container-spec.ts';
+
+/** Undefined for labels that are not ours. */
+export function readSummary({ Id: id, Labels, State }: ContainerInfo): ContainerSummary | undefined {
+  const key = readKey(Labels);
+  return key && { ...key, id, state: readState(State) };
+}
+
+export function readContainer(info: ContainerInspectInfo): Container | undefined {
+  const key = readKey(info.Config.Labels);
+  if (!key) return undefined;
+  const execution = Number(info.Config.Labels[label.execution]) || undefined;
+  const common = { ...key, id: info.Id, execution, cores: readCores(info) };
+  const { Status, ExitCode, OOMKilled, StartedAt, FinishedAt } = info.State;
+  const state = readState(Status);
+  switch (state) {
+    case 'created':
+      return { ...common, state };
+    case 'running':
+      return { ...common, state, ...readAddress(info), startedAtMs: readTime(StartedAt) };
+    case 'exited':
+      return {
+        ...common,
+        state,
+        exitCode: ExitCode,
+        outOfMemory: OOMKilled,
+        finishedAtMs: readTime(FinishedAt),
+      };
+  }
+}
+
+function readKey(labels: Record<string, string> = {}): ServiceKey | undefined {
+  const service = Number(labels[label.service]);
+  const generation = Number(labels[label.generation]);
+  return service > 0 && generation > 0 ? { service, generation } : undefined;
+}
+
+/** Undefined where the labels do not tell: another version of Berth made it. */
+function readCores({ Config, HostConfig }: ContainerInspectInfo): ContainerCores | undefined {
+  const { [label.coresMin]: min, [label.coresMax]: max } = Config.Labels;
+  if (min === undefined) return undefined;
+  return {
+    min: Number(min),
+    max: max === undefined ? null : Number(max),
+    limit: (HostConfig.NanoCpus ?? 0) / 1e9,
+  };
+}
+
+/** The engine's seven states as the three that matter here. */
+function readState(status: string): Container['state'] {
+  if (status === 'created') return 'created';
+  return status === 'running' || status === 'paused' || status === 'restarting' ? 'running' : 'exited';
+}
+
+function readAddress({ NetworkSettings }: ContainerInspectInfo): {
+  ipAddress: string;
+  ports: PublishedPort[];
+} {
+  const [network] = Object.values(NetworkSettings.Networks);
+  return { ipAddress: network?.IPAddress ?? '', ports: readPorts(NetworkSettings.Ports) };
+}
+
+/** The engine may pick another host port for IPv6: the one of IPv4 counts. */
+function readPorts(published: ContainerInspectInfo['NetworkSettings']['Ports']): PublishedPort[] {
+  return Object.entries(published ?? {}).flatMap(([name, bindings]) => {
+    const binding = bindings?.find(({ HostIp }) => !HostIp?.includes(':')) ?? bindings?.[0];
+    const [port, protocol] = name.split('/');
+    if (!binding || (protocol !== 'tcp' && protocol !== 'udp')) return [];
+    return [{ port: Number(port), protocol, hostPort: Number(binding.HostPort) } as const];
+  });
+}
+
+/** The engine writes the year 1 for never. */
+const readTime = (text: string): number => Math.max(0, Date.parse(text) || 0);

@@ -1,0 +1,178 @@
+/**
+ * Owns the pulling of images: one pull of an image at a time, shared by all who wait for it, given up when nothing
+ * moves for the stall time or when nobody waits any more.
+ */
+import type Docker from 'dockerode';
+import { pause } from '../../sleep.ts';
+import { withResolvers } from '../../with-resolvers.ts';
+import { EngineError, type EngineErrorKind } from '../engine.ts';
+import { engineWords, statusOf } from './docker-error.ts';
+import { jsonLines } from './json-lines.ts';
+import { type PullEvent, PullProgress } from './pull-progress.ts';
+import { findLogin } from './registry-auth.ts';
+
+export interface PullOptions {
+  /** Where Docker's config file and its credential helpers are found. */
+  env: NodeJS.ProcessEnv;
+  stallMs: number;
+  progressEveryMs: number;
+  /** Pause before an unreachable registry is asked a second time. */
+  retryMs: number;
+}
+
+interface Pull {
+  done: Promise<void>;
+  listeners: Set<(detail: string) => void>;
+  abort: AbortController;
+}
+
+/** The registry could not be asked, as opposed to: it said no. */
+const UNREACHABLE =
+  /dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client\.Timeout|network is unreachable/i;
+/** By now, and not for long: the registry, the way there, or the disk. Names of images and ports hold numbers, too. */
+const OF_THE_MOMENT =
+  /toomanyrequests|too many requests|HTTP status:? 5\d\d|no space left on device|unexpected EOF|connection reset|handshake timeout|deadline exceeded/i;
+
+export class Pulls {
+  readonly #docker: Docker;
+  readonly #options: PullOptions;
+  readonly #running = new Map<string, Pull>();
+
+  constructor(docker: Docker, options: PullOptions) {
+    this.#docker = docker;
+    this.#options = options;
+  }
+
+  /** Throws EngineError; also when `signal` ends the wait. */
+  async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
+    const pull = this.#running.get(image) ?? this.#begin(image);
+    pull.listeners.add(progress);
+    const stopped = withResolvers<never>();
+    const onAbort = () =>
+      stopped.reject(new EngineError('temporary', `pulling ${image} is no longer wanted`));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      await Promise.race([pull.done, stopped.promise]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      pull.listeners.delete(progress);
+      if (pull.listeners.size === 0) {
+        pull.abort.abort();
+        if (this.#running.get(image) === pull) this.#running.delete(image);
+      }
+    }
+  }
+
+  #begin(image: string): Pull {
+    const listeners: Pull['listeners'] = new Set();
+    const abort = new AbortController();
+    const done = this.#run(image, listeners, abort.signal);
+    const pull = { done, listeners, abort };
+    this.#running.set(image, pull);
+    const forget = () => {
+      if (this.#running.get(image) === pull) this.#running.delete(image);
+    };
+    done.then(forget, forget);
+    return pull;
+  }
+
+  /** A registry that can't be reached is asked twice, and then counts as a wrong name (README.md). */
+  async #run(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    try {
+      await this.#once(image, listeners, signal);
+    } catch (error) {
+      if (signal.aborted || !UNREACHABLE.test(engineWords(error))) throw error;
+      await pause(this.#options.retryMs, signal);
+      await this.#once(image, listeners, signal);
+    }
+  }
+
+  async #once(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    const { env, stallMs, progressEveryMs } = this.#options;
+    const stall = new AbortController();
+    const timer = setTimeout(() => stall.abort(), stallMs);
+    const progress = new PullProgress(image);
+    const news = new Throttle(progressEveryMs, () => {
+      for (const listener of listeners) listener(progress.describe());
+    });
+    const { auth, problem } = await findLogin(env, image);
+    // Not each of the engine's sentences names the image: of a registry that is not there it names that alone.
+    const told = (message: string) =>
+      `pulling ${image}: ${problem === undefined ? message : `${message} (${problem})`}`;
+    try {
+      const abortSignal = AbortSignal.any([signal, stall.signal]);
+      const options = { ...reference(image), abortSignal };
+      const stream = await this.#docker.createImage(auth, options);
+      abortSignal.addEventListener('abort', () => destroy(stream), { once: true });
+      for await (const event of jsonLines<PullEvent>(stream)) {
+        timer.refresh();
+        const failure = event.errorDetail?.message ?? event.error;
+        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), told(failure));
+        progress.take(event);
+        news.came();
+      }
+      if (stall.signal.aborted) throw stall.signal.reason;
+    } catch (error) {
+      if (error instanceof EngineError) throw error;
+      if (stall.signal.aborted) {
+        throw new EngineError(
+          'temporary',
+          `pulling ${image}: no progress for ${Math.round(stallMs / 1000)} s`,
+          error,
+        );
+      }
+      const message = engineWords(error);
+      throw new EngineError(kindOf(statusOf(error), message, error), told(message), error);
+    } finally {
+      clearTimeout(timer);
+      news.close();
+    }
+  }
+}
+
+/** Tells the first news at once and the last ones in time, but no two within `everyMs`. */
+class Throttle {
+  readonly #everyMs: number;
+  readonly #tell: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #isStale = false;
+
+  constructor(everyMs: number, tell: () => void) {
+    this.#everyMs = everyMs;
+    this.#tell = tell;
+  }
+
+  came(): void {
+    this.#isStale = this.#timer !== undefined;
+    if (this.#isStale) return;
+    this.#tell();
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (this.#isStale) this.came();
+    }, this.#everyMs);
+  }
+
+  /** What was not told yet is told now. */
+  close(): void {
+    clearTimeout(this.#timer);
+    if (this.#isStale) this.#tell();
+  }
+}
+
+/** Without a tag the engine would pull every tag there is. */
+function reference(image: string): { fromImage: string; tag?: string } {
+  const [name = image] = image.split('@');
+  const tagged = name.lastIndexOf(':') > name.lastIndexOf('/');
+  return image.includes('@') || tagged ? { fromImage: image } : { fromImage: image, tag: 'latest' };
+}
+
+/** Without a status the message came within a pull, or the engine itself did not answer. */
+function kindOf(status: number | undefined, message: string, cause?: unknown): EngineErrorKind {
+  if (status === undefined && cause !== undefined) return 'unreachable';
+  return OF_THE_MOMENT.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
+}
+
+function destroy(stream: NodeJS.ReadableStream): void {
+  if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
+}

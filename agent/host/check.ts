@@ -1,0 +1,140 @@
+/**
+ * Owns what is looked at before a machine becomes a host: its engine, kernel, disk and clock, and the way to the control
+ * plane. Changes nothing.
+ */
+import { resolve } from 'node:path';
+import { type Config, ConfigError, readConfig } from '../config.ts';
+import { connectEngine } from '../engine/engine-address.ts';
+import { wordsOf } from '../logger.ts';
+import { clockAheadMs, type Exchange } from './clock-check.ts';
+import { lowText, probeDisk } from './disk.ts';
+import { readMachine } from './machine.ts';
+
+export interface Finding {
+  /** With a problem the machine can't be a host; with a warning it is one with a fault. */
+  level: 'ok' | 'warning' | 'problem';
+  text: string;
+}
+
+/** Of what the engine tells of itself. */
+export interface EngineInfo {
+  OSType: string;
+  Driver: string;
+  KernelVersion: string;
+  MemoryLimit: boolean;
+  CpuCfsQuota: boolean;
+  PidsLimit: boolean;
+  DockerRootDir: string;
+}
+
+const ENGINE_CALL_MS = 10_000;
+const CONTROL_PLANE_MS = 10_000;
+/** Of Docker 20.10. */
+const OLDEST_API = '1.41';
+/** Beyond this the control plane takes no proof of who the agent is, but for its correction (PROTOCOL.md). */
+const TOLERATED_CLOCK_MS = 30_000;
+const NOTABLE_CLOCK_MS = 5_000;
+
+type Settings = Pick<Config, 'url' | 'dockerHost' | 'dataDir' | 'minDiskBytes'>;
+
+/** What there is to say of this machine, a line each; throws ConfigError with all of it where it can't be a host. */
+export async function checkHost(env: NodeJS.ProcessEnv): Promise<string> {
+  const findings = await checkMachine(readConfig(env, readMachine(env)), env.BERTH_ANY_CLOCK === '1');
+  const text = findings.map(({ level, text }) => `  ${level.padEnd(8)} ${text}\n`).join('');
+  if (findings.some(({ level }) => level === 'problem')) throw new ConfigError(text.trimEnd());
+  return text;
+}
+
+async function checkMachine(config: Settings, anyClock: boolean): Promise<Finding[]> {
+  const [engine, controlPlane] = await Promise.all([
+    checkEngine(config),
+    checkControlPlane(config, anyClock),
+  ]);
+  return [...engine, ...controlPlane];
+}
+
+async function checkEngine({ dockerHost, dataDir, minDiskBytes }: Settings): Promise<Finding[]> {
+  const engine = connectEngine(dockerHost, ENGINE_CALL_MS);
+  try {
+    const [{ Version, ApiVersion }, info] = await Promise.all([engine.version(), engine.info()]);
+    const folders = [info.DockerRootDir, resolve(dataDir, '..')];
+    return [
+      { level: 'ok', text: `Docker ${Version} at ${dockerHost}` },
+      ...engineFindings(ApiVersion, info),
+      ...(await diskFindings(folders, minDiskBytes)),
+    ];
+  } catch (error) {
+    const cure =
+      'Install Docker (on Debian: apt-get install docker.io), start it, or set DOCKER_HOST to where it is';
+    return [
+      { level: 'problem', text: `No Docker engine answers at ${dockerHost}: ${wordsOf(error)}. ${cure}` },
+    ];
+  }
+}
+
+/** What of the engine and its kernel keeps services from running as they are described. */
+export function engineFindings(apiVersion: string, info: EngineInfo): Finding[] {
+  const findings: Finding[] = [];
+  const kernel = `the kernel (${info.KernelVersion})`;
+  if (info.OSType !== 'linux') problem(`The engine runs ${info.OSType} containers; Linux ones are needed`);
+  if (minorOf(apiVersion) < minorOf(OLDEST_API))
+    problem(`The engine is older than Docker 20.10 (API ${apiVersion}): update it`);
+  if (!info.MemoryLimit)
+    warn(`${kernel} limits no memory: boot it with cgroup_enable=memory, or a service may take all there is`);
+  if (!info.CpuCfsQuota) warn(`${kernel} limits no cores (CONFIG_CFS_BANDWIDTH)`);
+  if (!info.PidsLimit) warn(`${kernel} limits no processes (CONFIG_CGROUP_PIDS)`);
+  if (info.Driver === 'vfs')
+    warn(`${kernel} or the disk has no overlay file system: each container is a whole copy of its image`);
+  return findings;
+
+  function problem(text: string): void {
+    findings.push({ level: 'problem', text });
+  }
+  function warn(text: string): void {
+    findings.push({ level: 'warning', text });
+  }
+}
+
+/** All versions of the API are 1.something. */
+const minorOf = (version: string) => Number(version.split('.')[1]);
+
+/** An engine elsewhere has its folder there, too: then only ours is looked at. */
+async function diskFindings(folders: readonly string[], minBytes: number): Promise<Finding[]> {
+  const rooms = await Promise.all(folders.map(async (folder) => [folder, await probeDisk(folder)] as const));
+  const low = rooms.map(([folder, room]) => room && lowText(folder, room, minBytes, false)).find(Boolean);
+  if (!low) return [];
+  return [
+    {
+      level: 'warning',
+      text: `There is little room: ${low}. The host takes nothing new until there is more`,
+    },
+  ];
+}
+
+async function checkControlPlane({ url }: Settings, anyClock: boolean): Promise<Finding[]> {
+  const address = `${url.href.replace(/\/$/, '')}/healthz`;
+  try {
+    const sentMs = Date.now();
+    const answer = await fetch(address, { signal: AbortSignal.timeout(CONTROL_PLANE_MS) });
+    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    const date = answer.headers.get('date');
+    const reached: Finding = { level: 'ok', text: `The control plane at ${url.href}` };
+    if (date === null) return [reached];
+    return [reached, clockFinding({ sentMs, receivedMs: Date.now(), theirMs: Date.parse(date) }, anyClock)];
+  } catch (error) {
+    const reason = error instanceof Error && error.cause ? wordsOf(error.cause) : wordsOf(error);
+    const cure =
+      'See whether BERTH_URL is right, and whether a firewall, a name or a certificate is in the way';
+    return [{ level: 'problem', text: `${address} can't be reached: ${reason}. ${cure}` }];
+  }
+}
+
+export function clockFinding(exchange: Exchange, anyClock: boolean): Finding {
+  const aheadMs = clockAheadMs(exchange);
+  const offMs = Math.abs(aheadMs);
+  if (offMs <= NOTABLE_CLOCK_MS) return { level: 'ok', text: "The clock agrees with the control plane's" };
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  const text = `The clock is ${Math.round(offMs / 1000)} s ${side} the control plane's: set it, by NTP for example`;
+  if (offMs <= TOLERATED_CLOCK_MS || anyClock) return { level: 'warning', text };
+  return { level: 'problem', text: `${text}, or set BERTH_ANY_CLOCK=1 to join all the same` };
+}

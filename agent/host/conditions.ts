@@ -1,0 +1,60 @@
+/**
+ * Owns what is wrong with this host at the moment (PROTOCOL.md P40): one sentence for each kind. Tells the journal when
+ * something comes or goes, and whoever listens when words change. Never finds out by itself.
+ */
+import { type Condition, MOST_CONDITION_CHARACTERS } from '../../shared/protocol/up.ts';
+import type { Journal } from '../logger.ts';
+
+export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew' | 'unknown-containers';
+
+/** The text of a condition is short. */
+const MOST_NAMED = 20;
+
+export interface ConditionsOptions {
+  journal: Journal;
+  changed(all: readonly Condition[]): void;
+}
+
+export class Conditions {
+  readonly #options: ConditionsOptions;
+  readonly #texts = new Map<ConditionKind, string>();
+
+  constructor(options: ConditionsOptions) {
+    this.#options = options;
+  }
+
+  textOf(kind: ConditionKind): string | undefined {
+    return this.#texts.get(kind);
+  }
+
+  /** Undefined: all is well in this respect. */
+  put(kind: ConditionKind, words: string | undefined): void {
+    const text = words === undefined ? undefined : cut(words);
+    const before = this.#texts.get(kind);
+    if (before === text) return;
+    if (text === undefined) this.#texts.delete(kind);
+    else this.#texts.set(kind, text);
+    const { journal, changed } = this.#options;
+    if (before === undefined) journal('condition.began', { kind, text: text ?? '' });
+    if (text === undefined) journal('condition.ended', { kind });
+    changed(Array.from(this.#texts, ([one, told]) => ({ kind: one, text: told })));
+  }
+}
+
+/** An engine's words may be a page of a proxy before it: with all of them the host would lose its connection. */
+const cut = (text: string): string =>
+  text.length <= MOST_CONDITION_CHARACTERS
+    ? text
+    : `${text.slice(0, MOST_CONDITION_CHARACTERS - 3).replace(/[\ud800-\udbff]$/, '')}...`;
+
+/** Undefined where there are none. */
+export function unknownContainers(services: readonly number[]): string | undefined {
+  if (services.length === 0) return undefined;
+  const named =
+    services.length > MOST_NAMED ? `${services.slice(0, MOST_NAMED).join(', ')} ...` : services.join(', ');
+  const what = services.length === 1 ? 'a service that is' : `${services.length} services that are`;
+  return (
+    `there are containers of ${what} unknown to the control plane (${named}), whose database is perhaps a restored copy: ` +
+    'remove them by hand, or set BERTH_UNKNOWN_CONTAINERS=remove'
+  );
+}

@@ -1,0 +1,41 @@
+/** Owns what is read of the machine the agent runs on: its name, and the address of its default route. */
+import { readFileSync } from 'node:fs';
+import { hostname, networkInterfaces } from 'node:os';
+import type { Machine } from '../config.ts';
+import { DEFAULT_SOCKET, unixHost, usualHosts } from '../engine/engine-address.ts';
+
+export function readMachine(env: NodeJS.ProcessEnv): Machine {
+  return {
+    hostname: hostname(),
+    routedAddress: routedAddress(),
+    dockerHost: usualHosts(env)[0] ?? unixHost(DEFAULT_SOCKET),
+  };
+}
+
+function routedAddress(): string | undefined {
+  const outward = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
+    addresses
+      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+      .map(({ address }) => ({ name, address })),
+  );
+  const routed = defaultRouteInterface(readRoutes());
+  return (outward.find(({ name }) => name === routed) ?? outward[0])?.address;
+}
+
+/** The interface of the default route in the text of Linux's /proc/net/route. */
+export function defaultRouteInterface(routes: string): string | undefined {
+  for (const line of routes.split('\n')) {
+    const [name, destination] = line.split(/\s+/);
+    if (destination === '00000000') return name;
+  }
+  return undefined;
+}
+
+/** Empty where the system has no such file (macOS). */
+function readRoutes(): string {
+  try {
+    return readFileSync('/proc/net/route', 'utf8');
+  } catch {
+    return '';
+  }
+}

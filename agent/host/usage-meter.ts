@@ -1,0 +1,61 @@
+/**
+ * Owns when the engine is asked what containers use: one round at a time, with a bound on how long it takes. Nothing
+ * waits for it, and what it can't find out is not told (P51).
+ */
+import type { HostUsage } from '../../shared/protocol/up.ts';
+import type { Engine } from '../engine/engine.ts';
+import { type Journal, wordsOf } from '../logger.ts';
+import { nextReadings, type Readings, type Runner, totalOf } from './usage.ts';
+
+export interface UsageMeterOptions {
+  engine: Pick<Engine, 'usage'>;
+  /** What runs now. */
+  running(): readonly Runner[];
+  /** What the engine has. */
+  cores: number;
+  /** Told after each round; undefined where nothing was found out. */
+  found(usage: HostUsage | undefined): void;
+  /** What a round may take. */
+  boundMs: number;
+  journal: Journal;
+}
+
+export class UsageMeter {
+  readonly #options: UsageMeterOptions;
+  #readings: Readings = new Map();
+  #isMeasuring = false;
+  #isTold = true;
+
+  constructor(options: UsageMeterOptions) {
+    this.#options = options;
+  }
+
+  /** One round, unless the one before is still under way; never rejects. */
+  async measure(): Promise<void> {
+    if (this.#isMeasuring) return;
+    this.#isMeasuring = true;
+    const { engine, running, cores, found, boundMs, journal } = this.#options;
+    const bound = new AbortController();
+    const timer = setTimeout(() => bound.abort(), boundMs);
+    try {
+      const ids = oldestFirst(running(), this.#readings);
+      const samples = await engine.usage(ids, bound.signal);
+      this.#readings = nextReadings(running(), this.#readings, samples);
+      this.#isTold = true;
+      found(totalOf(this.#readings, cores));
+    } catch (error) {
+      found(undefined);
+      if (this.#isTold) journal('usage.unknown', { reason: wordsOf(error) });
+      this.#isTold = false;
+    } finally {
+      clearTimeout(timer);
+      this.#isMeasuring = false;
+    }
+  }
+}
+
+/** Those whose samples were late are asked first, so that each has its turn where there is no time for all. */
+function oldestFirst(running: readonly Runner[], readings: Readings): string[] {
+  const sampledMs = (id: string) => readings.get(id)?.timeMs ?? 0;
+  return running.map(({ id }) => id).sort((a, b) => sampledMs(a) - sampledMs(b));
+}

@@ -1,0 +1,113 @@
+/**
+ * Owns finding the Docker engine of this machine, and starting one where none answers.
+ * Never touches containers or images, and never stops an engine it did not start.
+ */
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DEFAULT_SOCKET, pingEngine, socketOf, unixHost, usualHosts } from '../engine/engine-address.ts';
+import { findProgram } from '../system-programs.ts';
+import { hasApt, installPackage, isRoot } from './debian.ts';
+import { type DaemonPlace, startDockerd, usualPlace } from './dockerd.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface LocalEngine {
+  /** What DOCKER_HOST must be to reach it. */
+  host: string;
+  started: boolean;
+  /** Ends the dockerd that this call started; does nothing to any other. */
+  stop(): Promise<void>;
+}
+
+export interface LocalEngineOptions extends Terminal {
+  env?: NodeJS.ProcessEnv;
+  /** Where dockerd's log goes. */
+  dataDir?: string;
+  /** Where a dockerd is started; only tests have several on one machine. */
+  place?: DaemonPlace;
+}
+
+/** Finds or starts an engine. Throws an error whose message is for the person at the terminal. */
+export async function ensureEngine(options: LocalEngineOptions): Promise<LocalEngine> {
+  const { env = process.env, place = usualPlace } = options;
+  const named = env.DOCKER_HOST || undefined;
+  const own = unixHost(place.socketPath);
+  const hosts = named ? [named] : place.socketPath === DEFAULT_SOCKET ? usualHosts(env) : [own];
+  const failures: Error[] = [];
+  for (const host of hosts) {
+    const failure = await pingEngine(host);
+    if (failure === null) return found(host);
+    failures.push(failure);
+  }
+  if (named && socketOf(named) !== place.socketPath) {
+    throw new Error(`No Docker engine answers at DOCKER_HOST=${named}: ${failures[0]?.message}`);
+  }
+  if (failures.some((failure) => 'code' in failure && failure.code === 'EACCES')) {
+    throw new Error(
+      `This user may not use ${place.socketPath}: join the group "docker", or run this as root`,
+    );
+  }
+  return start(own, place, options);
+}
+
+const found = (host: string): LocalEngine => ({ host, started: false, stop: async () => {} });
+
+const ELSEWHERE = 'or set DOCKER_HOST to an engine that runs elsewhere';
+
+/** One caller at a time installs and starts; the others come to an engine that answers. */
+async function start(host: string, place: DaemonPlace, options: LocalEngineOptions): Promise<LocalEngine> {
+  if (process.platform !== 'linux') {
+    throw new Error(`No Docker engine answers. Install Docker Desktop or Colima and start it, ${ELSEWHERE}`);
+  }
+  const unlock = await lock(`berth-dockerd:${place.socketPath}`);
+  try {
+    if ((await pingEngine(host)) === null) return found(host);
+    const program = (await findProgram('dockerd')) ?? (await install(options));
+    if (!isRoot()) {
+      throw new Error(
+        `No Docker engine answers at ${place.socketPath}. Start it, or run this as root, ${ELSEWHERE}`,
+      );
+    }
+    // Where there is an init system, installing has started it.
+    if ((await pingEngine(host)) === null) return found(host);
+    const logFile = join(options.dataDir ?? '.berth', 'dockerd.log');
+    const dockerd = await startDockerd({ program, place, logFile, say: options.say });
+    return dockerd ? { host, started: true, stop: dockerd.stop } : found(host);
+  } finally {
+    unlock();
+  }
+}
+
+async function install({ say, ask }: Terminal): Promise<string> {
+  const missing = "No Docker engine answers, and Docker's engine (dockerd) is not installed";
+  if (!isRoot() || !(await hasApt())) {
+    const remedy =
+      'Install it (https://docs.docker.com/engine/install; on Debian: apt-get install docker.io)';
+    throw new Error(`${missing}. ${remedy} and start it, ${ELSEWHERE}`);
+  }
+  if (!(await ask(`${missing}. Install Debian's package docker.io?`))) {
+    throw new Error(`${missing}. Install it, ${ELSEWHERE}`);
+  }
+  say('Installing docker.io with apt-get (about a minute)');
+  await installPackage('docker.io');
+  const program = await findProgram('dockerd');
+  if (!program) throw new Error('The package docker.io is installed, but has brought no dockerd');
+  return program;
+}
+
+/** A lock among processes that ends with its holder in every case: a name in Linux's abstract socket space. */
+async function lock(name: string): Promise<() => void> {
+  for (;;) {
+    const holder = createServer();
+    const taken = await new Promise<boolean>((done, fail) => {
+      holder.once('listening', () => done(false));
+      holder.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EADDRINUSE') done(true);
+        else fail(error);
+      });
+      holder.listen(`\0${name}`);
+    });
+    if (!taken) return () => holder.close();
+    await pause(200);
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Owns the decision what to do next for one service, and what to say of it. Pure: it never acts, waits or remembers.
+ * Whatever happened before, the same view gives the same step.
+ */
+import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Observation } from '../../shared/protocol/up.ts';
+import type { Container } from '../engine/engine.ts';
+import type { Step } from './steps.ts';
+
+/** How far the one start of a key has come (PROTOCOL.md P5). */
+export type StartState =
+  | { kind: 'fresh' }
+  | { kind: 'image-missing' }
+  | { kind: 'started' }
+  | { kind: 'failed'; temporary: boolean; message: string };
+
+/** `kept`: its output is safe from the container's removal once it has ended and is `complete`. */
+export type OutputState = 'unknown' | 'kept' | 'complete';
+
+export interface ServiceView {
+  /** What is wanted of the service on this host, if anything. */
+  assignment: Assignment | undefined;
+  /** Its containers, whatever their generation. */
+  containers: readonly Container[];
+  /** Of the assignment's key. */
+  start: StartState;
+  /** What the work in hand is at, for people. */
+  detail: string | undefined;
+  output: (containerId: string) => OutputState;
+}
+
+/** The next step, or undefined when there is nothing to do until something changes. */
+export function planService(view: ServiceView): Step | undefined {
+  const { assignment, start } = view;
+  const wanted = wantedContainer(view);
+  // The name is free for a new generation only when every other container of the service is gone.
+  const unwanted = view.containers.find((container) => container !== wanted);
+  if (unwanted) return removal(unwanted, view);
+  if (!assignment) return undefined;
+  if (start.kind === 'failed') return wanted && removal(wanted, view);
+  if (!wanted) {
+    if (start.kind === 'fresh') return { kind: 'create', assignment };
+    if (start.kind === 'image-missing') return { kind: 'pull', assignment };
+    return undefined;
+  }
+  const output = view.output(wanted.id);
+  switch (wanted.state) {
+    case 'created':
+      return { kind: 'start', assignment, container: wanted };
+    case 'running':
+      return output === 'unknown' ? { kind: 'keep-output', container: wanted } : undefined;
+    case 'exited':
+      return output === 'complete' ? undefined : { kind: 'keep-output', container: wanted };
+  }
+}
+
+/** What there is to say of the assignment's key; undefined while there is nothing yet. */
+export function observeService(view: ServiceView): Observation | undefined {
+  const { assignment, start, detail } = view;
+  if (!assignment) return undefined;
+  const key = { service: assignment.service, generation: assignment.generation };
+  if (start.kind === 'failed') {
+    return { ...key, state: 'failed', temporary: start.temporary, message: start.message };
+  }
+  const container = wantedContainer(view);
+  if (container) return observationOf(container);
+  if (start.kind === 'started') return { ...key, state: 'gone' };
+  return detail === undefined ? undefined : { ...key, state: 'preparing', detail };
+}
+
+/** What hello says of the service: its containers, and a failed start, whose container may be gone before that is known. */
+export function inventoryOf(view: ServiceView): Observation[] {
+  const seen = view.containers.map(observationOf);
+  const failure = view.start.kind === 'failed' ? observeService(view) : undefined;
+  return failure ? [failure, ...seen.filter((observation) => !sameKey(observation, failure))] : seen;
+}
+
+/** What was given up for lack of contact is gone; as long as its container is there, it is on its way. */
+export function withLapsed(seen: readonly Observation[], lapsed: readonly ServiceKey[]): Observation[] {
+  const isLapsed = (one: ServiceKey) => lapsed.some((key) => sameKey(key, one));
+  const detail = 'being stopped, as there was no contact with the control plane';
+  return [
+    ...seen.filter((observation) => !isLapsed(observation)),
+    ...lapsed.map(
+      (key): Observation =>
+        seen.some((observation) => sameKey(observation, key))
+          ? { ...key, state: 'preparing', detail }
+          : lapsedOf(key),
+    ),
+  ];
+}
+
+export const lapsedOf = ({ service, generation }: ServiceKey): Observation => ({
+  service,
+  generation,
+  state: 'gone',
+  lapsed: true,
+});
+
+export function observationOf(container: Container): Observation {
+  if (container.state === 'exited' && container.startError !== undefined) {
+    const { service, generation, startError: message } = container;
+    return { service, generation, state: 'failed', temporary: false, message };
+  }
+  const { id: containerId, cores: _ours, execution: _known, ...rest } = container;
+  return { ...rest, containerId };
+}
+
+export const sameKey = (a: ServiceKey, b: ServiceKey): boolean =>
+  a.service === b.service && a.generation === b.generation;
+
+/** The container of the assignment's key; should there be two, the one that got further. */
+function wantedContainer({ assignment, containers }: ServiceView): Container | undefined {
+  if (!assignment) return undefined;
+  const ofKey = containers.filter((container) => sameKey(container, assignment));
+  return ofKey.find(({ state }) => state !== 'created') ?? ofKey[0];
+}
+
+function removal(container: Container, view: ServiceView): Step {
+  if (container.state === 'running') return { kind: 'stop', container };
+  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';
+  return unsaved ? { kind: 'keep-output', container } : { kind: 'remove', container };
+}

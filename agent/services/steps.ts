@@ -1,0 +1,92 @@
+/** Owns what each step does to the engine and the stored output. Never decides which step is next: that is plan.ts. */
+import type { Assignment } from '../../shared/protocol/assignment.ts';
+import { type Container, type Engine, EngineError } from '../engine/engine.ts';
+import type { OutputStore } from '../logs/output-store.ts';
+
+interface StepArguments {
+  create: { assignment: Assignment };
+  pull: { assignment: Assignment };
+  start: { assignment: Assignment; container: Container };
+  'keep-output': { container: Container };
+  stop: { container: Container };
+  remove: { container: Container };
+}
+
+export type StepKind = keyof StepArguments;
+export type Step = { [Kind in StepKind]: { kind: Kind } & StepArguments[Kind] }[StepKind];
+
+/** What a step changed. `replaces`: a container that is not there any more. */
+export interface Effect {
+  container?: Container | undefined;
+  replaces?: string;
+  imagePulled?: boolean;
+}
+
+export interface StepContext {
+  engine: Engine;
+  output: OutputStore;
+  /** What a container made now may use, in cores. */
+  coreLimit(assignment: Assignment): number;
+  progress(detail: string): void;
+  /** In what way the host is low on disk, if it is. */
+  lowDisk(): string | undefined;
+  signal: AbortSignal;
+}
+
+type Executor<Kind extends StepKind> = (step: StepArguments[Kind], context: StepContext) => Promise<Effect>;
+
+const executors: { [Kind in StepKind]: Executor<Kind> } = {
+  create: async ({ assignment }, { engine, coreLimit }) => ({
+    container: await engine.create(assignment, coreLimit(assignment)),
+  }),
+
+  pull: async ({ assignment }, { engine, progress, lowDisk, signal }) => {
+    const low = lowDisk();
+    if (low !== undefined) throw new EngineError('temporary', `the host is low on disk: ${low}`);
+    await engine.pull(assignment.image, progress, signal);
+    return { imagePulled: true };
+  },
+
+  start: async ({ assignment, container: created }, { engine, output, coreLimit }) => {
+    // Before it runs: our successor must not start it again, should we be killed now and the container be removed meanwhile.
+    output.markStarted(created);
+    const container = await engine.start(assignment, created.id, coreLimit(assignment)).catch((error) => {
+      // It has failed, and is not gone: that is what a successor is to find, too.
+      if (!isUnreachable(error)) output.unmark(created);
+      throw error;
+    });
+    // It runs: where its output can't be kept yet, that is the next step, and is tried again.
+    await output.keep(container).catch(() => {});
+    return { container, replaces: created.id };
+  },
+
+  'keep-output': async ({ container }, { output }) => {
+    output.markStarted(container);
+    await output.keep(container);
+    if (container.state === 'exited') await output.complete(container);
+    return {};
+  },
+
+  stop: async ({ container }, { engine }) => {
+    await engine.stop(container.id);
+    const seen = await engine.inspect(container.id);
+    return seen ? { container: seen } : { replaces: container.id };
+  },
+
+  remove: async ({ container }, { engine }) => {
+    await engine.remove(container.id);
+    return { replaces: container.id };
+  },
+};
+
+/** Then the start may come yet. */
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof EngineError && error.kind === 'unreachable';
+
+export function execute<Kind extends StepKind>(
+  step: { kind: Kind } & StepArguments[Kind],
+  context: StepContext,
+): Promise<Effect> {
+  const executor: Executor<Kind> = executors[step.kind];
+  return executor(step, context);
+}
