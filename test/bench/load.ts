@@ -36,7 +36,7 @@ export function startLoad(load: Omit<Load, 'requests'>): () => Promise<LoadResul
 }
 
 const startLoadProgram = (load: Load): Program =>
-  startProgram(['test/bench/load-program.ts', JSON.stringify(load)]);
+  startProgram(['test/bench/programs/load-program.ts', JSON.stringify(load)]);
 
 async function resultOf(program: Program): Promise<LoadResult> {
   const ended = await program.waitForEnd(LIMIT_MS);

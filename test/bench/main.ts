@@ -7,16 +7,16 @@ import { connectEngine } from '../../agent/engine/engine-address.ts';
 import { ensureEngine } from '../../agent/local/local-engine.ts';
 import { terminal } from '../../agent/local/terminal.ts';
 import { ensureImage } from '../../examples/image.ts';
-import { measureAgents } from './agents.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
-import { measureHttp } from './http.ts';
-import { measureList } from './list.ts';
-import { measureLogs } from './logs.ts';
-import { measureMemory } from './memory.ts';
-import { measureScheduler } from './scheduler.ts';
-import { measureStart } from './start.ts';
-import { measureStorm } from './storm.ts';
-import { measureWeb } from './web.ts';
+import { measureAgents } from './groups/agents.ts';
+import { measureHttp } from './groups/http.ts';
+import { measureList } from './groups/list.ts';
+import { measureLogs } from './groups/logs.ts';
+import { measureMemory } from './groups/memory.ts';
+import { measureScheduler } from './groups/scheduler.ts';
+import { measureStart } from './groups/start.ts';
+import { measureStorm } from './groups/storm.ts';
+import { measureWeb } from './groups/web.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,

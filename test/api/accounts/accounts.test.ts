@@ -1,0 +1,284 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { AccountClient, type Fields, type Kind, plain, ROLE } from '../../support/account-client.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient } from '../../support/http-client.ts';
+
+const QUOTA = { concurrent_executions: 1, memory: 2 ** 40, cores: 3 };
+const FLAGS = {
+  can_change_config: false,
+  can_delete_executions: true,
+  can_see_status: false,
+  can_access_full_app_shop: true,
+  can_operate_others: false,
+  can_customize_resources: true,
+  can_access_api: true,
+};
+/** All routes; the body of the POSTs would be good for an administrator. */
+const ROUTES = Object.entries({ user: { email: 'x' }, role: { name: 'x' }, quota: { cores: 1 } }).flatMap(
+  ([kind, changes]): [string, string, Fields | undefined][] => [
+    ['GET', kind, undefined],
+    ['POST', kind, changes],
+    ['GET', `${kind}/1`, undefined],
+    ['POST', `${kind}/1`, changes],
+    ['DELETE', `${kind}/1`, undefined],
+  ],
+);
+
+onHosts([{ kind: 'node', variant: 'A' }], (host) => {
+  test.each(ROUTES)('H90: in group A %s %s is 404', async (method, path, body) => {
+    const client = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+    expect((await client.send(method, path, body && JSON.stringify(body))).status).toBe(404);
+  });
+});
+
+onHosts(hosts, (host) => {
+  const accounts = new AccountClient(host);
+  const { admin } = accounts;
+
+  let alice = 0;
+  beforeAll(async () => {
+    alice = await accounts.addUser('alice');
+  });
+
+  describe('who may', () => {
+    test.each(ROUTES)('H91: %s %s of a plain user is 403', async (method, path, body) => {
+      expect(await accounts.statusOf(method, path, body, accounts.as('alice'))).toBe(403);
+    });
+
+    test('H91: what is wrong in itself is 403, too, for who may not do it', async () => {
+      expect(await accounts.statusOf('POST', 'user', { nonsense: 1 }, accounts.as('alice'))).toBe(403);
+      expect(await accounts.statusOf('GET', 'role?nonsense=1', undefined, accounts.as('alice'))).toBe(403);
+      expect(await accounts.statusOf('GET', 'user/999', undefined, accounts.as('alice'))).toBe(403);
+    });
+
+    test('H91: users read themselves', async () => {
+      const reply = await accounts.as('alice').get(`user/${alice}`);
+      expect(reply.json()).toMatchObject({ user: { id: alice, username: 'alice' } });
+    });
+
+    test('H91: users change their own password and e-mail', async () => {
+      const id = await accounts.addUser('own');
+      expect(
+        await accounts.statusOf('POST', `user/${id}`, { email: 'own@example.org' }, accounts.as('own')),
+      ).toBe(200);
+      expect(await accounts.statusOf('POST', `user/${id}`, { password: 'other' }, accounts.as('own'))).toBe(
+        200,
+      );
+      expect(await accounts.statusOf('GET', 'login', undefined, accounts.as('own'))).toBe(401);
+      expect(await accounts.statusOf('GET', 'login', undefined, accounts.as('own', 'other'))).toBe(200);
+      expect(await accounts.read('user', id)).toMatchObject({ email: 'own@example.org' });
+    });
+
+    test.each([
+      { role_id: 1 },
+      { quota_id: 1 },
+      { username: 'root' },
+      { enabled: true },
+      { priority: 9 },
+      { fs_uid: 1 },
+      { auth_source: 'ldap' },
+      { email: 'x', role_id: 1 },
+    ])('H91: users may not change %o of themselves', async (fields) => {
+      const before = await accounts.read('user', alice);
+      expect(await accounts.statusOf('POST', `user/${alice}`, fields, accounts.as('alice'))).toBe(403);
+      expect(await accounts.read('user', alice)).toEqual(before);
+    });
+  });
+
+  describe('objects', () => {
+    test('H92: a user has the fields of the contract', async () => {
+      const id = await accounts.create('user', {
+        username: 'full',
+        email: 'full@example.org',
+        role_id: 2,
+        quota_id: 1,
+        auth_source: 'ldap',
+      });
+      expect(await accounts.read('user', id)).toEqual({
+        id,
+        username: 'full',
+        email: 'full@example.org',
+        role_id: 2,
+        quota_id: 1,
+        auth_source: 'ldap',
+        fs_uid: expect.any(Number),
+        priority: 0,
+        enabled: true,
+      });
+    });
+
+    test('H92: roles and quotas have the fields of the contract', async () => {
+      const role = await accounts.create('role', { name: 'shapes', ...FLAGS });
+      expect(await accounts.read('role', role)).toEqual({ id: role, name: 'shapes', ...FLAGS });
+      const quota = await accounts.create('quota', { name: 'shapes', ...QUOTA });
+      expect(await accounts.read('quota', quota)).toEqual({ id: quota, name: 'shapes', ...QUOTA });
+    });
+
+    test.each<Kind>(['user', 'role', 'quota'])('H92: the list maps the id of each %s to it', async (kind) => {
+      const all = (await admin.get(kind)).json<Record<string, Fields>>();
+      expect(all['1']).toEqual(await accounts.read(kind, 1));
+      expect(Object.values(all).map(({ id }) => `${id}`)).toEqual(Object.keys(all));
+    });
+
+    test.each<Kind>(['user', 'role', 'quota'])('H92: an unknown %s is 404', async (kind) => {
+      for (const id of ['999', '0', '-1', 'x']) {
+        expect(await accounts.statusOf('GET', `${kind}/${id}`), id).toBe(404);
+        expect(await accounts.statusOf('POST', `${kind}/${id}`, {}), id).toBe(404);
+        expect(await accounts.statusOf('DELETE', `${kind}/${id}`), id).toBe(404);
+      }
+    });
+
+    test('H93: a new user has no password and the next file system id', async () => {
+      const ids = [
+        await accounts.create('user', { username: 'n1', ...plain }),
+        await accounts.create('user', { username: 'n2', ...plain }),
+      ];
+      const [one, two] = await Promise.all(ids.map((id) => accounts.read('user', id)));
+      expect(one).toMatchObject({ email: '', auth_source: 'internal', priority: 0, enabled: true });
+      expect(two?.fs_uid).toBe(Number(one?.fs_uid) + 1);
+      for (const password of ['', 'null'])
+        expect(await accounts.statusOf('GET', 'login', undefined, accounts.as('n1', password))).toBe(401);
+    });
+
+    test('H94: an update changes what it has and nothing else', async () => {
+      const id = await accounts.addUser('partial', { email: 'a@b' });
+      const before = await accounts.read('user', id);
+      const fields = {
+        username: 'whole',
+        quota_id: await accounts.create('quota', { name: 'partial', ...QUOTA }),
+        priority: -4,
+      };
+      await accounts.update('user', id, fields);
+      expect(await accounts.read('user', id)).toEqual({ ...before, ...fields });
+      await accounts.update('user', id, {
+        fs_uid: 4_242,
+        enabled: false,
+        auth_source: 'pam',
+        role_id: 2,
+        email: '',
+      });
+      expect(await accounts.read('user', id)).toEqual({
+        ...before,
+        ...fields,
+        ...{ fs_uid: 4_242, enabled: false, auth_source: 'pam', role_id: 2, email: '' },
+      });
+      await accounts.update('user', id, {});
+    });
+
+    test('H94: an update of a role or quota changes what it has and nothing else', async () => {
+      const role = await accounts.create('role', { name: 'r1', ...FLAGS });
+      await accounts.update('role', role, { can_see_status: true, can_delete_executions: false });
+      expect(await accounts.read('role', role)).toEqual({
+        ...{ id: role, name: 'r1', ...FLAGS, can_see_status: true, can_delete_executions: false },
+      });
+      const quota = await accounts.create('quota', { name: 'q1', ...QUOTA });
+      await accounts.update('quota', quota, { memory: 0, name: 'q2' });
+      expect(await accounts.read('quota', quota)).toEqual({ id: quota, ...QUOTA, name: 'q2', memory: 0 });
+    });
+
+    const bad: [kind: Kind, fields: Fields][] = [
+      ['user', { nonsense: 1 }],
+      ['user', { id: 5 }],
+      ['user', { credential_version: 5 }],
+      ['user', { deleted: 1 }],
+      ['user', { username: '' }],
+      ['user', { username: 'x'.repeat(65) }],
+      ['user', { username: 'a:b' }],
+      ['user', { username: '..' }],
+      ['user', { username: 'a\nb' }],
+      ['user', { username: ' a' }],
+      ['user', { email: 'x'.repeat(255) }],
+      ['user', { email: null }],
+      ['user', { role_id: 999 }],
+      ['user', { quota_id: 999 }],
+      ['user', { role_id: '1' }],
+      ['user', { quota_id: 1.5 }],
+      ['user', { enabled: 1 }],
+      ['user', { priority: 2 ** 60 }],
+      ['user', { fs_uid: 0 }],
+      ['role', { nonsense: true }],
+      ['role', { can_access_api: 1 }],
+      ['role', { name: '' }],
+      ['quota', { nonsense: 1 }],
+      ['quota', { cores: -1 }],
+      ['quota', { memory: 0.5 }],
+      ['quota', { name: 'a\u0000' }],
+    ];
+    test.each(bad)('H95: %s with %o is 400 and nothing is stored', async (kind, fields) => {
+      const good = {
+        user: { username: 'good', ...plain },
+        role: { name: 'good' },
+        quota: { name: 'good', ...QUOTA },
+      };
+      const before = (await admin.get(kind)).text;
+      const id = kind === 'user' ? alice : kind === 'role' ? ROLE.user : 1;
+      expect(await accounts.statusOf('POST', `${kind}/${id}`, { ...fields })).toBe(400);
+      expect(await accounts.statusOf('POST', kind, { ...good[kind as keyof typeof good], ...fields })).toBe(
+        400,
+      );
+      expect((await admin.get(kind)).text).toBe(before);
+    });
+
+    test('H94: a password comes by update only', async () => {
+      expect(await accounts.statusOf('POST', 'user', { username: 'pw', ...plain, password: 'secret' })).toBe(
+        400,
+      );
+      for (const password of ['', 'x'.repeat(1_025), 5, null]) {
+        expect(await accounts.statusOf('POST', `user/${alice}`, { password })).toBe(400);
+      }
+    });
+
+    test.each<[Kind, Fields]>([
+      ['user', { username: 'alice' }],
+      ['role', { name: 'superuser' }],
+      ['quota', { name: 'default' }],
+    ])('H95: the name of a %s that is taken is 409', async (kind, name) => {
+      const others: Record<string, Fields> = {
+        user: { username: 'other', ...plain },
+        role: { name: 'other' },
+        quota: { name: 'other', ...QUOTA },
+      };
+      expect(await accounts.statusOf('POST', kind, { ...others[kind], ...name })).toBe(409);
+      const id = await accounts.create(kind, others[kind] ?? {});
+      expect(await accounts.statusOf('POST', `${kind}/${id}`, name)).toBe(409);
+      await accounts.remove(kind, id);
+    });
+  });
+
+  describe('lists', () => {
+    test('H96: users are filtered by each field, and by several', async () => {
+      const role_id = await accounts.create('role', { name: 'filters' });
+      const quota_id = await accounts.create('quota', { name: 'filters', ...QUOTA });
+      const rest = { role_id, quota_id, email: 'f@example.org', auth_source: 'f-source', priority: 77 };
+      const one = await accounts.create('user', { username: 'f1', ...rest, enabled: false });
+      const two = await accounts.create('user', { username: 'f2', ...rest });
+      const found = async (query: string) => Object.keys((await admin.get(`user?${query}`)).json());
+      for (const [name, value] of Object.entries(rest)) {
+        expect(await found(`${name}=${encodeURIComponent(value)}`), name).toEqual([`${one}`, `${two}`]);
+      }
+      expect(await found('username=f2')).toEqual([`${two}`]);
+      expect(await found(`role_id=${role_id}&enabled=False`)).toEqual([`${one}`]);
+      expect(await found(`role_id=${role_id}&enabled=true&username=f1`)).toEqual([]);
+    });
+
+    test.each<Kind>(['role', 'quota'])('H96: %ss are filtered by name', async (kind) => {
+      const name = kind === 'role' ? 'superuser' : 'default';
+      const found = (await admin.get(`${kind}?name=${name}`)).json<Record<string, Fields>>();
+      expect(Object.values(found).map((one) => one.name)).toEqual([name]);
+      expect((await admin.get(`${kind}?name=nobody`)).json()).toEqual({});
+    });
+
+    test.each([
+      'user?name=x',
+      'user?enabled=maybe',
+      'user?priority=1.5',
+      'user?role_id=',
+      'user?email=a&email=b',
+      'role?id=1',
+      'quota?cores=1',
+      'user?__proto__=1',
+    ])('H96: the list %s is 400', async (path) => {
+      expect(await accounts.statusOf('GET', path)).toBe(400);
+    });
+  });
+});

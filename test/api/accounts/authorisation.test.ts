@@ -1,0 +1,94 @@
+/** Who may do what, asked of every endpoint: each row of the table x each actor. */
+import { beforeAll, expect, test } from 'vitest';
+import { type Actor, makeActors, restrictActors } from '../../support/actors.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import {
+  type Ended,
+  endedOf,
+  expectedOf,
+  type Row,
+  submit,
+  TABLE,
+  type World,
+} from '../../support/authorisation-table.ts';
+import { everySetup, type Group, onHosts } from '../../support/hosts.ts';
+import type { HttpClient } from '../../support/http-client.ts';
+import { routesOf } from '../../support/routes.ts';
+import { registeredHost } from '../../support/scripted-agent.ts';
+
+/** What the app has, as rows name it. */
+const endpointsOf = (group: Group): string[] =>
+  routesOf(group).map(({ method, path }) => `${method} ${path.replace('/api/0.7/', '')}`);
+
+async function headOf(client: HttpClient, method: string, path: string): Promise<{ status: number }> {
+  const response = await client.open(method, path);
+  response.destroy();
+  return { status: response.statusCode ?? 0 };
+}
+
+/** Twenty log-ins and a hundred executions on a busy machine. */
+const SETUP_MS = 180_000;
+
+onHosts(everySetup, (host, { variant }) => {
+  const rows = TABLE.filter(({ group }) => group === undefined || group === variant);
+  const objects = new Map<Row, number[]>();
+  let actors: Actor[];
+  let world: World;
+
+  beforeAll(async () => {
+    const admin = new ApiClient(host);
+    const made = await makeActors(host());
+    const { stranger } = made;
+    actors = made.actors;
+    const end = async ({ name, http }: Actor): Promise<[string, Ended]> => {
+      const id = await submit(http);
+      await admin.terminate(id);
+      return [name, await admin.execution(id)];
+    };
+    const owners = [stranger, ...actors].filter(({ userId }) => userId !== '');
+    const makeHost = async (name: string) => (await registeredHost(host(), name)).id;
+    world = { admin, makeHost, stranger, ended: new Map(await Promise.all(owners.map(end))) };
+    for (const row of rows) {
+      const prepare = (actor: Actor) => row.prepare?.(world, actor) ?? 0;
+      objects.set(row, await Promise.all(actors.map(prepare)));
+    }
+    await restrictActors(host());
+  }, SETUP_MS);
+
+  test('H200: every endpoint is in the table of who may use it', () => {
+    expect(endpointsOf(variant).sort()).toEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort());
+  });
+
+  test('H33: the list shows the executions of others to who operates them, and to nobody else', async () => {
+    const id = endedOf(world.stranger, world).id;
+    const able = actors.filter(({ flags }) => flags?.includes('can_access_api'));
+    const lists = await Promise.all(able.map(({ http }) => http.get('execution')));
+    expect(lists.map((reply) => String(id) in reply.json())).toEqual(
+      able.map(({ flags }) => flags?.includes('can_operate_others')),
+    );
+  });
+
+  // In the order of the table: the users of its last row are gone afterwards.
+  test.each(rows)(
+    'H200: $endpoint ($what) answers each actor by its role, and a refusal leaves no trace',
+    async (row) => {
+      const method = row.endpoint.split(' ')[0] ?? '';
+      const answers = await Promise.all(
+        actors.map(async (actor, nth) => {
+          const id = objects.get(row)?.[nth] ?? 0;
+          const { path, body, headers = {} } = row.ask(id, actor, world);
+          const client = actor.http.with(headers);
+          const { status } = row.endless
+            ? await headOf(client, method, path)
+            : await client.send(method, path, body && JSON.stringify(body));
+          return { actor: actor.name, status, happened: await row.happened?.(world, id, actor) };
+        }),
+      );
+      const expected = actors.map((actor) => {
+        const status = expectedOf(row, actor);
+        return { actor: actor.name, status, happened: row.happened && status === 200 };
+      });
+      expect(answers).toEqual(expected);
+    },
+  );
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ServiceDescription } from '../../../shared/application.ts';
+import { AccountClient, type Fields } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+const GIB = 1024 ** 3;
+const NO_CAPS = { concurrent_executions: 0, memory: 0, cores: 0 };
+
+const needs = (memory: number, cores: number): ServiceDescription['resources'] => ({
+  memory: { min: memory, max: null },
+  cores: { min: cores, max: null },
+});
+/** Never what something waits for, whatever earlier tests left running. */
+const facts = { memoryBytes: 2 ** 50, cores: 10_000 };
+
+/** A quarter of a core and a GiB. */
+const described = application(service({ resources: needs(GIB, 0.25) }));
+
+onHosts(hosts, (host) => {
+  const accounts = new AccountClient(host);
+  let agent: ScriptedAgent;
+  let users = 0;
+
+  beforeAll(async () => {
+    agent = await ScriptedAgent.join(host(), { facts });
+  });
+  afterAll(() => agent.close());
+
+  /** A new user under a quota of its own with these caps. */
+  async function userWith(caps: Fields) {
+    const username = `capped-${++users}`;
+    const quota = await accounts.create('quota', { name: username, ...NO_CAPS, ...caps });
+    const id = await accounts.addUser(username, { quota_id: quota });
+    const api = new ApiClient(host, username, 'secret');
+    // Once, so that what comes at once does not pay for a password each.
+    await api.list();
+    const statuses = async (ids: readonly number[]) =>
+      Promise.all(ids.map(async (one) => (await api.execution(one)).status));
+    return { id, quota, api, statuses, username };
+  }
+
+  async function end(api: ApiClient, execution: number): Promise<void> {
+    const assigned = await agent.assigned(execution);
+    await api.terminate(execution);
+    await agent.report(...assigned.map(seen.gone));
+  }
+
+  describe('what is over the quota waits, and starts when another ends', () => {
+    test.each<[string, Fields]>([
+      ['executions', { concurrent_executions: 2 }],
+      ['memory', { memory: 3 * GIB - 1 }],
+      ['cores', { cores: 1 }],
+    ])('C52: the cap of %s', async (dimension, caps) => {
+      const { api, statuses } = await userWith(caps);
+      const big = application(service({ resources: needs(GIB, 0.5) }));
+      const ids = [await api.submit(big), await api.submit(big), await api.submit(big)];
+      expect(await statuses(ids), dimension).toEqual(['starting', 'starting', 'queued']);
+      await end(api, ids[0] ?? 0);
+      expect(await statuses(ids)).toEqual(['terminated', 'starting', 'starting']);
+    });
+
+    test('C52: 0 is no cap', async () => {
+      const { api, statuses } = await userWith(NO_CAPS);
+      const ids = await Promise.all(Array.from({ length: 30 }, () => api.submit(described)));
+      expect(new Set(await statuses(ids))).toEqual(new Set(['starting']));
+    });
+
+    test('C52: of a crowd submitted at once no more start than the quota allows', async () => {
+      const { api, statuses } = await userWith({ concurrent_executions: 3 });
+      const ids = await Promise.all(Array.from({ length: 20 }, () => api.submit(described)));
+      const started = (await statuses(ids)).filter((status) => status === 'starting');
+      expect(started).toHaveLength(3);
+    });
+  });
+
+  describe('changes hold from their answer on', () => {
+    test('H140: a raised quota starts what waited', async () => {
+      const { api, quota, statuses } = await userWith({ concurrent_executions: 1 });
+      const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
+      expect(await statuses(ids)).toEqual(['starting', 'queued', 'queued']);
+      await accounts.update('quota', quota, { concurrent_executions: 2 });
+      expect(await statuses(ids)).toEqual(['starting', 'starting', 'queued']);
+      await accounts.update('quota', quota, { concurrent_executions: 0 });
+      expect(await statuses(ids)).toEqual(['starting', 'starting', 'starting']);
+    });
+
+    test('H140: so does another quota, and only for its user', async () => {
+      const { api, id, quota, statuses } = await userWith({ concurrent_executions: 1 });
+      const other = await accounts.addUser(`beside-${id}`, { quota_id: quota });
+      const beside = new ApiClient(host, `beside-${id}`, 'secret');
+      const ids = [await api.submit(described), await api.submit(described)];
+      const theirs = [await beside.submit(described), await beside.submit(described)];
+      await accounts.update('user', id, { quota_id: 1 });
+      expect(await statuses(ids)).toEqual(['starting', 'starting']);
+      expect((await beside.execution(theirs[1] ?? 0)).status).toBe('queued');
+      await accounts.remove('user', other);
+    });
+
+    test('H140: a lowered quota stops nothing, and holds back what is submitted after its answer', async () => {
+      const { api, quota, statuses } = await userWith(NO_CAPS);
+      const ids = [await api.submit(described), await api.submit(described)];
+      await accounts.update('quota', quota, { memory: 2 * GIB });
+      ids.push(await api.submit(described));
+      expect(await statuses(ids)).toEqual(['starting', 'starting', 'queued']);
+      await end(api, ids[1] ?? 0);
+      expect(await statuses(ids)).toEqual(['starting', 'terminated', 'starting']);
+    });
+
+    test('C55: one that could never fit is accepted and waits', async () => {
+      const { api, quota, statuses } = await userWith({ cores: 1 });
+      const id = await api.submit(application(service({ resources: needs(0, 1.1) })));
+      expect(await statuses([id])).toEqual(['queued']);
+      await accounts.update('quota', quota, { cores: 2 });
+      expect(await statuses([id])).toEqual(['starting']);
+    });
+
+    test('C50: what starts after its user was renamed has the new name', async () => {
+      const { api, id, quota, username } = await userWith({ concurrent_executions: 1 });
+      await api.submit(described);
+      const second = await api.submit(described);
+      await accounts.update('user', id, { username: `${username}-renamed` });
+      await accounts.update('quota', quota, { concurrent_executions: 2 });
+      expect((await assignedOnce(second)).owner).toBe(`${username}-renamed`);
+    });
+  });
+
+  test('C56: what ran before a crash of the control plane counts after it', async () => {
+    const { api, statuses } = await userWith({ concurrent_executions: 2 });
+    const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
+    const running = await Promise.all(ids.slice(0, 2).map(assignedOnce));
+    await agent.report(...running.map(seen.running));
+    await host().crash();
+    await host().start();
+    agent = await ScriptedAgent.join(host(), { facts, inventory: running.map(seen.running) });
+    expect(await statuses(ids)).toEqual(['running', 'running', 'queued']);
+    await end(api, ids[0] ?? 0);
+    expect(await statuses(ids)).toEqual(['terminated', 'running', 'starting']);
+  });
+
+  async function assignedOnce(execution: number) {
+    const [assignment] = await agent.assigned(execution);
+    if (!assignment) throw new Error(`execution ${execution} was not assigned`);
+    return assignment;
+  }
+});

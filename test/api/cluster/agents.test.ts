@@ -1,0 +1,210 @@
+import { afterEach, expect, test } from 'vitest';
+import type { Up } from '../../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+import { everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
+import { type AgentOptions, hello, proofFor, ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+onHosts(everySetup, (host, { variant }) => {
+  const api = new ApiClient(host);
+  const agents: ScriptedAgent[] = [];
+  let tests = 0;
+
+  afterEach(async () => {
+    for (const agent of agents.splice(0)) if (agent.closeCode === undefined) await agent.close();
+    tests += 1;
+  });
+
+  /** A host of this test's own, so that services of earlier tests are elsewhere. */
+  const facts = (options: AgentOptions['facts'] = {}) => ({
+    name: `host${tests}`,
+    labels: [`test${tests}`],
+    ...options,
+  });
+  const join = async (options: AgentOptions = {}): Promise<ScriptedAgent> => {
+    const agent = await ScriptedAgent.join(host(), { ...options, facts: facts(options.facts) });
+    agents.push(agent);
+    return agent;
+  };
+  const dial = async (): Promise<ScriptedAgent> => {
+    const agent = await ScriptedAgent.dial(host(), await proofFor(host()));
+    agents.push(agent);
+    return agent;
+  };
+  const submit = (count = 1) =>
+    api.submit(
+      application(service({ total_count: count, essential_count: count, labels: [`test${tests}`] })),
+    );
+
+  test.each([
+    undefined,
+    'Bearer wrong-token-of-some-length',
+    'Bearer',
+    `Basic ${btoa('admin:correct: horse')}`,
+  ])('P1: the credentials %s are refused with 401', async (authorization) => {
+    await expect(ScriptedAgent.dial(host(), authorization)).rejects.toThrow('401');
+  });
+
+  test('P2: a version that the control plane does not speak closes with 4426', async () => {
+    const agent = await dial();
+    agent.send({ ...hello(host()), version: PROTOCOL_VERSION + 1 });
+    expect(await agent.closed()).toBe(4426);
+  });
+
+  test("P2: another deployment's agent is closed with 4404", async () => {
+    const agent = await dial();
+    agent.send({ ...hello(host()), deployment: 'another' });
+    expect(await agent.closed()).toBe(4404);
+    expect(agent.messages).toEqual([]);
+  });
+
+  test('P3: welcome comes first, then sync', async () => {
+    const agent = await join();
+    expect(agent.messages).toMatchObject([
+      { type: 'welcome', version: PROTOCOL_VERSION, reportPeriodMs: 10_000 },
+      { type: 'sync', assignments: [], more: false },
+    ]);
+  });
+
+  test('P3: a sync of many assignments comes in parts and misses none', async () => {
+    const first = await join();
+    const id = await submit(250);
+    const told = await first.assigned(id, 250);
+    await first.close();
+    const again = await join({ inventory: told.map(seen.running) });
+    const parts = again.all('sync');
+    expect(parts.map(({ more }) => more)).toEqual([true, true, false]);
+    expect(new Set(parts.map(({ revision }) => revision)).size).toBe(1);
+    const services = parts.flatMap(({ assignments }) => assignments.map((one) => one.service));
+    expect(services.toSorted()).toEqual(told.map((one) => one.service).toSorted());
+    expect((await api.execution(id)).status).toBe('running');
+  });
+
+  test('P4: start and stop carry revisions without a gap', async () => {
+    const agent = await join();
+    const ids = [await submit(), await submit(3)];
+    for (const id of ids) {
+      await agent.assigned(id);
+      await api.terminate(id);
+      await agent.released(id);
+    }
+    const revisions = agent.messages.flatMap((message) => ('revision' in message ? [message.revision] : []));
+    expect(revisions).toHaveLength(9);
+    expect(revisions).toEqual(revisions.map((_, at) => (revisions[0] ?? 0) + at));
+  });
+
+  test('P5: after a reconnect a running container is not started again', async () => {
+    const first = await join();
+    const id = await submit();
+    const [one] = await first.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await first.report(seen.running(one));
+    await first.close();
+    const again = await join({ inventory: [seen.running(one)] });
+    expect([...again.assignments.values()]).toEqual([one]);
+    expect((await api.execution(id)).status).toBe('running');
+  });
+
+  test('P7: an ack means that the observation is committed', async () => {
+    const agent = await join();
+    const id = await submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    const db = await host().openDb();
+    const [row] = await db.query('SELECT status, backend_id FROM services WHERE id = ?', [one.service]);
+    await db.close();
+    expect(row).toEqual({ status: 'active', backend_id: `c${one.service}` });
+  });
+
+  test('P7, P41: an empty report is acknowledged, with the time of the control plane', async () => {
+    const agent = await join();
+    const beforeMs = Date.now();
+    await agent.report();
+    expect(agent.all('ack').at(-1)?.timeMs).toBeGreaterThanOrEqual(beforeMs);
+    expect(agent.all('ack').at(-1)?.timeMs).toBeLessThanOrEqual(Date.now());
+  });
+
+  test('C83, C84, P40: a host that is low on disk takes nothing until its agent says that it is no longer', async () => {
+    const agent = await join();
+    const described = application(service({ labels: [`test${tests}`] }));
+    await agent.complain({ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' });
+    const id = await api.submit(described);
+    // A report that does not mention them leaves conditions as they are.
+    await agent.report();
+    for (const { waiting_for } of [await api.explain(id), await api.foretell(described)])
+      expect(waiting_for[0]).toContain('1 low on disk (0.4 GiB free at /var/lib/docker)');
+    expect((await api.execution(id)).status).toBe(queuedIn(variant));
+    await agent.complain();
+    await agent.assigned(id);
+  });
+
+  test('P8: a start is committed before it is sent', async () => {
+    const db = await host().openDb();
+    const agent = await join();
+    const id = await submit();
+    const [one] = await agent.assigned(id);
+    const [row] = await db.query('SELECT status, generation FROM services WHERE execution_id = ?', [id]);
+    await db.close();
+    expect(row).toEqual({ status: 'starting', generation: one?.generation });
+  });
+
+  test('P11: a newer session of the same host supersedes the older', async () => {
+    const [older, newer] = [await join(), await join()];
+    expect(await older.closed()).toBe(4409);
+    await newer.report();
+    const id = await submit();
+    await newer.assigned(id);
+    expect(older.all('start')).toEqual([]);
+  });
+
+  test("P12: a report on another host's service changes nothing, and closes with 4400", async () => {
+    const agent = await join();
+    const stranger = await join({ facts: { name: `stranger${tests}`, labels: [] } });
+    const id = await submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await expect(stranger.report(seen.failed(one, 'sabotage'), seen.gone(one))).rejects.toThrow('4400');
+    expect(host().output()).toContain('agent.overreached');
+    expect((await api.execution(id)).status).toBe('starting');
+    await agent.report(seen.running(one));
+    expect((await api.execution(id)).status).toBe('running');
+  });
+
+  const report: Up = { type: 'report', sequence: 1, observations: [], forgotten: [] };
+  test.each<[string, string | Uint8Array]>([
+    ['no JSON', 'hello'],
+    ['an unknown type', '{"type":"shutdown"}'],
+    ['a message without its fields', '{"type":"report"}'],
+    ['a binary frame without a header', new Uint8Array(3)],
+    ['a report before hello', JSON.stringify(report)],
+  ])('P2: %s closes with 4400', async (_, frame) => {
+    const agent = await dial();
+    agent.sendRaw(frame);
+    expect(await agent.closed()).toBe(4400);
+  });
+
+  test('P2: a second hello closes with 4400', async () => {
+    const agent = await join();
+    agent.send(hello(host(), { facts: facts() }));
+    expect(await agent.closed()).toBe(4400);
+  });
+
+  test('P2: a close by the agent is answered at once', async () => {
+    const agent = await join();
+    const beforeMs = performance.now();
+    await agent.close();
+    expect(performance.now() - beforeMs).toBeLessThan(2_000);
+  });
+
+  test('P4: an agent that left gets the starts it missed with its next sync', async () => {
+    await (await join()).close();
+    const id = await submit();
+    expect((await api.execution(id)).status).toBe(queuedIn(variant));
+    const [one] = await (await join()).assigned(id);
+    expect(one?.name).toBe(`main0-${id}-test`);
+    await eventually(async () => (await api.execution(id)).status === 'starting');
+  });
+});

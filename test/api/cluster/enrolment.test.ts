@@ -1,0 +1,277 @@
+import { rm } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import {
+  type AgentKey,
+  askToRegister,
+  type Claims,
+  newAgentKey,
+  proofOf,
+  refusalOf,
+} from '../../support/enrolment.ts';
+import { eventually } from '../../support/eventually.ts';
+import { scratchFolder } from '../../support/folder.ts';
+import { everySetup, onHosts, restart, writeRow } from '../../support/hosts.ts';
+import { startProgram } from '../../support/process.ts';
+import { hello, ScriptedAgent } from '../../support/scripted-agent.ts';
+
+onHosts(everySetup, (host) => {
+  const api = new ApiClient(host);
+  let names = 0;
+
+  const newToken = async (input: object = {}): Promise<string> => {
+    const reply = await api.http.post('host/token', input);
+    expect(reply.status, reply.text).toBe(200);
+    return reply.json<{ token: string }>().token;
+  };
+  const register = (token: string | undefined, name: string, { publicKey }: AgentKey, deployment = 'test') =>
+    askToRegister({ url: host().url() }, token, { deployment, name, publicKey });
+  /** A host of its own, registered. */
+  const newHost = async (input: object = {}) => {
+    const [name, key] = [`enrolled${++names}`, newAgentKey()];
+    const response = await register(await newToken(input), name, key);
+    expect(response.status).toBe(200);
+    return { name, key, id: ((await response.json()) as { host_id: number }).host_id };
+  };
+  const knock = (authorization: string) => refusalOf(host().url(), authorization);
+  const dial = (authorization: string) => ScriptedAgent.dial(host(), authorization);
+
+  const synced = (agent: ScriptedAgent) => eventually(() => agent.all('sync').length > 0);
+
+  test('H220: a join token lasts an hour, and only its hash is kept', async () => {
+    const beforeS = Date.now() / 1_000;
+    const reply = await api.http.post('host/token', { name: 'db1', labels: ['gpu', 'ssd'] });
+    expect(reply.status, reply.text).toBe(200);
+    const { token, expires_at } = reply.json<{ token: string; expires_at: number }>();
+    expect(expires_at).toBeGreaterThanOrEqual(beforeS + 3_599);
+    expect(expires_at).toBeLessThanOrEqual(Date.now() / 1_000 + 3_601);
+    const db = await host().openDb();
+    const rows = await db.query('SELECT * FROM join_tokens WHERE name = ?', ['db1']);
+    await db.close();
+    expect(rows).toMatchObject([{ name: 'db1', labels: '["gpu","ssd"]', host_id: null }]);
+    expect(JSON.stringify(rows)).not.toContain(token);
+  });
+
+  test.each([
+    { name: '' },
+    { name: 'a b' },
+    { name: 'x'.repeat(129) },
+    { name: 7 },
+    { labels: 'gpu' },
+    { labels: ['a,b'] },
+    { labels: [''] },
+    { labels: Array.from({ length: 51 }, (_, n) => `l${n}`) },
+    { expires_at: 1 },
+    'text',
+  ])('H220: a token with %j is 400', async (body) => {
+    expect((await api.http.post('host/token', body)).status).toBe(400);
+  });
+
+  test('H220: an expired token is gone when the next one is made', async () => {
+    await newToken({ name: 'expired' });
+    await writeRow(host(), `UPDATE join_tokens SET expires_ms = 1 WHERE name = 'expired'`, []);
+    await newToken();
+    const db = await host().openDb();
+    expect(await db.query(`SELECT hash FROM join_tokens WHERE name = 'expired'`)).toEqual([]);
+    await db.close();
+  });
+
+  test('H220: labels of the token are added to those of the agent', async () => {
+    const label = `tokens-label-${++names}`;
+    const { id, key, name } = await newHost({ labels: [label] });
+    const agent = await dial(proofOf(id, 'test', key));
+    agent.send(hello(host(), { facts: { name, labels: ['own'] } }));
+    const execution = await api.submit(application(service({ labels: [label, 'own'] })));
+    expect(await agent.assigned(execution)).toHaveLength(1);
+    await agent.close();
+  });
+
+  test('P17: a used token makes no other host, also after a restart, and answers its own agent the same', async () => {
+    const token = await newToken();
+    const [key, thief] = [newAgentKey(), newAgentKey()];
+    const name = `enrolled${++names}`;
+    const first = await (await register(token, name, key)).json();
+    for (const later of [false, true]) {
+      if (later) await restart(host());
+      const stolen = await register(token, `${name}-stolen`, thief);
+      expect(stolen.status).toBe(401);
+      expect(await stolen.json()).toMatchObject({ message: expect.stringContaining('used up') });
+      expect((await register(token, name, thief)).status).toBe(401);
+      const again = await register(token, name, key);
+      expect([again.status, await again.json()]).toEqual([200, first]);
+    }
+  });
+
+  test('P17: two agents that use one token at once make one host', async () => {
+    const token = await newToken();
+    const names = ['twin-a', 'twin-b'];
+    const answers = await Promise.all(names.map((name) => register(token, name, newAgentKey())));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401]);
+    const db = await host().openDb();
+    expect(await db.query(`SELECT name FROM hosts WHERE name LIKE 'twin-%'`)).toHaveLength(1);
+    await db.close();
+  });
+
+  test('P17: an expired, an unknown and no token are 401, saying how to get one', async () => {
+    const token = await newToken({ name: 'late' });
+    await writeRow(host(), `UPDATE join_tokens SET expires_ms = 1 WHERE name = 'late'`, []);
+    for (const one of [token, 'unknown', undefined]) {
+      const response = await register(one, 'late', newAgentKey());
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toContain('Bearer');
+      expect(await response.json()).toMatchObject({ message: expect.stringContaining('oken') });
+    }
+  });
+
+  test('P16: a taken name, another deployment and the wrong name are refused, and use no token up', async () => {
+    const { name } = await newHost();
+    const mine = `enrolled${++names}`;
+    const [token, key] = [await newToken({ name: mine }), newAgentKey()];
+    const open = await newToken();
+    const refusals = [
+      await register(token, mine, key, 'another'),
+      await register(token, `${mine}-not`, key),
+      await register(open, name, key),
+    ];
+    expect(refusals.map(({ status }) => status)).toEqual([409, 403, 409]);
+    const messages = (await Promise.all(refusals.map((one) => one.json()))) as { message: string }[];
+    for (const [nth, setting] of ['DEPLOYMENT_NAME=test', `AGENT_NAME=${mine}`, 'AGENT_NAME'].entries())
+      expect(messages[nth]?.message).toContain(`BERTH_${setting}`);
+    expect((await register(token, mine, key)).status).toBe(200);
+    expect((await register(open, `${mine}-other`, newAgentKey())).status).toBe(200);
+  });
+
+  test('P16: without a good token nothing is told, not even what is wrong with the body', async () => {
+    expect((await register('unknown', 'x', newAgentKey(), 'another')).status).toBe(401);
+    const bad = { method: 'POST', headers: { authorization: 'Bearer unknown' }, body: '[]' };
+    expect((await fetch(`${host().url()}/agent/v1/register`, bad)).status).toBe(401);
+  });
+
+  test.each([
+    '',
+    '[]',
+    '{}',
+    '{"deployment":"test","name":"x","publicKey":{}}',
+    '{"deployment":"test","name":"","publicKey":{"kty":"OKP","crv":"Ed25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}',
+    '{"deployment":"test","name":"x","publicKey":{"kty":"OKP","crv":"X25519","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}}',
+    '{"deployment":"test","name":"x","publicKey":{"kty":"OKP","crv":"Ed25519","x":"short"}}',
+  ])('P16: a registration of %s is 400', async (body) => {
+    const response = await fetch(`${host().url()}/agent/v1/register`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await newToken()}` },
+      body,
+    });
+    expect(response.status).toBe(400);
+  });
+
+  test('P18: a proof lets its host in', async () => {
+    const { id, key, name } = await newHost();
+    const agent = await dial(proofOf(id, 'test', key));
+    agent.send(hello(host(), { facts: { name } }));
+    await synced(agent);
+    await agent.close();
+  });
+
+  const nowS = () => Math.floor(Date.now() / 1_000);
+  test.each<[string, () => Claims, string]>([
+    ['that has expired', () => ({ iat: nowS() - 100, exp: nowS() - 40 }), 'clock'],
+    ['of the future', () => ({ iat: nowS() + 45, exp: nowS() + 105 }), 'clock'],
+    ['that says it is good for ever', () => ({ iat: nowS() - 3_600, exp: nowS() + 3_600 }), 'clock'],
+    ['for another deployment', () => ({ aud: 'another' }), 'deployment test'],
+    ['for none', () => ({ aud: undefined }), 'deployment test'],
+    ['without an id', () => ({ jti: undefined }), 'jti'],
+    ['with an id without end', () => ({ jti: 'x'.repeat(65) }), 'jti'],
+    ['without a time', () => ({ iat: undefined }), 'iat'],
+    ['without an end', () => ({ exp: undefined }), 'exp'],
+    ['of no host', () => ({ sub: '0' }), 'proof'],
+    ['of a host that is not there', () => ({ sub: '999999' }), 'No host'],
+  ])('P18: a proof %s is 401, with the reason and the right time', async (_, changes, word) => {
+    const { id, key } = await newHost();
+    const response = await knock(proofOf(id, 'test', key, changes()));
+    expect(response.status).toBe(401);
+    expect(((await response.json()) as { message: string }).message).toContain(word);
+    expect(Math.abs(Date.parse(response.headers.get('date') ?? '') - Date.now())).toBeLessThan(60_000);
+  });
+
+  test('P18: clocks may differ by 30 s', async () => {
+    const { id, key } = await newHost();
+    for (const skewS of [-25, 25]) {
+      const iat = nowS() + skewS;
+      await (await dial(proofOf(id, 'test', key, { iat, exp: iat + 60 }))).close();
+    }
+  });
+
+  test("P18, P20: another host's key, and a proof that nobody signed, are 401", async () => {
+    const [one, other] = [await newHost(), await newHost()];
+    const wrong = await knock(proofOf(one.id, 'test', other.key));
+    expect([wrong.status, await wrong.json()]).toMatchObject([401, { reason: 'unknown-host' }]);
+    const [, claims] = proofOf(one.id, 'test', one.key).replace('Bearer ', '').split('.');
+    const none = Buffer.from('{"alg":"none"}').toString('base64url');
+    expect((await knock(`Bearer ${none}.${claims}.`)).status).toBe(401);
+  });
+
+  test('P19: a proof lets in once, and whoever uses it again does not disturb its host', async () => {
+    const { id, key, name } = await newHost();
+    const proof = proofOf(id, 'test', key);
+    const agent = await dial(proof);
+    agent.send(hello(host(), { facts: { name } }));
+    await synced(agent);
+    await expect(dial(proof)).rejects.toThrow('401');
+    await agent.report();
+    expect(agent.closeCode).toBeUndefined();
+    await agent.close();
+    await expect(dial(proof)).rejects.toThrow('401');
+  });
+
+  test("P20: a hello by another host's name closes with 4400", async () => {
+    const [one, other] = [await newHost(), await newHost()];
+    const agent = await dial(proofOf(one.id, 'test', one.key));
+    agent.send(hello(host(), { facts: { name: other.name } }));
+    expect(await agent.closed()).toBe(4400);
+    expect(agent.messages).toEqual([]);
+  });
+
+  test('P20: the key of a removed host is refused with 403 and says so, that of a stranger is not', async () => {
+    const { id, key, name } = await newHost();
+    await writeRow(host(), 'UPDATE hosts SET removed_ms = 1 WHERE id = ?', [id]);
+    const response = await knock(proofOf(id, 'test', key));
+    expect([response.status, await response.json()]).toMatchObject([403, { reason: 'revoked' }]);
+    expect((await register(await newToken(), `${name}-again`, key)).status).toBe(403);
+    const stranger = await knock(proofOf(id, 'test', newAgentKey()));
+    expect([stranger.status, await stranger.json()]).toMatchObject([401, { reason: 'unknown-host' }]);
+  });
+
+  test('P16, P21: `agent join` makes this machine a host, once', async () => {
+    const folder = await scratchFolder('berth-join-');
+    const join = (name: string, token: string) => ({
+      BERTH_URL: host().url(),
+      BERTH_DEPLOYMENT_NAME: 'test',
+      BERTH_JOIN_TOKEN: token,
+      BERTH_AGENT_NAME: name,
+      BERTH_AGENT_DATA_DIR: folder,
+    });
+    const run = async (name: string, token: string) => {
+      const program = startProgram(['agent/main.ts', 'join'], { env: join(name, token) });
+      await program.waitForEnd();
+      return program;
+    };
+    const name = `joined${++names}`;
+    const [first, second, third] = [
+      await run(name, await newToken()),
+      await run(name, 'is not needed'),
+      await run(`${name}-other`, 'is not needed'),
+    ];
+    expect([first.ended, first.output]).toEqual([
+      0,
+      expect.stringMatching(/is now host \d+ \(joined\d+\) of deployment test/),
+    ]);
+    expect([second.ended, second.output]).toEqual([0, expect.stringContaining('was already host')]);
+    expect([third.ended, third.output]).toEqual([2, expect.stringContaining('BERTH_AGENT_NAME')]);
+    await rm(folder, { recursive: true });
+    const refused = await run(`${name}-other`, 'nonsense');
+    // 2: for good (H266).
+    expect([refused.ended, refused.output]).toEqual([2, expect.stringContaining('POST host/token')]);
+    await rm(folder, { recursive: true, force: true });
+  });
+});

@@ -1,0 +1,331 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ServiceDescription } from '../../../shared/application.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { refusalOf } from '../../support/enrolment.ts';
+import { eventually } from '../../support/eventually.ts';
+import { HostClient } from '../../support/host-client.ts';
+import { everySetup, type Host, onHosts, queuedIn } from '../../support/hosts.ts';
+import { proofFor, ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+const GIB = 1024 ** 3;
+let names = 0;
+
+onHosts(everySetup, (host, { variant }) => {
+  const api = new ApiClient(host);
+  const hosts = new HostClient(api.http);
+
+  /** A host of the test's own: only what asks for its label goes there, also on a second one of the same label. */
+  async function ownHost(label = `own-${++names}`, cores = 4) {
+    const name = `host-${++names}`;
+    const agent = await join(host(), name, label, cores);
+    const { id } = await hosts.named(name);
+    return { agent, id, name, label, cores };
+  }
+
+  async function join(at: Host, name: string, label: string, cores = 4): Promise<ScriptedAgent> {
+    const agent = await ScriptedAgent.join(at, { facts: { name, cores, labels: [label] } });
+    onTestFinished(async () => {
+      if (agent.closeCode === undefined) await agent.close();
+    });
+    return agent;
+  }
+
+  const wanting = (label: string, changes: Partial<ServiceDescription> = {}): ServiceDescription =>
+    service({
+      resources: { memory: { min: GIB, max: null }, cores: { min: 1, max: null } },
+      labels: [label],
+      ...changes,
+    });
+
+  /** Submits it and has the agent report all its services as running. */
+  async function run(agent: ScriptedAgent, ...services: ServiceDescription[]): Promise<number> {
+    const id = await api.submit(application(...services));
+    const essential = services.reduce((sum, { essential_count }) => sum + essential_count, 0);
+    await agent.report(...(await agent.assigned(id, essential)).map(seen.running));
+    const all = services.reduce((sum, { total_count }) => sum + total_count, 0);
+    await agent.report(...(await agent.assigned(id, all)).map(seen.running));
+    await api.reached(id, 'running');
+    return id;
+  }
+
+  const elastic = (label: string) =>
+    wanting(label, { name: 'work', monitor: false, total_count: 1, essential_count: 0 });
+
+  const stopAll = (agent: ScriptedAgent, execution: number) =>
+    agent.released(execution).then(() => agent.report(...agent.known(execution).map(seen.gone)));
+
+  describe('reading', () => {
+    test('H230: the list maps ids to hosts; one is told with its services', async () => {
+      const { agent, id, name, label } = await ownHost();
+      const execution = await run(agent, wanting(label), elastic(label));
+      const told = {
+        id,
+        name,
+        address: '192.0.2.7',
+        state: 'ready',
+        connected: true,
+        lost: false,
+        schedulable: true,
+        labels: [label],
+        admin_labels: [],
+        memory_total: 64 * GIB,
+        memory_reserved: 2 * GIB,
+        memory_used: null,
+        cores_total: 4,
+        cores_reserved: 2,
+        cores_used: null,
+        containers: 2,
+        agent_version: 'test',
+        engine_version: 'none',
+        last_contact: expect.closeTo(Date.now() / 1_000, -2),
+        conditions: [],
+      };
+      const list = (await api.http.get('host')).json<Record<string, unknown>>();
+      expect(list[id]).toEqual(told);
+      const { services: ids } = await api.execution(execution);
+      const one = { execution_id: execution, status: 'active', backend_status: 'started' };
+      expect(await hosts.read(id)).toEqual({
+        ...told,
+        last_contact: expect.any(Number),
+        services: [
+          { id: ids[0], name: 'main0', essential: true, ...one },
+          { id: ids[1], name: 'work0', essential: false, ...one },
+        ],
+      });
+      await api.terminate(execution);
+      await stopAll(agent, execution);
+      expect(await hosts.read(id)).toMatchObject({ services: [], memory_reserved: 0, cores_reserved: 0 });
+    });
+
+    test('H230, C86: what its agent says of its use and its troubles is told while it is connected', async () => {
+      const { agent, id } = await ownHost();
+      const conditions = [{ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' }];
+      await agent.complain(...conditions);
+      const used = async () => {
+        const { memory_used, cores_used } = await hosts.read(id);
+        return [memory_used, cores_used];
+      };
+      expect(await used()).toEqual([null, null]);
+      await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
+      await agent.report();
+      expect(await hosts.read(id)).toMatchObject({
+        state: 'paused',
+        conditions,
+        memory_used: 3 * GIB,
+        cores_used: 0.25,
+      });
+      await agent.close();
+      const away = { conditions: [], memory_used: null, cores_used: null };
+      expect(await hosts.reached(id, 'disconnected')).toMatchObject(away);
+    });
+
+    test('H231: the state of a host says in a word whether it takes services', async () => {
+      const { agent, id, label } = await ownHost();
+      const execution = await run(agent, wanting(label));
+      await hosts.change(id, { schedulable: false });
+      expect((await hosts.read(id)).state).toBe('draining');
+      await api.terminate(execution);
+      await stopAll(agent, execution);
+      expect((await hosts.read(id)).state).toBe('drained');
+      await hosts.change(id, { schedulable: true });
+      expect((await hosts.read(id)).state).toBe('ready');
+      await agent.close();
+      await hosts.reached(id, 'disconnected');
+    });
+
+    test('H230: a host that does not exist is 404, and so is any path that is no id', async () => {
+      for (const path of ['host/999999', 'host/none', 'host/-1']) {
+        for (const method of ['GET', 'DELETE']) expect((await api.http.send(method, path)).status).toBe(404);
+        expect((await api.http.post(path, {})).status).toBe(404);
+      }
+    });
+
+    test('H230: the list is filtered by name, and another filter is 400', async () => {
+      const { id, name } = await ownHost();
+      const reply = await api.http.get(`host?name=${name}`);
+      expect(Object.keys(reply.json())).toEqual([String(id)]);
+      expect((await api.http.get('host?state=ready')).status).toBe(400);
+      expect((await api.http.get(`host?name=${name}&name=${name}`)).status).toBe(400);
+    });
+  });
+
+  describe('changing', () => {
+    test.each<[string, object]>([
+      ['an unknown field', { name: 'new' }],
+      ['a label with a space', { labels: ['a b'] }],
+      ['an empty label', { labels: [''] }],
+      ['labels that are no list', { labels: 'gpu' }],
+      ['too many labels', { labels: Array.from({ length: 51 }, (_, at) => `label${at}`) }],
+      ['schedulable as text', { schedulable: 'false' }],
+      ['force without a drain', { force: true }],
+      ['force of one that is taken back', { force: true, schedulable: true }],
+    ])('H232: %s is 400 and changes nothing', async (_, changes) => {
+      const { id } = await ownHost();
+      const before = await hosts.read(id);
+      const reply = await api.http.post(`host/${id}`, changes);
+      expect(reply.status, reply.text).toBe(400);
+      expect({ ...(await hosts.read(id)), last_contact: 0 }).toEqual({ ...before, last_contact: 0 });
+    });
+
+    test('H232, C95: labels count beside those of the agent at once, and stay over reconnects', async () => {
+      const { agent, id, name, label } = await ownHost();
+      const wanted = `wanted-${++names}`;
+      const execution = await api.submit(application(wanting(label, { labels: [label, wanted] })));
+      expect((await api.explain(execution)).reasons[0]).toMatchObject({ filter: 'schedulable' });
+      await hosts.change(id, { labels: [wanted, wanted] });
+      await agent.assigned(execution);
+      await agent.close();
+      const again = await join(host(), name, label);
+      expect(await hosts.read(id)).toMatchObject({ labels: [label, wanted], admin_labels: [wanted] });
+      await hosts.change(id, { labels: [] });
+      expect(await hosts.read(id)).toMatchObject({ labels: [label], admin_labels: [] });
+      await api.terminate(execution);
+      await stopAll(again, execution);
+    });
+
+    test('H232, C90: a drained host gives nothing a place, and says why; taken back it does at once', async () => {
+      const { agent, id, label } = await ownHost();
+      await hosts.change(id, { schedulable: false });
+      const execution = await api.submit(application(wanting(label)));
+      expect((await api.execution(execution)).status).toBe(queuedIn(variant));
+      expect((await api.explain(execution)).waiting_for.join(' ')).toMatch(/\d drained/);
+      await hosts.change(id, { schedulable: true });
+      await agent.assigned(execution);
+      await api.terminate(execution);
+      await stopAll(agent, execution);
+    });
+
+    test('H232, C90, C91: elastic services leave a drained host at once, essential ones stay', async () => {
+      const one = await ownHost();
+      const execution = await run(one.agent, wanting(one.label), elastic(one.label));
+      const two = await ownHost(one.label);
+      await hosts.change(one.id, { schedulable: false });
+      const stop = await eventually(() => one.agent.all('stop')[0]);
+      const { services } = await api.execution(execution);
+      expect(stop).toMatchObject({ service: services[1] });
+      await one.agent.report(seen.gone(stop as { service: number; generation: number }));
+      const [moved] = await two.agent.assigned(execution);
+      expect(moved).toMatchObject({ service: services[1], generation: 2 });
+      expect((await api.execution(execution)).status).toBe('running');
+      expect((await hosts.read(one.id)).services.map(({ name }) => name)).toEqual(['main0']);
+      await api.terminate(execution);
+      await stopAll(one.agent, execution);
+      await stopAll(two.agent, execution);
+    });
+
+    test('H232, C92: by force the whole execution moves, once its containers are gone', async () => {
+      const one = await ownHost();
+      const execution = await run(one.agent, wanting(one.label));
+      const two = await ownHost(one.label);
+      await hosts.change(one.id, { schedulable: false, force: true });
+      await one.agent.released(execution);
+      expect(two.agent.known(execution)).toEqual([]);
+      expect((await api.explain(execution)).summary).toContain(`host ${one.name} is drained`);
+      await one.agent.report(...one.agent.known(execution).map(seen.gone));
+      const [again] = await two.agent.assigned(execution);
+      expect(again).toMatchObject({ generation: 2 });
+      expect(await api.execution(execution)).toMatchObject({ status: 'starting', time_start: null });
+      await two.agent.report(seen.running(again as never));
+      expect((await api.reached(execution, 'running')).time_start).not.toBeNull();
+      expect((await hosts.read(one.id)).state).toBe('drained');
+      await api.terminate(execution);
+      await stopAll(two.agent, execution);
+    });
+
+    test('H232: what was changed outlives a restart', async () => {
+      const { id } = await ownHost();
+      await hosts.change(id, { schedulable: false, labels: ['kept'] });
+      await host().crash();
+      await host().start();
+      const read = await eventually(async () => hosts.read(id).catch(() => undefined));
+      expect(read).toMatchObject({ schedulable: false, admin_labels: ['kept'] });
+    });
+  });
+
+  describe('removing', () => {
+    test('H233, C93: an empty host is removed; its agent is told, and is told so when it comes back', async () => {
+      const { agent, id, name } = await ownHost();
+      const reply = await hosts.remove(id);
+      expect(reply).toMatchObject({ status: 200 });
+      expect(reply.json()).toEqual({ message: `Host ${name} is removed.`, requeued: [], left_behind: 0 });
+      expect(await agent.closed()).toBe(4403);
+      const refused = await refusalOf(host().url(), await proofFor(host(), name));
+      expect([refused.status, await refused.json()]).toMatchObject([403, { reason: 'revoked' }]);
+      expect((await api.http.get(`host/${id}`)).status).toBe(404);
+      expect((await hosts.remove(id)).status).toBe(404);
+    });
+
+    test('H233, C94: while it is connected and has services it is 409, also by force', async () => {
+      const { agent, id, name, label } = await ownHost();
+      const execution = await run(agent, wanting(label));
+      for (const force of [false, true]) {
+        const reply = await hosts.remove(id, { force });
+        expect(reply.status).toBe(409);
+        expect(reply.json().message).toContain(`Host ${name} has 1 service and is connected: drain it first`);
+      }
+      await hosts.change(id, { schedulable: false, force: true });
+      await stopAll(agent, execution);
+      expect((await hosts.remove(id)).status).toBe(200);
+      expect((await api.execution(execution)).status).toBe(queuedIn(variant));
+      await api.terminate(execution);
+    });
+
+    test('H233, C93: of one that is away by force its executions go on elsewhere at once', async () => {
+      const one = await ownHost();
+      const execution = await run(one.agent, wanting(one.label));
+      const two = await ownHost(one.label);
+      await one.agent.close();
+      await hosts.reached(one.id, 'disconnected');
+      const refused = await hosts.remove(one.id);
+      expect(refused.status).toBe(409);
+      expect(refused.json().message).toContain('?force=true');
+      const removed = await hosts.remove(one.id, { force: true });
+      expect(removed.json()).toMatchObject({ requeued: [execution], left_behind: 1 });
+      expect(removed.json().message).toContain('berth.deployment=test');
+      const [again] = await two.agent.assigned(execution);
+      expect(again).toMatchObject({ generation: 2 });
+      await api.terminate(execution);
+      await stopAll(two.agent, execution);
+    });
+
+    test('H233, C96: the logs that were there are empty, and no deletion waits for them', async () => {
+      const { agent, id, label } = await ownHost();
+      const execution = await run(agent, wanting(label));
+      await api.terminate(execution);
+      await stopAll(agent, execution);
+      const { services } = await api.execution(execution);
+      await hosts.remove(id);
+      expect(await api.http.get(`service/logs/${services[0]}`)).toMatchObject({ status: 200, text: '' });
+      expect((await api.service(services[0] ?? 0)).status).toBe('inactive');
+      await api.remove(execution);
+      const db = await host().openDb();
+      const gone = async () =>
+        (await db.query('SELECT id FROM executions WHERE id = ?', [execution])).length === 0;
+      await eventually(gone);
+      await db.close();
+    });
+
+    test.each(['host/1?force=perhaps', 'host/1?force=true&force=true', 'host/1?how=now'])(
+      'H233: DELETE %s is 400',
+      async (path) => {
+        expect((await api.http.delete(path)).status).toBe(400);
+      },
+    );
+  });
+
+  test('H217: statistics count the hosts that take services', async () => {
+    interface Statistics {
+      hosts: { known: number; connected: number; schedulable: number };
+    }
+    const counts = async () => (await api.http.get('statistics/scheduler')).json<Statistics>().hosts;
+    const before = await counts();
+    const { id } = await ownHost();
+    const more = { known: before.known + 1, schedulable: before.schedulable + 1 };
+    expect(await counts()).toMatchObject(more);
+    await hosts.change(id, { schedulable: false });
+    expect(await counts()).toMatchObject({ ...more, schedulable: before.schedulable });
+    await hosts.remove(id);
+    expect(await counts()).toMatchObject({ known: before.known });
+  });
+});

@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { scratchFolder } from '../../support/folder.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient } from '../../support/http-client.ts';
+import { answerOn, dial } from '../../support/raw-http.ts';
+import { routesOf } from '../../support/routes.ts';
+
+const run = promisify(execFile);
+
+const FILES = [
+  ['install.sh', 'text/x-shellscript; charset=utf-8'],
+  ['berth-agent.mjs', 'text/javascript; charset=utf-8'],
+  ['berth-agent.mjs.sha256', 'text/plain; charset=utf-8'],
+] as const;
+
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)('H260: %s has them', (variant) => {
+  const paths = routesOf(variant).map(({ path }) => path);
+  expect(paths).toEqual(expect.arrayContaining(FILES.map(([name]) => `/agent/${name}`)));
+});
+
+onHosts(hosts, (host) => {
+  const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(`${host().url()}/agent/${name}`, { method, headers });
+  const textOf = async (name: string) => (await get(name)).text();
+
+  test.each(FILES)('H260: anybody may have %s, typed, and asked for again each time', async (name, type) => {
+    const answer = await get(name);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe(type);
+    expect(answer.headers.get('cache-control')).toBe('no-cache');
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test.each(FILES)('H260: %s is sent once to who keeps it', async (name) => {
+    const tag = (await get(name)).headers.get('etag') ?? '';
+    expect(tag).toMatch(/^"[0-9a-f]{64}"$/);
+    const again = await get(name, { 'if-none-match': tag });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+    const other = await get(name, { 'if-none-match': '"another"' });
+    expect([other.status, (await other.text()) !== '']).toEqual([200, true]);
+    const head = await get(name, {}, 'HEAD');
+    expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, tag, '']);
+  });
+
+  test('H260: nothing else is there, and nothing is taken', async () => {
+    for (const name of ['', 'package.json', 'main.ts', 'swagger-ui.css', 'berth-agent.mjs.key'])
+      expect((await get(name)).status, name).toBe(404);
+    const posted = await get('install.sh', {}, 'POST');
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+
+  test('H261: the checksum is that of the bundle, as sha256sum writes and reads it', async () => {
+    const bundle = Buffer.from(await (await get('berth-agent.mjs')).arrayBuffer());
+    const digest = createHash('sha256').update(bundle).digest('hex');
+    expect(await textOf('berth-agent.mjs.sha256')).toBe(`${digest}  berth-agent.mjs\n`);
+  });
+
+  test('H261: the bundle is one file that runs alone, says its version, and has the licences of all it holds', async () => {
+    const folder = await scratchFolder('berth-bundle-');
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const bundle = await textOf('berth-agent.mjs');
+    const { version, dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
+    expect(bundle.slice(0, bundle.indexOf('\n'))).toMatch(
+      new RegExp(`^// Berth agent ${version} \\([0-9a-f]{16}\\)$`),
+    );
+    for (const name of ['dockerode', 'ws', 'zod']) {
+      expect(bundle).toContain(`\n== ${name} ${dependencies[name]} `);
+    }
+    const path = join(folder, 'berth-agent.mjs');
+    await writeFile(path, bundle);
+    const refused = run(process.execPath, [path], { cwd: folder, env: { BERTH_URL: 'nonsense' } });
+    await expect(refused).rejects.toThrow(/BERTH_URL must be a URL/);
+  });
+
+  describe('the script', () => {
+    test('H262: it knows the control plane by the name that it was asked at', async () => {
+      expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);
+      const forwarded = await get('install.sh', { 'x-forwarded-proto': 'https' });
+      expect(await forwarded.text()).toContain(`\nserved_by='${host().url().replace('http:', 'https:')}'\n`);
+    });
+
+    test.each(["a'b", "x';reboot;'", 'a$(reboot)', 'a`reboot`', '"', 'a&b', 'a;b', '{a}'])(
+      'H262: a Host like %s gets no part in it',
+      async (name) => {
+        const request = `GET /agent/install.sh HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
+        const { status, body } = await answerOn(dial(host().url(), request));
+        // Either host may refuse it before it comes to the app.
+        if (status === 200) expect(body).toContain("\nserved_by=''\n");
+        else expect(body).not.toContain('served_by');
+      },
+    );
+
+    test('H262: but for that line it is the file that is in the sources', async () => {
+      const served = await textOf('install.sh');
+      expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
+        await readFile('agent/install/install.sh', 'utf8'),
+      );
+    });
+  });
+
+  test('H269: a join token comes with the line that installs the agent, for the URL that was asked', async () => {
+    const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+    const { token, install } = (await admin.post('host/token', {})).json<Record<string, string>>();
+    expect(install).toBe(`curl -fsSL ${host().url()}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);
+    const forwarded = await admin.with({ 'x-forwarded-proto': 'https' }).post('host/token', {});
+    expect(forwarded.json().install).toContain(
+      `curl -fsSL ${host().url().replace('http:', 'https:')}/agent/`,
+    );
+  });
+});

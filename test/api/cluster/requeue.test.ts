@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { hosts, onHosts, writeRow } from '../../support/hosts.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+/** Of the lease and its margin, with the settings below. */
+const REQUEUE_MS = 35_000;
+/** Left of that when the control plane begins: mostly enough for it to start; else the time begins anew (C105). */
+const LEFT_MS = 15_000;
+
+onHosts(
+  hosts,
+  (host) => {
+    const api = new ApiClient(host);
+
+    test('C103, C105: what a lost host ran starts elsewhere once its lease has passed, over a restart, and the host comes back to nothing', {
+      timeout: 120_000,
+    }, async () => {
+      const first = await ScriptedAgent.join(host());
+      expect(first.all('welcome')[0]?.leaseMs).toBe(5_000);
+      const id = await api.submit();
+      const [one] = await first.assigned(id);
+      if (!one) throw new Error('no assignment');
+      await first.report(seen.running(one));
+      await host().crash();
+      const silentSinceMs = Date.now() - REQUEUE_MS + LEFT_MS;
+      await writeRow(host(), 'UPDATE hosts SET lost = 1, silent_since_ms = ? WHERE lease_ms = 5000', [
+        silentSinceMs,
+      ]);
+      await host().start();
+      await eventually(async () => (await api.execution(id)).status === 'queued', 90_000);
+      const second = await ScriptedAgent.join(host(), { facts: { name: 'second' } });
+      const [again] = await second.assigned(id);
+      expect(again).toMatchObject({ service: one.service, generation: 2 });
+      const back = await ScriptedAgent.join(host(), { inventory: [seen.running(one)] });
+      expect([...back.assignments.values()]).toEqual([]);
+      await Promise.all([second.close(), back.close()]);
+    });
+  },
+  { BERTH_HOST_LOSS: 'requeue', BERTH_HOST_LOST_AFTER: '5' },
+);

@@ -1,0 +1,299 @@
+import { Agent } from 'node:http';
+import { afterEach, expect, test } from 'vitest';
+import { AccountClient, ROLE } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { EventClient } from '../../support/event-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { everySetup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts.ts';
+import { basic, HttpClient } from '../../support/http-client.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { addUser } from '../../support/users.ts';
+
+/** Streams that this test has opened. */
+const opened: EventClient[] = [];
+afterEach(() => {
+  for (const events of opened.splice(0)) events.close();
+});
+const watch = async (http: HttpClient): Promise<EventClient> => {
+  const events = await EventClient.watch(http);
+  opened.push(events);
+  return events;
+};
+const reopen = async (http: HttpClient, lastEventId: string): Promise<EventClient> => {
+  const events = await EventClient.open(http, lastEventId);
+  opened.push(events);
+  return events;
+};
+
+onHosts(everySetup, (host, { variant }) => {
+  const api = new ApiClient(host);
+  const queued = queuedIn(variant);
+  const owner = variant === 'A' ? 'admin' : 1;
+
+  test('H290: the stream tells the life of an execution and of its services, in the words of the group', async () => {
+    const events = await watch(api.http);
+    expect(events.response.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+    });
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'lives' } });
+    expect((await events.next('host', { name: 'lives', state: 'ready' })).data).toEqual({
+      id: expect.any(Number),
+      name: 'lives',
+      state: 'ready',
+    });
+    const id = await api.submit(undefined, 'watched');
+    expect((await events.next('execution', { id })).data).toEqual({
+      id,
+      name: 'watched',
+      user_id: owner,
+      status: expect.stringMatching(`${queued}|starting`),
+    });
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    expect((await events.next('service', { id: one.service, status: 'active' })).data).toEqual({
+      id: one.service,
+      execution_id: id,
+      name: 'main0',
+      status: 'active',
+      backend_status: 'started',
+    });
+    await agent.report(seen.exited(one, 0));
+    await agent.report(seen.gone(one));
+    await eventually(async () => events.statusesOf(id).includes('terminated'));
+    const told = events.statusesOf(id).filter((status) => status !== queued);
+    expect([...new Set(told)]).toEqual(['starting', 'running', 'cleaning up', 'terminated']);
+    await api.remove(id);
+    expect((await events.next('execution', { id, status: 'deleted' })).data.name).toBe('watched');
+    await agent.close();
+    await events.next('host', { name: 'lives', state: 'disconnected' });
+  });
+
+  test('H290: who reads by the API after an event sees what it told, and nothing is told of what was refused', async () => {
+    const events = await watch(api.http);
+    for (let n = 0; n < 5; n++) {
+      const submitted = api.http.post('execution', { name: '', application: {} });
+      const id = await api.submit();
+      expect((await submitted).status).toBe(400);
+      await events.next('execution', { id });
+      expect(await api.execution(id)).toMatchObject({ id });
+      const ending = api.terminate(id);
+      await events.next('execution', { id, status: 'terminated' });
+      expect((await api.execution(id)).status).toBe('terminated');
+      await ending;
+    }
+    expect(new Set(events.told.map(({ event }) => event))).toEqual(new Set(['hello', 'execution']));
+  });
+
+  test('H292: a reader that comes back gets what it missed, each event once and in order', async () => {
+    const events = await watch(api.http);
+    const [before, during] = [await api.submit(), await api.submit()];
+    await events.next('execution', { id: during });
+    events.close();
+    await api.terminate(before);
+    const after = await api.submit();
+    const back = await reopen(api.http, events.lastEventId);
+    await api.terminate(after);
+    await back.next('execution', { id: after, status: 'terminated' });
+    expect(back.told.map(({ event }) => event)).not.toContain('hello');
+    expect(back.statusesOf(before).at(-1)).toBe('terminated');
+    expect(back.statusesOf(during)).toEqual([]);
+    expect(back.statusesOf(after)).toEqual([queued, 'terminated']);
+    await api.terminate(during);
+  });
+
+  test('H292: a reader that comes back with no id that is known is told to read everything again', async () => {
+    const strangers = ['1', '0-0', '999999-1', 'x-y', '1-999999999999'];
+    const all = await Promise.all(strangers.map((id) => reopen(api.http, id)));
+    for (const events of all) expect(await events.next('reset')).toMatchObject({ data: {} });
+    const id = await api.submit();
+    for (const events of all) await events.next('execution', { id });
+    await api.terminate(id);
+  });
+
+  test('H293: readers are told when to come back, not all at the same time', async () => {
+    const all = await Promise.all(Array.from({ length: 5 }, () => watch(api.http)));
+    const delays = all.map(({ retryMs }) => retryMs ?? 0);
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(500);
+    expect(Math.max(...delays)).toBeLessThan(2_500);
+    expect(new Set(delays).size).toBeGreaterThan(1);
+  });
+
+  test('H297: an address may say where to begin, and Last-Event-ID counts before it', async () => {
+    const events = await watch(api.http);
+    const [first, second] = [await api.submit(), await api.submit()];
+    const { id: between } = await events.next('execution', { id: first });
+    const { id: after } = await events.next('execution', { id: second });
+    const begun = new EventClient(await api.http.open('GET', `events?last_event_id=${between}`));
+    const gone = new EventClient(
+      await api.http.with({ 'last-event-id': after }).open('GET', `events?last_event_id=${between}`),
+    );
+    opened.push(begun, gone);
+    await api.terminate(second);
+    for (const one of [begun, gone]) await one.next('execution', { id: second, status: 'terminated' });
+    expect(begun.statusesOf(second)).toEqual([queued, 'terminated']);
+    expect(gone.statusesOf(second)).toEqual(['terminated']);
+    for (const query of ['last_event=1', `last_event_id=${after}&last_event_id=${after}`])
+      expect((await api.http.get(`events?${query}`)).status).toBe(400);
+    await api.terminate(first);
+  });
+
+  test('H296: HEAD tells the head of the stream and opens none', async () => {
+    const reply = await api.http.send('HEAD', 'events');
+    expect([reply.status, reply.text, reply.headers['content-type']]).toEqual([
+      200,
+      '',
+      'text/event-stream; charset=utf-8',
+    ]);
+  });
+
+  test('H291: users are told of their own executions alone, and nothing of hosts', async () => {
+    await addUser(host(), 'watcher', 'secret', 'user');
+    const own = new ApiClient(host, 'watcher', 'secret');
+    const [mine, all] = [await watch(own.http), await watch(api.http)];
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'unseen' } });
+    const others = await api.submit();
+    const id = await own.submit();
+    await all.next('execution', { id: others });
+    await all.next('execution', { id });
+    await mine.next('execution', { id });
+    await own.terminate(id);
+    await api.terminate(others);
+    await agent.close();
+    await all.next('host', { name: 'unseen', state: 'disconnected' });
+    const last = await own.submit();
+    await mine.next('execution', { id: last });
+    await own.terminate(last);
+    expect(mine.told.filter(({ event }) => event === 'host')).toEqual([]);
+    expect(mine.statusesOf(others)).toEqual([]);
+    expect(mine.told.filter(({ data }) => data.execution_id === others)).toEqual([]);
+  });
+
+  if (variant === 'B') testChanges(host, api);
+  if (variant === 'A') testTokens(host, api);
+});
+
+/** Where the API has tokens. */
+function testTokens(host: () => Host, api: ApiClient): void {
+  test('H294: a revoked token ends the streams of its user, of which those of other credentials come back', async () => {
+    const anyone = new HttpClient(() => host().url());
+    const grant = async () => {
+      const reply = await api.http.post('oauth/token', { grant_type: 'password' });
+      const { access_token } = reply.json<{ access_token: string }>();
+      return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
+    };
+    const [revoked, kept] = [await grant(), await grant()];
+    const [ended, back] = [await watch(revoked.http), await watch(kept.http)];
+    expect((await kept.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
+    await eventually(async () => ended.ended && back.ended);
+    expect((await revoked.http.get('events')).status).toBe(401);
+    await reopen(kept.http, back.lastEventId);
+  });
+}
+
+/** Where the API can change users and roles. */
+function testChanges(host: () => Host, api: ApiClient): void {
+  const accounts = new AccountClient(host);
+
+  test('H292: over a restart of the control plane a reader is told to read everything again', async () => {
+    const events = await watch(api.http);
+    await host().crash();
+    await eventually(async () => events.ended !== undefined);
+    await host().start();
+    await eventually(async () => (await api.http.get('/readyz')).status === 200);
+    const back = await reopen(api.http, events.lastEventId);
+    const { id } = await back.next('reset');
+    expect(Number.parseInt(id, 10)).toBeGreaterThan(Number.parseInt(events.lastEventId, 10));
+  });
+
+  test.each(['password', 'role', 'disabled', 'deleted'] as const)(
+    'H294: a change of its user (%s) ends a stream at once, and its credentials open no other',
+    async (change) => {
+      const name = `changes-${change}`;
+      const id = await accounts.addUser(name, { role_id: ROLE.user }, 'secret');
+      const login = await api.http.with(basic(name, 'secret')).get('login');
+      const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+      const user = accounts.anonymous.with({ cookie });
+      const [events, others] = [await watch(user), await watch(api.http)];
+      const changes = {
+        password: { password: 'new' },
+        role: { role_id: ROLE.superuser },
+        disabled: { enabled: false },
+      };
+      if (change === 'deleted') await api.http.delete(`user/${id}`);
+      else await api.http.post(`user/${id}`, changes[change]);
+      await eventually(async () => events.ended);
+      expect(events.ended).toBe('ended');
+      expect((await user.get('events')).status).toBe(401);
+      expect(others.ended).toBeUndefined();
+    },
+  );
+
+  test('H294: a logout ends the streams of its user, of which those of other sessions come back', async () => {
+    await accounts.addUser('leaver', {}, 'secret');
+    const logIn = async () => {
+      const reply = await accounts.as('leaver').get('login');
+      return accounts.anonymous.with({ cookie: reply.headers['set-cookie']?.[0]?.split(';')[0] ?? '' });
+    };
+    const form = 'username=leaver&password=secret';
+    const login = await accounts.anonymous.send('POST', '/login', form);
+    const cookies = login.headers['set-cookie']?.map((cookie) => cookie.split(';')[0]) ?? [];
+    const leaving = accounts.anonymous.with({ cookie: cookies.join('; ') });
+    const staying = await logIn();
+    const [left, stayed, others] = [await watch(leaving), await watch(staying), await watch(api.http)];
+    expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
+    await eventually(async () => left.ended && stayed.ended);
+    expect((await leaving.get('events')).status).toBe(401);
+    await reopen(staying, stayed.lastEventId);
+    expect(others.ended).toBeUndefined();
+  });
+
+  test('H295: streams that were left make room for others', async () => {
+    await accounts.addUser('crowd', {}, 'secret');
+    const crowd = accounts.as('crowd');
+    const all = await Promise.all(Array.from({ length: 50 }, () => watch(crowd)));
+    const refused = await crowd.get('events');
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
+    for (const events of all.slice(0, 25)) events.close();
+    await eventually(async () => {
+      const response = await crowd.open('GET', 'events');
+      response.destroy();
+      return response.statusCode === 200;
+    });
+  });
+
+  test('H294: a change of a role ends all streams, which then go on by the role as it is', async () => {
+    const made = await api.http.post('role', {
+      name: 'guard',
+      can_access_api: true,
+      can_operate_others: true,
+    });
+    const { role_id } = made.json<{ role_id: number }>();
+    await accounts.addUser('guard', { role_id }, 'secret');
+    const guard = new ApiClient(host, 'guard', 'secret');
+    const events = await watch(guard.http);
+    const first = await api.submit();
+    await events.next('execution', { id: first });
+    expect((await api.http.post(`role/${role_id}`, { can_operate_others: false })).status).toBe(200);
+    await eventually(async () => events.ended);
+    const back = await reopen(guard.http, events.lastEventId);
+    await api.terminate(first);
+    const own = await guard.submit();
+    await back.next('execution', { id: own });
+    expect(back.statusesOf(first)).toEqual([]);
+    await guard.terminate(own);
+  });
+}
+
+test('H294: a control plane on Node that is stopped ends its streams whole, and does not wait for them', async () => {
+  const host = await startHost({ kind: 'node', variant: 'B' });
+  const [events, agent] = [await watch(new ApiClient(() => host).http), new Agent({ keepAlive: true })];
+  const kept = await EventClient.open(
+    new HttpClient(() => host.url(), basic('admin', host.adminPassword), agent),
+  );
+  await host.stop();
+  await eventually(async () => events.ended && kept.ended);
+  agent.destroy();
+  expect([events.ended, kept.ended]).toEqual(['ended', 'ended']);
+});

@@ -1,0 +1,294 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
+import { basic, type Reply } from '../../support/http-client.ts';
+import { addUser } from '../../support/users.ts';
+
+onHosts(everySetup, (host, { variant }) => {
+  const admin = new ApiClient(host);
+  const alice = new ApiClient(host, 'alice', 'secret');
+  const bob = new ApiClient(host, 'bob', 'secret');
+  const queued = queuedIn(variant);
+
+  beforeAll(async () => {
+    await addUser(host(), 'alice', 'secret', 'superuser');
+    await addUser(host(), 'bob', 'secret', 'user');
+  });
+
+  describe('submitting', () => {
+    test('H30: an execution is queued as it was described', async () => {
+      const described = application(
+        service({ name: 'web', total_count: 2 }),
+        service({ name: 'data', monitor: false }),
+      );
+      const beforeS = Date.now() / 1000;
+      const id = await alice.submit(described, 'Über $(name)');
+      const execution = await alice.execution(id);
+      expect(execution).toEqual({
+        id,
+        name: 'Über $(name)',
+        user_id: variant === 'A' ? 'alice' : 2,
+        status: queued,
+        description: described,
+        error_message: null,
+        time_submit: expect.any(Number),
+        time_start: null,
+        time_end: null,
+        services: [expect.any(Number), expect.any(Number), expect.any(Number)],
+      });
+      expect(execution.time_submit).toBeGreaterThanOrEqual(Math.floor(beforeS * 1000) / 1000 - 0.001);
+      expect(execution.time_submit).toBeLessThanOrEqual(Date.now() / 1000 + 0.001);
+    });
+
+    test('H30: the description comes back word for word, with every value it may have', async () => {
+      const described = application(
+        service({
+          environment: [['TEXT', '"quoted"\\ \u2028 \u{1F6A2} \u0007 {user_name} {{user_name}}']],
+          resources: {
+            memory: { min: 1, max: 9_007_199_254_740_991 },
+            cores: { min: 0.25, max: 1.5 },
+            shm: null,
+          },
+          ports: [
+            {
+              name: 'http',
+              port_number: 80,
+              protocol: 'tcp',
+              url_template: 'http://{ip_port}/',
+              proxy: true,
+            },
+          ],
+          labels: ['gpu'],
+          replicas: 3,
+        }),
+      );
+      expect((await alice.execution(await alice.submit(described))).description).toEqual(described);
+    });
+
+    const good = application(service());
+    const refused: [name: string, body: unknown][] = [
+      ['no body', undefined],
+      ['a list', []],
+      ['no name', { application: good }],
+      ['an empty name', { name: '', application: good }],
+      ['a name of 129 characters', { name: 'x'.repeat(129), application: good }],
+      ['a name with a line break', { name: 'a\nb', application: good }],
+      ['a name that is no text', { name: 7, application: good }],
+      ['no application', { name: 'x' }],
+      ['a bad application', { name: 'x', application: { ...good, version: 2 } }],
+    ];
+    test.each(refused)('H31: %s is 400 and nothing is queued', async (_, body) => {
+      const before = Object.keys(await admin.list());
+      expect((await alice.http.post('execution', body)).status).toBe(400);
+      expect(Object.keys(await admin.list())).toEqual(before);
+    });
+
+    test('H31: a bad application is told by pointers', async () => {
+      const reply = await alice.http.post('execution', { name: 'x', application: { ...good, size: -1 } });
+      expect(reply.json()).toMatchObject({ problems: [{ pointer: '/size' }] });
+    });
+
+    test('H6: a submission may be a URL-encoded form', async () => {
+      const body = encodeURIComponent(JSON.stringify({ name: 'form', application: good }));
+      const sender = alice.http.with({ 'content-type': 'application/x-www-form-urlencoded' });
+      expect((await sender.send('POST', 'execution', body)).status).toBe(200);
+    });
+
+    test('H7: a submission over 1 MiB is 413', async () => {
+      const big = application(service({ environment: [['X', 'x'.repeat(1024 * 1024)]] }));
+      expect((await alice.http.post('execution', { name: 'x', application: big })).status).toBe(413);
+    });
+
+    test('H32: 100 submissions at once are all acknowledged, with ids of their own, and all in the list', async () => {
+      const login = await alice.http.get('login');
+      const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+      const client = alice.http.with({ cookie });
+      const replies = await Promise.all(
+        Array.from({ length: 100 }, (_, at) =>
+          client.post('execution', { name: `many${at}`, application: good }),
+        ),
+      );
+      expect(replies.filter(({ status }) => status !== 200)).toEqual([]);
+      const ids = replies.map((reply) => reply.json<{ execution_id: number }>().execution_id);
+      expect(new Set(ids).size).toBe(100);
+      const list = await alice.list();
+      expect(ids.map((id) => list[id]?.name)).toEqual(ids.map((_, at) => `many${at}`));
+      const services = ids.flatMap((id) => list[id]?.services ?? []);
+      expect(new Set(services).size).toBe(100);
+    });
+  });
+
+  describe('scope', () => {
+    test('H33: the list maps ids to full executions, of the caller alone', async () => {
+      const [mine, other] = [await bob.submit(), await alice.submit()];
+      const list = await bob.list();
+      expect(list[mine]).toEqual(await bob.execution(mine));
+      expect(list).not.toHaveProperty(String(other));
+    });
+
+    test('H33: who may operate others has the executions of all users', async () => {
+      const ids = [await alice.submit(), await bob.submit(), await admin.submit()];
+      const list = await admin.list();
+      for (const id of ids) expect(list).toHaveProperty(String(id));
+      const users = new Set(Object.values(list).map(({ user_id }) => user_id));
+      expect(users.size).toBe(3);
+    });
+
+    test('H33: an empty list is an empty object', async () => {
+      await addUser(host(), 'carol', 'secret', 'user');
+      expect(await new ApiClient(host, 'carol', 'secret').list()).toEqual({});
+    });
+
+    const ways = (id: number | string, services: number | string): [method: string, path: string][] => [
+      ['GET', `execution/${id}`],
+      ['DELETE', `execution/${id}`],
+      ['GET', `execution/endpoints/${id}`],
+      ['GET', `service/${services}`],
+      ['GET', `service/logs/${services}`],
+    ];
+
+    test("H34: another user's execution and its services are as unknown as none", async () => {
+      const id = await bob.submit();
+      const { services } = await bob.execution(id);
+      for (const [method, path] of [
+        ...ways(id, services[0] ?? 0),
+        ['DELETE', `execution/delete/${id}`] as const,
+      ]) {
+        const theirs = await alice.http.send(method, path);
+        const none = await alice.http.send(method, path.replace(/\d+$/, '999999'));
+        expect(theirs.status, `${method} ${path}`).toBe(404);
+        expect(theirs.text).toBe(none.text);
+      }
+      expect((await bob.execution(id)).status).toBe(queued);
+    });
+
+    test.each(['0', '-1', 'abc', '1.5', '1e3', '%20', '99999999999999999999999'])(
+      'H8: the id %s is 404',
+      async (id) => {
+        for (const [method, path] of [...ways(id, id), ['DELETE', `execution/delete/${id}`] as const]) {
+          expect((await admin.http.send(method, path)).status, `${method} ${path}`).toBe(404);
+        }
+      },
+    );
+
+    test('H34: who may operate others reads, terminates and deletes what belongs to others', async () => {
+      const id = await bob.submit();
+      expect((await admin.execution(id)).id).toBe(id);
+      await admin.terminate(id);
+      await admin.remove(id);
+    });
+  });
+
+  describe('ending', () => {
+    test('H35: a queued execution ends at once', async () => {
+      const id = await bob.submit();
+      await bob.terminate(id);
+      const execution = await bob.execution(id);
+      expect(execution).toMatchObject({ status: 'terminated', error_message: null, time_start: null });
+      expect(execution.time_end).toBeGreaterThanOrEqual(execution.time_submit);
+    });
+
+    test('H35: terminating what has ended is 409', async () => {
+      const id = await bob.submit();
+      await bob.terminate(id);
+      expect((await bob.http.delete(`execution/${id}`)).status).toBe(409);
+    });
+
+    test('H36: deleting is 403 for a role that may not, also for its own executions, whatever the id', async () => {
+      const id = await bob.submit();
+      expect((await bob.http.delete(`execution/delete/${id}`)).status).toBe(403);
+      expect((await bob.http.delete('execution/delete/999999')).status).toBe(403);
+      const other = await alice.submit();
+      expect((await bob.http.delete(`execution/delete/${other}`)).status).toBe(403);
+      expect((await bob.execution(id)).status).toBe(queued);
+    });
+
+    const hidden = async (id: number, services: readonly number[]): Promise<Reply[]> =>
+      Promise.all([
+        alice.http.get(`execution/${id}`),
+        alice.http.delete(`execution/${id}`),
+        alice.http.delete(`execution/delete/${id}`),
+        alice.http.get(`execution/endpoints/${id}`),
+        alice.http.get(`discovery/by_group/${id}/main`),
+        ...services.flatMap((one) => [
+          alice.http.get(`service/${one}`),
+          alice.http.get(`service/logs/${one}`),
+        ]),
+      ]);
+
+    test.each(['queued', 'ended'])('H37: a deleted execution is hidden at once, %s', async (state) => {
+      const id = await alice.submit();
+      const { services } = await alice.execution(id);
+      if (state === 'ended') await alice.terminate(id);
+      await alice.remove(id);
+      expect((await hidden(id, services)).map(({ status }) => status)).toEqual([
+        404, 404, 404, 404, 404, 404, 404,
+      ]);
+      expect(await alice.list()).not.toHaveProperty(String(id));
+      expect(await admin.list()).not.toHaveProperty(String(id));
+    });
+
+    test('H32: the id of a deleted execution is never given again', async () => {
+      const id = await alice.submit();
+      await alice.remove(id);
+      expect(await alice.submit()).toBeGreaterThan(id);
+    });
+  });
+
+  test('H39: the log of a service that never started is empty, and ends when its execution ends', async () => {
+    const id = await bob.submit();
+    const [one = 0] = (await bob.execution(id)).services;
+    const reading = bob.http.get(`service/logs/${one}`);
+    await bob.terminate(id);
+    expect(await reading).toMatchObject({ status: 200, text: '' });
+    expect(await bob.http.get(`service/logs/${one}`)).toMatchObject({ status: 200, text: '' });
+  });
+
+  test('H40: before it starts a service is inactive and has no container', async () => {
+    const id = await bob.submit(application(service({ name: 'web', total_count: 2 })));
+    const [, second = 0] = (await bob.execution(id)).services;
+    expect(await bob.service(second)).toEqual({
+      id: second,
+      name: 'web1',
+      service_group: 'web',
+      execution_id: id,
+      status: 'inactive',
+      backend_status: 'undefined',
+      ip_address: '',
+      backend_id: '',
+      error_message: null,
+      description: service({ name: 'web', total_count: 2 }),
+    });
+  });
+
+  test('H38: what has not started has no endpoints and no names', async () => {
+    const id = await bob.submit();
+    expect(await bob.endpoints(id)).toEqual([]);
+    expect(await bob.discovery(id, 'main')).toEqual({
+      service_type: 'main',
+      execution_id: `${id}`,
+      dns_names: [],
+    });
+    expect(await bob.discovery(id, 'no-such-group')).toMatchObject({ dns_names: [] });
+  });
+
+  test('H13: the statistics count what waits', async () => {
+    const { queue_length } = await admin.statistics();
+    const id = await bob.submit();
+    expect(await admin.statistics()).toMatchObject({
+      queue_length: queue_length + 1,
+      termination_threads_count: 0,
+    });
+    await bob.terminate(id);
+    expect(await admin.statistics()).toMatchObject({ queue_length, termination_threads_count: 0 });
+  });
+
+  test('H17: a submission with Basic credentials gives a cookie, too', async () => {
+    const reply = await admin.http.with(basic('bob', 'secret')).post('execution', {
+      name: 'x',
+      application: application(service()),
+    });
+    expect(reply.headers['set-cookie']).toHaveLength(1);
+  });
+});

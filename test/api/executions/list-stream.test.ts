@@ -1,0 +1,75 @@
+import { Hono } from 'hono';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
+import { defaultScheduling } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { Env } from '../../../control-plane/http/request.ts';
+import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
+import { variants } from '../../../control-plane/http/variant.ts';
+import { prepareDatabase } from '../../../control-plane/prepare.ts';
+import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
+import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { application, service } from '../../support/descriptions.ts';
+
+/** What happens in the middle of a list, which no client can time: on the routes alone, with a real database. */
+let db: Db;
+let duringList: (rows: Row[]) => Promise<Row[]>;
+let app: Hono<Env>;
+let clock: ReturnType<typeof nodeClock>;
+
+beforeEach(async () => {
+  db = await openEmbedded(':memory:');
+  await prepareDatabase(db, () => {}, 'secret');
+  const account = await findAccountByName(db, 'admin');
+  if (!account) throw new Error('there is no administrator');
+  clock = nodeClock(() => coordinator.wake());
+  const coordinator = new Coordinator({
+    db,
+    clock,
+    log: () => {},
+    deploymentName: 'test',
+    scheduling: defaultScheduling,
+  });
+  const described = application(service());
+  const submission = { name: 'x', application: described, description: JSON.stringify(described) };
+  await coordinator.submit({ userId: account.user.id, ...submission });
+  const watched: Db = {
+    query: async (sql, args) => {
+      const rows = await db.query(sql, args);
+      return sql.includes('length(description)') ? duringList(rows) : rows;
+    },
+    batch: (statements) => db.batch(statements),
+    close: () => db.close(),
+  };
+  app = new Hono<Env>();
+  app.use(async (c, next) => {
+    c.set('actor', { kind: 'user', credential: { by: 'password' }, ...account });
+    await next();
+  });
+  app.route(
+    '/execution',
+    executionRoutes({ db: watched, coordination: coordinator, deploymentName: 'test' }, variants.B),
+  );
+  app.onError((error) => new Response(String(error), { status: 503 }));
+});
+
+afterEach(async () => {
+  clock.stop();
+  await db.close();
+});
+
+test('H33: a list whose executions are all deleted while it is read is empty', async () => {
+  duringList = async (rows) => {
+    await db.query('UPDATE executions SET deleted = 1');
+    return rows;
+  };
+  expect(await (await app.request('/execution')).text()).toBe('{}');
+});
+
+test('H61: a list that cannot be read is an error, not a success that breaks off', async () => {
+  duringList = async () => {
+    throw new DatabaseError('unavailable', 'away');
+  };
+  expect((await app.request('/execution')).status).toBe(503);
+});

@@ -1,0 +1,322 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { LOG_WINDOW_BYTES } from '../../../shared/protocol/codec.ts';
+import { AccountClient, ROLE } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { everySetup, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient } from '../../support/http-client.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import type { ScriptedLog } from '../../support/scripted-log.ts';
+import { addUser } from '../../support/users.ts';
+
+const MIB = 1024 * 1024;
+
+onHosts(everySetup, (host, { variant }) => {
+  const api = new ApiClient(host);
+  let agent: ScriptedAgent;
+  let tests = 0;
+
+  // A host of its own for each test.
+  const join = (...running: Assignment[]) =>
+    ScriptedAgent.join(host(), { facts: { name: `host${tests}` }, inventory: running.map(seen.running) });
+  beforeEach(async () => {
+    tests += 1;
+    agent = await join();
+  });
+  afterEach(async () => {
+    if (agent.closeCode === undefined) await agent.close();
+  });
+
+  async function running(): Promise<Assignment> {
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    return one;
+  }
+  const open = (service: number): Promise<IncomingMessage> => api.http.open('GET', `service/logs/${service}`);
+  /** The container ends, and with it its log. */
+  const finish = async (one: Assignment, log: ScriptedLog) => {
+    await agent.report(seen.exited(one, 0));
+    log.end();
+  };
+  /** The head of a log's answer may wait for its first byte; the agent's side of it is there earlier. */
+  const opened = async (service: number, nth = 0) => {
+    const response = open(service);
+    const log = await agent.log(service, nth);
+    return { response, log };
+  };
+  /** A reader who has read some. */
+  const reading = async (http: HttpClient, service: number, nth = 0) => {
+    const response = http.open('GET', `service/logs/${service}`);
+    const log = await agent.log(service, nth);
+    await log.write('some');
+    const stream = await response;
+    await once(stream, 'readable');
+    return { stream, log };
+  };
+  const text = async (response: Promise<IncomingMessage>) => (await buffer(await response)).toString();
+
+  test('H42: the output comes from its first byte on, live, and ends when the service ends', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    expect(log.opened).toMatchObject({ generation: 1, offset: 0, format: 'raw' });
+    await log.write('first\n');
+    const stream = await response;
+    expect(stream.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(String((await once(stream, 'data'))[0])).toBe('first\n');
+    await log.write('last, without an end of line');
+    expect(String((await once(stream, 'data'))[0])).toBe('last, without an end of line');
+    await finish(one, log);
+    await once(stream, 'end');
+  });
+
+  test('H42: every byte arrives as it was written', async () => {
+    const one = await running();
+    const bytes = randomBytes(2 * MIB);
+    const { response, log } = await opened(one.service);
+    const received = response.then(buffer);
+    await log.write(bytes);
+    await finish(one, log);
+    expect((await received).equals(bytes)).toBe(true);
+  });
+
+  test('H42: chunks of every size arrive as they were written, many in one read of a socket and one in many', async () => {
+    const one = await running();
+    const [first, second] = [await opened(one.service), await opened(one.service, 1)];
+    const sizes = [...[1, 2, 100, 4_083, 4_084, 4_085, 8_192], ...[65_523, 65_524, 65_525, 65_535, 65_536]];
+    const chunks = [...sizes, ...sizes.toReversed(), ...sizes].map((size) => randomBytes(size));
+    const received = Promise.all([first, second].map(({ response }) => response.then(buffer)));
+    await Promise.all(
+      [first, second].map(async ({ log }) => {
+        for (const chunk of chunks) await log.write(chunk);
+      }),
+    );
+    await agent.report(seen.exited(one, 0));
+    for (const { log } of [first, second]) log.end();
+    for (const all of await received) expect(all.equals(Buffer.concat(chunks))).toBe(true);
+  });
+
+  test('H42: readers do not share what they read', async () => {
+    const one = await running();
+    const first = await opened(one.service);
+    const second = await opened(one.service, 1);
+    for (const log of [first.log, second.log]) {
+      await log.write(`all of it for stream ${agent.logs.indexOf(log)}`);
+      await finish(one, log);
+    }
+    expect(await text(first.response)).toBe('all of it for stream 0');
+    expect(await text(second.response)).toBe('all of it for stream 1');
+  });
+
+  test('H42: a log may be asked for before its service starts', async () => {
+    await agent.close();
+    const id = await api.submit();
+    const [service = 0] = (await api.execution(id)).services;
+    const response = text(open(service));
+    agent = await join();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    const log = await agent.log(service);
+    await log.write('here it is');
+    await finish(one, log);
+    expect(await response).toBe('here it is');
+  });
+
+  test('H42: the log outlives the container', async () => {
+    const one = await running();
+    await agent.report(seen.exited(one, 0));
+    await agent.report(seen.gone(one));
+    expect((await api.execution(one.execution)).status).toBe('terminated');
+    const { response, log } = await opened(one.service);
+    await log.write('kept');
+    log.end();
+    expect(await text(response)).toBe('kept');
+  });
+
+  test('H42: a log that its host does not have is empty', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await agent.report(seen.exited(one, 0));
+    log.end('missing');
+    expect(await text(response)).toBe('');
+  });
+
+  test('H43: a log that cannot be read to its end breaks off', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('some');
+    const stream = await response;
+    log.end('failed', 'the disk is gone');
+    await expect(buffer(stream)).rejects.toThrow();
+  });
+
+  test('H44, P9: a reader that stops is sent its window at most, and delays nobody', {
+    timeout: 60_000,
+  }, async () => {
+    const one = await running();
+    /** How long a request of somebody else takes. */
+    const askedMs = async () => {
+      const beforeMs = performance.now();
+      for (let asked = 0; asked < 20; asked++) await api.execution(one.execution);
+      return (performance.now() - beforeMs) / 20;
+    };
+    const calmMs = await askedMs();
+    const all = Buffer.alloc(48 * MIB, 'the same sixteen');
+    const { response, log } = await opened(one.service);
+    const writing = log.write(all);
+    const stream = await response;
+    stream.pause();
+
+    // What lies between is the kernel's and this test's: some MiB of socket buffers.
+    const stalled = await eventually(async () => {
+      const before = log.granted;
+      // As on a machine that is busy anyway.
+      expect(await askedMs()).toBeLessThan(200 + 10 * calmMs);
+      return log.granted === before && before;
+    }, 20_000);
+    expect(stalled).toBeLessThan(24 * MIB);
+    const other = await running();
+    expect((await api.service(other.service)).status).toBe('active');
+    expect(log.granted).toBe(stalled);
+
+    const received = buffer(stream);
+    await writing;
+    await finish(one, log);
+    expect((await received).equals(all)).toBe(true);
+    expect(log.mostCredit).toBeLessThanOrEqual(LOG_WINDOW_BYTES);
+  });
+
+  test('H45, P10: a reader goes on over a reconnect of the agent, without a gap or a repetition', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('before ');
+    const stream = await response;
+    await once(stream, 'readable');
+    await agent.close();
+    expect((await api.service(one.service)).status).toBe('active');
+    agent = await join(one);
+    const again = await agent.log(one.service);
+    expect(again.opened).toMatchObject({ generation: 1, offset: 'before '.length });
+    await again.write('and after');
+    await finish(one, again);
+    expect((await buffer(stream)).toString()).toBe('before and after');
+  });
+
+  test('H46: the log of an ended service is 503 while its host is away', async () => {
+    const one = await running();
+    await agent.report(seen.exited(one, 0), seen.gone(one));
+    await agent.close();
+    const reply = await api.http.get(`service/logs/${one.service}`);
+    expect(reply.status).toBe(503);
+    expect(reply.headers['retry-after']).toBe('1');
+    expect(reply.json<{ message: string }>().message).toContain(`host${tests}`);
+  });
+
+  test('H47: a reader that leaves closes its stream at the agent, with the next output at the latest', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('something');
+    const stream = await response;
+    await once(stream, 'readable');
+    stream.destroy();
+    await eventually(async () => {
+      if (!log.closed) await log.write('more');
+      return log.closed;
+    });
+  });
+
+  test('H37: a reader of a deleted execution comes to its end', async () => {
+    const one = await running();
+    const { response, log } = await opened(one.service);
+    await log.write('until here');
+    const received = text(response);
+    await api.remove(one.execution);
+    await agent.report(seen.exited(one, 143));
+    log.end();
+    await agent.report(seen.gone(one));
+    expect(await received).toBe('until here');
+  });
+
+  const anyone = new HttpClient(() => host().url());
+
+  test('H299: a user has 100 logs open at most', { timeout: 60_000 }, async () => {
+    await addUser(host(), 'crowd', 'secret', 'admin');
+    const crowd = anyone.with(basic('crowd', 'secret'));
+    expect((await crowd.get('login')).status).toBe(200);
+    const one = await running();
+    const all = Array.from({ length: 100 }, () => crowd.open('GET', `service/logs/${one.service}`));
+    await eventually(() => agent.logs.length === 100, 30_000);
+    const refused = await crowd.get(`service/logs/${one.service}`);
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
+    expect(refused.json().message).toBe('You have 100 logs open: close some, and try again.');
+    await agent.report(seen.exited(one, 0));
+    for (const log of agent.logs) log.end();
+    for (const response of all) expect(await text(response)).toBe('');
+  });
+
+  if (variant === 'A')
+    test('H298: the log of a token breaks off when that is revoked, and no other of its user', async () => {
+      const grant = async () => {
+        const reply = await api.http.post('oauth/token', { grant_type: 'password' });
+        const { access_token } = reply.json<{ access_token: string }>();
+        return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
+      };
+      const [revoked, kept] = [await grant(), await grant()];
+      const one = await running();
+      const [ends, goesOn] = [
+        await reading(revoked.http, one.service),
+        await reading(kept.http, one.service, 1),
+      ];
+      const received = Promise.all([buffer(goesOn.stream), expect(buffer(ends.stream)).rejects.toThrow()]);
+      expect((await kept.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
+      await eventually(() => ends.log.closed);
+      await goesOn.log.write(' more');
+      await finish(one, goesOn.log);
+      expect(String((await received)[0])).toBe('some more');
+    });
+
+  if (variant === 'B') {
+    const accounts = new AccountClient(host);
+
+    test('H298: a log breaks off at the logout of its session, and no other of its user', async () => {
+      await accounts.addUser('leaver', { role_id: ROLE.admin }, 'secret');
+      const login = await anyone.send('POST', '/login', 'username=leaver&password=secret');
+      const cookie = login.headers['set-cookie']?.map((one) => one.split(';')[0]).join('; ') ?? '';
+      const [leaving, staying] = [anyone.with({ cookie }), accounts.as('leaver')];
+      const one = await running();
+      const [ends, goesOn] = [await reading(leaving, one.service), await reading(staying, one.service, 1)];
+      const received = Promise.all([buffer(goesOn.stream), expect(buffer(ends.stream)).rejects.toThrow()]);
+      expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
+      await eventually(() => ends.log.closed);
+      await goesOn.log.write(' more');
+      await finish(one, goesOn.log);
+      expect(String((await received)[0])).toBe('some more');
+    });
+
+    test.each(['deleted', 'role'] as const)(
+      'H298: a log breaks off when its user (%s) may not read it any more',
+      async (change) => {
+        const role_id = await accounts.create('role', {
+          name: `seer-${change}`,
+          can_access_api: true,
+          can_operate_others: true,
+        });
+        const id = await accounts.addUser(`seer-${change}`, { role_id }, 'secret');
+        const one = await running();
+        const { stream, log } = await reading(accounts.as(`seer-${change}`), one.service);
+        const broken = expect(buffer(stream)).rejects.toThrow();
+        if (change === 'deleted') await accounts.remove('user', id);
+        else await accounts.update('role', role_id, { can_operate_others: false });
+        await broken;
+        await eventually(() => log.closed);
+      },
+    );
+  }
+});

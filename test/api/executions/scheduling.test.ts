@@ -1,0 +1,259 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { AccountClient } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+import { type Host, hosts, onHosts } from '../../support/hosts.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+let names = 0;
+
+/** A host of a test's own: only what asks for its label goes there. */
+async function ownHost(host: Host, cores: number, label = `own-${++names}`) {
+  const name = `host-${++names}`;
+  const agent = await ScriptedAgent.join(host, { facts: { name, cores, labels: [label] } });
+  onTestFinished(() => agent.close());
+  const wanting = (wanted: number, changes: Partial<ServiceDescription> = {}): ServiceDescription =>
+    service({
+      resources: { memory: { min: null, max: null }, cores: { min: wanted, max: null } },
+      labels: [label],
+      ...changes,
+    });
+  return { agent, label, wanting };
+}
+
+/** What the agent was told to run of an execution, by the name of the instance. */
+async function instance(agent: ScriptedAgent, execution: number, name: string, generation = 1) {
+  const found = () =>
+    [...agent.assignments.values()].find(
+      (one) => one.execution === execution && one.instance === name && one.generation === generation,
+    );
+  const assignment = await eventually(found);
+  if (!assignment) throw new Error(`${name} of execution ${execution} was not assigned`);
+  return assignment;
+}
+
+async function endOn(api: ApiClient, agent: ScriptedAgent, execution: number): Promise<void> {
+  const assigned = await agent.assigned(execution);
+  await api.terminate(execution);
+  await agent.report(...assigned.map(seen.gone));
+}
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+  const accounts = new AccountClient(host);
+  const statuses = (ids: readonly number[]) =>
+    Promise.all(ids.map(async (id) => (await api.execution(id)).status));
+
+  const end = (agent: ScriptedAgent, id: number) => endOn(api, agent, id);
+
+  test('C5: what fits passes what does not', async () => {
+    const { agent, wanting } = await ownHost(host(), 2);
+    const [one, big, small] = [
+      await api.submit(application(wanting(1))),
+      await api.submit(application(wanting(2))),
+      await api.submit(application(wanting(1))),
+    ];
+    expect(await statuses([one, big, small])).toEqual(['starting', 'queued', 'starting']);
+    await end(agent, one);
+    expect(await statuses([big])).toEqual(['queued']);
+    await end(agent, small);
+    expect(await statuses([big])).toEqual(['starting']);
+    await end(agent, big);
+  });
+
+  test('C64: the burst of one user holds up nobody else', async () => {
+    const { agent, wanting } = await ownHost(host(), 2);
+    const userNamed = async (name: string) => {
+      await accounts.addUser(name);
+      return new ApiClient(host, name, 'secret');
+    };
+    const burst = await userNamed(`burst-${++names}`);
+    const late = await userNamed(`late-${++names}`);
+    const described = application(wanting(1));
+    const ids: number[] = [];
+    for (let at = 0; at < 4; at++) ids.push(await burst.submit(described));
+    const first = await late.submit(described);
+    expect(await statuses([...ids, first])).toEqual(['starting', 'starting', 'queued', 'queued', 'queued']);
+    await end(agent, ids[0] ?? 0);
+    expect(await statuses([...ids.slice(1), first])).toEqual(['starting', 'queued', 'queued', 'starting']);
+    for (const id of [...ids.slice(1), first]) await api.terminate(id);
+  });
+
+  test('C63: a higher priority of the user comes first, also one given while waiting', async () => {
+    const { agent, wanting } = await ownHost(host(), 1);
+    const urgent = await accounts.addUser(`urgent-${++names}`);
+    const theirs = new ApiClient(host, `urgent-${names}`, 'secret');
+    const described = application(wanting(1));
+    const running = await api.submit(described);
+    const ids = [await api.submit(described), await theirs.submit(described)];
+    await accounts.update('user', urgent, { priority: 10 });
+    await end(agent, running);
+    expect(await statuses(ids)).toEqual(['queued', 'starting']);
+    await end(agent, ids[1] ?? 0);
+    await end(agent, ids[0] ?? 0);
+  });
+
+  describe('elastic services', () => {
+    const elastic = (
+      wanting: (cores: number, changes?: Partial<ServiceDescription>) => ServiceDescription,
+    ): Application =>
+      application(
+        wanting(1),
+        wanting(1, { name: 'work', monitor: false, total_count: 2, essential_count: 0, startup_order: 1 }),
+      );
+
+    async function running(cores: number) {
+      const own = await ownHost(host(), cores);
+      const id = await api.submit(elastic(own.wanting));
+      await own.agent.report(seen.running(await instance(own.agent, id, 'main0')));
+      expect(await statuses([id])).toEqual(['running']);
+      return { ...own, id };
+    }
+    const services = async (id: number) => {
+      const { services: ids } = await api.execution(id);
+      return Promise.all(ids.map(async (one) => (await api.service(one)).status));
+    };
+
+    test('C16: the execution runs without them; they start where there is room, and are found like others', async () => {
+      const { agent, id, label } = await running(2);
+      const work = await instance(agent, id, 'work0');
+      await agent.report(seen.running(work));
+      expect(await services(id)).toEqual(['active', 'active', 'inactive']);
+      expect((await api.discovery(id, 'work')).dns_names).toEqual([`work0-${id}-test`]);
+      const more = await ownHost(host(), 1, label);
+      await more.agent.report(seen.running(await instance(more.agent, id, 'work1')));
+      expect((await api.discovery(id, 'work')).dns_names).toEqual([`work0-${id}-test`, `work1-${id}-test`]);
+      await api.terminate(id);
+      await agent.released(id);
+    });
+
+    test('C66: one that dies is placed again, under its own name', async () => {
+      const { agent, id } = await running(3);
+      const works = [await instance(agent, id, 'work0'), await instance(agent, id, 'work1')];
+      await agent.report(...works.map(seen.running));
+      const [work] = works as [Assignment];
+      await agent.report(seen.exited(work, 3));
+      await agent.report(seen.gone(work));
+      expect(await services(id)).toEqual(['active', 'inactive', 'active']);
+      await agent.report(seen.running(await instance(agent, id, 'work0', 2)));
+      expect(await services(id)).toEqual(['active', 'active', 'active']);
+      expect(await statuses([id])).toEqual(['running']);
+      await api.terminate(id);
+    });
+
+    test('C67, C68: they give their room to an essential start, which waits for it, and come back after it', async () => {
+      const { agent, id, wanting } = await running(3);
+      const works = [await instance(agent, id, 'work0'), await instance(agent, id, 'work1')];
+      await agent.report(...works.map(seen.running));
+      const rigid = await api.submit(application(wanting(1, { total_count: 2, essential_count: 2 })));
+      const small = await api.submit(application(wanting(1)));
+      expect(await statuses([id, rigid, small])).toEqual(['running', 'starting', 'queued']);
+      expect(await services(id)).toEqual(['active', 'terminating', 'terminating']);
+      expect(await services(rigid)).toEqual(['inactive', 'inactive']);
+      await agent.report(...works.map((one) => seen.exited(one, 143)));
+      await agent.report(...works.map(seen.gone));
+      const gang = await agent.assigned(rigid, 2);
+      await agent.report(...gang.map(seen.running));
+      expect(await statuses([id, rigid, small])).toEqual(['running', 'running', 'queued']);
+      await api.terminate(small);
+      await end(agent, rigid);
+      const back = [await instance(agent, id, 'work0', 2), await instance(agent, id, 'work1', 2)];
+      await agent.report(...back.map(seen.running));
+      expect(await services(id)).toEqual(['active', 'active', 'active']);
+      const { services: ids, error_message } = await api.execution(id);
+      expect(error_message).toBeNull();
+      expect(await Promise.all(ids.map(async (one) => (await api.service(one)).error_message))).toEqual([
+        null,
+        null,
+        null,
+      ]);
+      await api.terminate(id);
+    });
+
+    test('C67: a crash of the control plane in between loses nothing of it', async () => {
+      const { agent, id, wanting, label } = await running(2);
+      const work = await instance(agent, id, 'work0');
+      const main = await instance(agent, id, 'main0');
+      await agent.report(seen.running(work));
+      const rigid = await api.submit(application(wanting(1)));
+      expect(await services(id)).toEqual(['active', 'terminating', 'inactive']);
+      await host().crash();
+      await host().start();
+      expect(await statuses([id, rigid])).toEqual(['running', 'starting']);
+      const facts = { name: `host-${names}`, cores: 2, labels: [label] };
+      const again = await ScriptedAgent.join(host(), {
+        facts,
+        inventory: [seen.running(main), seen.running(work)],
+      });
+      onTestFinished(() => again.close());
+      expect(await services(rigid)).toEqual(['inactive']);
+      await again.report(seen.gone(work));
+      await again.report(...(await again.assigned(rigid)).map(seen.running));
+      expect(await statuses([id, rigid])).toEqual(['running', 'running']);
+      expect(await services(id)).toEqual(['active', 'inactive', 'inactive']);
+    });
+  });
+});
+
+onHosts(
+  hosts,
+  (host) => {
+    const api = new ApiClient(host);
+    test('C62, C61: by other settings the smallest is first, and the fullest host that has room is taken', async () => {
+      const { agent, label, wanting } = await ownHost(host(), 1);
+      const sized = (size: number) => api.submit({ ...application(wanting(1)), size });
+      const running = await sized(5);
+      const ids = [await sized(30), await sized(10), await sized(20)];
+      const assigned = await agent.assigned(running);
+      await api.terminate(running);
+      await agent.report(...assigned.map(seen.gone));
+      const statuses = await Promise.all(ids.map(async (id) => (await api.execution(id)).status));
+      expect(statuses).toEqual(['queued', 'starting', 'queued']);
+      for (const id of ids) await api.terminate(id);
+      await agent.report(...[...agent.assignments.values()].map(seen.gone));
+
+      const wide = await ownHost(host(), 4, `wide-${label}`);
+      await ownHost(host(), 8, `wide-${label}`);
+      const half = await api.submit(application(wide.wanting(2)));
+      const again = await api.submit(application(wide.wanting(2)));
+      expect(await wide.agent.assigned(half)).toHaveLength(1);
+      expect(await wide.agent.assigned(again)).toHaveLength(1);
+    });
+  },
+  { BERTH_QUEUE_POLICY: 'SIZE', BERTH_PLACEMENT_POLICY: 'waterfill' },
+);
+
+/** Long enough for two submissions, short enough to wait for. */
+const HOLD_AFTER_S = 5;
+
+onHosts(
+  hosts,
+  (host) => {
+    const api = new ApiClient(host);
+    test('C70, C73: a big one is passed by small ones until room is kept for it, and starts when that is free', async () => {
+      const { agent, wanting } = await ownHost(host(), 2);
+      const statusOf = async (id: number) => (await api.execution(id)).status;
+      const end = (id: number) => endOn(api, agent, id);
+      const [small, big] = [application(wanting(1)), application(wanting(2))];
+      const running = await api.submit(small);
+      const waiting = await api.submit(big);
+      const passing = await api.submit(small);
+      expect([await statusOf(waiting), await statusOf(passing)]).toEqual(['queued', 'starting']);
+
+      await end(passing);
+      await eventually(async () => (await api.foretell(small)).kept_for === waiting, 30_000);
+      const later = await api.submit(small);
+      expect([await statusOf(waiting), await statusOf(later)]).toEqual(['queued', 'queued']);
+      expect(await api.explain(later)).toMatchObject({ kept_for: waiting, fits_when_idle: true });
+
+      await end(running);
+      expect([await statusOf(waiting), await statusOf(later)]).toEqual(['starting', 'queued']);
+      await end(waiting);
+      expect(await statusOf(later)).toBe('starting');
+    });
+  },
+  { BERTH_HOLD_AFTER: String(HOLD_AFTER_S) },
+);

@@ -1,0 +1,98 @@
+import { readFile } from 'node:fs/promises';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, test } from 'vitest';
+import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
+import { type Variant, variants } from '../../../control-plane/http/variant.ts';
+import { everySetup, type Group, onHosts } from '../../support/hosts.ts';
+import { HttpClient } from '../../support/http-client.ts';
+
+const documentOf = (name: Group) => {
+  const variant: Variant = variants[name];
+  if (!variant.documentedAs) throw new Error(`${name} has no document`);
+  return openApiDocument(variant, variant.documentedAs);
+};
+
+onHosts(everySetup, (host, { variant }) => {
+  const anonymous = new HttpClient(() => host().url());
+
+  test('H180: the document is valid OpenAPI 3.1, that of the group, for anybody', async () => {
+    const reply = await anonymous.get('/openapi.json');
+    expect(reply.status).toBe(200);
+    expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(await new Validator().validate(reply.json())).toEqual({ valid: true });
+    expect(reply.json().openapi).toBe('3.1.0');
+    const expected = await documentOf(variant);
+    expect(reply.json()).toEqual(JSON.parse(JSON.stringify(expected)));
+  });
+
+  test('H180: many who ask for the document at once all get it', async () => {
+    const replies = await Promise.all(Array.from({ length: 8 }, () => anonymous.get('/openapi.json')));
+    expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(replies[0]?.status).toBe(200);
+  });
+
+  test('H182: an operation asks for credentials where the document says so, and nowhere else', async () => {
+    const { paths } = await documentOf(variant);
+    for (const [path, methods] of Object.entries(paths)) {
+      for (const [method, operation] of Object.entries(methods as Record<string, { security: unknown[] }>)) {
+        const concrete = path.replace('{id}', '1').slice(1);
+        const { status } = await anonymous.send(method.toUpperCase(), concrete);
+        expect([method, path, status === 401]).toEqual([method, path, operation.security.length > 0]);
+      }
+    }
+  });
+
+  describe('the page', () => {
+    test('H184: it is for anybody, and loads only what is on this host', async () => {
+      const page = await anonymous.get('/docs');
+      expect(page.status).toBe(200);
+      expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+      const loaded = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = '']) => address);
+      expect(loaded).toHaveLength(4);
+      for (const address of loaded) {
+        const url = new URL(address, `${host().url()}/docs`);
+        expect(url.origin).toBe(host().url());
+        expect((await anonymous.get(url.pathname)).status, address).toBe(200);
+      }
+    });
+
+    test('H184: its policy allows nothing inline and no other host', async () => {
+      const policy = (await anonymous.get('/docs')).headers['content-security-policy'];
+      expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+      expect(policy).not.toMatch(/unsafe|https?:|\*/);
+      expect((await anonymous.get('/docs')).text).not.toMatch(/<script>|<style|style=|\son\w+=/);
+    });
+
+    test.each([
+      ['swagger-ui.css', 'text/css; charset=utf-8'],
+      ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+      ['favicon-32x32.png', 'image/png'],
+    ])('H185: %s is that of the package, typed and kept for a day', async (name, type) => {
+      const reply = await fetch(`${host().url()}/docs/${name}`);
+      expect(reply.status).toBe(200);
+      expect(reply.headers.get('content-type')).toBe(type);
+      expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(reply.headers.get('cache-control')).toBe('public, max-age=86400');
+      const served = Buffer.from(await reply.arrayBuffer());
+      expect(served.equals(await readFile(`node_modules/swagger-ui-dist/${name}`))).toBe(true);
+    });
+
+    test.each([
+      '/swagger-ui.css',
+      '/swagger-ui-bundle.js',
+      '/index.html',
+      '/package.json',
+      '/docs/',
+      '/docs/index.html',
+      '/docs/package.json',
+      '/docs/swagger-ui-bundle.js.map',
+      '/docs/constructor',
+      '/docs/..%2fhono%2fpackage.json',
+      '/docs/%2e%2e%2fpackage.json',
+    ])('H185: %s is 404: nothing else of the package is served', async (path) => {
+      const reply = await anonymous.get(path);
+      expect(reply.status).toBe(404);
+      expect(reply.json()).toEqual({ message: expect.stringContaining('There is no ') });
+    });
+  });
+});

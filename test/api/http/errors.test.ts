@@ -1,0 +1,119 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { beforeAll, expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { everySetup, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
+import { addUser } from '../../support/users.ts';
+
+const MIB = 1024 * 1024;
+
+onHosts(everySetup, (host, { variant }) => {
+  const anonymous = new HttpClient(() => host().url());
+  const api = new ApiClient(host);
+  const admin = api.http;
+  const alice = anonymous.with(basic('alice', 'secret'));
+  let ended = 0;
+
+  beforeAll(async () => {
+    await addUser(host(), 'alice', 'secret', 'user');
+    ended = await api.submit();
+    await api.terminate(ended);
+  });
+
+  const errors: [name: string, status: number, ask: () => Promise<Reply>][] = [
+    ['malformed', 400, () => admin.post('execution', {})],
+    ['a bad description', 400, () => admin.post('app_validate', { ...application(service()), name: 'ä\n' })],
+    ['no credentials', 401, () => anonymous.get('execution')],
+    ['wrong credentials', 401, () => anonymous.with(basic('admin', 'wrong')).get('login')],
+    ['what the role does not allow', 403, () => alice.delete(`execution/delete/${ended}`)],
+    ["another user's object", 404, () => alice.get(`execution/${ended}`)],
+    ['an unknown object', 404, () => admin.get('execution/999')],
+    ['an unknown path', 404, () => anonymous.get('nothing/here')],
+    ['another API version', 404, () => anonymous.get('/api/0.6/info')],
+    ['a path outside of the API', 404, () => anonymous.get('/nothing')],
+    ['another method', 405, () => anonymous.send('PUT', 'info')],
+    ['a conflict with the state', 409, () => admin.delete(`execution/${ended}`)],
+    ['too large a body', 413, () => anonymous.send('POST', 'app_validate', ' '.repeat(MIB + 1))],
+    [
+      'too large a body of untold length',
+      413,
+      () => anonymous.send('POST', 'app_validate', [Buffer.alloc(2 * MIB)]),
+    ],
+  ];
+
+  test.each(errors)('H3, H5: %s is %i with a message in JSON', async (_, status, ask) => {
+    const reply = await ask();
+    expect(reply.status).toBe(status);
+    expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(reply.json()).toMatchObject({ message: expect.stringMatching(/\S/) });
+  });
+
+  test.each([
+    ['execution', {}, 'name: is missing: it must be a text; application: is missing'],
+    ['execution', { name: '', application: {} }, 'name: must have at least 1 character'],
+    ['execution', [], 'body: must be an object'],
+    ['host/token', { name: 5 }, 'name: must be a text'],
+    ['host/token', { nam: 'x' }, 'nam: no known field; known are name and labels'],
+  ])('H303: POST %s of %j is told what is wrong by field, in words', async (path, body, words) => {
+    expect((await admin.post(path, body)).json()).toMatchObject({ message: expect.stringContaining(words) });
+  });
+
+  test('H303: of what nobody knows there are told three, and what there is', async () => {
+    const { message } = (await admin.get('host?a=1&b=2&c=3&d=4')).json<{ message: string }>();
+    expect(message).toBe('The filter is not valid. a, b, c and 1 more: no known parameters; known is name');
+  });
+
+  if (variant === 'B') {
+    test.each(errors)(
+      'H4: %s has its text as Status header and reason phrase, on one line of ASCII',
+      async (_, __, ask) => {
+        const reply = await ask();
+        const { message } = reply.json<{ message: string }>();
+        expect(reply.headers.status).toMatch(/^[ -~]{1,256}$/);
+        expect(reply.headers.status).toBe(
+          message
+            .replace(/[^ -~]+/g, '?')
+            .slice(0, 256)
+            .trim(),
+        );
+        expect(reply.reason).toBe(reply.headers.status);
+      },
+    );
+  } else {
+    test.each(errors)('H4: %s has no Status header in group A', async (_, __, ask) => {
+      const reply = await ask();
+      expect(reply.headers.status).toBeUndefined();
+      expect(reply.reason).not.toContain(reply.json<{ message: string }>().message);
+    });
+  }
+
+  test('H2: a success has no Status header', async () => {
+    const reply = await anonymous.get('info');
+    expect(reply.headers.status).toBeUndefined();
+    expect(reply.reason).toBe('OK');
+  });
+
+  test.each([
+    ['a path that is no URL', 'GET // HTTP/1.1', 'Connection: close'],
+    ['an upgrade of a path that is no URL', 'GET // HTTP/1.1', 'Connection: Upgrade\r\nUpgrade: websocket'],
+    ['an upgrade elsewhere', 'GET /api/0.7/info HTTP/1.1', 'Connection: Upgrade\r\nUpgrade: websocket'],
+    ['a host that is no host', 'GET /api/0.7/info HTTP/1.1', 'Host: [\r\nConnection: close'],
+    [
+      'a broken cookie',
+      'GET /api/0.7/execution HTTP/1.1',
+      'Cookie: ;;=%E0%A4%A;berth_session=%\r\nConnection: close',
+    ],
+    [
+      'broken credentials',
+      'GET /api/0.7/execution HTTP/1.1',
+      'Authorization: Basic %%%\r\nConnection: close',
+    ],
+  ])('H1: %s does no harm', async (_, line, headers) => {
+    const socket = connect(Number(new URL(host().url()).port), '127.0.0.1');
+    socket.end(`${line}\r\nHost: berth\r\n${headers}\r\n\r\n`);
+    await text(socket);
+    expect((await anonymous.get('info')).status).toBe(200);
+  });
+});

@@ -1,0 +1,174 @@
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { beforeAll, expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { type BadRequest, badRequest, LAST_ID, PLAIN, STORM } from '../../support/bad-requests.ts';
+import { checkExchange } from '../../support/documented.ts';
+import { everySetup, onHosts, type Setup } from '../../support/hosts.ts';
+import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
+import { fc } from '../../support/random-cases.ts';
+import { routesOf } from '../../support/routes.ts';
+import { registeredHost } from '../../support/scripted-agent.ts';
+import { addUser } from '../../support/users.ts';
+
+/** The same requests in each run; one that fails is printed, and becomes a named test of its own. */
+const SEED = 20261121;
+const AT_ONCE = 10;
+/** Far more than any takes: what takes longer hangs. */
+const LIMIT_MS = 20_000;
+
+onHosts(everySetup, (host, { kind, variant }) => {
+  const api = new ApiClient(host);
+  const routes = routesOf(variant);
+  const kinds = ['execution', 'host', ...(variant === 'B' ? ['user', 'role', 'quota'] : [])];
+  let cookie = '';
+
+  beforeAll(async () => {
+    await addUser(host(), STORM.username, STORM.password, STORM.role);
+    await addUser(host(), PLAIN.username, PLAIN.password, PLAIN.role);
+    // Ended: the log of what waits goes on for ever.
+    const all = Array.from({ length: LAST_ID }, (_, at) => `host${at}`);
+    await Promise.all(all.map(async () => api.terminate(await api.submit())));
+    // No agent of theirs ever comes.
+    await Promise.all(all.map((name) => registeredHost(host(), name)));
+    const login = await new HttpClient(() => host().url(), basic(STORM.username, STORM.password)).get(
+      'login',
+    );
+    cookie = login.headers['set-cookie']?.[0] ?? '';
+  });
+
+  test('H190: no request gets more than an error in the shape of the group, and a refused one changes nothing', {
+    timeout: 120_000,
+  }, async () => {
+    const before = await everything();
+    const changed = new Set<string>();
+    const added = new Set<string>();
+    const statuses = new Map<number, number>();
+
+    const storm = fc.asyncProperty(
+      fc.array(badRequest(routes, kind, cookie), { minLength: AT_ONCE, maxLength: AT_ONCE }),
+      async (requests) => {
+        await Promise.all(requests.map(one));
+      },
+    );
+    const one = async (asked: BadRequest) => {
+      const reply = await send(host().url(), asked).catch((cause) => {
+        throw new Error(`no answer to ${inWords(asked)}`, { cause });
+      });
+      try {
+        checkReply(reply, asked, variant);
+        await checkDocumented(host().url(), reply, asked);
+      } catch (error) {
+        throw new Error(`${inWords(asked)}: ${(error as Error).message}`, { cause: error });
+      }
+      statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+      if (reply.status !== 200 || !['POST', 'DELETE'].includes(asked.method)) return;
+      const [, kind, id] = /^\/api\/0\.7\/(\w+)(?:\/delete)?(?:\/0*(\d+))?/.exec(asked.path) ?? [];
+      if (id !== undefined) changed.add(`${kind} ${id}`);
+      else if (kind) added.add(`${kind} ${reply.json()[`${kind}_id`]}`);
+    };
+    await fc.assert(storm, {
+      seed: SEED,
+      numRuns: kind === 'node' ? 100 : 60,
+      interruptAfterTimeLimit: 100_000,
+    });
+
+    const after = await everything();
+    for (const [name, value] of Object.entries(before)) {
+      if (!changed.has(name)) expect(after[name], name).toEqual(value);
+    }
+    for (const name of Object.keys(after)) expect(before[name] ?? added.has(name), name).toBeTruthy();
+    // The storm was one: all of these were met.
+    for (const status of [200, 400, 401, 403, 404, 405]) expect([...statuses.keys()]).toContain(status);
+    expect(await api.statistics()).toMatchObject({ termination_threads_count: 0 });
+  });
+
+  /** Every object there is, by kind and id. */
+  async function everything(): Promise<Record<string, unknown>> {
+    const found: [string, unknown][] = [];
+    for (const kind of kinds) {
+      const reply = await api.http.get(kind);
+      expect(reply.status, reply.text).toBe(200);
+      for (const [id, value] of Object.entries(reply.json())) found.push([`${kind} ${id}`, value]);
+    }
+    return Object.fromEntries(found);
+  }
+});
+
+function checkReply(
+  reply: Reply,
+  { method, path, headers: asked }: BadRequest,
+  variant: Setup['variant'],
+): void {
+  const { status, headers, text } = reply;
+  expect(status, text).toBeLessThan(500);
+  expect(headers).not.toHaveProperty('x-evil');
+  if (method === 'HEAD') expect(text).toBe('');
+  if (status === 405) {
+    expect(headers.allow).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
+    expect(headers.allow?.split(', ')).not.toContain(method);
+  }
+  if (status === 401) expect(headers['www-authenticate']).toMatch(/^(Basic|Bearer) /);
+  if (status < 400 || variant === 'A') expect(headers).not.toHaveProperty('status');
+  if (status < 400) {
+    if (text !== '') expect(headers['content-type']).toMatch(/^\w+\/\w+/);
+    return;
+  }
+  // W6.
+  const isRead = method === 'GET' || method === 'HEAD';
+  const isPage = status === 404 && isRead && asked.accept === 'text/html' && !/^\/(api|agent)\//.test(path);
+  expect(headers['content-type']).toBe(`${isPage ? 'text/html' : 'application/json'}; charset=utf-8`);
+  if (isPage) return;
+  if (variant === 'B') {
+    expect(headers.status).toMatch(/^[!-~]([ -~]{0,254}[!-~])?$/);
+    expect(reply.reason).toBe(headers.status);
+  }
+  if (method !== 'HEAD') expect(reply.json().message).toMatch(/\S/);
+}
+
+const checkDocumented = (url: string, reply: Reply, { method, path, body }: BadRequest) =>
+  checkExchange({
+    method,
+    origin: new URL(url).origin,
+    path,
+    requestBody: body?.toString(),
+    status: reply.status,
+    header: (name) => reply.headers[name.toLowerCase()]?.toString(),
+    body: reply.text,
+  });
+
+/** By node:http, with the path as it is: no URL is made of it. */
+function send(url: string, { method, path, headers, body }: BadRequest): Promise<Reply> {
+  const { hostname, port } = new URL(url);
+  const signal = AbortSignal.timeout(LIMIT_MS);
+  const length = body && { 'content-length': `${body.byteLength}` };
+  return new Promise((resolve, reject) => {
+    const options = {
+      hostname,
+      port,
+      method,
+      path,
+      headers: { ...headers, ...length },
+      agent: false,
+      signal,
+    };
+    const outgoing = request(options, (response) => {
+      bodyOf(response).then((received) => {
+        const { statusCode: status = 0, statusMessage: reason = '', headers } = response;
+        resolve({ status, reason, headers, text: received, json: () => JSON.parse(received) });
+      }, reject);
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** Events have no end. */
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  if (!response.headers['content-type']?.startsWith('text/event-stream')) return text(response);
+  for await (const chunk of response) return String(chunk);
+  return '';
+}
+
+const inWords = ({ method, path, headers, body }: BadRequest): string =>
+  `${method} ${path} ${JSON.stringify(headers)} ${JSON.stringify(body?.toString().slice(0, 500))}`;

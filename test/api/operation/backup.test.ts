@@ -1,0 +1,143 @@
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { openDatabase } from '../../support/databases.ts';
+import { askToRegister, newAgentKey } from '../../support/enrolment.ts';
+import { scratchFolder } from '../../support/folder.ts';
+import { type Host, startHost } from '../../support/hosts.ts';
+import { basic, HttpClient } from '../../support/http-client.ts';
+import { startProgram } from '../../support/process.ts';
+import { registeredHost, ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+let host: Host;
+let folder: string;
+const api = new ApiClient(() => host);
+
+beforeAll(async () => {
+  host = await startHost({ kind: 'node', variant: 'B' });
+  folder = await scratchFolder('berth-backup-');
+});
+afterAll(async () => {
+  await host.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function run(command: 'backup' | 'restore', args: string[], env: Record<string, string> = {}) {
+  const program = startProgram([`control-plane/${command}.ts`, ...args], {
+    env: { BERTH_DATA_DIR: host.dataDir ?? '', ...env },
+  });
+  return { code: await program.waitForEnd(), output: program.output };
+}
+
+async function idsIn(file: string): Promise<number[]> {
+  const db = await openDatabase(`file:${file}`);
+  const rows = await db.query('SELECT id FROM executions ORDER BY id');
+  await db.close();
+  return rows.map(({ id }) => Number(id));
+}
+
+test('H250: a backup under load is whole, has all that was acknowledged before, and is for this user alone', async () => {
+  const before = await Promise.all(Array.from({ length: 20 }, () => api.submit()));
+  const file = join(folder, 'loaded');
+  const backup = run('backup', [file, '--json']);
+  let done = false;
+  void backup.then(() => {
+    done = true;
+  });
+  const during: number[] = [];
+  while (!done) during.push(await api.submit());
+  const { code, output } = await backup;
+  expect(code).toBe(0);
+  expect(JSON.parse(output)).toMatchObject({
+    file,
+    executions: expect.any(Number),
+    schema: expect.any(Number),
+  });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const ids = await idsIn(file);
+  expect(ids).toEqual([...before, ...during].toSorted((a, b) => a - b).slice(0, ids.length));
+  expect(ids.length).toBeGreaterThanOrEqual(before.length);
+  await Promise.all([...before, ...during].map((id) => api.terminate(id)));
+});
+
+test('H250: a file that is there is left as it is', async () => {
+  const file = join(folder, 'mine');
+  await writeFile(file, 'mine');
+  const { code, output } = await run('backup', [file]);
+  expect(code).toBe(1);
+  expect(output).toContain(`${file} is there already`);
+  expect((await stat(file)).size).toBe(4);
+});
+
+test.each(['backup', 'restore'] as const)(
+  'H251: %s says what to use for a database on a server',
+  async (command) => {
+    const settings = { BERTH_DATABASE_URL: 'http://127.0.0.1:9' };
+    const { code, output } = await run(command, [join(folder, 'loaded')], settings);
+    expect(code).toBe(1);
+    expect(output).toContain('The database is on a server: back it up and restore it there');
+  },
+);
+
+test('H252: a restore refuses a database in use, one that is there, and what is no backup', async () => {
+  const [good, bad] = [join(folder, 'good'), join(folder, 'bad')];
+  await writeFile(bad, 'no database');
+  expect((await run('backup', [good])).code).toBe(0);
+  const attempts = [
+    [await run('restore', [good, '--force']), 'A control plane runs on'],
+    [await run('restore', [good]), 'with --force it is kept aside'],
+  ] as const;
+  await host.crash();
+  const last = await run('restore', [bad, '--force']);
+  for (const [{ code, output }, words] of [...attempts, [last, 'nothing was changed'] as const]) {
+    expect(output).toContain(words);
+    expect(code).toBe(1);
+  }
+  expect((await readdir(host.dataDir ?? '')).filter((name) => name.includes('before-'))).toEqual([]);
+  await host.start();
+});
+
+test('H253: what the backup knows goes on, what came later is left alone, and nothing is given twice', async () => {
+  // By the API: a connection of this process to the database would be in the restore's way.
+  const joined = (await api.http.post('host/token', {})).json<{ token: string }>();
+  await registeredHost(host, undefined, joined.token);
+  const agent = await ScriptedAgent.join(host);
+  const known = await api.submit();
+  const [one] = await agent.assigned(known);
+  if (!one) throw new Error('no assignment');
+  await agent.report(seen.running(one));
+  const cookie = (await api.http.get('login')).headers['set-cookie']?.[0] ?? '';
+  const { token } = (await api.http.post('host/token', {})).json<{ token: string }>();
+  const file = join(folder, 'kept');
+  expect((await run('backup', [file])).code).toBe(0);
+
+  const later = await api.submit();
+  const [two] = await agent.assigned(later);
+  if (!two) throw new Error('no assignment');
+  await agent.report(seen.running(two));
+  await host.crash();
+  const { output } = await run('restore', [file, '--force', '--json']);
+  const { kept } = JSON.parse(output);
+  expect(await idsIn(kept)).toContain(later);
+  await host.start();
+
+  const inventory = [seen.running(one), seen.running(two)];
+  const again = await ScriptedAgent.join(host, { inventory });
+  expect([...again.assignments.values()]).toEqual([one]);
+  const unknown = again.all('sync').flatMap((sync) => sync.unknown ?? []);
+  expect(unknown.some(({ first, last }) => first <= two.service && two.service <= last)).toBe(true);
+  expect((await api.execution(known)).status).toBe('running');
+  expect((await api.http.get(`execution/${later}`)).status).toBe(404);
+  expect((await new HttpClient(() => host.url(), { cookie }).get('execution')).status).toBe(401);
+  expect(
+    (await new HttpClient(() => host.url(), basic('admin', host.adminPassword)).get('login')).status,
+  ).toBe(200);
+  const registration = { deployment: 'test', name: 'restored', publicKey: newAgentKey().publicKey };
+  expect((await askToRegister({ url: host.url() }, token, registration)).status).toBe(401);
+  const next = await api.submit();
+  expect(next).toBeGreaterThan(later + 1_000);
+  const [three] = await again.assigned(next);
+  expect(three?.service).toBeGreaterThan(two.service + 1_000);
+  await again.close();
+});

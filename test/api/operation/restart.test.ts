@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startWorkerdHost } from '../../support/host-workerd.ts';
+import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
+import { HttpClient, type Reply } from '../../support/http-client.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { WebClient } from '../../support/web-client.ts';
+
+onHosts(everySetup, (host, { variant }) => {
+  const api = new ApiClient(host);
+
+  const restart = async () => {
+    await host().crash();
+    await host().start();
+  };
+
+  describe('after a crash', () => {
+    let queued: number[];
+    let [terminated, deleted] = [0, 0];
+    let cookie: string;
+    let crowd: Reply[];
+
+    // One crash for all of these: what is told of one does not change what is told of another.
+    beforeAll(async () => {
+      const login = await api.http.get('login');
+      cookie = login.headers['set-cookie']?.[0] ?? '';
+      queued = await Promise.all(Array.from({ length: 20 }, () => api.submit()));
+      [terminated, deleted] = [await api.submit(), await api.submit()];
+      await Promise.all([api.terminate(terminated), api.remove(deleted)]);
+      await restart();
+      crowd = await Promise.all(Array.from({ length: 60 }, () => api.http.get('statistics/scheduler')));
+    });
+    afterAll(() => Promise.all(queued.map((id) => api.terminate(id))));
+
+    test('H60: a crowd of requests right after a start is answered', () => {
+      expect(crowd.filter(({ status }) => status !== 200)).toEqual([]);
+    });
+
+    test('H60: what was acknowledged is there after a crash, in the queue', async () => {
+      const { [terminated]: _, ...list } = await api.list();
+      expect(Object.keys(list).map(Number)).toEqual(queued.toSorted((a, b) => a - b));
+      expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set([queuedIn(variant)]));
+      expect(await api.statistics()).toMatchObject({ queue_length: 20 });
+    });
+
+    test('H60: a termination and a deletion that were acknowledged hold after a crash', async () => {
+      expect((await api.execution(terminated)).status).toBe('terminated');
+      expect((await api.http.get(`execution/${deleted}`)).status).toBe(404);
+    });
+
+    test('H18: a cookie outlives a crash', async () => {
+      expect((await new HttpClient(() => host().url(), { cookie }).get('execution')).status).toBe(200);
+    });
+
+    test('H60: ids go on after a crash', async () => {
+      const next = await api.submit();
+      await api.remove(next);
+      expect(next).toBeGreaterThan(deleted);
+    });
+  });
+
+  test('H60: the queue is started after a crash as soon as a host is there, and what ran still runs', async () => {
+    const agent = await ScriptedAgent.join(host());
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await agent.report(seen.running(one));
+    const before = await api.execution(id);
+    await restart();
+    expect(await agent.closed()).toBeGreaterThan(1000);
+    expect(await api.execution(id)).toEqual(before);
+    const again = await ScriptedAgent.join(host(), { inventory: [seen.running(one)] });
+    expect(again.assignments.get(`${one.service}.1`)).toEqual(one);
+    expect(again.all('start').filter(({ assignment }) => assignment.service === one.service)).toEqual([]);
+    expect(await api.execution(id)).toEqual(before);
+    const next = await api.submit();
+    expect(await again.assigned(next)).toHaveLength(1);
+    await again.close();
+  });
+});
+
+describe('the database is away', () => {
+  let host: Awaited<ReturnType<typeof startWorkerdHost>>;
+  const api = new ApiClient(() => host);
+  beforeAll(async () => {
+    host = await startWorkerdHost({ variant: 'B', deployment: 'test', adminPassword: ADMIN_PASSWORD });
+  });
+  afterAll(() => host.stop());
+
+  test('H61: requests are 503 and say so, and go on as soon as it is back', async () => {
+    const id = await api.submit();
+    const browser = await WebClient.logIn(() => host);
+    await host.database.kill();
+    for (const path of [`execution/${id}`, `execution/${id}/explain`, `discovery/by_group/${id}/main`]) {
+      const reply = await api.http.get(path);
+      expect(reply.status).toBe(503);
+      expect(reply.headers['retry-after']).toBe('1');
+      expect(reply.json()).toEqual({ message: 'The database does not answer; try again later.' });
+    }
+    const page = await browser.get(`/executions/${id}`);
+    expect([page.status, page.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);
+    expect(page.text).toContain('The database does not answer; try again later.');
+    expect((await api.http.get('info')).status).toBe(200);
+    await host.database.restart();
+    expect((await api.execution(id)).status).toBe('queued');
+    expect(await api.submit()).toBeGreaterThan(id);
+  });
+
+  test('P7: a report that could not be committed is not acknowledged but closes with 4503', async () => {
+    const agent = await ScriptedAgent.join(host);
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await host.database.kill();
+    await expect(agent.report(seen.running(one))).rejects.toThrow('closed with 4503');
+    expect(agent.all('ack')).toEqual([]);
+    await host.database.restart();
+    const again = await ScriptedAgent.join(host, { inventory: [seen.running(one)] });
+    expect((await api.execution(id)).status).toBe('running');
+    await again.close();
+  });
+});
+
+test('C131, W103: while the database is away a Worker that begins says so on a page, and a coordinator that is woken by its alarm alone goes on once it is back', {
+  timeout: 60_000,
+}, async () => {
+  const env = { BERTH_HOST_LOST_AFTER: '5' };
+  const host = await startWorkerdHost({
+    variant: 'B',
+    deployment: 'test',
+    adminPassword: ADMIN_PASSWORD,
+    env,
+  });
+  try {
+    // Its silence is what the alarm is set for.
+    await ScriptedAgent.join(host);
+    await host.crash();
+    await host.database.kill();
+    await host.start();
+    await eventually(async () => host.output().includes('"alarm.put-off"'), 30_000);
+    expect(host.output()).not.toContain('"coordinator.ready"');
+    const page = await new HttpClient(() => host.url(), { accept: 'text/html' }).get('/executions');
+    expect([page.status, page.headers['retry-after'], page.headers['content-type']]).toEqual([
+      503,
+      '1',
+      'text/html; charset=utf-8',
+    ]);
+    expect(page.text).toContain('The database does not answer; try again later.');
+    await host.database.restart();
+    await eventually(async () => host.output().includes('"coordinator.ready"'), 30_000);
+  } finally {
+    await host.stop();
+  }
+});

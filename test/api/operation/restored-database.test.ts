@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { hosts, onHosts } from '../../support/hosts.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+/** Of a service and an execution that no row knows. */
+const stranger = { service: 500, generation: 3 };
+const helloOfLater = {
+  inventory: [{ ...seen.created(stranger) }],
+  highest: { execution: 70, service: 520 },
+};
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+
+  test('C100, C101: an older copy gives no id again, and tells the agent to leave alone what it does not know', async () => {
+    const agent = await ScriptedAgent.join(host(), helloOfLater);
+    expect(agent.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 520 }]);
+    await eventually(() => host().output().includes('agent.unknown-containers'));
+    expect(await api.submit()).toBe(71);
+    await host().crash();
+    await host().start();
+    const again = await ScriptedAgent.join(host(), helloOfLater);
+    expect(again.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 520 }]);
+    const id = await api.submit();
+    expect(id).toBe(72);
+    const [one] = await again.assigned(id);
+    expect(one?.service).toBeGreaterThan(520);
+    await again.close();
+  });
+
+  test('C102: a container of a later start than the database knows goes on', async () => {
+    const first = await ScriptedAgent.join(host());
+    const id = await api.submit();
+    const [one] = await first.assigned(id);
+    if (!one) throw new Error('no assignment');
+    await first.report(seen.running(one));
+    await first.close();
+    const later = { ...one, generation: 5 };
+    const again = await ScriptedAgent.join(host(), { inventory: [seen.running(later)] });
+    expect(again.assignments.get(`${one.service}.5`)).toEqual(later);
+    expect((await api.execution(id)).status).toBe('running');
+    await again.close();
+  });
+});
+
+onHosts(
+  hosts,
+  (host) => {
+    test('C101: with BERTH_UNKNOWN_CONTAINERS=remove nothing is left alone', async () => {
+      const agent = await ScriptedAgent.join(host(), helloOfLater);
+      expect(agent.all('sync').at(-1)?.unknown).toBeUndefined();
+      await agent.close();
+    });
+  },
+  { BERTH_UNKNOWN_CONTAINERS: 'remove' },
+);

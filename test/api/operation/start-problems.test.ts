@@ -1,0 +1,63 @@
+/** What `npm start` and `npm run dev` do where they can't run. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../support/port.ts';
+import { startProgram } from '../../support/process.ts';
+
+async function start(entry: string, settings: Record<string, string>) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'berth-start-'));
+  const env = { BERTH_DATA_DIR: dataDir, BERTH_PORT: String(await freePort()), ...settings };
+  const program = startProgram([entry], { env });
+  onTestFinished(async () => {
+    await program.kill();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return { code: await program.waitForEnd(25_000), output: program.output };
+}
+
+describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (entry) => {
+  test('H80: an engine that does not answer is named, and the start ends with 1', async () => {
+    const { code, output } = await start(entry, { DOCKER_HOST: 'unix:///nowhere/docker.sock' });
+    expect(output).toContain('No Docker engine answers at DOCKER_HOST=unix:///nowhere/docker.sock');
+    expect(code).toBe(1);
+  });
+  test('H80: a bad setting is named, all of them at once, and the start ends with 1', async () => {
+    const { code, output } = await start(entry, { BERTH_API_VARIANT: 'C', BERTH_DEPLOYMENT_NAME: 'A_B' });
+    expect(output).toMatch(
+      /BERTH_DEPLOYMENT_NAME: .*BERTH_API_VARIANT: |BERTH_API_VARIANT: .*BERTH_DEPLOYMENT_NAME: /,
+    );
+    expect(code).toBe(1);
+  });
+  test('C60: an unknown policy stops the start, with those there are', async () => {
+    const { code, output } = await start(entry, {
+      BERTH_QUEUE_POLICY: 'fifo',
+      BERTH_PLACEMENT_POLICY: 'best',
+    });
+    expect(output).toMatch(/BERTH_QUEUE_POLICY: .*"FIFO" or "SIZE" or "DYNSIZE"/);
+    expect(output).toMatch(/BERTH_PLACEMENT_POLICY: .*"average" or "waterfill" or "random"/);
+    expect(code).toBe(1);
+  });
+  test.each(['soon', '-1', '1.5'])('C73: a time of %s to keep room after stops the start', async (time) => {
+    const { code, output } = await start(entry, { BERTH_HOLD_AFTER: time });
+    expect(output).toMatch(/BERTH_HOLD_AFTER: must be .* seconds/);
+    expect(code).toBe(1);
+  });
+});
+
+test('the first start after an install leaves its agent compiled, too, so that neither keeps the TypeScript stripper', async () => {
+  const cache = await mkdtemp(join(tmpdir(), 'berth-cache-'));
+  onTestFinished(() => rm(cache, { recursive: true }));
+  const tells =
+    'process.on("exit", () => console.log("stripper", process.moduleLoadList.some((name) => name.includes("amaro"))))';
+  const env = {
+    NODE_COMPILE_CACHE: cache,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tells)}`,
+  };
+  // It is compiled before any setting is read.
+  const { output } = await start('control-plane/node.ts', { ...env, BERTH_API_VARIANT: 'C' });
+  const agent = startProgram(['agent/local/local.ts', 'compile'], { env });
+  expect(await agent.waitForEnd()).toBe(0);
+  expect([output.match(/stripper .*/)?.[0], agent.output]).toEqual(['stripper false', 'stripper false\n']);
+});

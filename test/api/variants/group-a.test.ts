@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { ApiClient } from '../../support/api-client.ts';
+import { onHosts, type Setup } from '../../support/hosts.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+
+const inA: readonly Setup[] = [
+  { kind: 'node', variant: 'A' },
+  { kind: 'workerd', variant: 'A' },
+];
+
+/** What else differs is in the suites that run in both groups: errors, executions, life. */
+onHosts(inA, (host) => {
+  const api = new ApiClient(host);
+
+  test('H70: in group A login tells role and user name', async () => {
+    const reply = await api.http.get('login');
+    expect(reply.json()).toEqual({ role: 'admin', uid: 'admin' });
+    expect(reply.headers['set-cookie']?.[0]).toContain('berth_session=');
+  });
+
+  test('H70: in group A what waits is scheduled, and user_id is the user name', async () => {
+    const id = await api.submit();
+    const execution = await api.execution(id);
+    expect(execution).toMatchObject({ status: 'scheduled', user_id: 'admin' });
+    expect((await api.list())[id]).toEqual(execution);
+    await api.terminate(id);
+  });
+
+  test('H70: in group A the other states have the same words', async () => {
+    const agent = await ScriptedAgent.join(host());
+    const id = await api.submit();
+    const [one] = await agent.assigned(id);
+    if (!one) throw new Error('no assignment');
+    const words = [(await api.execution(id)).status];
+    await agent.report(seen.running(one));
+    words.push((await api.execution(id)).status);
+    await api.terminate(id);
+    words.push((await api.execution(id)).status);
+    await agent.report(seen.gone(one));
+    words.push((await api.execution(id)).status);
+    expect(words).toEqual(['starting', 'running', 'cleaning up', 'terminated']);
+    await agent.close();
+  });
+});
+
+onHosts(
+  [...inA, { kind: 'node', variant: 'B' }],
+  (host, { variant }) => {
+    const api = new ApiClient(host);
+
+    test(`H127: group ${variant} with endpoints switched off`, async () => {
+      const id = await api.submit();
+      const reply = await api.http.get(`execution/endpoints/${id}`);
+      if (variant === 'A') {
+        expect(reply.status).toBe(404);
+        expect(reply.json()).toEqual({ message: `There is no /api/0.7/execution/endpoints/${id} here.` });
+      } else {
+        expect([reply.status, reply.json()]).toEqual([200, []]);
+      }
+      expect((await api.execution(id)).id).toBe(id);
+    });
+  },
+  { BERTH_EXECUTION_ENDPOINTS: 'off' },
+);

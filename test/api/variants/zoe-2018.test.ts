@@ -1,0 +1,304 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { testClientHabits } from '../../support/client-habits.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient } from '../../support/http-client.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { addUser } from '../../support/users.ts';
+import { WebClient } from '../../support/web-client.ts';
+import { type Json, ZoeClient } from '../../support/zoe-client.ts';
+import { testLogLines } from '../../support/zoe-logs.ts';
+
+/** No host has the label. */
+const waiting = application(service({ labels: ['nowhere'] }));
+const LENGTHS: Record<string, string> = {
+  queue: 'queue_length',
+  running_queue: 'running_length',
+  termination_queue: 'termination_queue_length',
+};
+const http = { name: 'web', port_number: 80, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
+
+onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
+  const anonymous = new HttpClient(() => host().url());
+  const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
+  const alice = anonymous.with(basic('alice', 'secret'));
+  const login = (username = 'admin', password = ADMIN_PASSWORD) =>
+    ZoeClient.login(() => host().url(), '2018.12', username, password);
+
+  beforeAll(() => addUser(host(), 'alice', 'secret', 'superuser'));
+
+  test('H218: the zoe variants do not explain', async () => {
+    expect((await admin.get('execution/1/explain')).status).toBe(404);
+    expect((await admin.post('execution/explain', { application: waiting })).status).toBe(405);
+  });
+
+  testClientHabits(host, variant);
+  testLogLines(host, '2018.12');
+
+  test('W107: the start page leads to no document, since this API has none', async () => {
+    const { status, text } = await (await WebClient.logIn(host)).get('/start?by=description');
+    expect([status, text.includes('href="/docs"')]).toEqual([200, false]);
+  });
+
+  test('H150: the released command line runs a whole session', async () => {
+    const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
+    const client = await login('alice', 'secret');
+    expect(await client.info()).toMatchObject({ api_version: '0.7' });
+    const [main, helper] = [
+      service({ ports: [http], labels: ['one'] }),
+      service({ name: 'helper', monitor: false, labels: ['one'] }),
+    ];
+    const described = application(main, helper);
+    expect(await client.validate(described)).toBe(true);
+    expect(await client.validate({ ...described, version: 2 })).toBe(false);
+
+    const id = await client.start('session', described);
+    expect(await client.list({ user_id: client.userId, status: 'starting' })).toEqual([
+      [id, 'session', Number(client.userId), 'starting'],
+    ]);
+    for (const one of await agent.assigned(id, 2)) await agent.report(seen.running(one));
+    const execution = await client.get(id);
+    expect(execution).toMatchObject({ id, status: 'running', error_message: null, time_end: null });
+    const services = execution?.services as number[];
+    const [first = 0, second = 0] = services;
+    expect(await client.service(first)).toMatchObject({
+      name: 'main0',
+      status: 'active',
+      backend_status: 'started',
+      essential: true,
+      backend_host: 'worker1',
+    });
+    expect(await client.endpoints(id)).toEqual([['web', 'http://192.0.2.7:30080/']]);
+
+    const logs = client.logs(second);
+    expect((await logs.next()).value).toEqual([
+      'ZOE',
+      'HEADER: log file for service helper0 running on host worker1',
+    ]);
+    const log = await agent.log(second);
+    await log.write('2026-11-21 10:00:00 hello, you\n');
+    expect((await logs.next()).value).toEqual(['2026-11-21', '10:00:00 hello, you']);
+
+    await client.terminate(id);
+    expect(await client.get(id)).toMatchObject({ status: 'cleaning up' });
+    for (const one of services) {
+      await agent.report(seen.exited({ service: one, generation: 1 }, 143));
+      await agent.report(seen.gone({ service: one, generation: 1 }));
+    }
+    log.end();
+    expect(await logs.next()).toMatchObject({ done: true });
+    expect(await client.get(id)).toMatchObject({ status: 'terminated', time_end: expect.any(Number) });
+    await expect(client.terminate(id)).rejects.toThrow('The execution has already ended.');
+    await client.delete(id);
+    expect(await client.get(id)).toBeUndefined();
+    await agent.close();
+  });
+
+  test('H150, H160: the released command line manages users, roles and quotas', async () => {
+    const client = await login();
+    const FLAGS = {
+      can_see_status: true,
+      can_change_config: false,
+      can_operate_others: false,
+      can_delete_executions: true,
+      can_access_api: true,
+      can_customize_resources: false,
+      can_access_full_zapp_shop: true,
+    };
+    const role_id = await client.createAccount('role', { name: 'students', ...FLAGS });
+    await client.updateAccount('role', role_id, { can_see_status: false });
+    expect(await client.account('role', role_id)).toEqual({
+      ...{ id: role_id, name: 'students', ...FLAGS, can_see_status: false },
+    });
+    const caps = { concurrent_executions: 2, memory: 2 ** 33, cores: 4 };
+    const quota_id = await client.createAccount('quota', { name: 'small', ...caps });
+    await client.updateAccount('quota', quota_id, { cores: 3 });
+    expect(await client.accounts('quota', { name: 'small' })).toEqual([
+      { id: quota_id, name: 'small', ...caps, cores: 3, runtime_limit: 0 },
+    ]);
+
+    const profile = { email: 'carol@example.org', auth_source: 'internal', quota_id, role_id };
+    const id = await client.createAccount('user', { username: 'carol', ...profile, fs_uid: -1 });
+    const user = await client.account('user', id);
+    expect(user).toEqual({
+      ...{ id, username: 'carol', ...profile, enabled: true, priority: 0 },
+      fs_uid: expect.any(Number),
+    });
+    expect(Number(user.fs_uid)).toBeGreaterThanOrEqual(1000);
+    await client.updateAccount('user', id, { password: 'secret', enabled: 1, role_id: '3', quota_id: '1' });
+    expect((await client.accounts('user', { username: 'carol' }))[0]).toEqual({
+      ...{ ...user, role_id: 3, quota_id: 1 },
+    });
+    expect((await login('carol', 'secret')).userId).toBe(String(id));
+    await client.updateAccount('user', id, { enabled: 0 });
+    expect(await client.accounts('user', { username: 'carol', enabled: 'False' })).toHaveLength(1);
+    await expect(login('carol', 'secret')).rejects.toThrow('Wrong user name or password.');
+
+    await client.deleteAccount('user', id);
+    await client.deleteAccount('quota', quota_id);
+    await client.deleteAccount('role', role_id);
+    await expect(client.account('role', role_id)).rejects.toThrow('There is no such role.');
+  });
+
+  describe('shapes', () => {
+    test('H152: what is made or changed is 201, what is removed 204, without a body', async () => {
+      const made = await admin.post('role', { name: 'statuses' });
+      expect(made.status).toBe(201);
+      const path = `role/${made.json<{ role_id: number }>().role_id}`;
+      expect(await admin.post(path, { can_see_status: true })).toMatchObject({ status: 201, text: '' });
+      expect(await admin.delete(path)).toMatchObject({ status: 204, text: '' });
+      const submitted = await admin.post('execution', { name: 'x', application: waiting });
+      expect(submitted.status).toBe(201);
+      const { execution_id } = submitted.json<{ execution_id: number }>();
+      expect(await admin.delete(`execution/${execution_id}`)).toMatchObject({ status: 204, text: '' });
+      expect(await admin.delete(`execution/delete/${execution_id}`)).toMatchObject({ status: 204, text: '' });
+    });
+
+    test.each([
+      ['no credentials', 401, () => anonymous.get('execution')],
+      ['what the role does not allow', 401, () => alice.get('user')],
+      ['an unknown id', 404, () => admin.get('execution/999')],
+      ['an id that is no number', 404, () => admin.get('execution/one')],
+      ['another method', 405, () => admin.send('PUT', 'info')],
+      ['a bad description', 400, () => anonymous.post('zapp_validate', {})],
+    ])('H153: %s is %i, with the reason in the status line and no body', async (_, status, ask) => {
+      const reply = await ask();
+      expect(reply).toMatchObject({ status, text: '' });
+      expect(reply.reason).toBe(reply.headers.status);
+      expect(reply.reason).toMatch(/^\S.* .*\S$/);
+      expect(reply.headers['content-type']).toBeUndefined();
+    });
+
+    test('H154: zapp_validate says that a description is valid; there is no app_validate', async () => {
+      const valid = await anonymous.post('zapp_validate', application(service()));
+      expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
+      expect((await anonymous.post('app_validate', application(service()))).status).toBe(404);
+    });
+
+    test('H155: an execution also has its size; user_id is the id, what waits is queued', async () => {
+      const described = { ...application(service({ labels: ['nowhere'] })), size: 512 };
+      const submitted = await alice.post('execution', { name: 'big', application: described });
+      const { execution_id } = submitted.json<{ execution_id: number }>();
+      const one = (await alice.get(`execution/${execution_id}`)).json();
+      const { user } = (await alice.get('login')).json<{ user: Json }>();
+      expect(one).toEqual({
+        ...{ id: execution_id, name: 'big', status: 'queued', user_id: user.id, size: 512 },
+        ...{ error_message: null, time_start: null, time_end: null, time_submit: expect.any(Number) },
+        ...{ services: [expect.any(Number)], description: described },
+      });
+      expect((await alice.get('execution?status=queued')).json()).toEqual({ [execution_id]: one });
+      expect((await alice.get(`discovery/by_group/${execution_id}/main`)).json()).toEqual({
+        ...{ service_type: 'main', execution_id: String(execution_id), dns_names: [] },
+      });
+      await alice.delete(`execution/${execution_id}`);
+    });
+
+    test('H156, H157: a service also tells its host and restarts; an endpoint is a triple', async () => {
+      const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
+      const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
+      const submitted = await admin.post('execution', { name: 'x', application: application(service(pair)) });
+      const { execution_id } = submitted.json<{ execution_id: number }>();
+      const [one] = await agent.assigned(execution_id);
+      if (!one) throw new Error('no assignment');
+      const { services } = (await admin.get(`execution/${execution_id}`)).json<{ services: number[] }>();
+      const extra = { proxy_address: null, restart_count: 0 };
+      expect((await admin.get(`service/${services[0]}`)).json()).toMatchObject({
+        ...{ ...extra, essential: true, backend_host: 'worker2' },
+      });
+      expect((await admin.get(`service/${services[1]}`)).json()).toMatchObject({
+        ...{ ...extra, essential: false, backend_host: null },
+      });
+      await agent.report(seen.running(one));
+      expect((await admin.get(`execution/endpoints/${execution_id}`)).json()).toEqual({
+        endpoints: [['web', 'http://192.0.2.7:30080/', null]],
+      });
+      await admin.delete(`execution/delete/${execution_id}`);
+      await agent.report(seen.gone(one));
+      await agent.close();
+    });
+
+    test('H158: the statistics list what waits, runs and ends, and the hosts', async () => {
+      const facts = { name: 'worker3', labels: ['three'], memoryBytes: 2 ** 34, cores: 8 };
+      const agent = await ScriptedAgent.join(host(), { facts });
+      const submit = async (label: string) => {
+        const resources = { memory: { min: 2 ** 30, max: null }, cores: { min: 2, max: null } };
+        const described = application(service({ labels: [label], resources }));
+        const reply = await admin.post('execution', { name: 'x', application: described });
+        return reply.json<{ execution_id: number }>().execution_id;
+      };
+      const ids = [await submit('three'), await submit('nowhere'), await submit('three')];
+      const [running = 0, queued = 0, ending = 0] = ids;
+      const started: Assignment[] = [];
+      for (const id of [running, ending]) for (const one of await agent.assigned(id)) started.push(one);
+      await agent.report(...started.map(seen.running));
+      await admin.delete(`execution/${ending}`);
+      const statistics = (await anonymous.get('statistics/scheduler')).json();
+      const lists = { queue: [queued], running_queue: [running], termination_queue: [ending] };
+      expect(Object.keys(statistics).toSorted()).toEqual(
+        [
+          ...['queue_length', 'running_length', 'termination_queue_length', 'platform_stats'],
+          ...Object.keys(lists),
+        ].toSorted(),
+      );
+      for (const [name, [id]] of Object.entries(lists)) {
+        const found = statistics[name] as number[];
+        expect(found.filter((one) => ids.includes(one))).toEqual([id]);
+        expect(statistics[LENGTHS[name] ?? '']).toBe(found.length);
+      }
+      const { nodes } = statistics.platform_stats as { nodes: Json[] };
+      expect(nodes.find(({ name }) => name === 'worker3')).toMatchObject({
+        ...{ status: 'online', labels: ['three'], memory_total: 2 ** 34, cores_total: 8 },
+        // The one that ends has its room until its container is gone.
+        ...{ container_count: 1, memory_reserved: 2 ** 31, cores_reserved: 4 },
+      });
+      for (const id of ids) await admin.delete(`execution/delete/${id}`);
+      await agent.report(...started.map(seen.gone));
+      await agent.close();
+    });
+
+    test('H159: login tells the user', async () => {
+      expect((await alice.get('login')).json()).toMatchObject({ user: { username: 'alice', role_id: 2 } });
+    });
+
+    test.each<[path: string, body: Json]>([
+      ['quota', { name: 'q', concurrent_executions: 1, memory: 0, cores: 0, runtime_limit: 24 }],
+      ['quota/1', { runtime_limit: 24 }],
+      ['user', { username: 'x', role_id: 'one', quota_id: 1 }],
+      ['user', { username: 'x', role_id: 1, quota_id: 1, fs_uid: -2 }],
+      ['user/1', { fs_uid: -1 }],
+      ['user/1', { enabled: 2 }],
+      ['role', { name: 'r', can_see_status: 1 }],
+    ])('H160: POST %s %o is 400', async (path, body) => {
+      expect((await admin.post(path, body)).status).toBe(400);
+    });
+
+    test('H160: a quota may say that it limits no running time', async () => {
+      const caps = { concurrent_executions: 1, memory: 0, cores: 0, runtime_limit: 0 };
+      const made = await admin.post('quota', { name: 'unlimited', ...caps });
+      const { quota_id } = made.json<{ quota_id: number }>();
+      const { quota } = (await admin.get(`quota/${quota_id}`)).json<{ quota: Json }>();
+      expect(quota).toEqual({ id: quota_id, name: 'unlimited', ...caps });
+      expect((await admin.post(`quota/${quota_id}`, { runtime_limit: 0, cores: 2 })).status).toBe(201);
+    });
+
+    test('H161: an execution more than the quota allows is 409, until another one has ended', async () => {
+      const quota = { name: 'one', concurrent_executions: 1, memory: 0, cores: 0 };
+      const { quota_id } = (await admin.post('quota', quota)).json<{ quota_id: number }>();
+      const dave = { username: 'dave', role_id: 2, quota_id };
+      const { user_id } = (await admin.post('user', dave)).json<{ user_id: number }>();
+      await admin.post(`user/${user_id}`, { password: 'secret' });
+      const client = await login('dave', 'secret');
+      const first = await client.start('first', waiting);
+      await expect(client.start('second', waiting)).rejects.toThrow(
+        'You cannot run more than 1 executions at a time, quota exceeded.',
+      );
+      const refused = { name: 'second', application: waiting };
+      expect((await anonymous.with(basic('dave', 'secret')).post('execution', refused)).status).toBe(409);
+      await client.terminate(first);
+      const second = await client.start('second', waiting);
+      expect(await client.list({ user_id: client.userId })).toHaveLength(2);
+      await client.terminate(second);
+    });
+  });
+});

@@ -1,0 +1,211 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { AccountClient, ROLE } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts.ts';
+import { failLogins, passLoginDelays } from '../../support/users.ts';
+import { sessionOf, WebClient } from '../../support/web-client.ts';
+
+const GIB = 1024 ** 3;
+/** Tried in each field that takes it. */
+const NASTY = '"><img src=x onerror=alert(1)>';
+const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
+const LOOPBACK = '127.0.0.1';
+let names = 0;
+const newName = (prefix: string) => `${prefix}${++names}`;
+
+onHosts(hosts, (host) => {
+  const accounts = new AccountClient(host);
+  let admin: WebClient;
+  beforeAll(async () => {
+    admin = await WebClient.logIn(host);
+  });
+
+  /** What the form of a new user sends. */
+  const userForm = (fields: Record<string, string> = {}) => ({
+    ...{ username: newName('made'), email: '', role: String(ROLE.user), quota: '1', priority: '0' },
+    ...{ enabled: 'on', source: 'internal', uid: '', password: 'secret', ...fields },
+  });
+  const idOf = async (username: string): Promise<number> => {
+    const [id] = Object.keys((await accounts.admin.get(`user?username=${username}`)).json());
+    return Number(id);
+  };
+
+  describe('administration', () => {
+    test('W90: it is for those who may change the configuration', async () => {
+      await accounts.addUser('plain');
+      const plain = await WebClient.logIn(host, 'plain', 'secret');
+      const pages = ['', '/users', '/users/new', '/users/1', '/users/1/delete', '/roles', '/roles/new'];
+      for (const path of [...pages, '/roles/2', '/quotas', '/quotas/new', '/quotas/1'])
+        expect([path, (await plain.get(`/admin${path}`)).status]).toEqual([path, 403]);
+      const forms = ['/users', '/users/1', '/users/1/password', '/users/1/delete', '/roles', '/roles/2'];
+      for (const path of [...forms, '/roles/2/delete', '/quotas', '/quotas/1', '/quotas/1/delete'])
+        expect([path, (await plain.post(`/admin${path}`, userForm())).status]).toEqual([path, 403]);
+    });
+
+    test('W91: a user is made with a password, found, changed, given another one, and disabled', async () => {
+      const form = userForm({ email: 'ann@example.org', priority: '3' });
+      const { username } = form;
+      expect((await admin.act('/admin/users', form)).text).toContain(`User ${username} is made.`);
+      const found = await admin.get('/admin/users?text=ANN@example');
+      expect([found.text.includes(username), found.text.includes('/admin/users/1"')]).toEqual([true, false]);
+      expect((await admin.get('/admin/users?text=nobody-is-so-called')).text).toContain(
+        'No user is like that',
+      );
+      const id = await idOf(username);
+      expect(await accounts.read('user', id)).toMatchObject({ email: 'ann@example.org', priority: 3 });
+      const own = await WebClient.logIn(host, username, 'secret');
+      await admin.act(`/admin/users/${id}/password`, { password: 'another' });
+      expect((await own.get('/executions')).status).toBe(303);
+      await WebClient.logIn(host, username, 'another');
+      const { enabled: _, password: __, ...rest } = form;
+      await admin.act(`/admin/users/${id}`, { ...rest, uid: '4711' });
+      expect(await accounts.read('user', id)).toMatchObject({ enabled: false, fs_uid: 4711 });
+      const { text } = await admin.get('/admin/users?state=disabled&role=3&quota=1');
+      expect([text.includes(username), text.includes('">plain<')]).toEqual([true, false]);
+    });
+
+    test('W93: what is refused is told in the form, where all that was typed is but the passwords', async () => {
+      const taken = await admin.post('/admin/users', userForm({ username: 'admin', email: 'x@example.org' }));
+      expect([taken.status, taken.text.includes('already a user of that name')]).toEqual([409, true]);
+      expect(taken.text).toContain('value="x@example.org"');
+      expect(taken.text).not.toContain('value="secret"');
+      const bad = await admin.post('/admin/users', userForm({ username: 'a:b', password: '', uid: '0' }));
+      expect(bad.status).toBe(400);
+      for (const problem of ['username', 'password', 'uid'])
+        expect(bad.text).toContain(`id="${problem}-problem"`);
+      const { enabled: _, ...last } = userForm({ username: 'admin', role: String(ROLE.admin) });
+      const refused = await admin.post('/admin/users/1', last);
+      expect([refused.status, refused.text.includes('last enabled administrator')]).toEqual([409, true]);
+      expect((await admin.post('/admin/users/1/password', { password: '' })).status).toBe(400);
+    });
+
+    test('W94: a deletion is asked about first, with the number of executions that go along', async () => {
+      const name = newName('going');
+      const id = await accounts.addUser(name);
+      const waiting = application(service({ labels: ['nowhere'] }));
+      const api = new ApiClient(host, name, 'secret');
+      const [execution] = [await api.submit(waiting), await api.submit(waiting)];
+      await accounts.as(name).delete(`execution/${execution}`);
+      const asked = await admin.get(`/admin/users/${id}/delete`);
+      expect(asked.text).toContain('2 executions go along');
+      expect((await admin.act(`/admin/users/${id}/delete`)).text).toContain(`User ${name} is deleted.`);
+      expect((await admin.get(`/admin/users/${id}`)).status).toBe(404);
+      expect((await accounts.admin.get(`execution/${execution}`)).status).toBe(404);
+      expect((await admin.act('/admin/users/1/delete')).text).toContain('last enabled administrator');
+    });
+
+    test('W95: a role is made, changed and deleted; one that is in use, and that of administrators, stays', async () => {
+      const name = newName('role');
+      await admin.act('/admin/roles', { name, canAccessApi: 'on', canSeeStatus: 'on' });
+      const { text } = await admin.get('/admin/roles');
+      expect(text).toContain('Use Berth, See the cluster</td>');
+      const id = Number(new RegExp(`/admin/roles/(\\d+)">${name}<`).exec(text)?.[1]);
+      await admin.act(`/admin/roles/${id}`, { name, canAccessApi: 'on', canOperateOthers: 'on' });
+      expect(await accounts.read('role', id)).toMatchObject({
+        can_see_status: false,
+        can_operate_others: true,
+      });
+      expect((await admin.post('/admin/roles', { name })).status).toBe(409);
+      const user = await accounts.addUser(newName('has'), { role_id: id });
+      expect((await admin.get(`/admin/roles/${id}`)).text).toContain('user has this role');
+      expect((await admin.act(`/admin/roles/${id}/delete`)).text).toContain('still in use');
+      await accounts.remove('user', user);
+      expect((await admin.act(`/admin/roles/${id}/delete`)).text).toContain(`Role ${name} is deleted.`);
+      expect((await admin.get('/admin/roles/1')).text).toContain("can't be changed");
+      expect((await admin.post('/admin/roles/1', { name: 'admin' })).status).toBe(409);
+    });
+
+    test('W96: a quota is made, changed and deleted in units of people; 0 is no limit', async () => {
+      const name = newName('quota');
+      const fields = { name, concurrent_executions: '3', memory: '1.5', cores: '0' };
+      await admin.act('/admin/quotas', fields);
+      const { text } = await admin.get('/admin/quotas');
+      const id = Number(new RegExp(`/admin/quotas/(\\d+)">${name}<`).exec(text)?.[1]);
+      expect(await accounts.read('quota', id)).toMatchObject({ memory: 1.5 * GIB, cores: 0 });
+      await accounts.update('quota', id, { memory: 1_234_567 });
+      const shown = /name="memory"[^>]*value="([^"]*)"/.exec(
+        (await admin.get(`/admin/quotas/${id}`)).text,
+      )?.[1];
+      await admin.act(`/admin/quotas/${id}`, { ...fields, memory: String(shown), cores: '8' });
+      expect(await accounts.read('quota', id)).toMatchObject({ memory: 1_234_567, cores: 8 });
+      for (const memory of ['-1', '', 'much', '1e3'])
+        expect((await admin.post(`/admin/quotas/${id}`, { ...fields, memory })).status).toBe(400);
+      expect((await admin.act(`/admin/quotas/${id}/delete`)).text).toContain(`Quota ${name} is deleted.`);
+      expect((await admin.act('/admin/quotas/1/delete')).text).toContain('still in use');
+    });
+
+    test('W97: what is typed is shown as it was typed, and runs nowhere', async () => {
+      const form = userForm({ username: NASTY.replace('/', ''), email: NASTY });
+      await admin.act('/admin/users', form);
+      await admin.act('/admin/roles', { name: NASTY });
+      await admin.act('/admin/quotas', { name: NASTY, concurrent_executions: '1', memory: '1', cores: '1' });
+      const id = await idOf(encodeURIComponent(form.username));
+      for (const path of [
+        'users',
+        `users/${id}`,
+        `users/${id}/delete`,
+        'roles',
+        'quotas',
+        'users?text=%22%3E%3Cimg',
+      ]) {
+        const { text } = await admin.get(`/admin/${path}`);
+        expect([path, text.includes(ESCAPED), text.includes('<img src=x')]).toEqual([path, true, false]);
+      }
+    });
+  });
+
+  describe('own account', () => {
+    test('W98: it shows role and quota with what is taken, and changes the e-mail address', async () => {
+      const name = newName('own');
+      const quota_id = await accounts.create('quota', {
+        name,
+        concurrent_executions: 3,
+        memory: 0,
+        cores: 2,
+      });
+      const id = await accounts.addUser(name, { quota_id });
+      const own = await WebClient.logIn(host, name, 'secret');
+      const { text } = await own.get('/account');
+      expect(text).toContain('0 of 3');
+      expect(text).toContain('no limit');
+      await own.act('/account/email', { email: `${name}@example.org` });
+      expect(await accounts.read('user', id)).toMatchObject({ email: `${name}@example.org` });
+      const bad = await own.post('/account/email', { email: 'a\nb' });
+      expect([bad.status, bad.text.includes('id="email-problem"')]).toEqual([400, true]);
+    });
+
+    test('W99: who knows the present password changes it, goes on, and is logged out everywhere else', async () => {
+      const name = newName('own');
+      await accounts.addUser(name);
+      const [own, elsewhere] = [
+        await WebClient.logIn(host, name, 'secret'),
+        await WebClient.logIn(host, name, 'secret'),
+      ];
+      const change = { present: 'secret', password: 'another one', repeated: 'another one' };
+      const different = await own.post('/account/password', { ...change, repeated: 'another' });
+      expect([different.status, different.text.includes('id="repeated-problem"')]).toEqual([400, true]);
+      const wrong = await own.post('/account/password', { ...change, present: 'a guess' });
+      expect([wrong.status, wrong.text.includes('not your present password')]).toEqual([400, true]);
+      expect(wrong.text).not.toContain('another one');
+      const changed = await own.post('/account/password', change);
+      expect([changed.status, changed.headers.location]).toEqual([303, '/account']);
+      const after = new WebClient(accounts.anonymous.with({ accept: 'text/html' }), sessionOf(changed));
+      expect((await after.get('/account')).status).toBe(200);
+      for (const ended of [own, elsewhere]) expect((await ended.get('/account')).status).toBe(303);
+      expect((await accounts.as(name).get('login')).status).toBe(401);
+      expect((await accounts.as(name, 'another one').get('login')).status).toBe(200);
+    });
+
+    test('W99: guesses of the present password are throttled like logins', async () => {
+      const name = newName('own');
+      await accounts.addUser(name);
+      const own = await WebClient.logIn(host, name, 'secret');
+      await failLogins(host(), LOOPBACK, name, 10);
+      const guess = { present: 'a guess', password: 'x', repeated: 'x' };
+      const { status, text } = await own.post('/account/password', guess);
+      expect([status, text.includes('Too many failed logins')]).toEqual([429, true]);
+      await passLoginDelays(host());
+    });
+  });
+});

@@ -1,0 +1,155 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { AccountClient } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { HostClient } from '../../support/host-client.ts';
+import { hosts, onHosts } from '../../support/hosts.ts';
+import { registeredHost, ScriptedAgent } from '../../support/scripted-agent.ts';
+import { WebClient } from '../../support/web-client.ts';
+
+const GIB = 1024 ** 3;
+/** Tried in each field that takes it. */
+const NASTY = '"><img src=x onerror=alert(1)>';
+const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
+let names = 0;
+
+/** Of a service that fits nowhere here. */
+const large = () =>
+  application(
+    service({ resources: { memory: { min: 900 * GIB, max: null }, cores: { min: 1, max: null } } }),
+  );
+
+onHosts(hosts, (host) => {
+  const accounts = new AccountClient(host);
+  const api = new ApiClient(host);
+  const VIEWER = 'viewer';
+  let admin: WebClient;
+  let viewer: WebClient;
+  let plain: WebClient;
+  beforeAll(async () => {
+    admin = await WebClient.logIn(host);
+    const role_id = await accounts.create('role', {
+      name: VIEWER,
+      can_access_api: true,
+      can_see_status: true,
+    });
+    await accounts.addUser(VIEWER, { role_id });
+    await accounts.addUser('plain');
+    viewer = await WebClient.logIn(host, VIEWER, 'secret');
+    plain = await WebClient.logIn(host, 'plain', 'secret');
+  });
+
+  const newName = (prefix: string) => `${prefix}${++names}`;
+
+  async function ownHost(): Promise<{ agent: ScriptedAgent; id: number; name: string }> {
+    const name = newName('host');
+    const agent = await ScriptedAgent.join(host(), { facts: { name, labels: ['of-agent'] } });
+    onTestFinished(async () => {
+      if (agent.closeCode === undefined) await agent.close();
+    });
+    const { id } = await registeredHost(host(), name);
+    return { agent, id, name };
+  }
+
+  test('W80: it is for those who may see its status; the rest of it for those who may change it', async () => {
+    const { id } = await ownHost();
+    for (const path of ['/cluster', `/cluster/hosts/${id}`]) {
+      expect((await plain.get(path)).status).toBe(403);
+      const seen = await viewer.get(path);
+      expect([seen.status, /<form[^>]*action="\/cluster/.test(seen.text)]).toEqual([200, false]);
+      expect(seen.text).not.toContain('/cluster/join');
+    }
+    for (const path of ['/cluster/join', `/cluster/hosts/${id}/remove`])
+      expect((await viewer.get(path)).status).toBe(403);
+    for (const path of ['drain', 'undrain', 'labels', 'remove'])
+      expect((await viewer.post(`/cluster/hosts/${id}/${path}`)).status).toBe(403);
+    expect((await viewer.post('/cluster/join', { name: '', labels: '' })).status).toBe(403);
+  });
+
+  test('W81: it shows each host with what is reserved and used, its troubles, and what it is', async () => {
+    const { agent, id, name } = await ownHost();
+    await agent.complain({ kind: 'low-disk', text: 'it has 0.4 GiB free <b>' });
+    await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
+    for (const path of ['/cluster', `/cluster/hosts/${id}`]) {
+      const { text } = await admin.get(path);
+      expect(text).toContain(name);
+      expect(text).toContain('it has 0.4 GiB free &lt;b&gt;');
+      expect(text).toContain('3 GiB in use');
+      expect(text).toMatch(/0 B of \d+ GiB reserved/);
+      expect(text).toContain('of-agent');
+    }
+    expect((await admin.get('/cluster/hosts/999999')).status).toBe(404);
+  });
+
+  test("W81: what waits says why; another's execution stays unnamed to those who may not see it", async () => {
+    const execution = newName('waits');
+    const reply = await accounts.as('plain').post('execution', { name: execution, application: large() });
+    const { execution_id } = reply.json<{ execution_id: number }>();
+    const [all, veiled] = [await admin.get('/cluster'), await viewer.get('/cluster')];
+    expect(all.text).toContain(execution);
+    expect(all.text).toContain('plain, submitted');
+    expect(all.text).toContain('Waiting alone is not enough');
+    expect(veiled.text).toContain('Another user&#39;s');
+    expect(veiled.text).not.toContain(execution);
+    expect(veiled.text).not.toContain('plain, submitted');
+    await accounts.statusOf('DELETE', `execution/${execution_id}`);
+  });
+
+  test('W82: the last hour is there as a table, with the samples that the charts are drawn from', async () => {
+    const { text } = await admin.get('/cluster');
+    const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
+    const nowS = Date.now() / 1_000;
+    expect(Math.abs((samples.at(-1)?.[0] ?? 0) - nowS)).toBeLessThan(60);
+    expect(samples.every((one) => one.length === 9)).toBe(true);
+    expect(text).toContain('The last hour as a table');
+  });
+
+  test('W83: a host is drained, taken back and labelled by forms, and says what became of it', async () => {
+    const { id, name } = await ownHost();
+    const client = new HostClient(api.http);
+    const at = `/cluster/hosts/${id}`;
+    expect((await admin.act(`${at}/drain`)).text).toContain('The host is drained: it gets nothing new');
+    expect((await client.named(name)).state).toBe('drained');
+    expect((await admin.act(`${at}/undrain`)).text).toContain('The host takes services again.');
+    await admin.act(`${at}/drain`, { force: 'on' });
+    expect((await client.named(name)).schedulable).toBe(false);
+    await admin.act(`${at}/labels`, { labels: ' gpu, ssd\tfast ' });
+    expect((await client.named(name)).admin_labels).toEqual(['gpu', 'ssd', 'fast']);
+    const refused = await admin.act(`${at}/labels`, { labels: 'x'.repeat(65) });
+    expect(refused.text).toContain('must be 1 to 64 characters');
+    expect((await client.named(name)).admin_labels).toEqual(['gpu', 'ssd', 'fast']);
+  });
+
+  test('W84: a removal is asked about first, and refused where the host may still run something', async () => {
+    const { agent, id, name } = await ownHost();
+    const own = service({ labels: [name] });
+    await admin.act(`/cluster/hosts/${id}/labels`, { labels: name });
+    const execution = await api.submit(application(own));
+    await agent.assigned(execution);
+    const asked = await admin.get(`/cluster/hosts/${id}/remove`);
+    expect(asked.text).toContain('It has 1 service and is connected');
+    expect((await admin.act(`/cluster/hosts/${id}/remove`)).text).toContain('It was not removed.');
+    await agent.close();
+    const away = await admin.get(`/cluster/hosts/${id}/remove`);
+    expect(away.text).toContain('Its containers do not run any more');
+    const removed = await admin.act(`/cluster/hosts/${id}/remove`, { force: 'on' });
+    expect(removed.text).toContain(`Host ${name} is removed.`);
+    expect(removed.text).toContain(`Back in the queue: ${execution}.`);
+    expect((await admin.get(`/cluster/hosts/${id}`)).status).toBe(404);
+    await accounts.statusOf('DELETE', `execution/${execution}`);
+  });
+
+  test('W85: a join token is shown once with its line and its end; it is good for one host', async () => {
+    const name = newName('joined');
+    const made = await admin.post('/cluster/join', { name, labels: 'gpu ssd' });
+    expect([made.status, made.headers['cache-control']]).toEqual([200, 'no-store']);
+    const token = /<code id="token">([^<]+)</.exec(made.text)?.[1] ?? '';
+    expect(made.text).toContain(`/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);
+    expect(made.text).toMatch(/Good until<\/dt><dd><time/);
+    await registeredHost(host(), name, token);
+    expect((await admin.get('/cluster')).text).toContain(name);
+    expect((await admin.get('/cluster/join')).text).not.toContain(token);
+    const bad = await admin.post('/cluster/join', { name: NASTY, labels: NASTY });
+    expect([bad.status, bad.text.includes(ESCAPED), bad.text.includes(NASTY)]).toEqual([400, true, false]);
+  });
+});

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AccountClient } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { testExecutionList } from '../../support/execution-list.ts';
+import { hosts, onHosts } from '../../support/hosts.ts';
+import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { WebClient } from '../../support/web-client.ts';
+
+const NASTY = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
+
+onHosts(hosts, (host) => {
+  const accounts = new AccountClient(host);
+  const users: Record<string, number> = {};
+  let admin: WebClient;
+
+  beforeAll(async () => {
+    admin = await WebClient.logIn(host);
+    for (const name of ['ann', 'bob']) users[name] = await accounts.addUser(name);
+  });
+
+  testExecutionList(host, () => admin, users);
+
+  describe('an execution', () => {
+    const GIB = 1024 ** 3;
+    let agent: ScriptedAgent;
+    const api = new ApiClient(host);
+    const detail = async (id: number, as = admin) => {
+      const { status, text } = await as.get(`/executions/${id}`);
+      expect(status, text).toBe(200);
+      return text;
+    };
+    const steps = (text: string) =>
+      [...text.matchAll(/<li[^>]*>\s*<strong>([a-z ]+)<\/strong>\s*<span>/g)].map(([, name]) => name);
+
+    beforeAll(async () => {
+      agent = await ScriptedAgent.join(host(), { facts: { name: 'web-host', labels: ['web'] } });
+    });
+    afterAll(() => agent.close());
+
+    /** Waits until it is to stop, and stops all it has. */
+    const gone = async (id: number) => {
+      await agent.released(id);
+      await agent.report(...agent.known(id).map(seen.gone));
+    };
+
+    /** Of two essential services and an elastic one, on the host. */
+    const described = application(
+      service({
+        name: 'main',
+        labels: ['web'],
+        ports: [port('page', 'http://{ip_port}/'), port(NASTY, 'javascript:alert(1)//{ip_port}', 81)],
+      }),
+      service({ name: 'side', labels: ['web'], monitor: false, total_count: 2, essential_count: 1 }),
+    );
+
+    test('W24: it shows the states it has been in, from its queue to its end, and why it ended', async () => {
+      const id = await api.submit(described, 'A life');
+      const assigned = await agent.assigned(id, 2);
+      expect(steps(await detail(id))).toEqual(['submitted', 'queued', 'starting']);
+      await agent.report(...assigned.map(seen.running));
+      await api.reached(id, 'running');
+      expect(steps(await detail(id))).toEqual(['submitted', 'queued', 'starting', 'running']);
+      await agent.report(seen.exited(firstOf(assigned), 0));
+      const cleaning = await detail(id);
+      expect(steps(cleaning)).toEqual(['submitted', 'queued', 'starting', 'running', 'cleaning up']);
+      expect(cleaning).not.toContain('form="terminate"');
+      await gone(id);
+      await api.reached(id, 'terminated');
+      const text = await detail(id);
+      expect(steps(text)).toEqual([
+        'submitted',
+        'queued',
+        'starting',
+        'running',
+        'cleaning up',
+        'terminated',
+      ]);
+      expect(text).toContain('Its service main0 was done (exit code 0), which ends it. It ran for ');
+    });
+
+    test('W22, W24: it shows its services, how far their starts are, and its endpoints', async () => {
+      const id = await api.submit(described, NASTY);
+      const assigned = await agent.assigned(id, 2);
+      const { service: pulled, generation } = firstOf(assigned);
+      await agent.report({
+        service: pulled,
+        generation,
+        state: 'preparing',
+        detail: 'pulling <b>2 of 5</b>',
+      });
+      const starting = await detail(id);
+      expect(starting).toContain('pulling &lt;b&gt;2 of 5&lt;/b&gt;');
+      expect(marksOf(starting)).toEqual(['main0 essential', 'side0 essential', 'side1 elastic']);
+      await agent.report(...assigned.map(seen.running));
+      await api.reached(id, 'running');
+      const text = await detail(id);
+      expect(text).toMatch(/href="http:\/\/192\.0\.2\.7:30080\/"/);
+      // What is no web address is text, and what users name is no markup.
+      expect(text).not.toMatch(/href="javascript:/);
+      expect(text).toContain('javascript:alert(1)//192.0.2.7:30081');
+      expect(text).not.toMatch(/<script>|<img src=x/);
+      expect(text).toContain('/logs?service=');
+      await api.terminate(id);
+      await gone(id);
+    });
+
+    test('W24: of many services it shows a hundred, and all of them on request', async () => {
+      const id = await api.submit(application(service({ labels: ['nowhere'], total_count: 150 })));
+      const rows = async (path: string) => marksOf((await admin.get(path)).text).length;
+      expect(await rows(`/executions/${id}`)).toBe(100);
+      expect(await detail(id)).toContain(`href="/executions/${id}?services=all"`);
+      expect(await rows(`/executions/${id}?services=all`)).toBe(150);
+      await api.terminate(id);
+    });
+
+    test('W25: one that waits says why, where it stands, and what would change that', async () => {
+      const large = { memory: { min: 1_000 * GIB, max: null }, cores: { min: null, max: null } };
+      const id = await api.submit(application(service({ labels: ['web'], resources: large })));
+      const { summary, waiting_for } = await api.explain(id);
+      const text = await detail(id);
+      for (const sentence of [summary, ...waiting_for]) expect(text).toContain(escaped(sentence));
+      await api.terminate(id);
+      expect(await detail(id)).toContain('It was terminated before it ran.');
+    });
+
+    test('W22, W24: an error is told in full, as text', async () => {
+      const id = await api.submit(described);
+      const assigned = await agent.assigned(id, 2);
+      const message = `${NASTY} ${'m'.repeat(300)}`;
+      await agent.report(seen.failed(firstOf(assigned), message));
+      await gone(id);
+      await api.reached(id, 'error');
+      const text = await detail(id);
+      expect(text).toContain(escaped(message));
+      expect(text).not.toContain('<script>alert');
+    });
+
+    test('W26: its description is shown, and downloaded as it was submitted', async () => {
+      const id = await api.submit(described);
+      const { status, headers, text } = await admin.get(`/executions/${id}/description.json`);
+      expect([status, headers['content-type'], headers['x-content-type-options']]).toEqual([
+        200,
+        'application/json; charset=utf-8',
+        'nosniff',
+      ]);
+      expect(headers['content-disposition']).toBe(`attachment; filename="execution-${id}.json"`);
+      expect(JSON.parse(text)).toEqual(described);
+      expect(await detail(id)).toContain(escaped(text.trimEnd()));
+      await api.terminate(id);
+    });
+
+    test('W27: it is terminated, and submitted again under its name', async () => {
+      const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
+      const done = await admin.act(`/executions/${id}/terminate`);
+      expect(done.text).toContain('It is being terminated.');
+      expect((await api.execution(id)).status).toBe('terminated');
+      const late = await admin.act(`/executions/${id}/terminate`);
+      expect(late.text).toContain('The execution has already ended.');
+      const again = await admin.post(`/executions/${id}/again`);
+      const [, next] = /^\/executions\/(\d+)$/.exec(again.headers.location ?? '') ?? [];
+      const [first, second] = [await api.execution(id), await api.execution(Number(next))];
+      expect(second).toMatchObject({ name: first.name, description: first.description, status: 'queued' });
+      await api.terminate(second.id);
+    });
+
+    test('W27: it is deleted by who may, once that is confirmed', async () => {
+      const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
+      const asked = await admin.post(`/executions/${id}/delete`);
+      expect(asked.text).toContain('name="confirmed" value="yes"');
+      expect(asked.text).not.toContain('<script>alert');
+      expect((await api.execution(id)).status).toBe('queued');
+      expect((await admin.act(`/executions/${id}/delete`, { confirmed: 'yes' })).text).toContain(
+        'is deleted.',
+      );
+      expect((await api.http.get(`execution/${id}`)).status).toBe(404);
+      const own = await new ApiClient(host, 'ann', 'secret').submit(
+        application(service({ labels: ['nowhere'] })),
+      );
+      const ann = await WebClient.logIn(host, 'ann', 'secret');
+      expect((await ann.get(`/executions/${own}`)).text).not.toContain('form="delete"');
+      expect((await ann.post(`/executions/${own}/delete`, { confirmed: 'yes' })).status).toBe(403);
+      await api.terminate(own);
+    });
+
+    test('W21: what belongs to others is not there, whatever is asked of it', async () => {
+      const id = await api.submit(application(service({ labels: ['nowhere'] })));
+      const ann = await WebClient.logIn(host, 'ann', 'secret');
+      for (const path of [
+        `/executions/${id}`,
+        `/executions/${id}/description.json`,
+        '/executions/999999',
+        '/executions/x',
+      ])
+        expect((await ann.get(path)).status, path).toBe(404);
+      for (const action of ['terminate', 'again'])
+        expect((await ann.post(`/executions/${id}/${action}`)).status, action).toBe(404);
+      expect((await api.execution(id)).status).toBe('queued');
+      await api.terminate(id);
+    });
+  });
+});
+
+const port = (name: string, url_template: string, port_number = 80) => ({
+  name,
+  port_number,
+  protocol: 'tcp' as const,
+  url_template,
+});
+
+/** `main0 essential`, of each service. */
+const marksOf = (text: string): string[] =>
+  [...text.matchAll(/<th scope="row">(\w+) <span class="mark[^>]*>(\w+)</g)].map(
+    ([, name, mark]) => `${name} ${mark}`,
+  );
+
+const escaped = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+
+function firstOf<T>([first]: readonly T[]): T {
+  if (first === undefined) throw new Error('there is none');
+  return first;
+}

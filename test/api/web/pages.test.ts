@@ -1,0 +1,188 @@
+import { expect, test } from 'vitest';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
+import { addUser, allowApi, failLogins, passLoginDelays } from '../../support/users.ts';
+
+/** Where tests come from, as the host sees it. */
+const LOOPBACK = '127.0.0.1';
+const PAGE = { accept: 'text/html' };
+const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
+const cookieOf = ({ headers }: Reply): string => {
+  const cookies = headers['set-cookie'] ?? [];
+  return cookies.map((one) => one.split(';')[0]).find((one) => one?.startsWith('berth_session=')) ?? '';
+};
+
+onHosts(hosts, (host) => {
+  const anyone = new HttpClient(() => host().url(), PAGE);
+  const logIn = (fields = {}) =>
+    anyone.send('POST', '/login', form({ username: 'admin', password: ADMIN_PASSWORD, ...fields }));
+
+  test('W1: a page is for who has a session; others are sent to log in', async () => {
+    const asked = await anyone.get('/executions/5?a=b&c');
+    expect([asked.status, asked.headers.location]).toEqual([
+      303,
+      '/login?next=%2Fexecutions%2F5%3Fa%3Db%26c',
+    ]);
+    const first = await anyone.get('/');
+    expect([first.status, first.headers.location]).toEqual([303, '/executions']);
+    const byPassword = await anyone.with(basic('admin', ADMIN_PASSWORD)).get('/executions');
+    expect(byPassword.status).toBe(303);
+  });
+
+  test.each([
+    ['/executions/5?a=b', '/executions/5?a=b'],
+    ['//elsewhere.example/', '/executions'],
+    ['/\\elsewhere.example/', '/executions'],
+    ['https://elsewhere.example/', '/executions'],
+    ['/\t/elsewhere.example/', '/executions'],
+    ['/.//elsewhere.example/', '/executions'],
+    ['/a/..//elsewhere.example/', '/executions'],
+    ['/%2e//elsewhere.example/', '/executions'],
+    ['javascript:alert(1)', '/executions'],
+    ['', '/executions'],
+  ])('W1: a login that is to lead to %j goes on to %j, never to another site', async (next, to) => {
+    const reply = await logIn({ next });
+    expect([reply.status, reply.headers.location]).toEqual([303, to]);
+  });
+
+  test('H1: a form of more fields than any page has is refused before it is read', async () => {
+    const reply = await anyone.send('POST', '/login', 'a&'.repeat(2 ** 19));
+    expect(reply.status).toBe(400);
+    expect(reply.text).toContain('more than 5000 fields');
+  });
+
+  test('W2: an unknown user and a wrong password get the same answer', async () => {
+    const wrong = await logIn({ password: 'a guess' });
+    const unknown = await logIn({ username: 'admin2', password: 'a guess' });
+    expect([wrong.status, unknown.status]).toEqual([401, 401]);
+    expect(unknown.text.replaceAll('admin2', 'admin')).toBe(wrong.text);
+    expect(wrong.text).toContain('Wrong user name or password.');
+    expect(cookieOf(wrong)).toBe('');
+  });
+
+  test('W3: a logout ends its session at once, and no other', async () => {
+    const [one, other] = await Promise.all([logIn(), logIn()]);
+    const mine = anyone.with({ cookie: cookieOf(one) });
+    const another = anyone.with({ cookie: cookieOf(other) });
+    expect((await mine.get('/executions')).status).toBe(200);
+    const left = await mine.send('POST', '/logout', '');
+    expect([left.status, left.headers.location]).toEqual([303, '/login']);
+    expect((await mine.get('/executions')).status).toBe(303);
+    expect((await mine.get('execution')).status).toBe(401);
+    expect((await another.get('/executions')).status).toBe(200);
+  });
+
+  test('H296: HEAD of the stream that pages live on opens none, however often', async () => {
+    const mine = anyone.with({ cookie: cookieOf(await logIn()) });
+    const replies = await Promise.all(Array.from({ length: 51 }, () => mine.send('HEAD', '/events', '')));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(replies[0]?.headers['content-type']).toBe('text/event-stream; charset=utf-8');
+  });
+
+  test('W4: a page may take nothing from elsewhere, run nothing inline, be framed by nobody', async () => {
+    const { headers, text } = await anyone.get('/login');
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(headers['x-content-type-options']).toBe('nosniff');
+    expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=/);
+    expect(text).not.toMatch(/(src|href|action)="(?!\/(?!\/)|#)/);
+  });
+
+  test('W5: what changes something is refused where another site sends it', async () => {
+    const mine = anyone.with({ cookie: cookieOf(await logIn()) });
+    for (const from of [
+      { 'sec-fetch-site': 'cross-site' },
+      { origin: 'http://elsewhere.example' },
+      { origin: 'null' },
+    ]) {
+      expect((await mine.with(from).send('POST', '/logout', '')).status).toBe(403);
+      expect(
+        (await anyone.with(from).send('POST', '/login', form({ username: 'a', password: 'b' }))).status,
+      ).toBe(403);
+    }
+    expect((await mine.get('/executions')).status).toBe(200);
+    expect((await mine.with({ 'sec-fetch-site': 'same-origin' }).send('POST', '/logout', '')).status).toBe(
+      303,
+    );
+  });
+
+  test('W6: an unknown path is a page for browsers, and JSON for programs', async () => {
+    const page = await anyone.get('/no-such-page');
+    expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    const program = await new HttpClient(() => host().url()).get('/no-such-page');
+    expect([program.status, program.json()]).toEqual([404, { message: 'There is no /no-such-page here.' }]);
+    expect((await anyone.get('/docs/no-such-file')).headers['content-type']).toBe('text/html; charset=utf-8');
+    expect((await anyone.get('nothing')).headers['content-type']).toBe('application/json; charset=utf-8');
+  });
+
+  test('W2: who guesses is told when to try again', async () => {
+    await failLogins(host(), LOOPBACK, 'guessed', 10);
+    const refused = await logIn({ username: 'guessed' });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(refused.text).toContain('value="guessed"');
+    await passLoginDelays(host());
+  });
+
+  test('W100: an address that only forms go to leads a browser to the page above it', async () => {
+    const mine = anyone.with({ cookie: cookieOf(await logIn()) });
+    for (const [path, above] of [
+      ['/account/password', '/account'],
+      ['/executions/5/terminate', '/executions/5'],
+      ['/start/check', '/start'],
+      ['/logout', '/'],
+    ] as const) {
+      const { status, headers } = await mine.get(path);
+      expect([path, status, headers.location]).toEqual([path, 303, above]);
+    }
+    const program = new HttpClient(() => host().url(), { cookie: cookieOf(await logIn()) });
+    expect((await program.get('/logout')).status).toBe(405);
+  });
+
+  test('W109: a form that is sent after the login is over does nothing, and the login page says so', async () => {
+    const { status, headers } = await anyone.send('POST', '/executions/5/terminate', '');
+    expect([status, headers.location]).toEqual([303, '/login?next=%2F']);
+    const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
+    expect((await anyone.with({ cookie }).get('/login')).text).toContain('What you sent was not done');
+  });
+
+  test('W7: the navigation shows what the role allows', async () => {
+    await addUser(host(), 'plain', 'secret', 'user');
+    const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'plain', password: 'secret' })) });
+    const { text } = await own.get('/executions');
+    expect(text).toContain('href="/shop"');
+    expect(text).not.toMatch(/href="\/(cluster|admin)"/);
+    const administrator = anyone.with({ cookie: cookieOf(await logIn()) });
+    expect((await administrator.get('/executions')).text).toMatch(/href="\/cluster"[\s\S]*href="\/admin"/);
+  });
+
+  test('W7: a role that may not use the API is refused on every page, and can log out', async () => {
+    await addUser(host(), 'barred', 'secret', 'user');
+    const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'barred', password: 'secret' })) });
+    await allowApi(host(), 'user', false);
+    const refused = await own.get('/executions');
+    await allowApi(host(), 'user', true);
+    expect(refused.status).toBe(403);
+    expect(refused.text).toContain('action="/logout"');
+    expect((await own.send('POST', '/logout', '')).status).toBe(303);
+  });
+
+  test('W8: the licences of the packages in them are told', async () => {
+    expect((await anyone.get('/assets/licences.txt')).text).toContain(
+      'This file holds the following packages.',
+    );
+  });
+
+  test('W8: files are asked for again, and sent again only where they have changed', async () => {
+    const { status, headers } = await anyone.get('/assets/page.js');
+    expect([status, headers['content-type']]).toEqual([200, 'text/javascript; charset=utf-8']);
+    const again = await anyone.with({ 'if-none-match': String(headers.etag) }).get('/assets/page.js');
+    expect(again.status).toBe(304);
+    for (const name of ['stamp', 'no.js', '..%2fworker.js', '%2e%2e/install.sh']) {
+      expect((await anyone.get(`/assets/${name}`)).status).toBe(404);
+    }
+  });
+});

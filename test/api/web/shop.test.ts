@@ -1,0 +1,249 @@
+import { beforeAll, expect, test } from 'vitest';
+import { AccountClient, ROLE } from '../../support/account-client.ts';
+import { application, service } from '../../support/applications.ts';
+import { ADMIN_PASSWORD, type Host, hosts, onHosts, startHost } from '../../support/hosts.ts';
+import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
+import { manifest, ScratchShop, zapp } from '../../support/shops.ts';
+import { sparkFolder, sparkManifest } from '../../support/spark-shop.ts';
+
+const PAGE = { accept: 'text/html' };
+const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
+
+/** By a session of its own, as browsers do. */
+async function loggedIn(
+  host: () => Host,
+  username = 'admin',
+  password = ADMIN_PASSWORD,
+): Promise<HttpClient> {
+  const anyone = new HttpClient(() => host().url(), PAGE);
+  const { headers } = await anyone.send('POST', '/login', form({ username, password }));
+  const cookie = headers['set-cookie']
+    ?.map((one) => one.split(';')[0])
+    .find((one) => one?.startsWith('berth_session='));
+  return anyone.with({ cookie: String(cookie) });
+}
+
+const valuesOf = ({ text }: Reply): Record<string, string | undefined> =>
+  Object.fromEntries(
+    [...text.matchAll(/<input id="[^"]*" name="([^"]*)"[^>]*?(?: value="([^"]*)")/g)].map(
+      ([, name, value]) => [name, value],
+    ),
+  );
+
+onHosts(hosts, (host) => {
+  const api = () => new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
+  let admin: HttpClient;
+  beforeAll(async () => {
+    admin = await loggedIn(host);
+  });
+
+  test('W73: the shop shows its applications by category, with logo, name and what they are', async () => {
+    const { status, text } = await admin.get('/shop');
+    expect(status).toBe(200);
+    const parts = [...text.matchAll(/<h2>(.*?)<\/h2>|<h3><a href="(.*?)">|<img class="logo" src="(.*?)"/g)];
+    expect(parts.map(([, category, link, logo]) => category ?? link ?? logo)).toEqual([
+      'Batch',
+      '/shop/elastic-batch-0/logo',
+      '/shop/elastic-batch-0',
+      'Web',
+      '/shop/hello-0/logo',
+      '/shop/hello-0',
+      '/shop/two-tier-0/logo',
+      '/shop/two-tier-0',
+    ]);
+    expect(text).toContain('One container that greets you on its web page');
+    expect(text).not.toContain('What is wrong with the shop');
+  });
+
+  test('W74: an application has its text, and a form with each parameter, its limits and its default', async () => {
+    const { text } = await admin.get('/shop/elastic-batch-0');
+    expect(text).toContain('<strong>essential</strong>');
+    expect(text).toMatch(
+      /name="service_count:worker"[^>]* type="number" min="1" max="16" step="1" value="4"/,
+    );
+    expect(text).toMatch(
+      /name="resources:worker\.cores"[^>]* type="number" min="0\.1" max="2" step="0\.1" value="0\.1"/,
+    );
+    expect(text).toMatch(/<textarea id="command:worker"[^>]*>\nsh -c /);
+    expect(text).toContain('From 8 MiB up to 256 MiB.');
+    expect(valuesOf(await admin.get('/shop/hello-0'))).toMatchObject({
+      name: 'hello',
+      'environment:GREETING': 'Hello, {user_name}, from {dns_name#self}',
+    });
+  });
+
+  test('W75: what is filled in is started, and leads to its execution', async () => {
+    const order = {
+      name: 'my batch',
+      'service_count:worker': '3',
+      'environment:ROUNDS': '7',
+      'command:worker': 'a\r\nb',
+    };
+    const started = await admin.send('POST', '/shop/elastic-batch-0', form(order));
+    expect(started.status).toBe(303);
+    const [, id] = /^\/executions\/(\d+)$/.exec(String(started.headers.location)) ?? [];
+    const execution = (await api().get(`execution/${id}`)).json() as {
+      name: string;
+      description: { services: unknown[] };
+    };
+    expect(execution.name).toBe('my batch');
+    expect(execution.description.services).toMatchObject([
+      { environment: [['ROUNDS', '7']] },
+      { total_count: 3, essential_count: 1, command: 'a\nb' },
+    ]);
+    await api().delete(`execution/${id}`);
+  });
+
+  test('W75: what is wrong is told at its field, with what was typed, and nothing is started', async () => {
+    const before = Object.keys((await api().get('execution')).json() as object);
+    const order = {
+      name: '<b>',
+      'service_count:worker': '99',
+      'environment:ROUNDS': '"><script>',
+      'resources:leader.memory': 'much',
+      'environment:"><b>': 'x',
+    };
+    const refused = await admin.send('POST', '/shop/elastic-batch-0', form(order));
+    expect(refused.status).toBe(400);
+    expect(refused.text).toMatch(/id="service_count:worker-problem">must be at most 16</);
+    expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
+    // What is folded away, and has something wrong in it, is open.
+    expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
+    expect(refused.text).toContain('environment:&quot;&gt;&lt;b&gt; is no parameter of this application');
+    expect(valuesOf(refused)).toMatchObject({
+      name: '&lt;b&gt;',
+      'service_count:worker': '99',
+      'environment:ROUNDS': '&quot;&gt;&lt;script&gt;',
+    });
+    expect(refused.text).not.toMatch(/<script>|<b>/);
+    expect(Object.keys((await api().get('execution')).json() as object)).toEqual(before);
+  });
+
+  test('W75: a form of any number of fields is refused in few words', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`environment:${at}`, '1']));
+    const refused = await admin.send('POST', '/shop/hello-0', form(fields));
+    expect(refused.status).toBe(400);
+    expect(refused.text.length).toBeLessThan(20_000);
+  });
+
+  test('W76: where it would go is told without starting it, and what was filled in stays', async () => {
+    const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
+    const told = await admin.send('POST', '/shop/elastic-batch-0', form(order));
+    expect(told.status).toBe(200);
+    expect(told.text).toContain('Where it would go now');
+    expect(valuesOf(told)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
+  });
+
+  test('W77: a picture is one and nothing else, whoever opens it', async () => {
+    const picture = await admin.get('/shop/hello-0/logo');
+    expect([picture.status, picture.headers]).toMatchObject([
+      200,
+      {
+        'content-type': 'image/svg+xml',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "sandbox; default-src 'none'",
+        'cache-control': 'private, no-cache',
+      },
+    ]);
+    expect(
+      (await admin.with({ 'if-none-match': String(picture.headers.etag) }).get('/shop/hello-0/logo')).status,
+    ).toBe(304);
+    expect((await admin.get('/shop/hello-0/files/logo.svg')).text).toBe(picture.text);
+    for (const path of [
+      '/shop/hello-0/files/hello.json',
+      '/shop/hello-0/files/..%2ftwo-tier%2flogo.svg',
+      '/shop/hello-1/logo',
+      '/shop/hello-1',
+      '/shop/%2e%2e-0',
+      '/shop/%ff-0/logo',
+    ]) {
+      expect([path, (await admin.get(path)).status]).toEqual([path, 404]);
+    }
+    expect((await new HttpClient(() => host().url(), PAGE).get('/shop/hello-0/logo')).status).toBe(303);
+  });
+
+  test('W69, W78: resources are for roles that may set them, with what the quota leaves', async () => {
+    const accounts = new AccountClient(host);
+    await accounts.addUser('plain', { role_id: ROLE.user });
+    const plain = (await (await loggedIn(host, 'plain', 'secret')).get('/shop/elastic-batch-0')).text;
+    expect(plain).toMatch(/name="resources:worker\.memory"[^>]* value="16777216" disabled/);
+    expect(plain).not.toContain('resources:leader.memory');
+
+    const caps = { name: 'small', concurrent_executions: 0, memory: 96 * 2 ** 20, cores: 1 };
+    const quota_id = await accounts.create('quota', caps);
+    await accounts.addUser('capped', { role_id: ROLE.superuser, quota_id });
+    const capped = (await (await loggedIn(host, 'capped', 'secret')).get('/shop/elastic-batch-0')).text;
+    expect(capped).toContain('Your quota leaves 96 MiB of memory and 1 core.');
+    expect(capped).toContain('From 8 MiB up to 256 MiB. Your quota leaves 96 MiB for each.');
+    expect(capped).toMatch(/name="resources:leader\.memory"/);
+    const sliders = [...capped.matchAll(/type="range"[^>]* min="([^"]*)" max="([^"]*)"/g)].map(
+      ([, ...ends]) => ends,
+    );
+    expect(sliders).toContainEqual(['8388608', '100663296']);
+    expect(sliders).toContainEqual(['0.1', '1']);
+  });
+});
+
+test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP, as it is now, with what each role may see, and no harm in it', async () => {
+  const shop = await ScratchShop.make();
+  const node = await startHost({ kind: 'node', variant: 'B' }, { BERTH_SHOP: shop.root });
+  const host = () => node;
+  try {
+    const admin = await loggedIn(host);
+    expect((await admin.get('/shop')).text).toContain('There is nothing in the shop for you');
+    const evil = '"><script>alert(1)</script>';
+    const parameter = {
+      kind: 'environment',
+      name: `A ${evil}`,
+      readable_name: evil,
+      description: evil,
+      type: 'string',
+    };
+    await shop.write({
+      ...sparkFolder,
+      'spark/manifest.json': {
+        version: 1,
+        zapps: sparkManifest.zapps.map((one) => ({ ...one, disabled_for: ['user'] })),
+      },
+      'evil/manifest.json': manifest(
+        zapp({ name: evil, category: evil, parameters: [parameter] }),
+        zapp({ name: evil, logo: 'x.exe' }),
+      ),
+      'evil/app.json': application(service({ environment: [[`A ${evil}`, evil]] })),
+      'evil/README.md': evil,
+    });
+    const all = await admin.get('/shop');
+    expect(all.text).toContain('Distributed PySpark notebook');
+    expect(all.text).toContain('There is no file clouds.json.');
+    const one = await admin.get('/shop/evil-0');
+    for (const { text } of [all, one])
+      expect(text.replace(/<script type="module" src="[^"]*"><\/script>/g, '')).not.toContain('<script');
+    const field = /<input id="([^"]*)" name="\1"/.exec(one.text.replace(/.*name="name"/s, ''))?.[1] ?? '';
+    expect(field).toMatch(/^environment:A%20/);
+    const started = await admin.send(
+      'POST',
+      '/shop/evil-0',
+      form({
+        name: 'x',
+        [field.replaceAll('&quot;', '"').replaceAll('&gt;', '>').replaceAll('&lt;', '<')]: 'set',
+      }),
+    );
+    expect(started.status).toBe(303);
+
+    await shop.write({ 'evil/README.md': '# Other\n\n![a picture](b.png)' });
+    expect((await admin.get('/shop/evil-0')).text).toContain('src="/shop/evil-0/files/b.png"');
+    await shop.write({ 'evil/README.md': `${'*'.repeat(65_537)}<b>` });
+    expect((await admin.get('/shop/evil-0')).text).toContain('***&lt;b&gt;</pre>');
+
+    await new AccountClient(host).addUser('plain', { role_id: ROLE.user });
+    const plain = await loggedIn(host, 'plain', 'secret');
+    const { text } = await plain.get('/shop');
+    expect(text).not.toContain('Distributed PySpark notebook');
+    expect(text).not.toContain('clouds.json');
+    expect((await plain.get('/shop/spark-0')).status).toBe(404);
+    expect((await plain.send('POST', '/shop/spark-0', form({ name: 'x' }))).status).toBe(404);
+  } finally {
+    await node.stop();
+    await shop.remove();
+  }
+});

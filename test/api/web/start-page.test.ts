@@ -1,0 +1,174 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { AccountClient } from '../../support/account-client.ts';
+import { ApiClient } from '../../support/api-client.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts.ts';
+import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
+import { formOf, PAGE, WebClient } from '../../support/web-client.ts';
+
+const BY_FORM = '/start?by=form';
+const BY_DESCRIPTION = '/start?by=description';
+const NASTY = '</textarea>"><img src=x onerror=alert(1)>';
+
+const pretty = (value: unknown) => JSON.stringify(value, null, 2);
+const typedOf = ({ text }: Reply) => /<textarea id="description"[^>]*>\n([^<]*)<\/textarea>/.exec(text)?.[1];
+const plainOf = (text: string) => text.replaceAll('&quot;', '"').replaceAll('&#39;', "'");
+const startedId = ({ status, headers }: Reply): number => {
+  const [, id] = /^\/executions\/(\d+)$/.exec(headers.location ?? '') ?? [];
+  expect([status, id]).toEqual([303, expect.any(String)]);
+  return Number(id);
+};
+const simple = (fields: Record<string, string> = {}) => ({
+  ...{ name: 'My page', image: 'nginx:alpine', command: '', memory: '64', memory_unit: 'MiB' },
+  ...{ cores: '0.5', life: 'stays', environment: 'A=b' },
+  ...{ 'port_number-0': '80', 'port_name-0': '', 'port_kind-0': 'http' },
+  ...fields,
+});
+
+onHosts(hosts, (host) => {
+  const api = new ApiClient(host);
+  const accounts = new AccountClient(host);
+  let admin: WebClient;
+  beforeAll(async () => {
+    admin = await WebClient.logIn(host);
+  });
+
+  test('W9, W40: a description is submitted as it is, and the answer leads to its execution', async () => {
+    const described = { ...application(service({ labels: ['nowhere'] })), name: 'as-it-is' };
+    const description = pretty(described);
+    const id = startedId(await admin.post(BY_DESCRIPTION, { name: 'mine', description, action: 'submit' }));
+    expect(await api.execution(id)).toMatchObject({ name: 'mine', description: described });
+    const unnamed = async (body: unknown) => {
+      const fields = { name: ' ', description: pretty(body), action: 'submit' };
+      return (await api.execution(startedId(await admin.post(BY_DESCRIPTION, fields)))).name;
+    };
+    expect(await unnamed({ application: described })).toBe('as-it-is');
+    expect(await unnamed({ name: 'of the body', application: described })).toBe('of the body');
+  });
+
+  test('W41: what is wrong is told at its line, and what was typed is there again, as text', async () => {
+    const description = pretty({ ...application(service({ image: `${NASTY} ${NASTY}` })), size: -1 });
+    const reply = await admin.post(BY_DESCRIPTION, { name: NASTY, description, action: 'submit' });
+    expect(reply.status).toBe(400);
+    expect(reply.text).not.toContain('<img src=x');
+    const line = 1 + description.split('\n').findIndex((one) => one.includes('"size"'));
+    expect(reply.text).toContain(`data-line="${line}" data-column="3">Line ${line}, column 3</a>`);
+    expect(reply.text).toContain('<code>services[0].image</code>');
+    const typed = plainOf(typedOf(reply) ?? '')
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>');
+    expect(typed).toBe(description);
+  });
+
+  test('W41: a name that is no name is told at its field', async () => {
+    const name = 'a'.repeat(129);
+    const reply = await admin.post(BY_DESCRIPTION, { name, description: pretty(application(service())) });
+    expect([reply.status, reply.text]).toEqual([400, expect.stringContaining('id="name-problem"')]);
+  });
+
+  test('W107: the page leads to the document of the API', async () => {
+    expect((await admin.get(BY_DESCRIPTION)).text).toContain('href="/docs"');
+  });
+
+  test('W42: a check tells the problems of a text or what it needs, and nobody without a login gets one', async () => {
+    const check = (description: string) => admin.post('/start/check', { description });
+    const broken = await check('{\n  "name": "x",,\n}');
+    expect([broken.status, broken.text]).toEqual([200, expect.stringContaining('data-line="2"')]);
+    const valid = await check(pretty(application(service({ total_count: 3, essential_count: 2 }))));
+    expect(plainOf(valid.text)).toContain(
+      'test-application has 2 essential services and 1 elastic; to start it needs 0 B of memory and 0.2 cores.',
+    );
+    expect((await check('')).text).not.toContain('class="problem"');
+    const anyone = new HttpClient(() => host().url(), PAGE);
+    expect((await anyone.send('POST', '/start/check', formOf({ description: '{}' }))).status).toBe(303);
+  });
+
+  test('W43, W9: the form is submitted as an application of one service', async () => {
+    const id = startedId(await admin.post(BY_FORM, simple({ action: 'submit' })));
+    expect(await api.execution(id)).toMatchObject({
+      name: 'My page',
+      description: { name: 'My-page', will_end: false, services: [{ image: 'nginx:alpine' }] },
+    });
+  });
+
+  test('W43: what is wrong is told at its field, and all that was typed is there again', async () => {
+    const { status, text } = await admin.post(BY_FORM, simple({ image: NASTY, environment: '\n<b>' }));
+    expect(status).toBe(400);
+    expect(text).not.toContain('<img src=x');
+    expect(text).toMatch(
+      /<input id="image"[^>]*aria-describedby="image-hint image-problem" aria-invalid="true"/,
+    );
+    expect(text).toMatch(/id="environment-problem">Line 2 /);
+    expect(text).toMatch(/<input id="port_number-0"[^>]* value="80"/);
+  });
+
+  test('W43: rows of ports come and go without script, and the rest stays', async () => {
+    const more = await admin.post(BY_FORM, simple({ action: 'add-port' }));
+    expect([more.status, more.text]).toEqual([200, expect.stringContaining('name="port_number-1"')]);
+    const fewer = await admin.post(BY_FORM, simple({ 'port_number-1': '81', action: 'remove-port-0' }));
+    expect(fewer.text).toMatch(/<input id="port_number-0"[^>]* value="81"/);
+    expect(fewer.text).not.toContain('name="port_number-1"');
+    expect(fewer.text).toMatch(/<input id="name"[^>]* value="My page"/);
+  });
+
+  test('W43: the form is taken over as a description', async () => {
+    const reply = await admin.post(BY_FORM, simple({ action: 'describe' }));
+    expect(JSON.parse(plainOf(typedOf(reply) ?? ''))).toMatchObject({
+      name: 'My-page',
+      services: [{ environment: [['A', 'b']], ports: [{ name: 'Port 80', port_number: 80 }] }],
+    });
+  });
+
+  test('W44: where it would go is told in words, and nothing is queued', async () => {
+    const before = (await api.http.get('execution')).json();
+    const reply = await admin.post(BY_FORM, simple());
+    expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('There is no host')]);
+    expect(reply.text).toContain('it would wait until something is changed');
+    expect((await api.http.get('execution')).json()).toEqual(before);
+  });
+
+  test('W45: what the quota allows is shown', async () => {
+    const quota_id = await accounts.create('quota', {
+      name: 'small',
+      ...{ concurrent_executions: 3, memory: 2 ** 31, cores: 0 },
+    });
+    await accounts.addUser('quentin', { quota_id });
+    const { text } = await (await WebClient.logIn(host, 'quentin', 'secret')).get('/start');
+    expect(text).toContain('Executions: 0 of 3 taken');
+    expect(text).toContain('Memory: 0 B of 2 GiB taken');
+    expect(text).toContain('Cores: 0 taken, no limit');
+  });
+
+  test('W46: an execution of before is the beginning of another, for who may read it', async () => {
+    const id = await api.submit(application(service({ command: `echo '${NASTY}'` })), 'again "and" again');
+    const { text } = await admin.get(`/start?from=${id}`);
+    expect(text).not.toContain('<img src=x');
+    expect(plainOf(text)).toContain('value="again "and" again"');
+    await accounts.addUser('eve');
+    const eve = await WebClient.logIn(host, 'eve', 'secret');
+    for (const from of [String(id), '999999', 'x', ''])
+      expect((await eve.get(`/start?from=${from}`)).status).toBe(404);
+  });
+});
+
+describe('where the API refuses what is beyond the quota', () => {
+  onHosts([{ kind: 'node', variant: 'zoe-2018.12' }], (host) => {
+    test('W45: it is told, and what was typed stays', async () => {
+      const http = new HttpClient(() => host().url(), basic('admin', host().adminPassword));
+      const made = async (kind: string, fields: object) =>
+        (await http.post(kind, fields)).json<Record<string, number>>()[`${kind}_id`];
+      const limits = { concurrent_executions: 1, memory: 0, cores: 0 };
+      const quota_id = await made('quota', { name: 'one', ...limits });
+      const user = await made('user', { username: 'dave', role_id: 2, quota_id });
+      await http.post(`user/${user}`, { password: 'secret' });
+      const dave = await WebClient.logIn(host, 'dave', 'secret');
+      startedId(await dave.post(BY_FORM, simple({ action: 'submit' })));
+      const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
+      expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);
+      expect(text).toMatch(/<input id="name"[^>]* value="My page"/);
+      const shop = await dave.post('/shop/hello-0', { name: 'My hello' });
+      expect([shop.status, shop.text]).toEqual([409, expect.stringContaining('more than 1 executions at a')]);
+      expect(shop.text).toContain('value="My hello"');
+    });
+  });
+});

@@ -1,0 +1,145 @@
+/** Measures requests per second of the API against a plain Hono server: submissions at an empty queue and a long one, and reads. */
+import { startProgram } from '../../support/process.ts';
+import { waitingApplication } from '../application.ts';
+import { Deployment } from '../deployment.ts';
+import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { type Load, type LoadResult, runLoad } from '../load.ts';
+
+const CLIENTS = 16;
+const ROUNDS = 9;
+const REQUESTS = 1_500;
+/** Not counted: what a server does after its compiler has seen it often enough is what lasts. */
+const WARM_UP = 6_000;
+const LONG_QUEUE = 10_000;
+
+interface Target {
+  port: number;
+  prefix: string;
+  headers: Record<string, string>;
+}
+
+export async function measureHttp(): Promise<Measurement[]> {
+  const deployment = await Deployment.start('bench-http', 'off');
+  const id = await deployment.submit(waitingApplication());
+  const example = await (await deployment.request('GET', `execution/${id}`)).text();
+  await deployment.request('DELETE', `execution/delete/${id}`);
+  const server = startProgram(['test/bench/programs/plain-server.ts', example]);
+  const [, port] = await server.waitFor(/port (\d+)/);
+  const plain: Target = { port: Number(port), prefix: '', headers: {} };
+  const berth = {
+    port: Number(new URL(deployment.url).port),
+    prefix: '/api/0.7',
+    headers: { cookie: deployment.cookie },
+    basic: deployment.basic,
+  };
+  try {
+    return await measure(berth, plain, id + 1);
+  } finally {
+    await server.kill();
+    await deployment.stop();
+  }
+}
+
+async function measure(
+  berth: Target & { basic: string },
+  plain: Target,
+  firstId: number,
+): Promise<Measurement[]> {
+  let first = firstId;
+  const submit = async (requests = REQUESTS) => {
+    const result = await post(berth, requests);
+    first += requests;
+    return result;
+  };
+  const submitToEmptyQueue = async (requests = REQUESTS) => {
+    const result = await submit(requests);
+    await runLoad({ ...loadOf(berth, 'DELETE', '/execution/delete/{n}'), first: first - requests, requests });
+    return result;
+  };
+  const limit = () => post(plain, REQUESTS);
+  await submitToEmptyQueue(WARM_UP);
+  await post(plain, WARM_UP);
+  const empty = await alternate(submitToEmptyQueue, limit);
+  await submit(LONG_QUEUE);
+  const long = await alternate(submit, limit);
+  // Reads leave nothing behind, so their rounds may be long; each asks for many executions, not for one that is at hand.
+  const get = (target: Target) =>
+    runLoad({ ...loadOf(target, 'GET', '/execution/{n}'), first: first - WARM_UP, requests: WARM_UP });
+  await get(berth);
+  await get(plain);
+  const read = await alternate(
+    () => get(berth),
+    () => get(plain),
+  );
+  // Its first call is the login.
+  const byBasic = { ...berth, headers: { authorization: berth.basic } };
+  await get(byBasic);
+  const basic = await alternate(
+    () => get(byBasic),
+    () => get(berth),
+  );
+  const info = (target: Target) => runLoad({ ...loadOf(target, 'GET', '/info'), requests: WARM_UP });
+  await info(berth);
+  await info(plain);
+  const open = await alternate(
+    () => info(berth),
+    () => info(plain),
+  );
+  return [
+    perSecond('POST execution, empty queue', empty),
+    p99('p99 of it', empty),
+    perSecond('POST execution, 10,000 queued', long),
+    p99('p99 of it', long),
+    perSecond('GET execution/<id>', read),
+    perSecond('the same by Basic, against by cookie', basic, 0.7),
+    perSecond('GET info', open, 0.8),
+  ];
+}
+
+const loadOf = ({ port, prefix, headers }: Target, method: string, path: string): Load => ({
+  port,
+  method,
+  path: prefix + path,
+  headers,
+  clients: CLIENTS,
+  requests: REQUESTS,
+});
+
+function post(target: Target, requests: number): Promise<LoadResult> {
+  const body = JSON.stringify({ name: 'bench', application: waitingApplication() });
+  const headers = { ...target.headers, 'content-type': 'application/json' };
+  return runLoad({ ...loadOf({ ...target, headers }, 'POST', '/execution'), requests, body });
+}
+
+interface Rounds {
+  berth: LoadResult[];
+  plain: LoadResult[];
+}
+
+async function alternate(
+  berth: () => Promise<LoadResult>,
+  plain: () => Promise<LoadResult>,
+): Promise<Rounds> {
+  const rounds: Rounds = { berth: [], plain: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    rounds.berth.push(await berth());
+    rounds.plain.push(await plain());
+  }
+  return rounds;
+}
+
+const perSecond = (name: string, { berth, plain }: Rounds, least = 0.4): Measurement => ({
+  name,
+  unit: '/s',
+  figure: median(berth.map((result) => result.perSecond)),
+  limit: median(plain.map((result) => result.perSecond)),
+  goal: atLeast(least),
+});
+
+const p99 = (name: string, { berth, plain }: Rounds): Measurement => ({
+  name,
+  unit: 'ms',
+  figure: median(berth.map((result) => result.p99Ms)),
+  limit: median(plain.map((result) => result.p99Ms)),
+  goal: atMost(100, 'figure'),
+});

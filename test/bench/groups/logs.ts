@@ -1,0 +1,179 @@
+/** Measures what a service's output costs its writer and how fast it is read, against plain `docker run` and `docker logs`. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import { IMAGE } from '../../../examples/image.ts';
+import { application } from '../application.ts';
+import { Deployment } from '../deployment.ts';
+import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+
+const BYTES = 200_000_000;
+const ROUNDS = 3;
+/** The engine's own log takes 20 s and more to read. */
+const PLAIN_READS = 2;
+const STOP_AFTER_BYTES = 20_000_000;
+const STOP_MS = 10_000;
+const SAMPLE_MS = 100;
+const NAME = 'bench-logs';
+
+const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
+
+export async function measureLogs(docker: Docker): Promise<Measurement[]> {
+  return [...(await measureSpeed(docker)), await measureStoppedReader()];
+}
+
+async function measureSpeed(docker: Docker): Promise<Measurement[]> {
+  const deployment = await Deployment.start(NAME, 'on');
+  try {
+    await write(deployment, 100);
+    await writePlain(docker, 100, 0);
+    const berth: { writeS: number; readS: number }[] = [];
+    const plain: { writeS: number; readS: number | undefined }[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      berth.push(await write(deployment, BYTES));
+      plain.push(await writePlain(docker, BYTES, round < PLAIN_READS ? BYTES : 0));
+    }
+    const live = [await readLive(docker, deployment), await readLive(docker, deployment)];
+    const writeS = median(berth.map((one) => one.writeS));
+    const plainReads = plain.flatMap(({ readS }) => (readS === undefined ? [] : [BYTES / 1e6 / readS]));
+    return [
+      {
+        name: 'a container writes 200 MB',
+        unit: 's',
+        figure: writeS,
+        limit: median(plain.map((one) => one.writeS)),
+        goal: atMost(1.3),
+      },
+      {
+        name: 'reading them back',
+        unit: 'MB/s',
+        figure: median(berth.map(({ readS }) => BYTES / 1e6 / readS)),
+        limit: median(plainReads),
+        goal: atLeast(3),
+      },
+      {
+        name: 'a live reader ends after the writer',
+        unit: 's',
+        figure: median(live),
+        goal: atMost(Math.max(1, writeS / 10), 'figure'),
+      },
+    ];
+  } finally {
+    await deployment.stop();
+  }
+}
+
+/** From the submission to the end, and then the whole output through the API. */
+async function write(deployment: Deployment, bytes: number): Promise<{ writeS: number; readS: number }> {
+  const beginMs = performance.now();
+  const id = await deployment.submit(application(writer(bytes)));
+  const { services } = await deployment.reaches(id, 'terminated');
+  const endMs = performance.now();
+  await readLog(deployment, services[0], bytes);
+  const readS = (performance.now() - endMs) / 1000;
+  await deployment.request('DELETE', `execution/delete/${id}`);
+  return { writeS: (endMs - beginMs) / 1000, readS };
+}
+
+/** `docker run --detach`, `docker wait` and `docker logs` with the engine's default log driver, on its API. */
+async function writePlain(
+  docker: Docker,
+  bytes: number,
+  readBytes: number,
+): Promise<{ writeS: number; readS: number | undefined }> {
+  const beginMs = performance.now();
+  const container = await docker.createContainer({
+    Image: IMAGE,
+    Cmd: ['sh', '-c', `yes ${'x'.repeat(99)} | head -c ${bytes}`],
+    HostConfig: { LogConfig: { Type: 'json-file', Config: {} } },
+  });
+  try {
+    await container.start();
+    await container.wait();
+    const endMs = performance.now();
+    const writeS = (endMs - beginMs) / 1000;
+    if (readBytes === 0) return { writeS, readS: undefined };
+    const stream = await container.logs({ follow: true, stdout: true, stderr: true });
+    let received = 0;
+    for await (const chunk of stream) received += chunk.length;
+    if (received < readBytes) throw new Error(`the engine gave ${received} bytes of ${readBytes}`);
+    return { writeS, readS: (performance.now() - endMs) / 1000 };
+  } finally {
+    await container.remove({ v: true, force: true });
+  }
+}
+
+/** Seconds from the end of the writer's container to the end of a stream opened at its submission. */
+async function readLive(docker: Docker, deployment: Deployment): Promise<number> {
+  const since = Math.floor(Date.now() / 1000);
+  const id = await deployment.submit(application(writer(BYTES)));
+  const { services } = await deployment.reaches(id, 'running');
+  await readLog(deployment, services[0], BYTES);
+  const endMs = Date.now();
+  await deployment.reaches(id, 'terminated');
+  const diedMs = await deathOf(docker, since);
+  await deployment.request('DELETE', `execution/delete/${id}`);
+  return (endMs - diedMs) / 1000;
+}
+
+/** When the last container of the deployment ended. */
+async function deathOf(docker: Docker, since: number): Promise<number> {
+  const events = await docker.getEvents({
+    since,
+    until: Math.ceil(Date.now() / 1000),
+    filters: { type: ['container'], event: ['die'], label: [`berth.deployment=${NAME}`] },
+  });
+  let diedMs = Number.NaN;
+  let text = '';
+  for await (const chunk of events) text += chunk;
+  for (const line of text.trim().split('\n')) diedMs = Number(JSON.parse(line).timeNano) / 1e6;
+  return diedMs;
+}
+
+/** A deployment of its own, in which nothing has grown yet. */
+async function measureStoppedReader(): Promise<Measurement> {
+  const deployment = await Deployment.start('bench-logs-stop', 'on');
+  const samples: number[] = [];
+  let sampling = true;
+  const sample = async () => {
+    while (sampling) {
+      samples.push(await deployment.residentMb());
+      await pause(SAMPLE_MS);
+    }
+  };
+  try {
+    await write(deployment, 100);
+    const beforeMb = await deployment.residentMb();
+    const sampled = sample();
+    const id = await deployment.submit(application(writer(BYTES)));
+    const { services } = await deployment.reaches(id, 'running');
+    await readLog(deployment, services[0], BYTES, STOP_AFTER_BYTES);
+    await deployment.reaches(id, 'terminated');
+    sampling = false;
+    await sampled;
+    const figure = Math.max(...samples) - beforeMb;
+    return { name: 'a reader that stops for 10 s adds', unit: 'MB', figure, goal: atMost(50, 'figure') };
+  } finally {
+    sampling = false;
+    await deployment.stop();
+  }
+}
+
+/** Reads a service's whole output, with a stop for a while where told; throws unless it has `bytes`. */
+async function readLog(
+  deployment: Deployment,
+  service: number | undefined,
+  bytes: number,
+  stopAfter = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const { body } = await deployment.request('GET', `service/logs/${service}`);
+  if (!body) throw new Error('a log without a body');
+  let received = 0;
+  let stopped = false;
+  for await (const chunk of body) {
+    received += chunk.length;
+    if (stopped || received < stopAfter) continue;
+    stopped = true;
+    await pause(STOP_MS);
+  }
+  if (received !== bytes) throw new Error(`the log has ${received} bytes and not ${bytes}`);
+}

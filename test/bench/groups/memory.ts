@@ -1,0 +1,34 @@
+/** Measures resident memory of the control plane and its agent, idle and with a long queue. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { waitingApplication } from '../application.ts';
+import { Deployment } from '../deployment.ts';
+import { atMost, type Measurement } from '../figure.ts';
+import { runLoad } from '../load.ts';
+
+const SETTLE_MS = 5_000;
+const QUEUED = 10_000;
+
+export async function measureMemory(): Promise<Measurement[]> {
+  const deployment = await Deployment.start('bench-memory', 'on');
+  try {
+    await pause(SETTLE_MS);
+    const idleMb = await deployment.residentMb();
+    await runLoad({
+      port: Number(new URL(deployment.url).port),
+      method: 'POST',
+      path: '/api/0.7/execution',
+      headers: { cookie: deployment.cookie },
+      body: JSON.stringify({ name: 'bench', application: waitingApplication() }),
+      clients: 16,
+      requests: QUEUED,
+    });
+    await pause(SETTLE_MS);
+    const queuedMb = await deployment.residentMb();
+    return [
+      { name: 'idle, one agent', unit: 'MB', figure: idleMb, goal: atMost(200, 'figure') },
+      { name: '10,000 queued add', unit: 'MB', figure: queuedMb - idleMb, goal: atMost(50, 'figure') },
+    ];
+  } finally {
+    await deployment.stop();
+  }
+}

@@ -1,0 +1,223 @@
+/** Measures the scheduler alone: the core on simulated hosts and executions, in this process and without a database. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { observe } from '../../../control-plane/core/lifecycle/observations.ts';
+import { reconcile } from '../../../control-plane/core/lifecycle/reconciler.ts';
+import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../../control-plane/core/model/execution.ts';
+import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
+import {
+  defaultScheduling,
+  placementPolicies,
+  queuePolicies,
+  type SchedulingPolicy,
+} from '../../../control-plane/core/model/scheduler-config.ts';
+import { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import type { Application } from '../../../shared/application.ts';
+import { application, needs, service } from '../../support/applications.ts';
+import { exited, gone, keyOfService, quota, running, user } from '../../support/core-rig.ts';
+import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+
+const GIB = 2 ** 30;
+const USERS = 100;
+const NOW_MS = 1_700_000_000_000;
+const ROUNDS = 5;
+const EVENTS = 300;
+/** Of what waits there are so many kinds, from half a core to 16, a tenth of them gangs. */
+const KINDS = 200;
+
+export async function measureScheduler(): Promise<Measurement[]> {
+  const groups = [largeKinds, allDifferent].flatMap((queued) => [
+    ...measureFullHouse(queued),
+    measureMemory(queued),
+  ]);
+  return [...measurePlacements(), ...groups];
+}
+
+/** 1,000 hosts, 10,000 queued executions that all fit. */
+function measurePlacements(): Measurement[] {
+  const policies: SchedulingPolicy[] = [
+    ...queuePolicies.map((queue) => ({ ...defaultScheduling, queue })),
+    ...placementPolicies.slice(1).map((placement) => ({ ...defaultScheduling, placement })),
+  ];
+  return policies.map((policy) => {
+    const figure = median(
+      // The first is for the compiler.
+      Array.from({ length: ROUNDS + 1 }, () => {
+        const cluster = clusterOf(1_000, policy);
+        for (let at = 0; at < 10_000; at++) submit(cluster, at, smallKind(at));
+        const { ms, result } = timed(() => reconcile(cluster, NOW_MS));
+        const placed = result.filter(({ kind }) => kind === 'place').length;
+        if (placed !== 10_000) throw new Error(`${placed} of 10,000 were placed`);
+        return (placed / ms) * 1_000;
+      }).slice(1),
+    );
+    const name = `placements, 10,000 that fit on 1,000 hosts (${policy.queue}, ${policy.placement})`;
+    return { name, unit: '/s', figure, goal: atLeast(20_000, 'figure') };
+  });
+}
+
+/** What waits. */
+interface Queued {
+  name: string;
+  applicationOf: (at: number) => Application;
+}
+
+/** 10,000 hosts with little left, 100,000 queued of which few fit; then one event at a time. */
+function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurement[] {
+  const { cluster, blockers } = fullHouse();
+  for (let at = 0; at < 100_000; at++) submit(cluster, at, applicationOf(at));
+  const pass = timed(() => reconcile(cluster, NOW_MS));
+  const queued = cluster.queue.size;
+  if (queued < 90_000) throw new Error(`only ${queued} wait`);
+  for (const host of cluster.hosts.values()) cluster.rooms.grown.add(host);
+  const again = timed(() => reconcile(cluster, NOW_MS));
+  const event = (name: string, happen: (at: number) => void): Measurement => {
+    const times = Array.from({ length: EVENTS }, (_, at) => {
+      happen(at);
+      return timed(() => reconcile(cluster, NOW_MS)).ms;
+    });
+    return {
+      name: `decision after ${name}, ${needsOfAll}`,
+      unit: 'ms',
+      figure: median(times),
+      goal: atMost(2, 'figure'),
+    };
+  };
+  const wanted = (at: number) => blockers[at * 7] as Execution;
+  return [
+    {
+      name: `first pass, 100,000 queued of ${needsOfAll}, few fit, 10,000 hosts`,
+      unit: 'ms',
+      figure: pass.ms,
+      goal: atMost(1_000, 'figure'),
+    },
+    {
+      name: `another pass over all of it, ${needsOfAll}`,
+      unit: 'ms',
+      figure: again.ms,
+      goal: atMost(1_000, 'figure'),
+    },
+    event('an end', (at) => {
+      const [one] = wanted(at).services;
+      const host = cluster.hosts.get(one?.hostId ?? 0);
+      if (!one || !host) throw new Error('nothing to end');
+      observe(cluster, host, { ...exited(0), ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
+      reconcile(cluster, NOW_MS);
+      observe(cluster, host, { ...gone, ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
+    }),
+    event('a submission', (at) => submit(cluster, 100_000 + at, applicationOf(100_000 + at))),
+    event("a host's report", (at) => {
+      const [one] = wanted(at + EVENTS).services;
+      const host = cluster.hosts.get(one?.hostId ?? 0);
+      if (!one || !host) throw new Error('nothing to report on');
+      host.lastContactMs = NOW_MS;
+      cluster.touch(one);
+    }),
+  ];
+}
+
+/** What 100,000 queued executions add to the heap, all but their descriptions. */
+function measureMemory({ name, applicationOf }: Queued): Measurement {
+  const count = 100_000;
+  const cluster = clusterOf(10, defaultScheduling);
+  const before = heapBytes();
+  for (let at = 0; at < count; at++) submit(cluster, at, applicationOf(at));
+  cluster.takeChanges();
+  reconcile(cluster, NOW_MS);
+  const figure = (heapBytes() - before) / count;
+  if (cluster.queue.size < count * 0.9) throw new Error('too few wait');
+  return {
+    name: `memory of a queued execution, ${name}`,
+    unit: 'bytes',
+    figure,
+    goal: atMost(1_024, 'figure'),
+  };
+}
+
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+function clusterOf(hosts: number, policy: SchedulingPolicy): Cluster {
+  const cluster = new Cluster({ execution: 1, service: 1, host: 1 }, policy);
+  cluster.setQuota(quota(1));
+  for (let id = 1; id <= USERS; id++) cluster.setUser(user(id, 1));
+  for (let at = 0; at < hosts; at++) cluster.addHost(hostOf(cluster.nextIds.host++));
+  return cluster;
+}
+
+/** Four sizes, and a label on every tenth. */
+const hostOf = (id: number): Host => ({
+  ...newHost(id, `host${id}`, NOW_MS),
+  connected: true,
+  memoryBytes: (64 << (id % 4)) * GIB,
+  cores: 16 << (id % 4),
+  labels: id % 10 === 0 ? gpu : none,
+});
+const gpu = ['gpu'];
+const none: string[] = [];
+
+/** Hosts filled but for less than a core with executions of four cores that run. */
+function fullHouse(): { cluster: Cluster; blockers: Execution[] } {
+  const cluster = clusterOf(10_000, defaultScheduling);
+  const blocker = application(service({ resources: needs(4 * GIB, 4) }));
+  const cores = [...cluster.hosts.values()].reduce((sum, host) => sum + host.cores, 0);
+  const blockers = Array.from({ length: cores / 4 }, (_, at) => submit(cluster, at, blocker));
+  reconcile(cluster, NOW_MS);
+  for (const { services } of blockers) {
+    for (const one of services) {
+      const host = cluster.hosts.get(one.hostId ?? 0);
+      if (host)
+        observe(cluster, host, { ...running, ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
+    }
+  }
+  reconcile(cluster, NOW_MS);
+  cluster.takeChanges();
+  return { cluster, blockers };
+}
+
+const smallKinds = Array.from({ length: KINDS }, (_, at) =>
+  application(service({ resources: needs((1 + (at % 8)) * 2 ** 28, (1 + (at % 5)) / 4) })),
+);
+const smallKind = (at: number): Application => smallKinds[at % KINDS] as Application;
+
+/** A tenth are gangs, a seventh asks for a label. */
+const largeApplication = (at: number, memoryBytes: number): Application => {
+  const count = at % 10 === 0 ? 4 : 1;
+  return application(
+    service({
+      total_count: count,
+      essential_count: count,
+      resources: needs(memoryBytes, 1 + (at % 31) / 2),
+      ...(at % 7 === 0 ? { labels: ['gpu'] } : {}),
+    }),
+  );
+};
+
+const largeApplications = Array.from({ length: KINDS }, (_, at) =>
+  largeApplication(at, (1 + (at % 16)) * GIB),
+);
+const largeKinds: Queued = {
+  name: `${KINDS} different needs`,
+  applicationOf: (at) => largeApplications[(at * 7919) % KINDS] as Application,
+};
+const allDifferent: Queued = {
+  name: 'needs that all differ',
+  applicationOf: (at) => largeApplication(at * 7919, (1 + ((at * 7919) % 16)) * GIB + at),
+};
+
+function submit(cluster: Cluster, at: number, described: Application): Execution {
+  const submission = { userId: 1 + (at % USERS), name: 'bench', application: described, description: '' };
+  const execution = newExecution(cluster.nextIds, submission, NOW_MS);
+  cluster.addExecution(execution);
+  return execution;
+}
+
+function timed<T>(run: () => T): { ms: number; result: T } {
+  const startMs = performance.now();
+  const result = run();
+  return { ms: performance.now() - startMs, result };
+}

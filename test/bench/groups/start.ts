@@ -1,0 +1,107 @@
+/** Measures how soon an execution runs and how soon it is gone, against the same container straight on the engine. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import { containerOptions } from '../../../agent/engine/docker/container-spec.ts';
+import { assignmentOf } from '../../../shared/expand.ts';
+import { application } from '../application.ts';
+import { Deployment } from '../deployment.ts';
+import { atMost, type Measurement, median } from '../figure.ts';
+
+const ROUNDS = 20;
+/** The engine still tidies up after a container when it says that it is gone. */
+const REST_MS = 300;
+const NAME = 'bench-start';
+
+interface Times {
+  startMs: number;
+  endMs: number;
+}
+
+export async function measureStart(docker: Docker): Promise<Measurement[]> {
+  const deployment = await Deployment.start(NAME, 'on');
+  try {
+    // Once unmeasured: it makes the network that both use.
+    await runOnBerth(deployment);
+    const options = await optionsOf(docker);
+    await runPlain(docker, options);
+    const berth: Times[] = [];
+    const plain: Times[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      berth.push(await runOnBerth(deployment));
+      plain.push(await runPlain(docker, options));
+    }
+    return [
+      measurement('submit -> running', 1.3, berth, plain, ({ startMs }) => startMs),
+      measurement('terminate -> terminated', 1.5, berth, plain, ({ endMs }) => endMs),
+    ];
+  } finally {
+    await deployment.stop();
+  }
+}
+
+async function runOnBerth(deployment: Deployment): Promise<Times> {
+  const beginMs = performance.now();
+  const id = await deployment.submit(application());
+  await deployment.reaches(id, 'running');
+  const runningMs = performance.now();
+  await pause(REST_MS);
+  const terminateMs = performance.now();
+  await deployment.request('DELETE', `execution/${id}`);
+  await deployment.reaches(id, 'terminated');
+  const endMs = performance.now() - terminateMs;
+  await deployment.request('DELETE', `execution/delete/${id}`);
+  await pause(REST_MS);
+  return { startMs: runningMs - beginMs, endMs };
+}
+
+async function runPlain(docker: Docker, options: Docker.ContainerCreateOptions): Promise<Times> {
+  const beginMs = performance.now();
+  const container = await docker.createContainer(options);
+  await container.start();
+  const runningMs = performance.now();
+  await pause(REST_MS);
+  const stopMs = performance.now();
+  await container.stop();
+  await container.remove({ v: true });
+  const endMs = performance.now() - stopMs;
+  await pause(REST_MS);
+  return { startMs: runningMs - beginMs, endMs };
+}
+
+/** What the agent asks of the engine for the same application, but with labels that are not its own. */
+async function optionsOf(docker: Docker): Promise<Docker.ContainerCreateOptions> {
+  const [definition] = application().services;
+  if (!definition) throw new Error('the application has no service');
+  const { MemTotal, NCPU, InitBinary } = await docker.info();
+  const context = {
+    executionId: 1,
+    executionName: 'bench',
+    deploymentName: NAME,
+    userName: 'admin',
+    userId: 1,
+  };
+  const assignment = assignmentOf({ service: 1, generation: 1 }, 'plain0', definition, context);
+  return containerOptions(assignment, {
+    deployment: `${NAME}-plain`,
+    host: 'plain',
+    network: `berth-${NAME}`,
+    mounts: [],
+    memoryBytes: MemTotal,
+    nanoCpus: NCPU * 1e9,
+    init: (InitBinary ?? '') !== '',
+  });
+}
+
+const measurement = (
+  name: string,
+  factor: number,
+  berth: readonly Times[],
+  plain: readonly Times[],
+  pick: (times: Times) => number,
+): Measurement => ({
+  name,
+  unit: 'ms',
+  figure: median(berth.map(pick)),
+  limit: median(plain.map(pick)),
+  goal: atMost(factor),
+});

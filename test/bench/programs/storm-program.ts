@@ -1,0 +1,78 @@
+/**
+ * All agents of the group storm, a process of its own, behind a relay that can drop them all at once. Prints `synced` when
+ * all are in sync, the first time and after each drop (SIGUSR2), and `runs` when they run as many services as they are to.
+ */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { keyOf } from '../../../shared/protocol/assignment.ts';
+import { enrol, newAgentKey } from '../../support/enrolment.ts';
+import type { StormLoad } from '../groups/storm.ts';
+import { simulateAgent } from './simulated-agent.ts';
+
+/** Connections that are being made at a time, at first. */
+const JOINING = 50;
+
+const { agents, services, databaseUrl, ...place } = JSON.parse(process.argv[2] ?? '') as StormLoad;
+const db = databaseUrl.startsWith('file:') ? await openEmbedded(databaseUrl) : openRemote(databaseUrl);
+const relayed = new Set<Socket>();
+const relay = await startRelay();
+const address = relay.address();
+const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+const synced = new Set<string>();
+const runs = new Set<string>();
+let joined = 0;
+await Promise.all(Array.from({ length: JOINING }, joinMany));
+await db.close();
+process.on('SIGUSR2', () => {
+  synced.clear();
+  for (const socket of relayed) socket.destroy();
+});
+
+async function joinMany(): Promise<void> {
+  while (joined < agents) {
+    const name = `host${joined++}`;
+    const key = newAgentKey();
+    const hostId = await enrol(place, db, name, key);
+    await new Promise<void>((done) => {
+      const events = {
+        synced: () => {
+          done();
+          synced.add(name);
+          if (synced.size === agents) console.log('synced');
+        },
+        started: (assignment: Parameters<typeof keyOf>[0]) => {
+          const before = runs.size;
+          if (runs.add(keyOf(assignment)).size === services && before < services) console.log('runs');
+        },
+        ended: () => {},
+        closed: () => {},
+      };
+      const options = { ...place, url, name, hostId, key, ends: false };
+      void simulateAgent(options, events, new AbortController().signal);
+    });
+  }
+}
+
+function startRelay(): Promise<Server> {
+  const { port, hostname } = new URL(place.url);
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      relayed.add(one);
+      one.setNoDelay(true).pipe(other);
+      one.on('error', () => {});
+      one.on('close', () => {
+        relayed.delete(one);
+        other.destroy();
+      });
+    }
+  });
+  // All come back at once.
+  return new Promise((done) =>
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => done(server)),
+  );
+}

@@ -1,0 +1,81 @@
+/** The cores of a host, shared out among the services that run there. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Berth, startBerth } from '../../support/berth.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { Program } from '../../support/process.ts';
+
+let berth: Berth;
+let agent: Program;
+/** What the host offers, whatever machine this is. */
+let offered: number;
+
+beforeAll(async () => {
+  berth = await startBerth({ deployment: 'e2e-cores', env: { BERTH_LOCAL_AGENT: 'off' } });
+  const { NCPU } = await berth.docker.info();
+  offered = NCPU - 0.5;
+  agent = startAgent();
+  await agent.waitFor(/session\.synced/);
+});
+
+afterAll(() => berth.close(agent));
+
+const startAgent = (): Program => berth.startAgent({ BERTH_AGENT_RESERVE: 'cores=0.5' });
+
+/** Runs one service that asks for these cores. */
+async function run(min: number | null, max: number | null): Promise<number> {
+  const resources = { memory: { min: null, max: null }, cores: { min, max } };
+  const id = await berth.api.submit(application(service({ command: 'sleep 1000', resources })));
+  await berth.api.waitFor(id, 'running');
+  return id;
+}
+
+async function end(id: number): Promise<void> {
+  await berth.api.terminate(id);
+  await berth.api.waitFor(id, 'terminated');
+}
+
+/** The limit of the execution's container as the engine tells it, in cores. */
+async function limitOf(id: number): Promise<number> {
+  const [container] = await berth.containersOf(id);
+  const { HostConfig } = await berth.docker.getContainer(String(container?.Id)).inspect();
+  return (HostConfig.NanoCpus ?? 0) / 1e9;
+}
+
+const reaches = (id: number, cores: number): Promise<true> =>
+  eventually(async () => {
+    expect(await limitOf(id)).toBeCloseTo(cores, 5);
+    return true as const;
+  }, 30_000);
+
+test('C80, C81: shares shrink as services come and grow as they go, up to their max', async () => {
+  const first = await run(0.2, null);
+  expect(await limitOf(first)).toBeCloseTo(offered, 5);
+  const second = await run(null, null);
+  const part = (offered - 0.3) / 2;
+  expect(await limitOf(second)).toBeCloseTo(0.1 + part, 5);
+  await reaches(first, 0.2 + part);
+  const third = await run(0.1, 0.2);
+  expect(await limitOf(third)).toBeCloseTo(0.2, 5);
+  await reaches(first, 0.2 + (offered - 0.5) / 2);
+  await end(second);
+  await reaches(first, offered - 0.2);
+  expect(await limitOf(third)).toBeCloseTo(0.2, 5);
+  await end(first);
+  await end(third);
+});
+
+test('P15: shares follow what ended while no agent ran, also where the control plane is away', async () => {
+  const first = await run(0.2, null);
+  const second = await run(0.2, null);
+  await reaches(first, offered / 2);
+  await agent.kill();
+  await berth.killAll();
+  const [container] = await berth.containersOf(second);
+  await berth.docker.getContainer(String(container?.Id)).kill();
+  agent = startAgent();
+  await reaches(first, offered);
+  await berth.start();
+  await berth.api.waitFor(second, 'error');
+  await end(first);
+});

@@ -1,0 +1,63 @@
+/** What a host tells of itself, from a real agent to the API: that it is low on disk, and what its containers really use. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Berth, startBerth } from '../../support/berth.ts';
+import { application, script } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { HostDetailJson } from '../../support/host-client.ts';
+import type { Program } from '../../support/process.ts';
+
+const MIB = 2 ** 20;
+
+let berth: Berth;
+let agent: Program;
+
+beforeAll(async () => {
+  // An agent tells of itself every second.
+  const env = { BERTH_LOCAL_AGENT: 'off', BERTH_HOST_LOST_AFTER: '9' };
+  berth = await startBerth({ deployment: 'e2e-host-state', env });
+});
+afterAll(() => berth.close(agent));
+
+/** The only host; undefined before its agent has joined. */
+async function host(): Promise<HostDetailJson | undefined> {
+  const response = await berth.api.request('host/1');
+  return response.ok ? ((await response.json()) as { host: HostDetailJson }).host : undefined;
+}
+
+test('P42, C83, C84: a host with less disk than is set takes nothing, and what waits is told why, until there is room', async () => {
+  agent = berth.startAgent({ BERTH_AGENT_MIN_DISK: '1000000GiB' });
+  await eventually(async () => (await host())?.state === 'paused', 30_000);
+  const found = await host();
+  expect(found).toMatchObject({ connected: true, schedulable: true, containers: 0 });
+  expect(found?.conditions).toEqual([
+    { kind: 'low-disk', text: expect.stringMatching(/^\d+\.\d GiB free at \//) },
+  ]);
+  const id = await berth.api.submit(application(script('true')));
+  const explanation = await berth.api.explain(id);
+  expect(explanation).toMatchObject({ status: 'queued', reasons: [{ filter: 'schedulable', of_hosts: 1 }] });
+  expect(JSON.stringify(explanation.reasons)).toContain(found?.conditions[0]?.text);
+  await agent.stop();
+  agent = berth.startAgent();
+  expect(await berth.api.waitFor(id, 'terminated')).toMatchObject({ error_message: null });
+  expect(await host()).toMatchObject({ state: 'ready', conditions: [] });
+});
+
+test('P50, C86: memory and cores that a container really uses are seen at its host, and nothing of them when it has ended', async () => {
+  // 64 MiB in a shell's variable, and a core as far as there is one.
+  const busy = 'x=$(head -c 67108864 /dev/zero | tr "\\0" x); echo full; while :; do :; done';
+  const id = await berth.api.submit(application(script(busy)));
+  await berth.api.waitFor(id, 'running');
+  await eventually(async () => {
+    const found = await host();
+    return (found?.memory_used ?? 0) > 64 * MIB && (found?.cores_used ?? 0) > 0.1;
+  }, 60_000);
+  const found = await host();
+  expect(found?.memory_used).toBeLessThan(found?.memory_total ?? 0);
+  expect(found?.cores_used).toBeLessThanOrEqual((found?.cores_total ?? 0) * 1.1);
+  await berth.api.terminate(id);
+  await berth.api.waitFor(id, 'terminated');
+  await eventually(async () => {
+    const now = await host();
+    return now?.memory_used === 0 && now.cores_used === 0;
+  }, 30_000);
+});

@@ -1,0 +1,168 @@
+/** Starts engines of its own beside the one the other tests use: needs root and an installed dockerd. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connectEngine, pingEngine, unixHost } from '../../../agent/engine/engine-address.ts';
+import type { DaemonPlace } from '../../../agent/local/dockerd.ts';
+import { ensureEngine, type LocalEngine } from '../../../agent/local/local-engine.ts';
+import { findProgram } from '../../../agent/system-programs.ts';
+import { testEngine } from '../../support/engine.ts';
+import { eventually } from '../../support/eventually.ts';
+import { atProcessEnd } from '../../support/process.ts';
+
+let folder: string;
+let place: DaemonPlace;
+let said: string[];
+let foreign: ChildProcess | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'berth-d-'));
+  const socketPath = join(folder, 'd.sock');
+  const pidFile = join(folder, 'pid');
+  const roots = ['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')];
+  // Not --bridge=none, which would take docker0 from the other engines of this machine.
+  const quiet = ['--iptables=false', '--ip-forward=false'];
+  place = {
+    socketPath,
+    pidFile,
+    containerdPidFile: join(folder, 'exec/containerd/containerd.pid'),
+    args: ['-H', unixHost(socketPath), '--pidfile', pidFile, ...roots, ...quiet],
+  };
+  said = [];
+  foreign = undefined;
+});
+
+// An interrupt in the middle of a test skips afterEach, and dockerd runs in a session of its own.
+atProcessEnd(() => {
+  if (existsSync(place.pidFile)) process.kill(Number(readFileSync(place.pidFile, 'utf8')), 'SIGTERM');
+});
+
+/** Ends what a test has left running; a killed dockerd leaves its own folder mounted on itself. */
+afterEach(async () => {
+  const pids = [await readPid(place.pidFile), await readPid(place.containerdPidFile), foreign?.pid ?? 0];
+  for (const pid of pids) {
+    if (await lives(pid)) process.kill(pid, 'SIGTERM');
+    await eventually(async () => !(await lives(pid)), 30_000);
+  }
+  while (spawnSync('umount', [join(folder, 'data')]).status === 0);
+  await rm(folder, { recursive: true, force: true });
+});
+
+const readPid = async (file: string): Promise<number> =>
+  Number(await readFile(file, 'utf8').catch(() => '0'));
+
+/** Whether a process is a dockerd or containerd that runs, and no zombie. */
+async function lives(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return /\((dockerd|containerd)\) [^Z]/.test(stat);
+}
+
+/** Starts dockerd as someone other than Berth would. */
+async function startForeign(): Promise<ChildProcess> {
+  foreign = spawn(String(await findProgram('dockerd')), place.args, { stdio: 'ignore' });
+  return foreign;
+}
+
+const ensure = (env: NodeJS.ProcessEnv = {}, own = place): Promise<LocalEngine> =>
+  ensureEngine({
+    say: (line) => said.push(line),
+    ask: async (question) => {
+      throw new Error(`nothing should be asked: ${question}`);
+    },
+    env,
+    dataDir: folder,
+    place: own,
+  });
+
+test('an engine that answers at DOCKER_HOST is used, and stop leaves it running', async () => {
+  await testEngine();
+  const DOCKER_HOST = String(process.env.DOCKER_HOST);
+  const engine = await ensure({ DOCKER_HOST });
+  expect(engine).toMatchObject({ host: DOCKER_HOST, started: false });
+  await engine.stop();
+  expect(await pingEngine(DOCKER_HOST)).toBeNull();
+});
+
+test('a DOCKER_HOST that does not answer is an error which names it, and nothing is started', async () => {
+  await expect(ensure({ DOCKER_HOST: 'unix:///nowhere.sock' })).rejects.toThrow(
+    /No Docker engine answers at DOCKER_HOST=unix:\/\/\/nowhere.sock: .*ENOENT/,
+  );
+  expect(said).toEqual([]);
+});
+
+test('a DOCKER_HOST that takes connections and stays silent is given up', async () => {
+  const silent = createServer().listen(join(folder, 'silent.sock'));
+  const host = unixHost(join(folder, 'silent.sock'));
+  await eventually(() => silent.listening);
+  expect(await pingEngine(host, 200)).toBeInstanceOf(Error);
+  silent.close();
+});
+
+test('where no engine answers one is started, and stop ends it and its containerd', async () => {
+  const engine = await ensure();
+  expect(engine).toMatchObject({ host: unixHost(place.socketPath), started: true });
+  expect((await connectEngine(engine.host).info()).DockerRootDir).toBe(join(folder, 'data'));
+  const pids = [await readPid(place.pidFile), await readPid(place.containerdPidFile)];
+  expect(await Promise.all(pids.map(lives))).toEqual([true, true]);
+  await engine.stop();
+  expect(await Promise.all(pids.map(lives))).toEqual([false, false]);
+});
+
+test('a DOCKER_HOST that names the default place counts as unset', async () => {
+  const engine = await ensure({ DOCKER_HOST: unixHost(place.socketPath) });
+  expect(engine.started).toBe(true);
+  await engine.stop();
+});
+
+test('of callers at the same time one starts the engine, and all come to the same', async () => {
+  const engines = await Promise.all([ensure(), ensure(), ensure()]);
+  expect(engines.map(({ started }) => started).sort()).toEqual([false, false, true]);
+  expect(new Set(engines.map(({ host }) => host)).size).toBe(1);
+  for (const { stop } of engines) await stop();
+  expect(await pingEngine(unixHost(place.socketPath))).toBeInstanceOf(Error);
+});
+
+test('a dockerd that someone else is starting is waited for', async () => {
+  const { pid } = await startForeign();
+  await eventually(async () => (await readPid(place.pidFile)) > 0);
+  const engine = await ensure();
+  expect(engine.started).toBe(false);
+  await engine.stop();
+  expect(await readPid(place.pidFile)).toBe(pid);
+});
+
+test('a dockerd that someone else starts at the same moment leaves one engine, which answers', async () => {
+  const { pid } = await startForeign();
+  const engine = await ensure();
+  expect(await pingEngine(engine.host)).toBeNull();
+  expect((await readPid(place.pidFile)) === pid).toBe(!engine.started);
+});
+
+test('after kill -9 a new one starts, though the pid files of the old one are left', async () => {
+  await ensure();
+  const killed = await readPid(place.pidFile);
+  process.kill(killed, 'SIGKILL');
+  await eventually(async () => !(await lives(killed)));
+  const again = await ensure();
+  expect(again.started).toBe(true);
+  expect(await readPid(place.pidFile)).not.toBe(killed);
+  await again.stop();
+});
+
+test('a pid file that names another program does not keep the engine from starting', async () => {
+  await writeFile(place.pidFile, String(process.pid));
+  const engine = await ensure();
+  expect(engine.started).toBe(true);
+  await engine.stop();
+});
+
+test('a dockerd that ends early is an error with the end of its log', async () => {
+  const broken = { ...place, args: [...place.args, '--no-such-option'] };
+  await expect(ensure({}, broken)).rejects.toThrow(
+    /dockerd ended \(\d+\).*dockerd\.log:\n(?:.|\n)*no-such-option/,
+  );
+});

@@ -1,0 +1,78 @@
+/** Images that the engine does not have, from a real registry that asks who wants them. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type Berth, startBerth } from '../../support/berth.ts';
+import { application, service } from '../../support/descriptions.ts';
+import { testEngine } from '../../support/engine.ts';
+import { eventually } from '../../support/eventually.ts';
+import { LOGIN, type RealRegistry, startRealRegistry } from '../../support/real-registry.ts';
+
+let registry: RealRegistry;
+let berth: Berth;
+
+beforeAll(async () => {
+  registry = await startRealRegistry(await testEngine(), { asks: true });
+  const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64');
+  const config = await registry.config({ auths: { [registry.host]: { auth } } });
+  berth = await startBerth({ deployment: 'e2e-pulls', env: { DOCKER_CONFIG: config } });
+});
+afterEach(() => registry.door.release());
+afterAll(async () => {
+  await berth.close().finally(() => registry.close());
+});
+
+const running = (image: string) => application(service({ image, command: 'sleep 1000' }));
+/** What `GET service/<id>` says of its start. */
+const progressOf = async (id: number): Promise<string | undefined> => {
+  const [one = 0] = (await berth.api.execution(id)).services;
+  const answer = await berth.api.request(`service/${one}`);
+  return ((await answer.json()) as { progress?: string }).progress;
+};
+
+test('P43, P44, C85: an image is pulled once for those who want it, its progress is seen, and it is there for the next', async () => {
+  const { api } = berth;
+  const image = await registry.image('shared');
+  registry.door.hold();
+  const pulling = await Promise.all([api.submit(running(image)), api.submit(running(image))]);
+  for (const id of pulling) {
+    await eventually(async () =>
+      expect(await progressOf(id)).toMatch(/^pulling .*shared:1 \d+% of 8\.0 MB$/),
+    );
+    const { waiting_for } = (await (await api.request(`execution/${id}/explain`)).json()) as {
+      waiting_for: string[];
+    };
+    expect(waiting_for.join()).toMatch(/being prepared on host .* \(pulling .*shared:1 \d+% of/);
+  }
+  registry.door.release();
+  for (const id of pulling) await api.waitFor(id, 'running');
+  const asked = registry.door.blobs.length;
+  expect(new Set(registry.door.blobs.map(({ path }) => path)).size).toBe(asked);
+  const later = await api.submit(running(image));
+  await api.waitFor(later, 'running');
+  expect(registry.door.blobs.length).toBe(asked);
+  for (const id of [...pulling, later]) await api.terminate(id);
+  for (const id of [...pulling, later]) await api.waitFor(id, 'terminated');
+});
+
+test('P44: the pull of an execution that is terminated is cancelled at the engine', async () => {
+  const { api } = berth;
+  const { door } = registry;
+  const image = await registry.image('unwanted');
+  door.hold();
+  const id = await api.submit(running(image));
+  await eventually(async () => expect(await progressOf(id)).toMatch(/^pulling .*unwanted:1 \d+% of/));
+  await api.terminate(id);
+  await api.waitFor(id, 'terminated');
+  await eventually(() => {
+    // From a layer that stalls the engine goes when more of it comes.
+    door.trickle();
+    return door.blobs.some(({ left }) => left);
+  });
+  expect(await registry.has(image)).toBe(false);
+});
+
+test('P43, C12: what the registry does not have fails the start for good, in the words of the engine', async () => {
+  const { api } = berth;
+  const id = await api.submit(running(`${registry.host}/none:500`));
+  const { error_message } = await api.waitFor(id, 'error');
+  expect(error_message).toMatch(/^service main0: .*not found/);
+});

@@ -1,0 +1,217 @@
+/** What several hosts can suffer: a network that is cut, an engine that is killed, a host that is gone. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
+import { application, script } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    deployment: 'e2e-faults',
+    hosts: [
+      { name: 'one', labels: ['one'] },
+      { name: 'two', labels: ['two', 'spare'] },
+      { name: 'three', labels: ['three', 'spare'] },
+      { name: 'four', labels: ['four'] },
+    ],
+    // Time enough for an agent on a busy machine to report.
+    env: { BERTH_HOST_LOST_AFTER: '8' },
+  });
+  await cluster.api.liftCaps();
+});
+
+afterAll(() => cluster?.close());
+
+const COUNTING = 'i=0; while true; do echo $i; i=$((i+1)); sleep 0.05; done';
+const IDLE = 'exec sleep 1000';
+const onHost = (label: string) => ({ labels: [label] });
+
+/** Waits until the only service of the execution shows this `backend_status`. */
+const seen = (execution: number, status: string): Promise<unknown> =>
+  eventually(async () => {
+    const [service] = await cluster.api.services(execution);
+    expect(service?.backend_status).toBe(status);
+    return true;
+  }, 60_000);
+
+interface HostJson {
+  id: number;
+  state: string;
+}
+
+const hostId = async (name: string): Promise<number> => {
+  const hosts = (await (await cluster.api.request(`host?name=${name}`)).json()) as Record<string, HostJson>;
+  return Number(Object.keys(hosts)[0]);
+};
+
+const hostOf = async (id: number): Promise<HostJson> =>
+  ((await (await cluster.api.request(`host/${id}`)).json()) as { host: HostJson }).host;
+
+async function changeHost(id: number, changes: object): Promise<void> {
+  const { status } = await cluster.api.request(`host/${id}`, {
+    method: 'POST',
+    body: JSON.stringify(changes),
+  });
+  expect(status).toBe(200);
+}
+
+const isCount = (text: string, atLeast: number): void => {
+  const lines = text.trimEnd().split('\n');
+  expect(lines).toEqual(lines.map((_, at) => String(at)));
+  expect(lines.length).toBeGreaterThan(atLeast);
+};
+
+test('C17, C18, H45: a host whose network is cut and healed goes on as if nothing had been: nothing twice, no gap in the log', async () => {
+  const { api } = cluster;
+  const sinceMs = Date.now();
+  const submit = (text: string) => api.submit(application(script(text, onHost('two'))));
+  const [counting, ended, ending] = await Promise.all([
+    submit(COUNTING),
+    submit(IDLE),
+    submit('until test -e /tmp/end; do sleep 0.1; done; echo done; exit 3'),
+  ]);
+  await Promise.all([counting, ended, ending].map((id) => api.waitFor(id, 'running')));
+  const [early] = (await api.execution(counting)).services;
+  const log = (await api.openLog(Number(early))).text();
+  log.catch(() => {});
+  const two = cluster.host('two');
+  const before = await cluster.containersOf(counting);
+
+  await two.cut();
+  await two.exec((await cluster.containersOf(ending)).main0?.id, 'touch', '/tmp/end');
+  await seen(counting, 'undefined');
+  const waiting = await api.submit(application(script(IDLE, onHost('two'))));
+  const elsewhere = await api.submit(application(script(IDLE)));
+  await api.waitFor(elsewhere, 'running');
+  expect((await cluster.containersOf(elsewhere)).main0?.host).not.toBe('two');
+  expect((await api.execution(waiting)).status).toBe('queued');
+  expect(await api.explain(counting)).toMatchObject({
+    waiting_for: [expect.stringContaining('host two')],
+  });
+  await api.terminate(ended);
+  const statuses = await Promise.all(
+    [counting, ended, ending].map(async (id) => (await api.execution(id)).status),
+  );
+  expect(statuses).toEqual(['running', 'cleaning up', 'running']);
+  expect(await cluster.containersOf(counting)).toEqual(before);
+
+  await two.heal();
+  await seen(counting, 'started');
+  await Promise.all([api.waitFor(ended, 'terminated'), api.waitFor(waiting, 'running')]);
+  expect((await api.waitFor(ending, 'error')).error_message).toBe('service main0 ended with exit code 3');
+  expect(await api.logText(ending)).toBe('done\n');
+  expect(await cluster.containersOf(counting)).toEqual(before);
+  await cluster.terminate(counting, waiting, elsewhere);
+  expect(await cluster.startsOf(counting, sinceMs)).toEqual([`main0-${counting}-e2e-faults`]);
+  isCount(await log, 100);
+  isCount(await api.logText(counting), 100);
+});
+
+test('C113, C114: an engine that is killed takes its containers along once it is started again, and what may start again does', async () => {
+  const { api } = cluster;
+  const [monitor, worker] = await Promise.all([
+    api.submit(application(script(COUNTING, onHost('two')))),
+    api.submit(
+      application(
+        script(IDLE, onHost('one')),
+        script(COUNTING, { name: 'worker', monitor: false, ...onHost('two') }),
+      ),
+    ),
+  ]);
+  await Promise.all([monitor, worker].map((id) => api.waitFor(id, 'running')));
+  const two = cluster.host('two');
+  await two.engine.kill();
+  await two.agent.waitFor(/engine\.lost/);
+  const [service] = await api.services(monitor);
+  expect(service).toMatchObject({ status: 'active', backend_status: 'started' });
+  const more = application(script(IDLE, onHost('two')));
+  await eventually(async () => {
+    const { waiting_for } = await api.explainSubmission(more);
+    return String(waiting_for).includes('1 without an engine that answers');
+  });
+  const waiting = await api.submit(more);
+  expect((await api.execution(waiting)).status).toBe('queued');
+
+  await two.engine.start();
+  const { error_message } = await api.waitFor(monitor, 'error', 60_000);
+  expect(error_message).toMatch(/^service main0 ended with exit code 1(43|37) /);
+  isCount(await api.logText(monitor), 0);
+  await eventually(async () => {
+    const { worker0 } = await cluster.containersOf(worker);
+    expect(worker0).toMatchObject({ host: 'two', state: 'running', generation: '2' });
+    return true;
+  }, 60_000);
+  const { main0 } = await cluster.containersOf(worker);
+  expect(main0).toMatchObject({ host: 'one', state: 'running', generation: '1' });
+  const name = `worker0-${worker}-e2e-faults`;
+  // A name is known on other hosts a moment later.
+  await eventually(
+    () =>
+      cluster
+        .host('one')
+        .exec(main0?.id, 'ping', '-c', '1', name)
+        .then(() => true),
+    30_000,
+  );
+  await api.waitFor(waiting, 'running');
+  await cluster.terminate(worker, waiting);
+});
+
+test('C17, C93, H231, H233: what runs on a host that is gone for good stays undefined until the host is removed, and then runs elsewhere', async () => {
+  const { api } = cluster;
+  const [two, three] = await Promise.all([hostId('two'), hostId('three')]);
+  await changeHost(two, { schedulable: false });
+  const id = await api.submit(
+    application(
+      script(IDLE, onHost('spare')),
+      script(COUNTING, { name: 'here', monitor: false, ...onHost('one') }),
+    ),
+  );
+  await api.waitFor(id, 'running');
+  await changeHost(two, { schedulable: true });
+  const before = await cluster.containersOf(id);
+  expect(before.main0?.host).toBe('three');
+
+  await cluster.host('three').destroy();
+  await seen(id, 'undefined');
+  expect((await api.execution(id)).status).toBe('running');
+  expect((await cluster.containersOf(id)).here0).toEqual(before.here0);
+  expect((await hostOf(three)).state).toBe('lost');
+
+  const removed = await api.request(`host/${three}`, { method: 'DELETE' });
+  expect(await removed.json()).toMatchObject({ requeued: [id], left_behind: 1 });
+  await eventually(async () => {
+    const { main0, here0 } = await cluster.containersOf(id);
+    expect(main0).toMatchObject({ host: 'two', state: 'running', generation: '2' });
+    expect(here0).toMatchObject({ host: 'one', state: 'running', generation: '2' });
+    return true;
+  }, 60_000);
+  await api.waitFor(id, 'running');
+  expect((await api.request(`host/${three}`)).status).toBe(404);
+  await cluster.terminate(id);
+});
+
+test('C97, H233: a host that is cut off and removed ends what it ran when it is back, and its agent with it', async () => {
+  const { api } = cluster;
+  const four = await hostId('four');
+  const id = await api.submit(application(script(IDLE, onHost('four'))));
+  await api.waitFor(id, 'running');
+  const [container] = Object.values(await cluster.containersOf(id));
+  const host = cluster.host('four');
+  await host.cut();
+  await eventually(async () => (await hostOf(four)).state === 'lost', 60_000);
+  expect((await api.request(`host/${four}`, { method: 'DELETE' })).status).toBe(200);
+  expect((await api.execution(id)).status).toBe('queued');
+  // Nobody has told it yet.
+  expect(await host.docker.getContainer(String(container?.id)).inspect()).toMatchObject({
+    State: { Running: true },
+  });
+
+  await host.heal();
+  expect(await host.agent.waitForEnd(60_000)).not.toBe(0);
+  expect(host.agent.output).toContain('host.left');
+  expect(await cluster.containersOf(id)).toEqual({});
+  await host.destroy();
+  await cluster.terminate(id);
+});

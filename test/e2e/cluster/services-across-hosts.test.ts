@@ -1,0 +1,107 @@
+/** Applications over several hosts, each with an engine and an agent of its own, on a network of their swarm. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ServiceDescription } from '../../../shared/application.ts';
+import { type Cluster, OVERLAY, startCluster } from '../../support/cluster/cluster.ts';
+import { application, script } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    deployment: 'e2e-cluster',
+    hosts: [
+      { name: 'one', labels: ['ssd'] },
+      { name: 'two', labels: ['gpu'] },
+    ],
+  });
+});
+
+afterAll(() => cluster?.close());
+
+/** Serves its name, and says what the other one serves. */
+const PAGE = `
+  echo "I am $SERVICE_NAME" > /tmp/index.html; httpd -p 80 -h /tmp
+  until wget -q -O - "http://$PEER/"; do sleep 0.1; done
+  exec sleep 1000`;
+
+const peer = (name: string, label: string, other: string): Partial<ServiceDescription> => ({
+  name,
+  labels: [label],
+  environment: [['PEER', `{dns_name#${other}0}`]],
+  ports: [{ name: 'Page', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
+});
+
+test('C111, C24, H38, H41: services on different hosts reach each other by name, and clients each at its own host', async () => {
+  const { api } = cluster;
+  const id = await api.submit(
+    application(
+      script(PAGE, peer('left', 'ssd', 'right')),
+      script(PAGE, { ...peer('right', 'gpu', 'left'), monitor: false }),
+    ),
+  );
+  await api.waitFor(id, 'running');
+  const { left0, right0 } = await cluster.containersOf(id);
+  expect([left0?.host, right0?.host]).toEqual(['one', 'two']);
+  // Each has heard the other one: a live log, read until it holds the words.
+  const services = await api.services(id);
+  await Promise.all([
+    cluster.logUntil(services[0]?.id, 'I am right0\n'),
+    cluster.logUntil(services[1]?.id, 'I am left0\n'),
+  ]);
+
+  const network = await cluster.host('one').docker.getNetwork(OVERLAY).inspect();
+  const [subnet] = network.IPAM?.Config ?? [];
+  const prefix = String(subnet?.Subnet).split('.').slice(0, 3).join('.');
+  for (const { ip_address } of services) expect(ip_address.startsWith(`${prefix}.`)).toBe(true);
+  expect(await api.discover(id, 'right')).toEqual([`right0-${id}-e2e-cluster`]);
+
+  const endpoints = await api.endpoints(id);
+  expect(endpoints.map(([, url]) => new URL(url).hostname)).toEqual(
+    ['one', 'two'].map((name) => cluster.host(name).address),
+  );
+  const pages = await Promise.all(endpoints.map(async ([, url]) => (await cluster.fetch(url)).text()));
+  expect(pages).toEqual(['I am left0\n', 'I am right0\n']);
+  await cluster.terminate(id);
+  expect(await cluster.containersOf(id)).toEqual({});
+});
+
+test('C3, H211, H212: labels choose the host, and what no host has the labels for waits, says so, and starts when one has', async () => {
+  const { api } = cluster;
+  const on = (...labels: string[]) => api.submit(application(script('exec sleep 1000', { labels })));
+  const [gpu, ssd, both] = await Promise.all([on('gpu'), on('ssd'), on('gpu', 'ssd')]);
+  await Promise.all([gpu, ssd].map((id) => api.waitFor(id, 'running')));
+  expect((await cluster.containersOf(gpu)).main0?.host).toBe('two');
+  expect((await cluster.containersOf(ssd)).main0?.host).toBe('one');
+  expect(await api.explain(both)).toMatchObject({
+    status: 'queued',
+    placement: null,
+    reasons: [{ filter: 'labels', hosts: 2, of_hosts: 2, labels: ['gpu', 'ssd'] }],
+  });
+
+  await cluster.restartAgent('two', { BERTH_AGENT_LABELS: 'gpu,ssd' });
+  await api.waitFor(both, 'running');
+  expect((await cluster.containersOf(both)).main0?.host).toBe('two');
+  await cluster.restartAgent('two');
+  // What runs stays where it is, whatever becomes of the labels.
+  expect((await api.execution(both)).status).toBe('running');
+  await cluster.terminate(gpu, ssd, both);
+});
+
+test('C112, C114: a network that is not there is named: by the host that can tell, which takes nothing, else by the start', async () => {
+  const { api } = cluster;
+  const missing = 'network nosuch does not exist in the swarm';
+  const nosuch = { BERTH_AGENT_NETWORK: 'nosuch' };
+  await Promise.all(['one', 'two'].map((name) => cluster.restartAgent(name, nosuch)));
+  const on = (label: string) => api.submit(application(script('exec sleep 1000', { labels: [label] })));
+  const [manager, worker] = await Promise.all([on('ssd'), on('gpu')]);
+  const reasonOf = async (id: number) => String((await api.explain(id)).waiting_for);
+  await eventually(async () => (await reasonOf(worker)).includes(missing), 30_000);
+  expect(await reasonOf(worker)).toContain('tried again');
+  expect(await reasonOf(manager)).toContain(`1 without the network that services are on (${missing}`);
+  expect(await cluster.containersOf(manager)).toEqual({});
+
+  await Promise.all(['one', 'two'].map((name) => cluster.restartAgent(name)));
+  await Promise.all([manager, worker].map((id) => api.waitFor(id, 'running')));
+  await cluster.terminate(manager, worker);
+});

@@ -1,0 +1,159 @@
+/** What an application gets: order, names, ports, environment, limits. */
+import { mkdir, rm } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Berth, startBerth } from '../../support/berth.ts';
+import { application, script, service } from '../../support/descriptions.ts';
+import { eventually } from '../../support/eventually.ts';
+import { scratchFolder } from '../../support/folder.ts';
+
+const MIB = 2 ** 20;
+let berth: Berth;
+let volumes: string;
+
+beforeAll(async () => {
+  volumes = await scratchFolder('berth-volumes-');
+  await mkdir(`${volumes}/admin`);
+  const env = { BERTH_AGENT_VOLUME_ROOTS: volumes, BERTH_AGENT_WORKSPACE_ROOT: volumes };
+  berth = await startBerth({ deployment: 'e2e-application', env });
+});
+
+afterAll(async () => {
+  await berth.close();
+  await rm(volumes, { recursive: true, force: true });
+});
+
+/** Reads what a service says, once it listens: orders are those of the starts alone. */
+const reach = (address: string): string => `until nc ${address}; do sleep 0.1; done; `;
+
+test('C7, C9: three services start in order, reach each other by DNS name, and the monitor decides the end', async () => {
+  const { api } = berth;
+  const sinceMs = Date.now();
+  const id = await api.submit(
+    application(
+      script(reach('store0-{execution_id}-{deployment_name} 7000') + reach('{dns_name#relay0} 7001'), {
+        name: 'client',
+        startup_order: 2,
+      }),
+      script('nc -ll -p 7001 -e nc {dns_name#store0} 7000', {
+        name: 'relay',
+        monitor: false,
+        startup_order: 1,
+      }),
+      script('nc -ll -p 7000 -e echo greetings', { name: 'store', monitor: false, startup_order: 0 }),
+    ),
+  );
+  const { error_message, time_start, time_end } = await api.waitFor(id, 'terminated');
+  expect(error_message).toBeNull();
+  expect(time_end).toBeGreaterThanOrEqual(Number(time_start));
+  expect(await api.logText(id)).toBe('greetings\ngreetings\n');
+  const order = ['store0', 'relay0', 'client0'];
+  expect(await berth.startsOf(id, sinceMs)).toEqual(order.map((name) => `${name}-${id}-e2e-application`));
+  expect(await berth.containersOf(id)).toEqual([]);
+});
+
+test('H38, H41: a published port is served at its endpoint; discovery names the service while it is active, and no longer', async () => {
+  const { api } = berth;
+  const id = await api.submit(
+    application(
+      script(
+        'mkdir /www && echo hello from inside > /www/index.html && httpd -f -p 8080 -h /www & wait; sleep 100',
+        {
+          ports: [
+            { name: 'web', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/index.html' },
+          ],
+        },
+      ),
+    ),
+  );
+  await api.waitFor(id, 'running');
+  const endpoints = await api.endpoints(id);
+  expect(endpoints).toEqual([['web', expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/index\.html$/)]]);
+  const page = await eventually(async () => (await fetch(String(endpoints[0]?.[1]))).text());
+  expect(page).toBe('hello from inside\n');
+  expect(await api.discover(id, 'main')).toEqual([`main0-${id}-e2e-application`]);
+  await api.terminate(id);
+  await api.waitFor(id, 'terminated');
+  expect(await api.discover(id, 'main')).toEqual([]);
+  expect(await api.endpoints(id)).toEqual([]);
+});
+
+test('C24: a container finds the whole environment, with the variables of the description filled in', async () => {
+  const { api } = berth;
+  const environment: [string, string][] = [
+    ['SELF', '{dns_name#self}'],
+    ['OTHER', '{dns_name#main0}:80'],
+    ['OWNER', '{user_name}/{execution_name}/{execution_id}/{deployment_name}'],
+    ['LITERAL', '{{user_name}} {"a": {}}'],
+    ['SPACES', ' two  words '],
+  ];
+  const id = await api.submit(application(script('env; pwd; hostname', { environment, work_dir: '/tmp' })));
+  await api.waitFor(id, 'terminated');
+  const lines = (await api.logText(id)).split('\n');
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `SELF=main0-${id}-e2e-application`,
+      `OTHER=main0-${id}-e2e-application:80`,
+      `OWNER=admin/test-application/${id}/e2e-application`,
+      'LITERAL={user_name} {"a": {}}',
+      'SPACES= two  words ',
+      `EXECUTION_ID=${id}`,
+      'EXECUTION_NAME=test-application',
+      'DEPLOY_NAME=e2e-application',
+      'SERVICE_NAME=main0',
+      'BERTH_USER=admin',
+      'BERTH_UID=1',
+      'BERTH_WORKSPACE=/workspace',
+      'ZOE_USER=admin',
+      'ZOE_UID=1',
+      'ZOE_WORKSPACE=/workspace',
+    ]),
+  );
+  expect(lines.slice(-3)).toEqual(['/tmp', `main0-${id}-e2e-application`, '']);
+});
+
+test('a container has the limits, labels and init process of the contract', async () => {
+  const { api, docker } = berth;
+  const id = await api.submit(
+    application(
+      service({
+        command: 'sleep 100',
+        resources: {
+          memory: { min: 16 * MIB, max: 32 * MIB },
+          cores: { min: 0.5, max: 1.5 },
+          shm: 8 * MIB,
+        },
+        volumes: [{ name: 'data', path: volumes, read_only: true }],
+      }),
+    ),
+  );
+  await api.waitFor(id, 'running');
+  const [info] = await berth.containersOf(id);
+  const { HostConfig, Config, Mounts } = await docker.getContainer(String(info?.Id)).inspect();
+  const { services } = await api.execution(id);
+  expect(HostConfig).toMatchObject({
+    Memory: 32 * MIB,
+    MemorySwap: 32 * MIB,
+    MemoryReservation: 16 * MIB,
+    CpuShares: 512,
+    NanoCpus: 1.5e9,
+    ShmSize: 8 * MIB,
+    PidsLimit: 4096,
+    Init: true,
+    Privileged: false,
+    SecurityOpt: ['no-new-privileges'],
+    RestartPolicy: { Name: 'no' },
+  });
+  expect(Config.Labels).toMatchObject({
+    'berth.deployment': 'e2e-application',
+    'berth.execution': String(id),
+    'berth.service': String(services[0]),
+    'berth.generation': '1',
+    'berth.owner': 'admin',
+  });
+  expect(Mounts.map(({ Destination, Source, RW }) => [Destination, Source, RW]).sort()).toEqual([
+    ['/mnt/data', volumes, false],
+    ['/workspace', `${volumes}/admin`, true],
+  ]);
+  await api.terminate(id);
+  await api.waitFor(id, 'terminated');
+});

@@ -1,0 +1,126 @@
+/** Everything is killed, again and again, while users go on submitting: Berth on Node and on workerd, at the same time. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openRemote } from '../../../control-plane/store/db/remote.ts';
+import { accountFor, leftOn, startedTwice } from '../../support/chaos/accounts.ts';
+import { type LoneEngine, startLoneEngine } from '../../support/chaos/engine.ts';
+import { SteadyLoad } from '../../support/chaos/load.ts';
+import {
+  killAtRandom,
+  nodeControlPlane,
+  ProgramPart,
+  type Settings,
+  withFolder,
+  workerdControlPlane,
+} from '../../support/chaos/parts.ts';
+import { eventually } from '../../support/eventually.ts';
+import { freePort } from '../../support/port.ts';
+import { startProgram } from '../../support/process.ts';
+import { seededRandom } from '../../support/random.ts';
+import { RestClient } from '../../support/rest-client.ts';
+import { startSqld } from '../../support/sqld.ts';
+
+const CHAOS_MS = 60_000;
+const SETTLE_MS = 90_000;
+const PASSWORD = 'secret';
+
+let engine: LoneEngine;
+let engineKills = 0;
+/** One for each that kills parts. */
+const allKilling: Promise<void>[] = [];
+
+async function killEngine(): Promise<void> {
+  engineKills += 1;
+  await engine.kill();
+}
+
+beforeAll(async () => {
+  engine = await startLoneEngine();
+});
+
+afterAll(() => engine?.end());
+
+describe.concurrent('C130: whatever is killed, and whenever', () => {
+  test.each(['node', 'workerd'] as const)(
+    'C130: on %s nothing acknowledged is lost, started twice or left behind',
+    {
+      timeout: CHAOS_MS + SETTLE_MS + 90_000,
+    },
+    (kind) => withFolder((folder) => chaos(kind, folder)),
+  );
+});
+
+async function chaos(kind: 'node' | 'workerd', folder: string): Promise<void> {
+  const deployment = `e2e-chaos-${kind}`;
+  const random = seededRandom(kind === 'node' ? 1 : 2);
+  const marks = join(folder, 'marks');
+  await mkdir(marks);
+  const database = await startSqld();
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const settings: Settings = {
+    BERTH_PORT: String(port),
+    BERTH_DATA_DIR: folder,
+    BERTH_DATABASE_URL: database.url,
+    BERTH_DEPLOYMENT_NAME: deployment,
+    BERTH_ADMIN_PASSWORD: PASSWORD,
+    BERTH_LOCAL_AGENT: 'off',
+  };
+  const controlPlane =
+    kind === 'node' ? nodeControlPlane(settings) : await workerdControlPlane(folder, port, settings);
+  await controlPlane.start();
+  const api = new RestClient(url, 'admin', PASSWORD);
+  await api.liftCaps();
+  const agent = await agentOf(api, { ...settings, BERTH_URL: url, BERTH_AGENT_VOLUME_ROOTS: marks });
+  await agent.start();
+
+  const over = AbortSignal.timeout(CHAOS_MS);
+  const kills: string[] = [];
+  const load = new SteadyLoad(api, marks, random);
+  const parts = [
+    controlPlane,
+    agent,
+    { name: 'database', kill: database.kill, start: database.restart },
+    // Shared with the other, and one is enough to kill it.
+    ...(kind === 'node' ? [{ name: 'engine', kill: killEngine, start: () => engine.start() }] : []),
+  ];
+  const killing = killAtRandom(parts, random, over, (line) => kills.push(line));
+  allKilling.push(killing);
+  await Promise.all([load.run(over), killing]);
+  // The engine is the other's, too: an agent that ends while it is killed can't take the network away.
+  await Promise.allSettled(allKilling);
+  expect(load.accepted.size, kills.join('; ')).toBeGreaterThan(10);
+  expect(new Set(kills).size, 'every part was killed').toBe(parts.length);
+
+  await endAll(api);
+  const executions = Object.values(await api.executions());
+  const db = openRemote(database.url);
+  const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
+  await db.close();
+  await agent.stop();
+  const left = await leftOn(engine.docker, deployment);
+  // Why is known to the agent alone, in its last words.
+  if (left.length > 0) problems.push(...left, agent.program.output.slice(-4_000));
+  await controlPlane.kill();
+  await database.stop();
+  expect(problems, kills.join('; ')).toEqual([]);
+}
+
+/** Enrolled with a token of its own, which it needs no more once it has its key. */
+async function agentOf(api: RestClient, settings: Settings): Promise<ProgramPart> {
+  const env = { ...settings, BERTH_JOIN_TOKEN: await api.joinToken(), DOCKER_HOST: engine.dockerHost };
+  return new ProgramPart('agent', () => startProgram(['agent/main.ts'], { env }), /session\.synced/);
+}
+
+/** Asks for the end of all that goes on, until all has ended. */
+async function endAll(api: RestClient): Promise<void> {
+  await eventually(async () => {
+    const live = Object.values(await api.executions()).filter(
+      ({ status }) => status !== 'terminated' && status !== 'error',
+    );
+    for (const { id, status } of live) if (status !== 'cleaning up') await api.terminate(id).catch(() => {});
+    expect(live.map(({ id, status }) => `${id} ${status}`)).toEqual([]);
+    return true;
+  }, SETTLE_MS);
+}

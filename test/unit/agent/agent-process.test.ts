@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { serveAgent } from '../../../agent/agent-process.ts';
+import { readConfig } from '../../../agent/config.ts';
+import { scratchDir } from '../../support/agent-rig.ts';
+import { FakeEngine } from '../../support/fake-engine.ts';
+import { startProgram } from '../../support/process.ts';
+
+test('an agent that is told to end while the engine has not answered yet ends', async () => {
+  const scratch = await scratchDir();
+  const stop = new AbortController();
+  const engine = new FakeEngine(`${scratch.path}/engine`);
+  const facts = await engine.facts();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<typeof facts>();
+  engine.facts = () => {
+    asked.resolve();
+    return answer.promise;
+  };
+  const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///nowhere.sock' };
+  const config = readConfig({ BERTH_AGENT_DATA_DIR: `${scratch.path}/data` }, machine);
+  const events: string[] = [];
+  const ended = serveAgent(config, {
+    engine,
+    identity: { headers: async () => ({}) },
+    journal: (event) => events.push(event),
+    probeDisk: async () => undefined,
+    stopSignal: stop.signal,
+  });
+  await asked.promise;
+  stop.abort();
+  answer.resolve(facts);
+  await ended;
+  expect(events.at(-1)).toBe('agent.ended');
+  await scratch.remove();
+});
+
+test('H266: an agent whose settings only a person can mend ends with the code after which systemd leaves it', async () => {
+  const agent = startProgram(['agent/main.ts'], { env: { BERTH_URL: 'nowhere' } });
+  expect(await agent.waitForEnd()).toBe(2);
+  expect(agent.output).toContain('BERTH_URL must be a URL');
+});
+
+// Three processes, one after the other, on a machine that may be busy.
+const STARTS_MS = 60_000;
+
+test('P90: a second agent on the same data folder ends with a word on who has it, and once the first is killed another one starts', {
+  timeout: STARTS_MS,
+}, async () => {
+  const scratch = await scratchDir();
+  const agent = () =>
+    startProgram(['agent/main.ts'], {
+      env: {
+        BERTH_AGENT_DATA_DIR: scratch.path,
+        BERTH_JOIN_TOKEN: 'unused',
+        DOCKER_HOST: 'unix:///nowhere.sock',
+      },
+    });
+  const first = agent();
+  await first.waitFor(/engine\.unreachable/);
+  const second = agent();
+  expect(await second.waitForEnd()).toBe(2);
+  expect(second.output).toMatch(
+    new RegExp(`${scratch.path}/local.*process ${first.pid} on .* since .*BERTH_AGENT_DATA_DIR`),
+  );
+  expect(second.output).not.toContain('engine.unreachable');
+  await first.kill();
+  const third = agent();
+  await third.waitFor(/engine\.unreachable/);
+  expect(await third.stop()).toBe(0);
+  await scratch.remove();
+});

@@ -1,0 +1,139 @@
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { engineError } from '../../../../agent/engine/docker/docker-error.ts';
+import { PullProgress } from '../../../../agent/engine/docker/pull-progress.ts';
+import { findAuth, findLogin, registryOf } from '../../../../agent/engine/docker/registry-auth.ts';
+import { scratchFolder } from '../../../support/folder.ts';
+
+describe('the progress of a pull', () => {
+  test('sums up the layers', () => {
+    const progress = new PullProgress('nginx:alpine');
+    progress.take({ id: 'a', status: 'Downloading', progressDetail: { current: 20e6, total: 40e6 } });
+    progress.take({ id: 'b', status: 'Downloading', progressDetail: { current: 7e6, total: 20e6 } });
+    expect(progress.describe()).toBe('pulling nginx:alpine 45% of 60 MB');
+  });
+  test('counts a finished layer whole', () => {
+    const progress = new PullProgress('x');
+    progress.take({ id: 'a', status: 'Downloading', progressDetail: { current: 1e6, total: 4e6 } });
+    progress.take({ id: 'a', status: 'Download complete' });
+    expect(progress.describe()).toBe('pulling x 100% of 4.0 MB');
+  });
+  test('says only the name while sizes are unknown', () => {
+    const progress = new PullProgress('x');
+    progress.take({ status: 'Pulling from library/x' });
+    expect(progress.describe()).toBe('pulling x');
+  });
+});
+
+describe('credentials', () => {
+  const auth = Buffer.from('bob:pa:ss').toString('base64');
+
+  test('are those of the image registry', () => {
+    expect(
+      findAuth({ auths: { 'https://reg.example:5000/v2/': { auth } } }, 'reg.example:5000/a/b:1'),
+    ).toEqual({
+      username: 'bob',
+      password: 'pa:ss',
+      serveraddress: 'reg.example:5000',
+    });
+  });
+  test('of another registry are not used', () => {
+    expect(findAuth({ auths: { 'reg.example': { auth } } }, 'nginx')).toBeUndefined();
+  });
+  test.each([
+    ['nginx', 'https://index.docker.io/v1/'],
+    ['docker.io/library/nginx', 'https://index.docker.io/v1/'],
+    ['user/app', 'https://index.docker.io/v1/'],
+    ['localhost/app', 'localhost'],
+    ['reg.example/app:1', 'reg.example'],
+  ])('%s comes from %s', (image, registry) => {
+    expect(registryOf(image)).toBe(registry);
+  });
+});
+
+describe('the config of Docker', () => {
+  /** A folder with this config, as DOCKER_CONFIG, and programs of its own. */
+  async function home(config: string, helper = ''): Promise<NodeJS.ProcessEnv & { folder: string }> {
+    const folder = await scratchFolder('berth-pull-');
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await writeFile(`${folder}/config.json`, config);
+    await writeFile(`${folder}/docker-credential-test`, `#!/bin/sh\n${helper}\n`);
+    await chmod(`${folder}/docker-credential-test`, 0o700);
+    return { ...process.env, DOCKER_CONFIG: folder, PATH: `${folder}:${process.env.PATH}`, folder };
+  }
+
+  test.each(['null', '[]', '"text"', '7'])(
+    'P43: that is %s is told, and the registry asked as anybody',
+    async (config) => {
+      const env = await home(config);
+      expect(await findLogin(env, 'nginx')).toEqual({
+        problem: `${env.folder}/config.json is not a config of Docker`,
+      });
+    },
+  );
+  test.each([
+    '{"auths":null,"credHelpers":7,"credsStore":[]}',
+    '{"auths":{"reg.example":null}}',
+    '{"auths":{"reg.example":{"auth":7}}}',
+  ])('P43: nothing is taken of %s', async (config) => {
+    expect(await findLogin(await home(config), 'reg.example/app')).toEqual({ auth: undefined });
+  });
+  test('P73: a helper is told nothing of Berth, least of all the join token', async () => {
+    const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
+    expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret' }, 'nginx')).toMatchObject({
+      problem: 'docker-credential-test failed: it ended with 1',
+    });
+    const told = await readFile(`${env.folder}/env`, 'utf8');
+    expect(told).toContain('PATH=');
+    expect(told).not.toContain('BERTH');
+  });
+  test('P45: a helper finds its home, also where the agent was started without HOME, as systemd does it', async () => {
+    const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
+    await findLogin({ ...env, HOME: undefined }, 'nginx');
+    expect(await readFile(`${env.folder}/env`, 'utf8')).toMatch(/^HOME=\/.*$/m);
+  });
+  test('P73: a helper that takes too long is killed, also where it will not end', async () => {
+    const env = await home('{"credsStore":"test"}', "trap '' TERM; exec sleep 1000");
+    // That it comes back at all means that the helper has ended.
+    expect(await findLogin(env, 'nginx', 300)).toMatchObject({
+      problem: 'docker-credential-test failed: it took too long',
+    });
+  });
+});
+
+describe('errors of the engine', () => {
+  const answer = (statusCode: number, message: string) => ({
+    statusCode,
+    json: { message },
+    message: 'framed',
+  });
+
+  test.each([
+    [answer(404, 'No such image: x:1'), 'image-missing'],
+    [answer(400, 'invalid reference format'), 'permanent'],
+    [answer(400, 'OCI runtime create failed: exec: "x": executable file not found in $PATH'), 'permanent'],
+    [answer(500, 'OCI runtime create failed: exec: "/x": permission denied: unknown'), 'permanent'],
+    [answer(500, 'mkdir /var/lib/x: no space left on device'), 'temporary'],
+    [answer(500, 'containerd: context deadline exceeded'), 'temporary'],
+    // Ports are the engine's to pick, and so is a network's range of addresses: nothing that a description could do better.
+    [
+      answer(500, 'Error starting userland proxy: listen tcp4 0.0.0.0:9: bind: address already in use'),
+      'temporary',
+    ],
+    [answer(500, 'Bind for 0.0.0.0:32768 failed: port is already allocated'), 'temporary'],
+    [
+      answer(404, 'could not find an available, non-overlapping IPv4 address pool among the defaults'),
+      'temporary',
+    ],
+    [answer(503, 'starting up'), 'temporary'],
+    [Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }), 'unreachable'],
+  ])('%o is %s', (error, kind) => {
+    expect(engineError(error).kind).toBe(kind);
+  });
+  test('keep the words of the engine alone', () => {
+    const error = Object.assign(new Error('(HTTP code 500) server error - dial tcp: no such host '), {
+      statusCode: 500,
+    });
+    expect(engineError(error).message).toBe('dial tcp: no such host');
+  });
+});

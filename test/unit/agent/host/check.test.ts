@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { clockFinding, type EngineInfo, engineFindings } from '../../../../agent/host/check.ts';
+
+const engine: EngineInfo = {
+  OSType: 'linux',
+  Driver: 'overlay2',
+  KernelVersion: '6.1.0',
+  MemoryLimit: true,
+  CpuCfsQuota: true,
+  PidsLimit: true,
+  DockerRootDir: '/var/lib/docker',
+};
+
+describe('the engine', () => {
+  test('H263: nothing is said of one that has all', () => {
+    for (const version of ['1.41', '1.54', '1.100']) expect(engineFindings(version, engine)).toEqual([]);
+  });
+
+  test.each([
+    ['1.40', {}, 'problem', /older than Docker 20\.10 .*update it/],
+    ['1.9', {}, 'problem', /older than Docker 20\.10/],
+    ['1.43', { OSType: 'windows' }, 'problem', /runs windows containers/],
+    [
+      '1.43',
+      { MemoryLimit: false },
+      'warning',
+      /kernel \(6\.1\.0\) limits no memory: .*cgroup_enable=memory/,
+    ],
+    ['1.43', { CpuCfsQuota: false }, 'warning', /limits no cores/],
+    ['1.43', { PidsLimit: false }, 'warning', /limits no processes/],
+    ['1.43', { Driver: 'vfs' }, 'warning', /no overlay file system/],
+  ] as const)('H263: API %s with %o is a %s', (version, fault, level, text) => {
+    const findings = engineFindings(version, { ...engine, ...fault });
+    expect(findings).toEqual([{ level, text: expect.stringMatching(text) }]);
+  });
+});
+
+describe('the clock', () => {
+  const nowMs = Date.parse('2026-11-21T12:00:00Z');
+  const found = (aheadMs: number, anyClock = false) =>
+    clockFinding({ sentMs: nowMs, receivedMs: nowMs + 40, theirMs: nowMs - aheadMs }, anyClock);
+
+  test.each([0, 4_900, -5_000])('H263: %d ms off is no difference: a header has whole seconds', (aheadMs) => {
+    expect(found(aheadMs).level).toBe('ok');
+  });
+
+  test('H263: beyond 5 s it is said, and in which direction', () => {
+    expect(found(12_000)).toEqual({
+      level: 'warning',
+      text: expect.stringContaining('12 s ahead of the control'),
+    });
+    expect(found(-12_000)).toEqual({
+      level: 'warning',
+      text: expect.stringContaining('12 s behind the control'),
+    });
+  });
+
+  test('H264: beyond 30 s the host does not join, unless that is allowed', () => {
+    expect(found(31_000)).toEqual({ level: 'problem', text: expect.stringContaining('BERTH_ANY_CLOCK=1') });
+    expect(found(31_000, true).level).toBe('warning');
+  });
+});

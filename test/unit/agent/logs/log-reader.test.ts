@@ -1,0 +1,171 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { encodeRecord } from '../../../../agent/logs/record.ts';
+import type { LogFormat } from '../../../../shared/protocol/down.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
+import { assignment } from '../../../support/assignments.ts';
+import { found, type PeerConnection } from '../../../support/control-plane-peer.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeEngine } from '../../../support/fake-engine.ts';
+
+const key = { service: 1, generation: 1 };
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+let connection: PeerConnection;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  connection = await rig.peer.connection();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+});
+
+afterEach(async () => {
+  await rig.close();
+  await scratch.remove();
+});
+
+const open = (stream: number, credit = 1e6, offset = 0, format: LogFormat = 'raw') =>
+  connection.send({ type: 'logs.open', ...key, stream, offset, credit, format });
+
+const lines = (...texts: string[]) =>
+  Buffer.concat(
+    texts.map((text) =>
+      encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.from(text), partial: false }),
+    ),
+  );
+
+describe('a log stream', () => {
+  test('P10: follows a running service and ends once after its last byte', async () => {
+    engine.write('c1', lines('one'));
+    open(5);
+    await eventually(() => connection.payload(5).toString() === 'one\n');
+    engine.write('c1', lines('two'));
+    engine.exit('c1', 0);
+    expect(await connection.ended(5)).toMatchObject({ reason: 'exited' });
+    expect(connection.payload(5).toString()).toBe('one\ntwo\n');
+  });
+  test('P10: goes on from the offset of a chunk, in the middle of a line as well', async () => {
+    const halves = [true, false].map((partial) =>
+      encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.from(partial ? 'be' : 'gin'), partial }),
+    );
+    engine.write('c1', halves[0] ?? Buffer.alloc(0));
+    open(1, 1e6, 0, 'timestamps');
+    const chunk = await found(() => connection.chunks[0]);
+    connection.send({ type: 'logs.close', stream: 1 });
+    engine.write('c1', halves[1] ?? Buffer.alloc(0));
+    engine.exit('c1', 0);
+    open(2, 1e6, chunk.next, 'timestamps');
+    await connection.ended(2);
+    expect(connection.payload(1).toString()).toBe('1970-01-01 00:00:00 be');
+    expect(connection.payload(2).toString()).toBe('gin\n');
+  });
+  test('P10: an offset that no chunk gave is refused, whatever the output there claims to be', async () => {
+    engine.write('c1', lines(`${'x'.repeat(100)}\xff\xff\xff\xff`));
+    engine.exit('c1', 0);
+    open(1);
+    await connection.ended(1);
+    const whole = found(() => connection.chunks[0]).then(({ next }) => next);
+    const claimed = (await whole) - 4;
+    open(2, 1e6, claimed);
+    expect(await connection.ended(2)).toMatchObject({ reason: 'failed' });
+    // As where a crash of the machine took the end of the output with it.
+    open(3, 1e6, (await whole) + 9);
+    expect(await connection.ended(3)).toMatchObject({ reason: 'failed' });
+  });
+  test('P9: never sends more than its credit', async () => {
+    engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
+    engine.exit('c1', 0);
+    open(1, 10_000);
+    open(2, 1e6);
+    await connection.ended(2);
+    expect(connection.payload(1)).toHaveLength(10_000);
+  });
+  test('P9: goes on when it is granted more', async () => {
+    engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
+    engine.exit('c1', 0);
+    open(1, 10_000);
+    await eventually(() => connection.payload(1).length === 10_000);
+    connection.send({ type: 'logs.credit', stream: 1, bytes: 100_000 });
+    await connection.ended(1);
+    expect(connection.payload(1)).toHaveLength(100_000);
+  });
+  test('P9: one without credit delays no other message', async () => {
+    engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
+    open(1, 1000);
+    await eventually(() => connection.payload(1).length === 1000);
+    connection.start(assignment({ service: 2 }));
+    await connection.reported(2, 'running');
+  });
+  test('a closed one sends nothing more', async () => {
+    open(1);
+    connection.send({ type: 'logs.close', stream: 1 });
+    engine.write('c1', lines('late'));
+    engine.exit('c1', 0);
+    open(2);
+    await connection.ended(2);
+    expect(connection.payload(1)).toHaveLength(0);
+    expect(connection.messages.filter((message) => message.type === 'logs.end')).toHaveLength(1);
+  });
+  test('waits for a service that has not started yet', async () => {
+    const created = Promise.withResolvers<void>();
+    engine.before = (call) => (call.startsWith('create') ? created.promise : undefined);
+    connection.start(assignment({ service: 2 }));
+    connection.send({
+      type: 'logs.open',
+      service: 2,
+      generation: 1,
+      stream: 1,
+      offset: 0,
+      credit: 1e6,
+      format: 'raw',
+    });
+    created.resolve();
+    await connection.reported(2, 'running');
+    engine.write('c2', lines('first'));
+    await eventually(() => connection.payload(1).toString() === 'first\n');
+  });
+  test('of an unknown service is missing', async () => {
+    connection.send({
+      type: 'logs.open',
+      service: 9,
+      generation: 1,
+      stream: 1,
+      offset: 0,
+      credit: 1,
+      format: 'raw',
+    });
+    expect(await connection.ended(1)).toMatchObject({ reason: 'missing' });
+  });
+  test('of a removed service has everything', async () => {
+    engine.write('c1', lines('one', 'two'));
+    connection.stop(key);
+    await connection.reported(1, 'gone');
+    open(1);
+    expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
+    expect(connection.payload(1).toString()).toBe('one\ntwo\n');
+  });
+  test('of a service that never started ends', async () => {
+    engine.images.clear();
+    engine.pull = () => Promise.reject(new Error('denied'));
+    connection.start(assignment({ service: 2 }));
+    await connection.reported(2, 'failed');
+    connection.send({
+      type: 'logs.open',
+      service: 2,
+      generation: 1,
+      stream: 1,
+      offset: 0,
+      credit: 1,
+      format: 'raw',
+    });
+    expect(await connection.ended(1)).toMatchObject({ reason: 'missing' });
+  });
+  test('of a damaged file fails', async () => {
+    engine.write('c1', Buffer.from('ffffffff', 'hex'));
+    open(1);
+    expect(await connection.ended(1)).toMatchObject({ reason: 'failed' });
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import type { OutputRecord } from '../../../../agent/engine/engine.ts';
+import { encodeRecord, NO_SOURCE, RecordDecoder, RecordError } from '../../../../agent/logs/record.ts';
+import type { LogFormat } from '../../../../shared/protocol/down.ts';
+import { fc } from '../../../support/random-cases.ts';
+
+const T0 = 1_795_228_301_123_456_789n; // 2026-11-21 02:31:41 UTC
+const record = (line: string | Uint8Array, changes: Partial<OutputRecord> = {}): OutputRecord => ({
+  source: 'stdout',
+  timeNs: T0,
+  line: Buffer.from(line as Uint8Array),
+  partial: false,
+  ...changes,
+});
+const stored = (...records: OutputRecord[]) => Buffer.concat(records.map(encodeRecord));
+
+/** Decodes a file that grows by the given steps, through an output of `room` bytes. */
+function decodeGrowing(
+  file: Buffer,
+  steps: readonly number[],
+  room: number,
+  format: LogFormat = 'raw',
+): Buffer {
+  const decoder = new RecordDecoder(format, NO_SOURCE);
+  const output = Buffer.alloc(room);
+  const parts: Buffer[] = [];
+  let position = 0;
+  let size = 0;
+  for (const step of [...steps, file.length]) {
+    size = Math.min(file.length, size + step);
+    for (let full = true; full; ) {
+      const decoded = decoder.decode(file.subarray(position, size), output);
+      parts.push(Buffer.from(output.subarray(0, decoded.written)));
+      position += decoded.read;
+      full = decoded.full && decoded.read > 0;
+    }
+  }
+  return Buffer.concat(parts);
+}
+
+const decode = (file: Buffer, format: LogFormat = 'raw') => decodeGrowing(file, [], 65536, format).toString();
+
+describe('the raw format', () => {
+  test('a line gets its newline back', () => {
+    expect(decode(stored(record('one'), record(''), record('two')))).toBe('one\n\ntwo\n');
+  });
+  test('pieces of a long line are joined', () => {
+    expect(decode(stored(record('lo', { partial: true }), record('ng')))).toBe('long\n');
+  });
+  test('bytes that are not UTF-8 come through', () => {
+    const line = Uint8Array.from([0xff, 0, 0x80, 0xc3]);
+    expect(decodeGrowing(stored(record(line)), [], 100)).toEqual(Buffer.from([...line, 10]));
+  });
+  test('what Docker stores of a process that ends without a newline gets none', () => {
+    // From Docker 20.10: `printf last`, partial with metadata but not marked as the last of its line.
+    const id = '0c908ea9c4f468a31dc5d8350a876efb96bf6efeb71ea83de48382b616bb3618';
+    const message = Buffer.concat([
+      Buffer.from('0a067374646f757410c09690caa9fbf4181a046c61737420012a441240', 'hex'),
+      Buffer.from(id),
+      Buffer.from('1801', 'hex'),
+    ]);
+    expect(decode(framed(message))).toBe('last');
+  });
+  test('the piece Docker marks as the last of its line gets the newline', () => {
+    const message = Buffer.from('0a067374646f757410c09690caa9fbf4181a03656e6420012a020801', 'hex');
+    expect(decode(framed(message))).toBe('end\n');
+  });
+  test('fields of a later Docker are skipped', () => {
+    expect(decode(framed(Buffer.concat([Buffer.from('1a016132037879', 'hex'), Buffer.from('z')])))).toBe(
+      'a\n',
+    );
+  });
+});
+
+describe('the timestamps format', () => {
+  test('each line begins with its time in UTC', () => {
+    const later = T0 + 60_000_000_000n;
+    const file = stored(record('one'), record('two', { timeNs: later, source: 'stderr' }));
+    expect(decode(file, 'timestamps')).toBe('2026-11-21 02:31:41 one\n2026-11-21 02:32:41 two\n');
+  });
+  test('the pieces of one line share one time', () => {
+    const file = stored(record('lo', { partial: true }), record('ng', { timeNs: T0 + 5_000_000_000n }));
+    expect(decode(file, 'timestamps')).toBe('2026-11-21 02:31:41 long\n');
+  });
+  test('where the other stream comes in between, the line ends and its rest gets a time of its own', () => {
+    const rest = record('ng', { timeNs: T0 + 60_000_000_000n });
+    const file = stored(record('lo', { partial: true }), record('error', { source: 'stderr' }), rest);
+    expect(decode(file, 'timestamps')).toBe(
+      '2026-11-21 02:31:41 lo\n2026-11-21 02:31:41 error\n2026-11-21 02:32:41 ng\n',
+    );
+    expect(decode(file)).toBe('loerror\nng\n');
+  });
+});
+
+describe('a file that grows', () => {
+  const records = fc.array(
+    fc.record({
+      source: fc.constantFrom('stdout' as const, 'stderr' as const),
+      timeNs: fc.bigInt(0n, 2n ** 62n),
+      line: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+      partial: fc.boolean(),
+    }),
+    { maxLength: 30 },
+  );
+
+  test('P10: however it grows and whatever the room, the bytes are those written', () => {
+    fc.assert(
+      fc.property(
+        records,
+        fc.array(fc.nat(200)),
+        fc.integer({ min: 400, max: 2000 }),
+        (written, steps, room) => {
+          const expected = Buffer.concat(
+            written.flatMap(({ line, partial }) => [line, Buffer.from(partial ? '' : '\n')]),
+          );
+          expect(decodeGrowing(stored(...written), steps, room)).toEqual(expected);
+        },
+      ),
+    );
+  });
+  test('whatever the pieces and the streams, each line of the timestamps format begins with a time', () => {
+    const pieces = fc.array(
+      fc.record({
+        source: fc.constantFrom('stdout' as const, 'stderr' as const),
+        timeNs: fc.constant(T0),
+        line: fc.stringMatching(/^[a-z ]{0,40}$/).map((text) => Buffer.from(text)),
+        partial: fc.boolean(),
+      }),
+      { maxLength: 20 },
+    );
+    fc.assert(
+      fc.property(
+        pieces,
+        fc.array(fc.nat(200)),
+        fc.integer({ min: 100, max: 500 }),
+        (written, steps, room) => {
+          const text = decodeGrowing(stored(...written), steps, room, 'timestamps').toString();
+          for (const line of text.replace(/\n$/, '').split('\n'))
+            if (written.length > 0) expect(line).toMatch(/^2026-11-21 02:31:41 [a-z ]*$/);
+          const letters = (all: string) => all.replaceAll(/[^a-z]/g, '');
+          expect(letters(text)).toBe(letters(written.map(({ line }) => line.toString()).join('')));
+        },
+      ),
+    );
+  });
+  test('an output without room for the next record says so and takes nothing', () => {
+    const decoded = new RecordDecoder('raw', NO_SOURCE).decode(stored(record('0123456789')), Buffer.alloc(5));
+    expect(decoded).toEqual({ read: 0, written: 0, full: true });
+  });
+});
+
+describe('a damaged file', () => {
+  test('lengths that differ are an error', () => {
+    const file = stored(record('one'));
+    file.writeUInt32BE(1, file.length - 4);
+    expect(() => decode(file)).toThrow(RecordError);
+  });
+  test('a length no record can have is an error', () => {
+    expect(() => decode(Buffer.from('7fffffff', 'hex'))).toThrow(RecordError);
+  });
+});
+
+function framed(message: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(message.length);
+  return Buffer.concat([length, message, length]);
+}

@@ -1,0 +1,163 @@
+/** The agent's limits of cores as services come and go: two cores, shared out. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { EngineError } from '../../../../agent/engine/engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
+import { assignment } from '../../../support/assignments.ts';
+import type { PeerConnection } from '../../../support/control-plane-peer.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeEngine } from '../../../support/fake-engine.ts';
+
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+});
+
+afterEach(async () => {
+  await rig.close();
+  await scratch.remove();
+});
+
+async function begin(): Promise<PeerConnection> {
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  return rig.peer.connection();
+}
+
+/** Starts services 1 to `count` at once; container c1 is service 1's. */
+async function beginWith(count: number): Promise<PeerConnection> {
+  const connection = await begin();
+  const services = Array.from({ length: count }, (_, at) => at + 1);
+  connection.welcome(services.map((service) => assignment({ service })));
+  for (const service of services) await connection.reported(service, 'running');
+  return connection;
+}
+
+const limitOf = (id: string) => engine.containers.get(id)?.cores?.limit;
+const changes = () => engine.calls.filter((call) => call.startsWith('limit'));
+
+describe('as services come', () => {
+  test('C81: each starts with its share, and those of the others shrink', async () => {
+    const connection = await beginWith(1);
+    expect(limitOf('c1')).toBe(2);
+    connection.start(assignment({ service: 2, coresMin: 0.5 }));
+    await connection.reported(2, 'running');
+    expect(limitOf('c2')).toBe(1.2);
+    await eventually(() => limitOf('c1') === 0.8);
+    expect(changes()).toEqual(['limit c1 0.8']);
+  });
+  test('C81: those that come together start with what they keep, and are one change for the others', async () => {
+    const connection = await beginWith(3);
+    expect(['c1', 'c2', 'c3'].map(limitOf)).toEqual([0.66, 0.66, 0.66]);
+    rig.agent.start(assignment({ service: 4 }));
+    rig.agent.start(assignment({ service: 5 }));
+    await connection.reported(5, 'running');
+    expect(limitOf('c5')).toBe(0.4);
+    const others = ['c1', 'c2', 'c3', 'c4'];
+    await eventually(() => others.every((id) => limitOf(id) === 0.4));
+    expect(changes().toSorted()).toEqual(others.map((id) => `limit ${id} 0.4`));
+  });
+  test('C81: one whose image is pulled takes no share until then', async () => {
+    const pulled = Promise.withResolvers<void>();
+    engine.before = (call) => (call.startsWith('pull') ? pulled.promise : undefined);
+    const connection = await beginWith(1);
+    connection.start(assignment({ service: 2, image: 'nginx:1' }));
+    connection.start(assignment({ service: 3 }));
+    await connection.reported(2, 'preparing');
+    await eventually(() => limitOf('c1') === 1 && limitOf('c2') === 1);
+    pulled.resolve();
+    await connection.reported(2, 'running');
+    await eventually(() => ['c1', 'c2', 'c3'].every((id) => limitOf(id) === 0.66));
+  });
+});
+
+describe('as services go', () => {
+  test('C81: when one ends the share of the others grows, up to their max', async () => {
+    const connection = await begin();
+    connection.welcome([
+      assignment({ service: 1 }),
+      assignment({ service: 2, coresMax: 0.8 }),
+      assignment({ service: 3 }),
+    ]);
+    for (const service of [1, 2, 3]) await connection.reported(service, 'running');
+    engine.exit('c3', 0);
+    await eventually(() => limitOf('c1') === 1.2 && limitOf('c2') === 0.8);
+    connection.stop(assignment({ service: 1 }));
+    await connection.reported(1, 'gone');
+    connection.start(assignment({ service: 4, coresMin: 1, coresMax: 1 }));
+    await connection.reported(4, 'running');
+    expect(limitOf('c4')).toBe(1);
+    expect(changes()).toEqual(['limit c1 1.2', 'limit c2 0.8']);
+  });
+  test('P15: without a connection too', async () => {
+    const connection = await beginWith(2);
+    connection.terminate();
+    engine.exit('c2', 0);
+    await eventually(() => limitOf('c1') === 2);
+  });
+  test('P15: an agent that was started again goes by what the containers say, before anybody told it anything', async () => {
+    await beginWith(2);
+    await rig.close();
+    engine.exit('c2', 0);
+    await begin();
+    await eventually(() => limitOf('c1') === 2);
+  });
+});
+
+describe('what can not be changed', () => {
+  test('C82: fails nothing, holds up no other, and is tried again at the next change', async () => {
+    engine.before = (call) => {
+      if (call === 'limit c1 0.66') throw new EngineError('temporary', 'busy');
+    };
+    const connection = await beginWith(2);
+    connection.start(assignment({ service: 3 }));
+    await connection.reported(3, 'running');
+    await eventually(() => limitOf('c2') === 0.66);
+    expect(rig.journal).toContainEqual(expect.stringContaining('"event":"cores.unchanged"'));
+    expect(limitOf('c1')).toBe(1);
+    engine.before = () => {};
+    connection.stop(assignment({ service: 9 }));
+    await eventually(() => limitOf('c1') === 0.66);
+    expect(rig.agent.inventory().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
+  });
+  test('C82: while the engine takes its time over one, others start and stop', async () => {
+    const slow = Promise.withResolvers<void>();
+    engine.before = (call) => (call.startsWith('limit') ? slow.promise : undefined);
+    const connection = await beginWith(2);
+    engine.exit('c2', 0);
+    await eventually(() => changes().length === 1);
+    connection.start(assignment({ service: 3 }));
+    await connection.reported(3, 'running');
+    connection.stop(assignment({ service: 1 }));
+    await connection.reported(1, 'gone');
+    slow.resolve();
+    await eventually(() => limitOf('c3') === 2);
+  });
+  test('C82: is tried again with the next look at all containers', async () => {
+    let refusals = 0;
+    engine.before = (call) => {
+      if (!call.startsWith('limit') || refusals > 0) return;
+      refusals += 1;
+      throw new EngineError('unreachable', 'refused');
+    };
+    await beginWith(2);
+    engine.exit('c2', 0);
+    await eventually(() => rig.journal.some((line) => line.includes('cores.unchanged')));
+    await rig.agent.refresh();
+    await eventually(() => limitOf('c1') === 2);
+  });
+  test('C82: a container that does not say what it asks for is left as it is', async () => {
+    const key = { service: 9, generation: 1 };
+    const other = { ...key, id: 'old', ipAddress: '', ports: [], startedAtMs: 1 };
+    engine.containers.set('old', { ...other, state: 'running' });
+    const connection = await begin();
+    connection.welcome([assignment(key), assignment({ service: 1 })]);
+    await connection.reported(1, 'running');
+    expect(limitOf('c1')).toBe(2);
+    connection.start(assignment({ service: 2 }));
+    await eventually(() => limitOf('c1') === 1);
+    expect(changes()).toEqual(['limit c1 1']);
+  });
+});

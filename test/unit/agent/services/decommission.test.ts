@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { serveAgent } from '../../../../agent/agent-process.ts';
+import { readConfig } from '../../../../agent/config.ts';
+import { Refused } from '../../../../agent/connection/refused-error.ts';
+import { leave } from '../../../../agent/services/decommission.ts';
+import { closeCodes } from '../../../../shared/protocol/close.ts';
+import { scratchDir } from '../../../support/agent-rig.ts';
+import { assignment } from '../../../support/assignments.ts';
+import { ControlPlanePeer } from '../../../support/control-plane-peer.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeEngine } from '../../../support/fake-engine.ts';
+
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let peer: ControlPlanePeer;
+let stop: AbortController;
+let served: Promise<unknown>;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  peer = await ControlPlanePeer.open();
+  begin();
+  const connection = await peer.connection();
+  connection.welcome([assignment(), assignment({ service: 2 })]);
+  for (const service of [1, 2]) await connection.reported(service, 'running');
+});
+
+afterEach(async () => {
+  stop.abort();
+  await served;
+  peer.close();
+  await scratch.remove();
+});
+
+/** A whole agent; `served` resolves to the error that it ends with, if it does. */
+function begin(): void {
+  stop = new AbortController();
+  const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///var/run/docker.sock' };
+  const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: scratch.path }, machine);
+  const identity = { headers: async () => ({ authorization: 'Bearer proof' }) };
+  const probeDisk = async () => ({ freeBytes: 2 ** 40, freeInodesShare: null });
+  served = serveAgent(config, {
+    engine,
+    identity,
+    journal: () => {},
+    probeDisk,
+    stopSignal: stop.signal,
+  }).catch((error: unknown) => error);
+}
+
+test('C97: an agent whose host was removed stops and removes what it runs, and ends', async () => {
+  (await peer.connection()).close(closeCodes.revoked.code, 'this host was removed');
+  const error = await served;
+  expect(error).toBeInstanceOf(Refused);
+  expect(error).toMatchObject({
+    revoked: true,
+    message: expect.stringMatching(/this host was removed\. .*join token/),
+  });
+  expect(engine.containers.size).toBe(0);
+  expect(peer.connections).toHaveLength(1);
+});
+
+test('C97: it does so once its engine lets it', async () => {
+  let busy = true;
+  engine.before = (call) => {
+    if (busy && call.startsWith('stop')) throw new Error('the engine is busy');
+  };
+  (await peer.connection()).close(closeCodes.revoked.code);
+  await eventually(() => engine.calls.some((call) => call.startsWith('stop')) || !busy);
+  busy = false;
+  expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
+});
+
+test('C97: it ends only when nothing is under way any more, such as a container that is being made', async () => {
+  const looks = [false, false, true];
+  const agent = {
+    inventory: () => [],
+    sync: () => {},
+    refresh: async () => {},
+    get isIdle() {
+      return looks.shift() ?? true;
+    },
+  };
+  expect(await leave(agent, () => {}, stop.signal)).toBe(true);
+  expect(looks).toEqual([]);
+});
+
+test('C97: a container that the engine made although it answered with an error is found before the agent ends', async () => {
+  // The answer was an error, and no event told of it.
+  await engine.create(assignment({ service: 3 }), 1);
+  (await peer.connection()).close(closeCodes.revoked.code);
+  expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
+});
+
+test('C97: where the engine does not tell what there is, it is asked again', async () => {
+  let failures = 1;
+  engine.list = async () => {
+    if (failures-- > 0) throw new Error('the engine is busy');
+    return [...engine.containers.values()];
+  };
+  (await peer.connection()).close(closeCodes.revoked.code);
+  expect(await served).toMatchObject({ revoked: true });
+  expect(failures).toBeLessThan(0);
+});
+
+test('C97: one that is told to end meanwhile ends as ever, and goes on at its next start', async () => {
+  engine.before = (call) => (call.startsWith('stop') ? new Promise(() => {}) : undefined);
+  (await peer.connection()).close(closeCodes.revoked.code);
+  stop.abort();
+  expect(await served).toBeUndefined();
+  expect(engine.containers.size).toBe(2);
+  engine.before = () => {};
+  begin();
+  (await peer.connection(2)).close(closeCodes.revoked.code);
+  expect(await served).toMatchObject({ revoked: true });
+  expect(engine.containers.size).toBe(0);
+});
+
+test.each(['superseded', 'wrongDeployment'] as const)(
+  'C97: one that is refused for another reason (%s) leaves its containers running',
+  async (reason) => {
+    (await peer.connection()).close(closeCodes[reason].code);
+    expect(await served).toMatchObject({ revoked: false });
+    expect(engine.containers.size).toBe(2);
+  },
+);

@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { EngineError } from '../../../../agent/engine/engine.ts';
+import { OutputStore } from '../../../../agent/logs/output-store.ts';
+import { clearAway, keepHouse } from '../../../../agent/services/housekeeping.ts';
+import { agentRig, scratchDir } from '../../../support/agent-rig.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeEngine } from '../../../support/fake-engine.ts';
+
+const DAY_S = 86_400;
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let journal: string[];
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  journal = [];
+});
+afterEach(() => scratch.remove());
+
+/** A folder of a service's output, last written so many days ago. */
+function stored(service: number | string, daysAgo: number, ...files: string[]): string {
+  const folder = `${scratch.path}/logs/${service}`;
+  mkdirSync(folder, { recursive: true });
+  const timeS = Date.now() / 1000 - daysAgo * DAY_S;
+  for (const file of files) {
+    writeFileSync(`${folder}/${file}`, 'x');
+    utimesSync(`${folder}/${file}`, timeS, timeS);
+  }
+  return folder;
+}
+
+function options({ tidy = async () => {}, isIdle = false, inUse = 0 } = {}) {
+  const output = new OutputStore(`${scratch.path}/logs`, engine, () => {});
+  return {
+    engine: { tidy },
+    output,
+    agent: { isIdle, isKnown: (service: number) => service === inUse },
+    logDays: 30,
+    journal: (event: string) => journal.push(event),
+    nowMs: Date.now,
+  };
+}
+
+test('P46: output beyond its age goes, also unfinished files and marks of services that nobody knows any more', async () => {
+  const old = stored(1, 31, '1.log', '2.log.copy', '2.started');
+  const fresh = stored(2, 29, '1.log');
+  const written = stored(3, 40, '1.log');
+  stored(3, 1, '2.log.link');
+  const used = stored(4, 40, '1.log');
+  const foreign = stored('lost+found', 40, 'x');
+  stored('0x2', 40, 'x');
+  writeFileSync(`${scratch.path}/logs/5`, 'no folder');
+  await clearAway(options({ inUse: 4 }));
+  expect([old, fresh, written, used, foreign].map(existsSync)).toEqual([false, true, true, true, true]);
+  expect(journal).toEqual([]);
+});
+
+test('P46, P47: it is done at the start and again and again, and what fails once is tried again', async () => {
+  let tried = 0;
+  const tidy = async () => {
+    tried += 1;
+    if (tried === 1) throw new EngineError('unreachable', 'no engine');
+  };
+  onTestFinished(keepHouse({ ...options({ tidy, isIdle: true }), everyMs: 1 }));
+  await eventually(() => tried > 2);
+  expect(journal).toEqual(['network.kept']);
+});
+
+test('P47: networks stay while something is or may come to be on the host', async () => {
+  const tidy = () => expect.unreachable();
+  await clearAway(options({ tidy, isIdle: false }));
+  const rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  onTestFinished(rig.close);
+  expect(rig.agent.isIdle).toBe(false);
+  (await rig.peer.connection()).welcome();
+  await eventually(() => rig.agent.isIdle);
+});
+
+test('P46: what a crash left of a start that nobody wants any more is removed, in whatever state', async () => {
+  const key = { generation: 1, cores: undefined };
+  engine.containers.set('a', { ...key, id: 'a', service: 1, state: 'created' });
+  const ended = { exitCode: 0, outOfMemory: false, finishedAtMs: 1 };
+  engine.containers.set('b', { ...key, id: 'b', service: 2, state: 'exited', ...ended });
+  writeFileSync(engine.outputFile('b'), '');
+  const rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  onTestFinished(rig.close);
+  expect(engine.containers.size).toBe(2);
+  (await rig.peer.connection()).welcome();
+  await eventually(() => engine.containers.size === 0);
+});

@@ -1,0 +1,84 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Reporter } from '../../../../agent/services/reporter.ts';
+import type { Observation } from '../../../../shared/protocol/up.ts';
+
+const key = { service: 1, generation: 1 };
+const preparing: Observation = { ...key, state: 'preparing', detail: 'x' };
+const gone: Observation = { ...key, state: 'gone' };
+let reporter: Reporter;
+
+beforeEach(() => {
+  reporter = new Reporter();
+});
+
+describe('observations', () => {
+  test('P7: a later one replaces an earlier one', () => {
+    reporter.observe(preparing);
+    reporter.observe(gone);
+    expect(reporter.changes()?.observations).toEqual([gone]);
+  });
+  test('the same one again is no change', () => {
+    reporter.observe(gone);
+    reporter.changes();
+    reporter.observe({ ...gone });
+    expect(reporter.changes()).toBeUndefined();
+  });
+  test('P7: one that is not acknowledged is in every periodic report', () => {
+    reporter.observe(gone);
+    reporter.changes();
+    expect(reporter.everything().observations).toEqual([gone]);
+  });
+  test('P7: an ack covers what was sent up to its report', () => {
+    reporter.observe(preparing);
+    const sequence = reporter.changes()?.sequence ?? 0;
+    reporter.acknowledge(sequence);
+    expect(reporter.everything().observations).toEqual([]);
+  });
+  test('P7: an ack does not cover what changed after its report', () => {
+    reporter.observe(preparing);
+    const sequence = reporter.changes()?.sequence ?? 0;
+    reporter.observe(gone);
+    reporter.acknowledge(sequence);
+    expect(reporter.everything().observations).toEqual([gone]);
+  });
+  test('P7: an ack of an earlier report does not cover what was sent again later', () => {
+    reporter.observe(preparing);
+    const sequence = reporter.changes()?.sequence ?? 0;
+    reporter.everything();
+    reporter.acknowledge(sequence);
+    expect(reporter.everything().observations).toEqual([preparing]);
+  });
+  test('an acknowledged one is not reported again when it is seen again', () => {
+    reporter.observe(preparing);
+    reporter.acknowledge(reporter.changes()?.sequence ?? 0);
+    reporter.observe({ ...preparing });
+    expect(reporter.changes()).toBeUndefined();
+  });
+  test('P7: a new connection is told again what is not acknowledged', () => {
+    reporter.observe(preparing);
+    reporter.changes();
+    reporter.reconnected();
+    expect(reporter.changes()?.observations).toEqual([preparing]);
+  });
+});
+
+describe('reports', () => {
+  test('sequences only grow', () => {
+    const { sequence } = reporter.everything();
+    expect(reporter.everything().sequence).toBeGreaterThan(sequence);
+  });
+  test('P14: forgotten logs are listed until acknowledged', () => {
+    reporter.forgot([4, 5]);
+    const { sequence, forgotten } = reporter.everything();
+    expect(forgotten).toEqual([4, 5]);
+    reporter.acknowledge(sequence);
+    expect(reporter.everything().forgotten).toEqual([]);
+  });
+  test('only what may be replaced soon is not urgent', () => {
+    const urgencies: boolean[] = [];
+    reporter.onChange((urgent) => urgencies.push(urgent));
+    reporter.observe(preparing);
+    reporter.observe(gone);
+    expect(urgencies).toEqual([false, true]);
+  });
+});

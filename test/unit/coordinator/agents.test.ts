@@ -1,0 +1,215 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findService } from '../../../control-plane/store/executions/executions.ts';
+import { keyOf } from '../../../shared/protocol/assignment.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { application, needs, service } from '../../support/applications.ts';
+import { CoordinatorRig, seen } from '../../support/coordinator-rig.ts';
+import { created, exited, gone, running } from '../../support/core-rig.ts';
+import { eventually } from '../../support/eventually.ts';
+
+let rig: CoordinatorRig;
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+});
+afterEach(() => rig.memory.close());
+
+describe('joining', () => {
+  test('P3: a hello is answered by welcome, then by sync', async () => {
+    const one = await rig.agent().join();
+    expect(one.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync']);
+    expect(one.socket.sent).toMatchObject([
+      { version: PROTOCOL_VERSION, reportPeriodMs: 10_000, spreadMs: 30, timeMs: rig.clock.nowMs() },
+      { revision: 1, assignments: [], more: false },
+    ]);
+  });
+  test('P3: what starts with the hello is in its sync, and is not told again', async () => {
+    await rig.submit();
+    const one = await rig.agent().join();
+    expect(one.socket.all('sync')[0]?.assignments).toMatchObject([{ instance: 'web0', generation: 1 }]);
+    await one.tell();
+    expect(one.socket.all('start')).toEqual([]);
+  });
+  test('P3: a long sync comes in parts of one revision, and counts with the last', async () => {
+    await rig.submit(
+      application(service({ total_count: 250, essential_count: 250, resources: needs(0, 0.001) })),
+    );
+    const one = await rig.agent().join();
+    expect(
+      one.socket.all('sync').map(({ revision, assignments, more }) => [revision, assignments.length, more]),
+    ).toEqual([
+      [1, 100, true],
+      [1, 100, true],
+      [1, 50, false],
+    ]);
+  });
+  test.each([
+    [{ version: 99 }, 4426],
+    [{ version: 0 }, 4426],
+    [{ deployment: 'other' }, 4404],
+  ])('P2: a hello with %j is refused with %d, and nothing of it is taken in', async (changes, code) => {
+    const one = rig.agent();
+    one.hello([], changes);
+    expect(one.socket.closeCode).toBe(code);
+    await rig.submit();
+    expect(await rig.memory.query('SELECT address FROM hosts')).toEqual([{ address: '' }]);
+  });
+  test.each<[string, string | Uint8Array]>([
+    ['text that is no message', 'nonsense'],
+    ['a report', '{"type":"report","sequence":1,"observations":[],"forgotten":[]}'],
+    ['a short binary frame', new Uint8Array(3)],
+  ])('P2: %s before hello closes with 4400', (_, frame) => {
+    const one = rig.agent();
+    one.session.receive(frame);
+    expect(one.socket.closeCode).toBe(4400);
+  });
+  test('P2: a second hello closes with 4400, even before the first is answered', async () => {
+    const one = rig.agent();
+    one.hello();
+    one.hello();
+    expect(one.socket.closeCode).toBe(4400);
+  });
+  test('P11: a newer session of a host supersedes the older, whose reports count no more', async () => {
+    const old = await rig.agent().join();
+    const id = await rig.submit();
+    const assignment = await old.started();
+    const fresh = await rig.agent().join();
+    expect(old.socket.closeCode).toBe(4409);
+    expect(fresh.socket.all('sync')[0]?.assignments).toHaveLength(1);
+    old.report([seen(assignment, exited(3))]);
+    await fresh.tell(seen(assignment, running));
+    expect(await rig.statusOf(id)).toBe('running');
+    const second = await rig.submit();
+    await fresh.started(2);
+    expect(await rig.statusOf(second)).toBe('starting');
+  });
+  test('P11: a host whose older session ends just after the newer has said hello takes services', async () => {
+    const old = await rig.agent().join();
+    const fresh = rig.agent();
+    fresh.hello();
+    old.drop();
+    await eventually(() => fresh.socket.all('sync').length > 0);
+    await rig.submit();
+    await fresh.started();
+  });
+  test('C3: an agent that closes while its hello is being committed leaves a host that is not connected', async () => {
+    const commit = Promise.withResolvers<void>();
+    const one = rig.agent();
+    one.hello();
+    rig.db.before = () => commit.promise;
+    await eventually(() => rig.db.batches.length > 0);
+    one.drop();
+    commit.resolve();
+    rig.db.before = () => {};
+    await eventually(
+      async () => (await rig.memory.query("SELECT id FROM hosts WHERE address <> ''")).length === 1,
+    );
+    const id = await rig.submit();
+    expect(await rig.statusOf(id)).toBe('queued');
+  });
+});
+
+describe('starting and stopping', () => {
+  test('P8: a start is sent only after its commit', async () => {
+    const one = await rig.agent().join();
+    const commit = Promise.withResolvers<void>();
+    const tried = rig.db.batches.length;
+    rig.db.before = () => commit.promise;
+    const id = rig.submit();
+    await eventually(() => rig.db.batches.length > tried);
+    expect(one.socket.all('start')).toEqual([]);
+    commit.resolve();
+    await id;
+    expect(one.socket.all('start')).toHaveLength(1);
+  });
+  test('P4: starts and stops carry the next revision each', async () => {
+    const one = await rig.agent().join();
+    const id = await rig.submit(
+      application(service({ total_count: 2, essential_count: 2 }), service({ name: 'other' })),
+    );
+    await rig.coordinator.terminate(id);
+    const revisions = one.socket.sent.flatMap((message) =>
+      'revision' in message ? [[message.type, message.revision]] : [],
+    );
+    expect(revisions).toEqual([
+      ['sync', 1],
+      ['start', 2],
+      ['start', 3],
+      ['start', 4],
+      ['stop', 5],
+      ['stop', 6],
+      ['stop', 7],
+    ]);
+  });
+  test('P7, P41: a report is acknowledged after its commit, with its number and the time', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const assignment = await one.started();
+    const commit = Promise.withResolvers<void>();
+    const tried = rig.db.batches.length;
+    rig.db.before = () => commit.promise;
+    one.report([seen(assignment, running)]);
+    await eventually(() => rig.db.batches.length > tried);
+    expect(one.socket.all('ack')).toEqual([]);
+    commit.resolve();
+    await eventually(() => one.socket.all('ack').length === 1);
+    expect(one.socket.all('ack')).toEqual([{ type: 'ack', sequence: 1, timeMs: rig.clock.nowMs() }]);
+  });
+  test('P5: an agent that comes back gets the same keys again, and those to stop are left out', async () => {
+    const one = await rig.agent().join();
+    const ids = [await rig.submit(), await rig.submit()] as const;
+    const keys = [keyOf(await one.started(1)), keyOf(await one.started(2))];
+    one.drop();
+    await rig.coordinator.terminate(ids[0]);
+    const back = await rig.agent().join();
+    expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keys[1]]);
+  });
+  test('C18: a stop decided by a hello is told, since the agent may never have heard of the start', async () => {
+    const one = await rig.agent().join();
+    const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
+    const [web, side] = [await one.started(1), await one.started(2)];
+    await one.tell(seen(web, running), seen(side, running));
+    await one.tell(seen(side, exited(1)));
+    await one.tell(seen(side, gone));
+    one.drop();
+    rig.clock.pass(1_000);
+    rig.coordinator.wake();
+    await eventually(async () => (await findService(rig.memory, side.service))?.status === 'starting');
+    // The monitor has ended meanwhile; of the second start of the other the agent never heard.
+    const back = await rig.agent().join([seen(web, exited(0))]);
+    const stops = () => back.socket.all('stop').map(({ service, generation }) => [service, generation]);
+    await eventually(() => stops().length === 2);
+    expect(stops()).toEqual([
+      [web.service, 1],
+      [side.service, 2],
+    ]);
+    await back.tell(seen(web, gone), seen({ ...side, generation: 2 }, gone));
+    expect(await rig.statusOf(id)).toBe('terminated');
+  });
+  test('C43: when a commit fails the agents are dropped, told nothing, and find all as it was committed', async () => {
+    const one = await rig.agent().join();
+    await rig.submit();
+    const assignment = await one.started();
+    rig.db.failing = 'refused';
+    one.report([seen(assignment, running)]);
+    await eventually(() => one.socket.closeCode === 4503);
+    expect(one.socket.all('ack')).toEqual([]);
+    rig.db.failing = 'no';
+    const back = await rig.agent().join([seen(assignment, running)]);
+    expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keyOf(assignment)]);
+    await eventually(async () => (await findService(rig.memory, assignment.service))?.status === 'active');
+  });
+  test('C41: a new coordinator goes on where the old one was', async () => {
+    const one = await rig.agent({ cores: 0.1 }).join();
+    const [first, second] = [await rig.submit(), await rig.submit()];
+    const assignment = await one.started();
+    await one.tell(seen(assignment, created));
+    rig.restart();
+    const back = await rig.agent({ cores: 0.1 }).join([seen(assignment, running)]);
+    expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keyOf(assignment)]);
+    await eventually(async () => (await rig.statusOf(first)) === 'running');
+    expect(await rig.statusOf(second)).toBe('queued');
+    await back.tell(seen(assignment, exited(0)));
+    await back.tell(seen(assignment, gone));
+    expect([await rig.statusOf(first), await rig.statusOf(second)]).toEqual(['terminated', 'starting']);
+  });
+});

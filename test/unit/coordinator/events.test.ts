@@ -1,0 +1,273 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EventRelay } from '../../../control-plane/coordinator/streams/event-relay.ts';
+import { EventRing } from '../../../control-plane/core/streams/event-ring.ts';
+import type { ClusterEvent, EventReader } from '../../../control-plane/core/streams/events.ts';
+import { eventText } from '../../../control-plane/http/routes/events.ts';
+import { groupA } from '../../../control-plane/http/variants/group-a.ts';
+import { CoordinatorRig, codeOf } from '../../support/coordinator-rig.ts';
+import { lowDisk } from '../../support/core-rig.ts';
+import { eventually } from '../../support/eventually.ts';
+import { everything, FrameReader } from '../../support/frame-reader.ts';
+
+let rig: CoordinatorRig;
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+  // Of its host it has heard nothing: that is the first event.
+  await rig.coordinator.ready();
+});
+afterEach(() => rig.memory.close());
+
+/** What comes right after something else is told a moment later. */
+const told = (events: FrameReader, text: string): Promise<void> => {
+  rig.clock.pass(100);
+  return events.until(text);
+};
+const MINUTE_MS = 60_000;
+const open = async (reader: Partial<EventReader> = {}): Promise<FrameReader> =>
+  new FrameReader(await rig.coordinator.openEvents({ ...everything, ...reader }));
+
+/** The next commit waits until it is released. */
+function holdCommit(): { begun: Promise<void>; release(): void } {
+  const begun = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  rig.db.before = () => {
+    begun.resolve();
+    return held.promise;
+  };
+  const release = () => {
+    rig.db.before = () => {};
+    held.resolve();
+  };
+  return { begun: begun.promise, release };
+}
+
+test('C140: nothing is told of a turn before its commit', async () => {
+  const events = await open();
+  await events.until('hello');
+  const commit = holdCommit();
+  const submitted = rig.submit();
+  await commit.begun;
+  // Also not to a reader who comes in the midst of it, who is greeted after it.
+  const late = open();
+  expect(events.told).toEqual(['hello']);
+  commit.release();
+  await submitted;
+  await told(events, 'execution 1 queued');
+  await (await late).until('hello');
+});
+
+test('C140: a commit that failed is told nobody: streams end, and begin anew with reset', async () => {
+  const events = await open();
+  await rig.submit();
+  await told(events, 'execution 1 queued');
+  rig.db.failing = 'committed';
+  expect(await codeOf(rig.submit())).toBe('unavailable');
+  await eventually(() => events.ended);
+  expect(events.told).toEqual(['hello', 'execution 1 queued']);
+  rig.db.failing = 'no';
+  const back = await open({ lastEventId: events.lastId });
+  await back.until('reset');
+  await rig.submit();
+  await told(back, 'execution 3 queued');
+  expect(back.told).toEqual(['reset', 'execution 3 queued']);
+});
+
+test('C140: streams end at a coordinator after which another has taken over', async () => {
+  const { coordinator: old } = rig;
+  const events = await open();
+  rig.restart();
+  await rig.submit();
+  const change = { kind: 'update-user', id: 1, changes: { email: 'new' } } as const;
+  expect(await codeOf(old.changeAccounts(change))).toBe('unavailable');
+  await eventually(() => events.ended);
+});
+
+test('C140: what is wrong with a host is told, which no row has', async () => {
+  const agent = await rig.agent().join();
+  const events = await open();
+  agent.say({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
+  await told(events, 'host 1 paused');
+  agent.say({ type: 'report', sequence: 2, observations: [], forgotten: [], conditions: [] });
+  await told(events, 'host 1 ready');
+});
+
+const event = (id: number): ClusterEvent => ({
+  ...{ kind: 'execution', id, name: 'run', userId: 1, userName: 'alice', status: 'queued' },
+});
+
+/** Counts how many events were looked at. */
+class CountingRing extends EventRing {
+  looked = 0;
+  override at(sequence: number): ClusterEvent | undefined {
+    this.looked += 1;
+    return super.at(sequence);
+  }
+}
+
+test('C141: for a reader that stops no more than a chunk is made, and one that comes too late is told', async () => {
+  const ring = new CountingRing(1);
+  const relay = new EventRelay(everything, ring, 0, () => {});
+  for (let id = 1; id <= 20_000; id++) {
+    ring.add(event(id));
+    relay.update();
+  }
+  expect(ring.looked).toBeLessThan(1_000);
+  const events = new FrameReader(relay.stream);
+  await events.until('reset');
+  ring.add(event(20_001));
+  relay.update();
+  await told(events, 'execution 20001 queued');
+  const ids = events.frames.flatMap((frame) => ('id' in frame.event ? [frame.event.id] : []));
+  const before = ids.slice(0, -1);
+  expect(before).toEqual(before.map((_, index) => index + 1));
+  expect(events.told.slice(-2)).toEqual(['reset', 'execution 20001 queued']);
+});
+
+test('C141: a burst arrives in order, whole and once, however it is read', async () => {
+  const ring = new EventRing(1);
+  const relay = new EventRelay(everything, ring, 0, () => {});
+  const events = new FrameReader(relay.stream);
+  for (let id = 1; id <= 4_900; id++) ring.add(event(id));
+  relay.update();
+  await told(events, 'execution 4900 queued');
+  expect(events.told.slice(1)).toEqual(Array.from({ length: 4_900 }, (_, n) => `execution ${n + 1} queued`));
+});
+
+test('C143: what comes after a quiet moment is told at once, and what comes right after it together', async () => {
+  const events = await open();
+  await events.until('hello');
+  await rig.submit();
+  await events.until('execution 1 queued');
+  await rig.submit();
+  await rig.submit();
+  const late = await open();
+  await late.until('hello');
+  // Who comes meanwhile is told what comes from then on.
+  expect(events.told).toEqual(['hello', 'execution 1 queued']);
+  rig.clock.pass(100);
+  await events.until('execution 3 queued');
+  expect(events.told.slice(2)).toEqual(['execution 2 queued', 'execution 3 queued']);
+  rig.clock.pass(-MINUTE_MS);
+  await rig.submit();
+  await events.until('execution 4 queued');
+});
+
+test('C142: a reader whose user has changed since it was let in gets no stream', async () => {
+  const change = { kind: 'update-user', id: 1, changes: { passwordHash: 'x' } } as const;
+  const [before, changed, after] = await Promise.allSettled([
+    open(),
+    rig.coordinator.changeAccounts(change),
+    open(),
+  ]);
+  expect([before.status, changed.status, after.status]).toEqual(['rejected', 'fulfilled', 'rejected']);
+  expect(await codeOf(open())).toBe('unauthenticated');
+  expect(await codeOf(open({ credentialVersion: 2 }))).toBe('fulfilled');
+});
+
+test('C142: a stream ends with a change that ends sessions, and with no other', async () => {
+  const events = await open();
+  const change = (changes: object) => rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes });
+  await change({ email: 'new', priority: 3 });
+  await rig.submit();
+  await told(events, 'execution 1 queued');
+  expect(events.ended).toBe(false);
+  await change({ passwordHash: 'x' });
+  await eventually(() => events.ended);
+});
+
+test('H293: every 15 s a reader is told that the stream lives, and where to go on', async () => {
+  const events = await open({ userId: 1, seesOthers: false, seesHosts: false });
+  await events.until('hello');
+  await rig.agent().join();
+  expect(events.told).toEqual(['hello']);
+  rig.clock.pass(15_000);
+  await events.until('beat');
+  expect(events.lastId).not.toBe(events.frames[0]?.id);
+  rig.clock.pass(15_000);
+  await eventually(() => events.told.length === 3);
+  expect(events.told).toEqual(['hello', 'beat', 'beat']);
+});
+
+test('H293: the beat is a comment with an id, which clients keep', async () => {
+  const stream = eventText(await rig.coordinator.openEvents(everything), groupA);
+  const text = new Response(stream).text();
+  await rig.submit();
+  rig.clock.pass(15_000);
+  rig.coordinator.endEvents();
+  const [retry, ...rest] = (await text).split('\n\n');
+  expect(retry).toMatch(/^retry: \d{3,4}$/);
+  expect(rest).toEqual([
+    'event: hello\nid: 1-1\ndata: {}',
+    'event: execution\nid: 1-2\ndata: {"id":1,"name":"run","user_id":"alice","status":"scheduled"}',
+    ':\nid: 1-2',
+    '',
+  ]);
+});
+
+test('H297: where to begin is known before anything has happened, and nothing from there on is missed', async () => {
+  rig.restart();
+  const lastEventId = await rig.coordinator.lastEventId();
+  const submitted = rig.submit();
+  const events = await open({ lastEventId });
+  await submitted;
+  await told(events, 'execution 1 queued');
+  expect(events.told).not.toContain('reset');
+  rig.db.failing = 'unreachable';
+  rig.restart();
+  expect(await codeOf(rig.coordinator.lastEventId())).toBe('unavailable');
+});
+
+test('H297: where to begin is known while a coordinator commits for the first time, and it begins before that', async () => {
+  rig.restart();
+  const commit = holdCommit();
+  const submitted = rig.submit();
+  await commit.begun;
+  const lastEventId = await rig.coordinator.lastEventId();
+  expect(lastEventId).not.toBeNull();
+  commit.release();
+  await submitted;
+  const events = await open({ lastEventId });
+  await told(events, 'execution 1 queued');
+  expect(events.told).not.toContain('reset');
+});
+
+test('H294: a stream ends after 10 minutes, and goes on where it was', async () => {
+  const events = await open();
+  await events.until('hello');
+  for (let n = 0; n < 39; n++) rig.clock.pass(15_000);
+  await rig.submit();
+  await told(events, 'execution 1 queued');
+  expect(events.ended).toBe(false);
+  rig.clock.pass(15_000);
+  await eventually(() => events.ended);
+  await rig.submit();
+  const back = await open({ lastEventId: events.lastId });
+  await told(back, 'execution 2 queued');
+  expect(back.told).toEqual(['execution 2 queued']);
+  rig.clock.pass(MINUTE_MS);
+  await back.until('beat');
+});
+
+test('H295: a user has 50 streams at most, and one that leaves makes room', async () => {
+  const all = await Promise.all(Array.from({ length: 50 }, () => open()));
+  await expect(open()).rejects.toMatchObject({ code: 'too-many', retryAfterS: 15 });
+  await all[7]?.leave();
+  await open();
+  expect(await codeOf(open())).toBe('too-many');
+});
+
+test('H295: all users have 1,000 streams at most', async () => {
+  await rig.memory.batch(
+    Array.from({ length: 20 }, (_, n) => ({
+      sql: `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+        VALUES (?, ?, '', 3, 1, 'internal', 1000, 0, 1)`,
+      args: [n + 2, `user-${n}`],
+    })),
+  );
+  rig.restart();
+  const readers = Array.from({ length: 1_000 }, (_, n) => open({ userId: 2 + (n % 20) }));
+  await Promise.all(readers);
+  expect(await codeOf(open())).toBe('unavailable');
+  await rig.coordinator.reviewReaders(2);
+  expect(await codeOf(open())).toBe('fulfilled');
+});

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { application } from '../../support/applications.ts';
+import { CoordinatorRig, codeOf, seen } from '../../support/coordinator-rig.ts';
+import { gone, running } from '../../support/core-rig.ts';
+import { eventually } from '../../support/eventually.ts';
+
+let rig: CoordinatorRig;
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+});
+afterEach(() => rig.memory.close());
+
+describe('what users ask', () => {
+  test('C44: submissions of one moment share a commit', async () => {
+    await rig.submit();
+    const before = rig.db.batches.length;
+    const ids = await Promise.all(Array.from({ length: 16 }, (_, n) => rig.submit(application(), `s${n}`)));
+    expect(rig.db.batches.length).toBe(before + 1);
+    expect(new Set(ids).size).toBe(16);
+  });
+  test('C14: terminating what has ended is a conflict', async () => {
+    const id = await rig.submit();
+    await rig.coordinator.terminate(id);
+    expect(await rig.statusOf(id)).toBe('terminated');
+    expect(await codeOf(rig.coordinator.terminate(id))).toBe('conflict');
+  });
+  test('C15: deleting hides at once, and what is deleted is not found again', async () => {
+    const one = await rig.agent().join();
+    const id = await rig.submit();
+    const assignment = await one.started();
+    await one.tell(seen(assignment, running));
+    await rig.coordinator.remove(id);
+    expect(await rig.statusOf(id)).toBeUndefined();
+    expect(await codeOf(rig.coordinator.remove(id))).toBe('not-found');
+    expect(await codeOf(rig.coordinator.terminate(id))).toBe('not-found');
+    await one.tell(seen(assignment, gone));
+    expect(one.socket.all('forget')).toEqual([{ type: 'forget', services: [assignment.service] }]);
+    one.report([], [assignment.service]);
+    await eventually(async () => (await rig.memory.query('SELECT id FROM executions')).length === 0);
+    expect(await rig.memory.query('SELECT id FROM services')).toEqual([]);
+  });
+  test('C15: deleting what has ended long ago purges it, once', async () => {
+    const id = await rig.submit();
+    await rig.coordinator.terminate(id);
+    const outcomes = await Promise.all([
+      codeOf(rig.coordinator.remove(id)),
+      codeOf(rig.coordinator.remove(id)),
+    ]);
+    expect(outcomes).toEqual(['fulfilled', 'not-found']);
+    expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
+  });
+  test('C15: deleting what never was is not found', async () => {
+    expect(await codeOf(rig.coordinator.remove(99))).toBe('not-found');
+  });
+  test('C43: without a database every request is refused as unavailable', async () => {
+    const id = await rig.submit();
+    await rig.coordinator.terminate(id);
+    rig.db.failing = 'unreachable';
+    expect(await codeOf(rig.coordinator.remove(id))).toBe('unavailable');
+    expect(await codeOf(rig.submit())).toBe('unavailable');
+    expect(await codeOf(rig.coordinator.terminate(id))).toBe('unavailable');
+    expect(await codeOf(rig.openLog(1))).toBe('unavailable');
+  });
+});

@@ -1,0 +1,80 @@
+import { beforeEach, expect, test } from 'vitest';
+import { prepareRestored } from '../../../control-plane/store/schema/backup.ts';
+import { CoordinatorRig, seen } from '../../support/coordinator-rig.ts';
+import { running } from '../../support/core-rig.ts';
+import { eventually } from '../../support/eventually.ts';
+
+let rig: CoordinatorRig;
+
+beforeEach(async () => {
+  rig = await CoordinatorRig.open({ hostLoss: 'requeue' });
+});
+
+async function row() {
+  const [found] = await rig.memory.query('SELECT lease_ms, silent_since_ms FROM hosts LIMIT 1');
+  return found;
+}
+
+test('C104, P32: the welcome tells the lease, and it counts from the first report after that', async () => {
+  const agent = await rig.agent().join();
+  expect(agent.socket.all('welcome')[0]?.leaseMs).toBe(90_000);
+  expect(await row()).toEqual({ lease_ms: null, silent_since_ms: null });
+  await agent.tell();
+  expect(await row()).toEqual({ lease_ms: 90_000, silent_since_ms: null });
+  agent.drop();
+  await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
+});
+
+test('C104: a lease that the agent says it keeps counts from its hello', async () => {
+  const agent = rig.agent();
+  agent.hello([], { leaseMs: 120_000 });
+  await eventually(() => agent.socket.all('sync').length > 0);
+  expect((await row())?.lease_ms).toBe(120_000);
+});
+
+test('C104, P32: an agent of version 1 is told no lease, and keeps none', async () => {
+  const agent = rig.agent();
+  agent.hello([], { version: 1 });
+  await eventually(() => agent.socket.all('sync').length > 0);
+  await agent.tell();
+  expect(agent.socket.all('welcome')[0]).not.toHaveProperty('leaseMs');
+  expect((await row())?.lease_ms).toBeNull();
+});
+
+test('P32: with wait nobody is told a lease', async () => {
+  rig = await CoordinatorRig.open();
+  const agent = await rig.agent().join();
+  expect(agent.socket.all('welcome')[0]).not.toHaveProperty('leaseMs');
+});
+
+test('C108: a coordinator that another has followed gives no contact, not even to reports that change nothing', async () => {
+  const agent = await rig.agent().join();
+  await agent.tell();
+  const acks = agent.socket.all('ack').length;
+  rig.restart();
+  await rig.coordinator.ready();
+  rig.clock.pass(10_000);
+  agent.report([]);
+  await eventually(() => agent.socket.closeCode === 4503);
+  expect(agent.socket.all('ack')).toHaveLength(acks);
+});
+
+test('C167: after a restore silence is counted anew: since the copy was made the host may have been back', async () => {
+  const agent = await rig.agent().join();
+  const id = await rig.submit();
+  await agent.tell(seen(await agent.started(), running));
+  agent.drop();
+  await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
+  rig.clock.pass(90_000);
+  rig.coordinator.wake();
+  await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts LIMIT 1'))[0]?.lost === 1);
+  await prepareRestored(rig.memory, undefined);
+  rig.restart();
+  // By what the copy counted, its services would start elsewhere now.
+  rig.clock.pass(120_000);
+  await rig.coordinator.ready();
+  expect(await rig.statusOf(id)).toBe('running');
+  rig.clock.pass(120_000);
+  rig.coordinator.wake();
+  await eventually(async () => (await rig.statusOf(id)) !== 'running');
+});

@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
+import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
+import { CoordinatorRig, codeOf, owner, seen } from '../../support/coordinator-rig.ts';
+import { running } from '../../support/core-rig.ts';
+import { eventually } from '../../support/eventually.ts';
+
+let rig: CoordinatorRig;
+let service: number;
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+  await rig.submit();
+  const [row] = await rig.memory.query('SELECT id FROM services');
+  service = Number(row?.id);
+});
+afterEach(() => rig.memory.close());
+
+const MINUTE_MS = 60_000;
+
+/** A reader of the service, and how its stream has ended. */
+class Log {
+  ended: string | undefined;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader();
+    void this.#read().then(
+      () => {
+        this.ended = 'ended';
+      },
+      (error: Error) => {
+        this.ended = error.message;
+      },
+    );
+  }
+
+  leave(): Promise<void> {
+    return this.#reader.cancel();
+  }
+
+  async #read(): Promise<void> {
+    while (!(await this.#reader.read()).done);
+  }
+}
+
+const open = async (reader: Partial<OutputReader> = {}, from?: LogPosition): Promise<Log> =>
+  new Log(await rig.coordinator.openLog({ ...owner, ...reader }, service, 'timestamps', from));
+const brokenOff = 'What let you read this log has changed or is over: log in again.';
+const takenOver = 'Another control plane has taken over; it has the log.';
+const until = (log: Log, ended: string) => eventually(() => log.ended === ended);
+const write = (sql: string) => rig.memory.batch([{ sql, args: [] }]);
+const addSession = (name: string, expiresMs: number) =>
+  write(`INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms)
+    VALUES ('${name}', 1, 1, ${expiresMs})`);
+const bySession = (tokenHash: string): Partial<OutputReader> => ({
+  credential: { by: 'session', tokenHash },
+});
+
+test('H298: a log breaks off with a change of its user that ends sessions, and with no other', async () => {
+  const log = await open();
+  const change = (changes: object) => rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes });
+  await change({ email: 'new', priority: 3 });
+  await rig.submit();
+  expect(log.ended).toBeUndefined();
+  await change({ passwordHash: 'x' });
+  await until(log, brokenOff);
+  expect(await codeOf(open())).toBe('unauthenticated');
+  expect(await codeOf(open({ credentialVersion: 2 }))).toBe('fulfilled');
+});
+
+test('H298: a log breaks off when the session is over that it was opened with, and no other', async () => {
+  await addSession('one', rig.clock.nowMs() + 10 * MINUTE_MS);
+  await addSession('other', rig.clock.nowMs() + 10 * MINUTE_MS);
+  const [one, other, basic] = [await open(bySession('one')), await open(bySession('other')), await open()];
+  await write(`DELETE FROM sessions WHERE token_hash = 'one'`);
+  await rig.coordinator.reviewReaders(1);
+  await until(one, brokenOff);
+  expect([other.ended, basic.ended]).toEqual([undefined, undefined]);
+});
+
+test('H298: a session or a token that has expired reads on for a minute at most', async () => {
+  const expiresMs = rig.clock.nowMs() + 2 * MINUTE_MS + 1;
+  await addSession('one', expiresMs);
+  await write(`INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
+    VALUES ('two', 'access', 'two', 1, 1, ${expiresMs})`);
+  const logs = [await open(bySession('one')), await open({ credential: { by: 'token', idHash: 'two' } })];
+  rig.clock.pass(MINUTE_MS);
+  await rig.coordinator.reviewReaders(1);
+  expect(logs.map(({ ended }) => ended)).toEqual([undefined, undefined]);
+  rig.clock.pass(MINUTE_MS);
+  rig.clock.pass(MINUTE_MS);
+  for (const log of logs) await until(log, brokenOff);
+});
+
+test('H298: a change of a role breaks off the logs that it allows no more, and no others', async () => {
+  await write(`INSERT INTO roles (id, name, can_change_config, can_delete_executions, can_see_status,
+    can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
+    VALUES (9, 'guard', 0, 0, 0, 0, 1, 0, 1)`);
+  await write('UPDATE users SET role_id = 9');
+  const [own, others] = [await open(), await open({ ownerId: 7 })];
+  await write('UPDATE roles SET can_operate_others = 0 WHERE id = 9');
+  await rig.coordinator.reviewReaders(null);
+  await until(others, brokenOff);
+  expect(own.ended).toBeUndefined();
+  await write('UPDATE roles SET can_access_api = 0 WHERE id = 9');
+  await rig.coordinator.reviewReaders(null);
+  await until(own, brokenOff);
+});
+
+test('C152: whoever may read cannot be found out while the database is away, but a minute after it is back', async () => {
+  const log = await open(bySession('none'));
+  rig.db.failing = 'unreachable';
+  await rig.coordinator.reviewReaders(1);
+  rig.clock.pass(MINUTE_MS);
+  await rig.coordinator.reviewReaders(1);
+  expect(log.ended).toBeUndefined();
+  rig.db.failing = 'no';
+  rig.clock.pass(MINUTE_MS);
+  await until(log, brokenOff);
+});
+
+test('C152: a log that breaks off is closed at its host', async () => {
+  const one = await rig.agent().join();
+  const web = await one.started();
+  await one.tell(seen(web, running));
+  const log = await open(bySession('none'));
+  const stream = one.socket.all('logs.open')[0]?.stream;
+  await rig.coordinator.reviewReaders(null);
+  await until(log, brokenOff);
+  expect(one.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream }]);
+});
+
+test('C151: a log breaks off at a coordinator that learns that another has taken over', async () => {
+  const { coordinator: old } = rig;
+  const log = await open();
+  rig.restart();
+  await rig.submit();
+  expect(await codeOf(old.terminate(1))).toBe('unavailable');
+  await until(log, takenOver);
+});
+
+test('C151: a coordinator that others only read from learns of it within a minute', async () => {
+  const log = await open();
+  rig.restart();
+  await rig.submit();
+  rig.clock.pass(MINUTE_MS);
+  await until(log, takenOver);
+});
+
+test('C151: a state that is lost and read again breaks nothing off, nor does a database that is away', async () => {
+  const log = await open();
+  rig.db.failing = 'unreachable';
+  rig.clock.pass(MINUTE_MS);
+  expect(await codeOf(rig.submit())).toBe('unavailable');
+  rig.db.failing = 'no';
+  await rig.submit();
+  expect(log.ended).toBeUndefined();
+  await rig.coordinator.terminate(1);
+  await until(log, 'ended');
+});
+
+test('H299: a user has 100 logs open at most, and one that leaves makes room', async () => {
+  const all = await Promise.all(Array.from({ length: 110 }, () => open().catch((error) => error)));
+  const logs = all.filter((one) => one instanceof Log);
+  expect(logs.length).toBe(100);
+  expect(all.find((one) => !(one instanceof Log))).toMatchObject({ code: 'too-many', retryAfterS: 15 });
+  await logs[7]?.leave();
+  await open();
+  expect(await codeOf(open())).toBe('too-many');
+});
+
+test('H299: a host serves 256 readers of its logs, of which one more is told so', async () => {
+  for (const id of [2, 3])
+    await write(`INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (${id}, 'user-${id}', '', 1, 1, 'internal', 1000, 0, 1)`);
+  rig.restart();
+  const one = await rig.agent().join();
+  const web = await one.started();
+  await one.tell(seen(web, running));
+  const logs = await Promise.all(Array.from({ length: 256 }, (_, n) => open({ userId: 1 + (n % 3) })));
+  await expect(open()).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'Too many logs of host one are read at the moment; try again later.',
+  });
+  await logs[0]?.leave();
+  await open();
+});
+
+test('W102: who has too many logs open finds out which pages were left', async () => {
+  const stream = await rig.coordinator.openLog(owner, service, 'timestamps', { generation: 1, offset: 0 });
+  const first = stream.getReader().read();
+  await Promise.all(Array.from({ length: 99 }, () => open()));
+  expect(await codeOf(open())).toBe('too-many');
+  // A heartbeat: of no service, and empty.
+  expect((await first).value).toEqual(new Uint8Array(20));
+});

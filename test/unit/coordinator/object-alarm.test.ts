@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { connectTo } from '../../../control-plane/coordinator/runtime/forward-upgrade.ts';
+import { ObjectAlarm } from '../../../control-plane/coordinator/runtime/object-alarm.ts';
+
+/** An alarm at second 100, with what it was set to, what it logged and how often it woke the coordinator. */
+function alarmClock() {
+  const seen = { set: [] as (number | null)[], logged: [] as string[], woken: 0 };
+  const storage = {
+    setAlarm: async (timeMs: number) => void seen.set.push(timeMs),
+    deleteAlarm: async () => void seen.set.push(null),
+  };
+  const alarm = new ObjectAlarm(
+    storage,
+    (event) => seen.logged.push(event),
+    () => 100_000,
+  );
+  const ring = (prepare: () => Promise<void>) =>
+    alarm.ring(prepare, () => {
+      seen.woken += 1;
+    });
+  return { alarm, ring, seen };
+}
+
+const away = () => Promise.reject(new Error('the database is away'));
+const there = () => Promise.resolve();
+
+test('C131: an alarm without a database is put off, for longer each time up to 30 s, and said', async () => {
+  const { ring, seen } = alarmClock();
+  for (let n = 0; n < 7; n++) await ring(away);
+  expect(seen.set).toEqual([1, 2, 4, 8, 16, 30, 30].map((pauseS) => (100 + pauseS) * 1_000));
+  expect(seen.logged).toEqual(Array(7).fill('alarm.put-off'));
+  expect(seen.woken).toBe(0);
+});
+
+test('C131: once the database is back the alarm wakes the coordinator, and the next pause is short again', async () => {
+  const { ring, seen } = alarmClock();
+  await ring(away);
+  await ring(away);
+  await ring(there);
+  expect(seen.woken).toBe(1);
+  await ring(away);
+  expect(seen.set).toEqual([101_000, 102_000, 130_000, 101_000]);
+});
+
+test('C131: it is never without a next one while its turn is under way', async () => {
+  const { alarm, ring, seen } = alarmClock();
+  await ring(there);
+  expect([seen.set, seen.woken]).toEqual([[130_000], 1]);
+  alarm.set(null);
+  expect(seen.set).toEqual([130_000, null]);
+});
+
+test('C131: what a turn has set the alarm to meanwhile stays', async () => {
+  const { alarm, ring, seen } = alarmClock();
+  await ring(async () => {
+    alarm.set(100_200);
+    await away();
+  });
+  expect(seen.set).toEqual([100_200]);
+});
+
+test('P71: a coordinator that fails at a connection is out of reach, which is no fault of the agent', async () => {
+  const pass = { hostId: 1, proofId: 'proof', expiresMs: 0 };
+  const request = new Request('http://berth.test/agent/v1/connect');
+  await expect(
+    connectTo({ fetch: () => Promise.reject(new Error('broken')) }, request, pass),
+  ).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'The coordinator does not answer; try again.',
+  });
+});

@@ -1,0 +1,329 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Input, Turns } from '../../../control-plane/coordinator/turns.ts';
+import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import { defaultScheduling } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import type { Decision } from '../../../control-plane/core/state/decision.ts';
+import { commit, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
+import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
+import { application } from '../../support/applications.ts';
+import { told } from '../../support/core-rig.ts';
+import { eventually } from '../../support/eventually.ts';
+import { memoryDatabase, TroubledDb } from '../../support/memory-database.ts';
+import { TestClock } from '../../support/test-clock.ts';
+
+const LOSS_MS = defaultScheduling.lostAfterMs;
+
+let memory: Db;
+let db: TroubledDb;
+let clock: TestClock;
+let turns: Turns;
+/** All that happened, in order. */
+let events: string[];
+
+/** `faulty`: what is done after a commit throws. */
+function makeTurns(faulty: () => boolean = () => false): Turns {
+  return new Turns(db, clock, () => {}, defaultScheduling, {
+    committed: (decisions: readonly Decision[]) => {
+      events.push(`told ${told(decisions).join(', ')}`);
+      if (faulty()) throw new Error('a fault of ours');
+    },
+    changed: () => {},
+    lost: () => events.push('lost'),
+  });
+}
+
+beforeEach(async () => {
+  memory = await memoryDatabase();
+  db = new TroubledDb(memory);
+  clock = new TestClock();
+  events = [];
+  turns = makeTurns();
+});
+afterEach(() => memory.close());
+
+function submission(name: string): Input {
+  return {
+    run: (cluster, nowMs) => {
+      const description = application();
+      const execution = newExecution(
+        cluster.nextIds,
+        {
+          userId: 1,
+          name,
+          application: description,
+          description: JSON.stringify(description),
+        },
+        nowMs,
+      );
+      cluster.addExecution(execution);
+      cluster.changes.newExecutions.add(execution);
+    },
+    done: () => events.push(`done ${name}`),
+    fail: (error) => events.push(`fail ${name} ${error instanceof OperationError ? error.code : error}`),
+  };
+}
+
+const happened = (count: number) => eventually(() => events.length >= count);
+const stored = async (): Promise<number> => (await memory.query('SELECT id FROM executions')).length;
+
+describe('C43: commit first', () => {
+  test('C43: nobody is answered or told before the commit is made', async () => {
+    const commit = Promise.withResolvers<void>();
+    db.before = () => commit.promise;
+    turns.take(submission('a'));
+    await eventually(() => db.batches.length === 1);
+    expect(events).toEqual([]);
+    commit.resolve();
+    await happened(2);
+    expect(events).toEqual(['done a', 'told ']);
+    expect(await stored()).toBe(1);
+  });
+  test('C43: callers are answered in the order of their inputs, before agents are told', async () => {
+    turns.take({
+      run: (cluster, nowMs) => {
+        const host = { ...newHost(cluster.nextIds.host++, 'one', nowMs), cores: 1, connected: true };
+        cluster.addHost(host);
+        cluster.changes.newHosts.add(host);
+      },
+      fail: () => {},
+    });
+    turns.take(submission('a'));
+    turns.take(submission('b'));
+    await happened(3);
+    expect(events).toEqual([
+      'done a',
+      'done b',
+      'told place web0@one, place web0@one, start web0.1, start web0.1',
+    ]);
+  });
+  test('C43: an input that is refused changes nothing, is answered, and leaves the others alone', async () => {
+    turns.take(submission('a'));
+    turns.take({
+      run: () => {
+        throw new OperationError('conflict', 'no');
+      },
+      done: () => events.push('done b'),
+      fail: (error) => events.push(`fail b ${(error as OperationError).code}`),
+    });
+    turns.take(submission('c'));
+    await happened(4);
+    expect(events).toEqual(['fail b conflict', 'done a', 'done c', 'told ']);
+    expect(await stored()).toBe(2);
+  });
+});
+
+test('C43: one that can not be told of a lost commit keeps nobody from hearing of it, and the next turn comes', async () => {
+  const fail = () => {
+    throw new Error('a fault of ours');
+  };
+  db.failing = 'refused';
+  turns.take({ ...submission('a'), fail });
+  turns.take(submission('b'));
+  await happened(2);
+  db.failing = 'no';
+  turns.take(submission('c'));
+  await happened(4);
+  expect(events).toEqual(['fail b unavailable', 'lost', 'done c', 'told ']);
+});
+
+test('C132: an input that can not read what it must know is answered, and costs the others nothing', async () => {
+  turns.take(submission('a'));
+  turns.take({ ...submission('b'), read: () => Promise.reject(new Error('the connection broke off')) });
+  turns.take({ ...submission('c'), read: async () => void events.push('read c') });
+  await happened(5);
+  expect(events).toEqual(['fail b unavailable', 'read c', 'done a', 'done c', 'told ']);
+  expect(await stored()).toBe(2);
+});
+
+describe('C44: group commit', () => {
+  test('C44: inputs that come in one moment share one commit', async () => {
+    for (let n = 0; n < 16; n++) turns.take(submission(`s${n}`));
+    await happened(17);
+    expect(db.batches).toHaveLength(1);
+    expect(await stored()).toBe(16);
+  });
+  test('C44: inputs that come while a commit is under way share the next one', async () => {
+    const commit = Promise.withResolvers<void>();
+    db.before = () => commit.promise;
+    turns.take(submission('first'));
+    await eventually(() => db.batches.length === 1);
+    for (let n = 0; n < 16; n++) turns.take(submission(`s${n}`));
+    commit.resolve();
+    await happened(19);
+    expect(db.batches).toHaveLength(2);
+  });
+  test('C44: a burst makes commits of at most 500 inputs', async () => {
+    for (let n = 0; n < 1_100; n++) turns.take(submission(`s${n}`));
+    await happened(1_103);
+    expect(db.batches).toHaveLength(3);
+    expect(await stored()).toBe(1_100);
+  });
+  test('C44: a turn in which nothing changes makes no commit', async () => {
+    turns.wake();
+    await happened(1);
+    expect(db.batches).toEqual([]);
+  });
+});
+
+describe('C43: a commit that fails', () => {
+  test.each(['refused', 'committed'] as const)(
+    'C43: (%s) is acknowledged to nobody, and the state is read again',
+    async (failing) => {
+      turns.take(submission('before'));
+      await happened(2);
+      db.failing = failing;
+      events = [];
+      turns.take(submission('a'));
+      turns.take(submission('b'));
+      await happened(3);
+      expect(events).toEqual(['fail a unavailable', 'fail b unavailable', 'lost']);
+      expect(turns.cluster).toBeUndefined();
+      db.failing = 'no';
+      events = [];
+      turns.take(submission('c'));
+      await happened(2);
+      const names = (cluster: Cluster | undefined) =>
+        [...(cluster?.executions.values() ?? [])].map((e) => e.name);
+      expect(names(turns.cluster)).toEqual(
+        failing === 'refused' ? ['before', 'c'] : ['before', 'a', 'b', 'c'],
+      );
+    },
+  );
+  test('C43: is followed by another look after a second, though nobody asks', async () => {
+    db.failing = 'unreachable';
+    turns.take(submission('a'));
+    await happened(2);
+    await eventually(() => clock.alarmMs !== null);
+    expect(clock.alarmMs).toBe(clock.nowMs() + 1_000);
+    db.failing = 'no';
+    turns.wake();
+    await eventually(() => turns.cluster !== undefined);
+  });
+  test('C43: what fails after a commit undoes no answer; the state is read again', async () => {
+    let faulty = true;
+    turns = makeTurns(() => faulty);
+    turns.take(submission('a'));
+    await happened(3);
+    expect(events).toEqual(['done a', 'told ', 'lost']);
+    faulty = false;
+    events = [];
+    turns.take(submission('b'));
+    await happened(2);
+    expect(events).toEqual(['done b', 'told ']);
+    expect(turns.cluster?.executions.size).toBe(2);
+  });
+});
+
+describe('C42: a later coordinator', () => {
+  test('C42: makes the earlier one retire: it acknowledges nothing, commits nothing and asks for no alarm', async () => {
+    turns.take(submission('a'));
+    await happened(2);
+    await takeOver(memory, defaultScheduling, { name: 'another', hasHeld: false });
+    events = [];
+    turns.take(submission('b'));
+    await happened(2);
+    expect(events).toEqual(['fail b unavailable', 'lost']);
+    turns.take(submission('c'));
+    await happened(4);
+    expect(events.slice(2)).toEqual(['fail c unavailable', 'lost']);
+    await eventually(() => clock.alarmMs === null);
+    expect(await stored()).toBe(1);
+  });
+});
+
+describe('C121: a coordinator that lost its state', () => {
+  test('C121: retires where another has taken over meanwhile, which goes on', async () => {
+    turns.take(submission('a'));
+    await happened(2);
+    db.failing = 'unreachable';
+    turns.take(submission('b'));
+    await happened(4);
+    const other = await takeOver(memory, defaultScheduling, { name: 'another', hasHeld: false });
+    db.failing = 'no';
+    turns.take(submission('c'));
+    await happened(6);
+    expect(events.slice(2)).toEqual(['fail b unavailable', 'lost', 'fail c unavailable', 'lost']);
+    await eventually(() => clock.alarmMs === null);
+    await commit(memory, other.epoch, other.cluster.takeChanges());
+    expect((await memory.query('SELECT epoch FROM coordinator'))[0]?.epoch).toBe(other.epoch);
+  });
+
+  test('C121: goes on where the last to take over was itself, though it was told that it failed', async () => {
+    turns.take(submission('a'));
+    await happened(2);
+    const query = db.query.bind(db);
+    db.failing = 'refused';
+    turns.take(submission('b'));
+    await happened(4);
+    db.failing = 'no';
+    db.query = async (sql, args) => {
+      const rows = await query(sql, args);
+      if (!sql.startsWith('UPDATE coordinator')) return rows;
+      db.query = query;
+      throw new DatabaseError('unavailable', 'the answer is lost');
+    };
+    turns.take(submission('c'));
+    await happened(6);
+    turns.take(submission('d'));
+    await happened(8);
+    expect(events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'told ']);
+  });
+});
+
+describe('C120: a takeover that the database carries out late', () => {
+  test('C120: takes nothing from the coordinator that has begun meanwhile', async () => {
+    const claims: (() => Promise<unknown>)[] = [];
+    const query = db.query.bind(db);
+    db.query = async (sql, args) => {
+      if (!sql.startsWith('UPDATE coordinator') || claims.length > 0) return query(sql, args);
+      claims.push(() => query(sql, args));
+      throw new DatabaseError('unavailable', 'it does not answer in time');
+    };
+    turns.take(submission('a'));
+    await happened(2);
+    turns.take(submission('b'));
+    await happened(4);
+    await claims[0]?.();
+    turns.take(submission('c'));
+    await happened(6);
+    expect(events).toEqual(['fail a unavailable', 'lost', 'done b', 'told ', 'done c', 'told ']);
+  });
+});
+
+describe('C17: time', () => {
+  function joined(): Input {
+    return {
+      run: (cluster, nowMs) => {
+        const host = { ...newHost(cluster.nextIds.host++, 'one', nowMs), connected: true };
+        cluster.addHost(host);
+        cluster.changes.newHosts.add(host);
+      },
+      done: () => events.push('joined'),
+      fail: (error) => events.push(String(error)),
+    };
+  }
+  test('C17: the alarm is set for the next deadline, and what is due then is done', async () => {
+    turns.take(joined());
+    await eventually(() => clock.alarmMs !== null);
+    expect(clock.alarmMs).toBe(clock.nowMs() + LOSS_MS);
+    clock.pass(LOSS_MS);
+    events = [];
+    turns.wake();
+    await happened(1);
+    expect(events).toEqual(['told lose-host one']);
+  });
+  test('C17: after a restart a host has the whole time to come back, however long ago its last stored contact', async () => {
+    turns.take(joined());
+    await happened(2);
+    clock.pass(10 * LOSS_MS);
+    events = [];
+    turns = makeTurns();
+    turns.wake();
+    await happened(1);
+    expect(events).toEqual(['told ']);
+    await eventually(() => clock.alarmMs === clock.nowMs() + LOSS_MS);
+  });
+});

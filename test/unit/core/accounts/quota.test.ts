@@ -1,0 +1,242 @@
+import { describe, expect, test } from 'vitest';
+import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
+import { excesses, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
+import { application, needs, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  exited,
+  gone,
+  hostFacts,
+  named,
+  quota,
+  running,
+  told,
+  user,
+} from '../../../support/core-rig.ts';
+import { queueOf } from '../../../support/queues.ts';
+
+/** A rig with a large host, on which user 1 has these caps. */
+function rigWith(caps: Partial<Quota>): CoreRig {
+  const rig = new CoreRig();
+  rig.cluster.setQuota(quota(1, caps));
+  rig.hello(hostFacts('large', { memoryBytes: 1e6, cores: 1_000 }));
+  rig.turn();
+  return rig;
+}
+const needing = (memoryBytes: number | null, cores: number | null) =>
+  application(service({ resources: needs(memoryBytes, cores) }));
+
+describe('C52: a start that leads beyond a cap waits', () => {
+  test.each<[string, Partial<Quota>, number]>([
+    ['of executions', { concurrentExecutions: 3 }, 3],
+    ['of memory, to the byte', { memoryBytes: 299 }, 2],
+    ['of memory, when it is used up exactly', { memoryBytes: 300 }, 3],
+    ['of cores, when it is used up exactly', { cores: 1 }, 10],
+    ['of several, at the first', { concurrentExecutions: 5, memoryBytes: 450, cores: 2 }, 4],
+    ['of none, where all are 0', {}, 12],
+  ])('C52: %s', (_, caps, started) => {
+    const rig = rigWith(caps);
+    const executions = Array.from({ length: 12 }, () => rig.submit(needing(100, 0.1)));
+    rig.turn();
+    const statuses = executions.map(({ status }) => status);
+    expect(statuses).toEqual(executions.map((_, at) => (at < started ? 'starting' : 'queued')));
+  });
+
+  test('C52: all essential services of an execution count, and what has no minimum counts 0.1 cores', () => {
+    const rig = rigWith({ cores: 1 });
+    const gang = application(service({ total_count: 6, essential_count: 6 }));
+    const [first, second] = [rig.submit(gang), rig.submit(gang)];
+    rig.turn();
+    expect([first.status, second.status]).toEqual(['starting', 'queued']);
+    expect(rig.cluster.usage(1)).toEqual({ executions: 1, memoryBytes: 0, microCores: 600_000 });
+  });
+
+  test('C52: what fits passes what does not, and other users are not held up', () => {
+    const rig = rigWith({ memoryBytes: 100 });
+    const large = rig.submit(needing(101, null));
+    const small = rig.submit(needing(100, null));
+    const other = rig.submit(needing(101, null), 2);
+    rig.turn();
+    expect([large.status, small.status, other.status]).toEqual(['queued', 'starting', 'starting']);
+  });
+
+  test('C52: users of the same quota have its caps each', () => {
+    const rig = rigWith({ concurrentExecutions: 1 });
+    rig.cluster.setUser(user(2, 1));
+    const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
+    rig.turn();
+    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued', 'queued']);
+  });
+
+  test('C52: fractions of cores do not drift, however often they come and go', () => {
+    const rig = rigWith({ cores: 1 });
+    for (let round = 0; round < 200; round++) {
+      const executions = [0.1, 0.2, 0.7].map((cores) => rig.submit(needing(null, cores)));
+      rig.turn();
+      expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'starting']);
+      for (const execution of executions.toReversed()) {
+        rig.terminate(execution);
+        rig.see(named(execution, 'web0'), gone);
+      }
+    }
+    expect(rig.cluster.usage(1)).toEqual(noUsage());
+  });
+});
+
+describe('C53: room under a quota is offered at once', () => {
+  test('C53: when another execution has ended, and no earlier', () => {
+    const rig = rigWith({ concurrentExecutions: 1 });
+    const [first, second] = [rig.submit(), rig.submit()];
+    rig.turn();
+    rig.see(named(first, 'web0'), running);
+    rig.terminate(first);
+    expect([first.status, second.status]).toEqual(['cleaning up', 'queued']);
+    rig.see(named(first, 'web0'), gone);
+    expect([first.status, second.status]).toEqual(['terminated', 'starting']);
+  });
+
+  test('C53: when the quota is raised, oldest first', () => {
+    const rig = rigWith({ concurrentExecutions: 1 });
+    const executions = Array.from({ length: 4 }, () => rig.submit());
+    rig.turn();
+    rig.cluster.setQuota(quota(1, { concurrentExecutions: 3 }));
+    rig.turn();
+    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'starting', 'queued']);
+    rig.cluster.setQuota(quota(1));
+    rig.turn();
+    expect(executions[3]?.status).toBe('starting');
+  });
+
+  test('C53: when the user gets another quota', () => {
+    const rig = rigWith({ concurrentExecutions: 1 });
+    const executions = [rig.submit(), rig.submit()];
+    rig.turn();
+    rig.cluster.setUser(user(1, 2));
+    rig.turn();
+    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting']);
+  });
+
+  test('C53: a start that goes back to the queue leaves its room to the next, and takes its turn after that', () => {
+    const rig = rigWith({ concurrentExecutions: 1 });
+    const [first, second] = [rig.submit(), rig.submit()];
+    rig.turn();
+    rig.see(named(first, 'web0'), { state: 'failed', temporary: true, message: 'busy' });
+    rig.see(named(first, 'web0'), gone);
+    expect([first.status, second.status]).toEqual(['queued', 'starting']);
+    rig.advance(60_000);
+    expect(first.status).toBe('queued');
+    rig.see(named(second, 'web0'), running);
+    rig.see(named(second, 'web0'), exited(0));
+    rig.see(named(second, 'web0'), gone);
+    expect([first.status, second.status]).toEqual(['starting', 'terminated']);
+  });
+
+  test('C53: when one ends that had nothing placed', () => {
+    const rig = new CoreRig();
+    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
+    const elastic = application(service({ essential_count: 0 }));
+    const [first, second] = [rig.submit(elastic), rig.submit(elastic)];
+    rig.turn();
+    expect([first.status, second.status]).toEqual(['running', 'queued']);
+    rig.terminate(first);
+    expect([first.status, second.status]).toEqual(['terminated', 'running']);
+  });
+
+  test('C53: one that could never fit waits until the quota is raised', () => {
+    const rig = rigWith({ memoryBytes: 100 });
+    const execution = rig.submit(needing(101, null));
+    rig.turn();
+    expect(execution.status).toBe('queued');
+    rig.cluster.setQuota(quota(1, { memoryBytes: 101 }));
+    rig.turn();
+    expect(execution.status).toBe('starting');
+  });
+});
+
+describe('C54: elastic services and lowered quotas', () => {
+  const elastic = application(service({ total_count: 3, essential_count: 1, resources: needs(100, null) }));
+
+  test('C54: an elastic service beyond a cap is not placed until there is room', () => {
+    const rig = rigWith({ concurrentExecutions: 1, memoryBytes: 250 });
+    const execution = rig.submit(elastic);
+    rig.turn();
+    rig.see(named(execution, 'web0'), running);
+    expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, false]);
+    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 300 }));
+    expect(told(rig.turn())).toEqual(['place web2@large', 'start web2.1']);
+  });
+
+  test('C54: a lowered quota stops nothing, but holds back what comes', () => {
+    const rig = rigWith({});
+    const executions = [rig.submit(), rig.submit(), rig.submit()];
+    rig.turn();
+    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
+    expect(rig.turn()).toEqual([]);
+    const next = rig.submit();
+    rig.turn();
+    for (const [left, execution] of [2, 1, 0].map((left, at) => [left, executions[at]] as const)) {
+      expect(next.status).toBe('queued');
+      if (!execution) throw new Error('no execution');
+      rig.terminate(execution);
+      rig.see(named(execution, 'web0'), gone);
+      expect(rig.cluster.usage(1).executions).toBe(left + (next.status === 'starting' ? 1 : 0));
+    }
+    expect(next.status).toBe('starting');
+  });
+
+  test('C54: a service that dies is started again, also under a quota that has become too small', () => {
+    const rig = rigWith({});
+    const execution = rig.submit(application(service(), service({ name: 'helper', monitor: false })));
+    rig.turn();
+    for (const one of execution.services) rig.see(one, running);
+    rig.cluster.setQuota(quota(1, { cores: 0, memoryBytes: 1, concurrentExecutions: 1 }));
+    const helper = named(execution, 'helper0');
+    rig.see(helper, exited(1));
+    rig.see(helper, gone);
+    expect(told(rig.advance(1_000))).toEqual(['start helper0.2']);
+  });
+});
+
+describe('C55: why something waits', () => {
+  test('C55: each cap that a start would exceed, with what is missing, in the units of the quota', () => {
+    const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
+    const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
+    expect(excesses(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
+      { dimension: 'executions', limit: 2, used: 2, wanted: 1, over: 1 },
+      { dimension: 'memory', limit: 1_000, used: 900, wanted: 200, over: 100 },
+      { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
+    ]);
+  });
+  test('C55: what is not asked for, or has no cap, is no reason', () => {
+    const used = { executions: 9, memoryBytes: 900, microCores: 9e6 };
+    expect(excesses(quota(1, { memoryBytes: 1 }), used, { ...noUsage(), executions: 1 })).toEqual([]);
+    expect(excesses(quota(1), used, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual([]);
+  });
+});
+
+describe('C57: the queue', () => {
+  test('C57: of a user who may start nothing more one is looked at, however many wait', () => {
+    const { queue, offered } = queueOf(
+      Array.from({ length: 10_000 }, (_, at) => ({ id: at + 1, userId: at < 3 ? 2 : 1 })),
+    );
+    expect(offered(({ userId }) => userId === 2)).toEqual([1, 4, 2, 3]);
+    expect(queue.size).toBe(9_997);
+  });
+  test('C57: an end costs few looks, however many of its user wait', () => {
+    const rig = rigWith({ concurrentExecutions: 1 });
+    const executions = Array.from({ length: 2_000 }, () => rig.submit());
+    rig.turn();
+    const first = executions[0];
+    if (!first) throw new Error('no execution');
+    rig.terminate(first);
+    const look = rig.cluster.excesses.bind(rig.cluster);
+    let looks = 0;
+    rig.cluster.excesses = (...asked) => {
+      looks++;
+      return look(...asked);
+    };
+    rig.see(named(first, 'web0'), gone);
+    expect(executions[1]?.status).toBe('starting');
+    expect(looks).toBeLessThan(10);
+  });
+});

@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'vitest';
+import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
+import { newHost, reportPeriodMs, spreadMs } from '../../../../control-plane/core/model/host.ts';
+import { defaultScheduling } from '../../../../control-plane/core/model/scheduler-config.ts';
+import type { Observation } from '../../../../shared/protocol/up.ts';
+import { application, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  created,
+  exited,
+  gone,
+  hostFacts,
+  keyOfService,
+  named,
+  running,
+  told,
+} from '../../../support/core-rig.ts';
+
+const LOSS_MS = defaultScheduling.lostAfterMs;
+
+const pair = application(service(), service({ name: 'side', monitor: false }));
+
+function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
+  rig.hello(hostFacts('one'));
+  const execution = rig.submit(description);
+  rig.turn();
+  return { rig, execution };
+}
+
+function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
+  const { rig, execution } = startingRig(description);
+  for (const one of execution.services) rig.see(one, running);
+  return { rig, execution };
+}
+
+const inventoryOf = (execution: Execution, ...names: string[]): Observation[] =>
+  names.map((name) => ({ ...running, ...keyOfService(named(execution, name)) }) as Observation);
+
+describe('P13: a host that is silent', () => {
+  test('P13: counts as lost after three periods and 60 s, not before', () => {
+    const { rig } = runningRig();
+    expect(LOSS_MS).toBe(90_000);
+    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + LOSS_MS);
+    expect(rig.advance(LOSS_MS - 1, { silent: true })).toEqual([]);
+    expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+    expect(nextDeadline(rig.cluster)).toBeNull();
+  });
+  test('C110: counts as lost after the time that is set', () => {
+    const { rig } = startingRig(pair, new CoreRig({ lostAfterMs: 5_000 }));
+    expect(rig.advance(4_999, { silent: true })).toEqual([]);
+    expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+  });
+  test('C17: counts as lost also where it was registered and has never connected', () => {
+    const rig = new CoreRig();
+    rig.cluster.addHost(newHost(7, 'never', rig.nowMs));
+    expect(rig.advance(LOSS_MS - 1)).toEqual([]);
+    expect(told(rig.advance(1))).toEqual(['lose-host never']);
+  });
+  test('C110: was to report nine times by then, and every 10 s at least', () => {
+    expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);
+  });
+  test('P72: many agents are to come back over a longer time than few, but of a report period at most', () => {
+    expect([1, 10, 200, 2_000].map((hosts) => spreadMs(hosts, 90_000))).toEqual([30, 300, 6_000, 10_000]);
+    expect(spreadMs(200, 5_000)).toBe(555);
+  });
+  test('C17: its services show an undefined backend_status, and nothing is stopped or started elsewhere', () => {
+    const { rig, execution } = runningRig();
+    rig.hello(hostFacts('two'));
+    rig.advance(LOSS_MS, { silent: true });
+    for (const one of execution.services) {
+      expect(one).toMatchObject({ status: 'active', backendStatus: 'undefined', generation: 1 });
+    }
+    expect(execution.status).toBe('running');
+  });
+  test('C17: gets no new services', () => {
+    const { rig } = runningRig();
+    rig.advance(LOSS_MS, { silent: true });
+    const execution = rig.submit();
+    rig.turn();
+    expect(execution.status).toBe('queued');
+  });
+  test('C17: goes on where it was when it says hello again', () => {
+    const { rig, execution } = runningRig();
+    rig.advance(LOSS_MS, { silent: true });
+    const host = rig.hello(hostFacts('one'), inventoryOf(execution, 'web0', 'side0'));
+    expect(rig.turn()).toEqual([]);
+    expect(host.lost).toBe(false);
+    expect(execution.services.map(({ backendStatus }) => backendStatus)).toEqual(['started', 'started']);
+  });
+  test('C17: shows containers that did not run at the loss as they are, when it is back', () => {
+    const { rig, execution } = startingRig();
+    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
+    rig.see(web, created);
+    rig.see(side, running);
+    rig.see(side, exited(1));
+    rig.advance(LOSS_MS, { silent: true });
+    rig.hello(hostFacts('one'), [
+      { ...created, ...keyOfService(web) } as Observation,
+      { ...exited(1), ...keyOfService(side) } as Observation,
+    ]);
+    rig.turn();
+    expect([web.backendStatus, side.backendStatus]).toEqual(['created', 'dead']);
+    expect(side.deathsMs).toHaveLength(1);
+  });
+  test('C14: can be told to stop its services when it is back; the execution waits for that', () => {
+    const { rig, execution } = runningRig(application(service()));
+    rig.advance(LOSS_MS, { silent: true });
+    rig.terminate(execution);
+    expect(execution.status).toBe('cleaning up');
+    rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
+    expect(rig.turn()).toEqual([]);
+    rig.see(named(execution, 'web0'), gone);
+    expect(execution.status).toBe('terminated');
+  });
+});
+
+describe('a hello', () => {
+  test('C18: without a container that was seen before tells its death', () => {
+    const { rig, execution } = runningRig();
+    rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
+    expect(told(rig.turn())).toEqual(['replace-service side0.1']);
+    expect(named(execution, 'side0')).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
+    expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
+  });
+  test('C18: without the container of a monitor ends the execution as error', () => {
+    const { rig, execution } = runningRig();
+    rig.hello(hostFacts('one'), inventoryOf(execution, 'side0'));
+    rig.turn();
+    expect(execution.ending?.message).toBe('the container of service web0 was removed from outside Berth');
+  });
+  test('P5: without a container that was never seen is no death: the start was not carried out yet', () => {
+    const { rig, execution } = startingRig();
+    rig.hello(hostFacts('one'));
+    expect(rig.turn()).toEqual([]);
+    expect(execution.services.map(({ status, generation }) => [status, generation])).toEqual([
+      ['starting', 1],
+      ['starting', 1],
+    ]);
+  });
+  test('C18: without a container that was to stop tells that it is gone', () => {
+    const { rig, execution } = startingRig();
+    rig.terminate(execution);
+    rig.hello(hostFacts('one'));
+    expect(told(rig.turn())).toEqual(['finish 1 terminated']);
+  });
+  test('C18: tells of what happened meanwhile', () => {
+    const { rig, execution } = startingRig();
+    const web = named(execution, 'web0');
+    rig.hello(hostFacts('one'), [
+      { ...exited(3), ...keyOfService(web) } as Observation,
+      ...inventoryOf(execution, 'side0'),
+    ]);
+    rig.turn();
+    expect(execution.ending?.message).toBe('service web0 ended with exit code 3');
+  });
+  test('C3: brings the facts of the host up to date, and the queue a new chance', () => {
+    const { rig } = startingRig();
+    const execution = rig.submit(application(service({ labels: ['gpu'] })));
+    rig.turn();
+    expect(execution.status).toBe('queued');
+    const before = rig.cluster.hostNamed('one');
+    expect(rig.hello(hostFacts('one', { labels: ['gpu'], cores: 64 }))).toBe(before);
+    rig.turn();
+    expect(before).toMatchObject({ labels: ['gpu'], cores: 64, reservedCores: expect.closeTo(0.3) });
+    expect(execution.status).toBe('starting');
+  });
+});
+
+describe('P12: a report', () => {
+  test('P12: of another host on a service changes nothing', () => {
+    const { rig, execution } = startingRig();
+    const other = rig.hello(hostFacts('two'));
+    rig.report(other, inventoryOf(execution, 'web0'));
+    expect(named(execution, 'web0').status).toBe('starting');
+  });
+  test('P12: of an earlier generation changes nothing', () => {
+    const { rig, execution } = runningRig();
+    const side = named(execution, 'side0');
+    rig.see(side, exited(1));
+    rig.see(side, gone);
+    rig.advance(1_000);
+    rig.report(rig.hostOf(side), [{ ...gone, service: side.id, generation: 1 } as Observation]);
+    expect(side).toMatchObject({ status: 'starting', generation: 2 });
+  });
+  test('P12: on a service nobody knows changes nothing', () => {
+    const { rig } = startingRig();
+    const host = rig.cluster.hostNamed('one');
+    expect(host && rig.report(host, [{ state: 'gone', service: 99, generation: 1 }])).toEqual([]);
+  });
+  test('P7: that comes twice changes nothing the second time', () => {
+    const { rig, execution } = runningRig();
+    const side = named(execution, 'side0');
+    rig.see(side, exited(1));
+    rig.cluster.takeChanges();
+    expect(rig.see(side, exited(1))).toEqual([]);
+    expect(side.deathsMs).toHaveLength(1);
+    expect(rig.cluster.changes.services.size).toBe(0);
+  });
+});
+
+test('C40: the next deadline is known after each turn, lies ahead, and asking for it changes nothing', () => {
+  const { rig, execution } = runningRig();
+  const side = named(execution, 'side0');
+  rig.see(side, exited(1));
+  rig.see(side, gone);
+  const due = rig.nowMs + 1_000;
+  expect(nextDeadline(rig.cluster)).toBe(due);
+  // Asked late, as after a slow commit: what is due stays due.
+  rig.nowMs = due + 1;
+  expect(nextDeadline(rig.cluster)).toBe(due);
+  expect(told(rig.turn())).toEqual(['start side0.2']);
+});

@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'vitest';
+import {
+  beginSilence,
+  confirmLease,
+  leaseFor,
+  MARGIN_MS,
+  resumeSilence,
+  silenceEndsMs,
+  surelyKept,
+} from '../../../../control-plane/core/hosts/host-liveness.ts';
+import type { Host } from '../../../../control-plane/core/model/host.ts';
+import { explain } from '../../../../control-plane/core/views/explanation.ts';
+import type { Observation } from '../../../../shared/protocol/up.ts';
+import { application, service } from '../../../support/applications.ts';
+import { CoreRig, gone, hostFacts, keyOfService, named, running, told } from '../../../support/core-rig.ts';
+
+const LOST_MS = 90_000;
+/** After the loss. */
+const REQUEUED_MS = LOST_MS + MARGIN_MS;
+
+/** A gang with an elastic service, which fills two hosts; the agents keep a lease. */
+function spread(hostLoss: 'wait' | 'requeue' = 'requeue') {
+  const rig = new CoreRig({ hostLoss });
+  const hosts = ['one', 'two', 'three'].map((name) => rig.hello(hostFacts(name, { cores: 0.2 })));
+  for (const host of hosts) confirmLease(rig.cluster, host, leaseFor(rig.cluster, 2));
+  const execution = rig.submit(
+    application(service({ total_count: 3, essential_count: 2, startup_order: 0 })),
+  );
+  rig.turn();
+  for (const one of execution.services.slice(0, 2)) rig.see(one, running);
+  rig.see(named(execution, 'web2'), running);
+  expect(execution.status).toBe('running');
+  const leave = (host: Host) => {
+    host.connected = false;
+    beginSilence(rig.cluster, host);
+  };
+  return { rig, execution, leave };
+}
+
+describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
+  test('C103: has what it ran queued again when its lease and the margin have passed since the loss, not before', () => {
+    const { rig, execution, leave } = spread();
+    const web = named(execution, 'web0');
+    leave(rig.hostOf(web));
+    expect(told(rig.advance(LOST_MS))).toEqual([`lose-host ${rig.hostOf(web).name}`]);
+    expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
+    expect(silenceEndsMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
+    expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+    expect(execution.status).toBe('running');
+    expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
+    expect(web.status).toBe('inactive');
+  });
+  test('C124: a clock that is set forward right after the loss takes nothing of the time that the agent has', () => {
+    const { rig, execution, leave } = spread();
+    const web = named(execution, 'web0');
+    leave(rig.hostOf(web));
+    rig.advance(LOST_MS);
+    expect(told(rig.advance(3_600_000))).toEqual([]);
+    expect(silenceEndsMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
+    expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+    expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
+  });
+  test('C103: the rest of a gang is stopped first; then all start anew, at once and elsewhere', () => {
+    const { rig, execution, leave } = spread();
+    const [web, other, elastic] = execution.services as [never, never, never];
+    const lost = rig.hostOf(web);
+    leave(lost);
+    rig.advance(LOST_MS);
+    const decisions = told(rig.advance(REQUEUED_MS));
+    expect(decisions.filter((one) => one.startsWith('stop'))).toEqual(['stop web1.1', 'stop web2.1']);
+    expect(execution).toMatchObject({ status: 'running', ending: { status: 'queued' } });
+    rig.see(other, gone);
+    rig.see(elastic, gone);
+    expect(execution).toMatchObject({ status: 'starting', timeStartMs: null, attempts: 0 });
+    for (const one of execution.services.filter(({ essential }) => essential)) {
+      expect(one).toMatchObject({ generation: 2, status: 'starting' });
+      expect(rig.hostOf(one)).not.toBe(lost);
+    }
+  });
+  test('C103: an elastic service there is placed elsewhere, and its execution runs on', () => {
+    const { rig, execution, leave } = spread();
+    const elastic = named(execution, 'web2');
+    const lost = rig.hostOf(elastic);
+    leave(lost);
+    const essential = execution.services.filter((one) => one.essential);
+    expect(essential.map((one) => rig.hostOf(one))).not.toContain(lost);
+    rig.advance(LOST_MS);
+    rig.advance(REQUEUED_MS);
+    expect(execution.status).toBe('running');
+    expect(essential.map(({ generation, status }) => [generation, status])).toEqual([
+      [1, 'active'],
+      [1, 'active'],
+    ]);
+    expect(elastic).toMatchObject({ generation: 2, status: 'starting' });
+    expect(rig.hostOf(elastic)).not.toBe(lost);
+  });
+  test('C103: what was to end there has ended', () => {
+    const { rig, execution, leave } = spread();
+    const web = named(execution, 'web0');
+    leave(rig.hostOf(web));
+    rig.terminate(execution);
+    for (const one of execution.services.slice(1)) rig.see(one, gone);
+    rig.advance(LOST_MS);
+    expect(execution.status).toBe('cleaning up');
+    expect(told(rig.advance(REQUEUED_MS))).toContain(`finish ${execution.id} terminated`);
+  });
+  test('C103: that comes back before changes nothing; after that it is told to stop the old starts, and nothing runs twice', () => {
+    const { rig, execution, leave } = spread();
+    const web = named(execution, 'web0');
+    const host = rig.hostOf(web);
+    const inventory = [{ ...running, ...keyOfService(web) } as Observation];
+    leave(host);
+    rig.advance(LOST_MS);
+    rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
+    expect(told(rig.advance(REQUEUED_MS))).toEqual([]);
+    expect(web).toMatchObject({ generation: 1, status: 'active', backendStatus: 'started' });
+    confirmLease(rig.cluster, host, LOST_MS);
+    leave(host);
+    rig.advance(LOST_MS);
+    rig.advance(REQUEUED_MS);
+    rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
+    rig.turn();
+    expect(web).toMatchObject({ status: 'inactive' });
+  });
+  test.each([
+    ['the setting is wait', () => spread('wait')],
+    [
+      'its agent has confirmed no lease',
+      () => {
+        const one = spread();
+        for (const host of one.rig.cluster.hosts.values()) host.leaseMs = null;
+        return one;
+      },
+    ],
+  ])('C104: where %s, is waited for without end', (_, make) => {
+    const { rig, execution, leave } = make();
+    leave(rig.hostOf(named(execution, 'web0')));
+    rig.advance(LOST_MS);
+    expect(told(rig.advance(1_000 * REQUEUED_MS))).toEqual([]);
+    expect(execution.status).toBe('running');
+  });
+  test('C104: a lease counts only once it is confirmed; the longer of two counts until then', () => {
+    const { cluster } = new CoreRig({ hostLoss: 'requeue' });
+    expect(leaseFor(cluster, 1)).toBeNull();
+    expect(leaseFor(cluster, 2)).toBe(LOST_MS);
+    expect(surelyKept(LOST_MS, undefined)).toBeNull();
+    expect(surelyKept(LOST_MS, 300_000)).toBe(300_000);
+    expect(surelyKept(null, 300_000)).toBeNull();
+  });
+  test('C107: a service that an agent gave up for lack of contact has not died: its execution starts anew', () => {
+    const { rig, execution } = spread();
+    const web = named(execution, 'web0');
+    rig.see(web, { state: 'gone', lapsed: true } as never);
+    expect(execution.ending).toMatchObject({ status: 'queued', moving: true });
+    expect(web).toMatchObject({ status: 'inactive', exit: null, deathsMs: [], errorMessage: null });
+  });
+  test('C106: what waits for the host is told how long it is silent, and when it starts elsewhere', () => {
+    const { rig, execution, leave } = spread();
+    leave(rig.hostOf(named(execution, 'web0')));
+    rig.advance(30_000);
+    const { waitingFor } = explain(rig.cluster, execution, rig.nowMs);
+    expect(waitingFor.join()).toMatch(
+      /has not been heard of for 30 s; .* is started elsewhere in 180 s if it is not/,
+    );
+  });
+});
+
+describe('C105: a coordinator that begins', () => {
+  const begun = (change: (host: Host, nowMs: number) => void) => {
+    const { rig, execution } = spread();
+    const host = rig.hostOf(named(execution, 'web0'));
+    host.connected = false;
+    change(host, rig.nowMs);
+    rig.cluster.takeChanges();
+    resumeSilence(rig.cluster, rig.nowMs);
+    return { host, nowMs: rig.nowMs, isWritten: rig.cluster.changes.hosts.has(host) };
+  };
+  test('C105: counts from now where nobody counted, and keeps that for the next', () => {
+    const { host, nowMs, isWritten } = begun(() => {});
+    expect(host.silentSinceMs).toBe(nowMs);
+    expect(isWritten).toBe(true);
+  });
+  test('C105: goes on counting where its predecessor did, without a write', () => {
+    const { host, nowMs, isWritten } = begun((one, at) => {
+      one.silentSinceMs = at - 80_000;
+    });
+    expect(host.silentSinceMs).toBe(nowMs - 80_000);
+    expect(isWritten).toBe(false);
+  });
+  test('C105: decides what is due just now: it was woken for that', () => {
+    const { host, nowMs } = begun((one, at) => {
+      one.silentSinceMs = at - LOST_MS - 1_000;
+    });
+    expect(host.silentSinceMs).toBe(nowMs - LOST_MS - 1_000);
+  });
+  test.each([
+    ['a loss', false, LOST_MS],
+    ['a lease', true, REQUEUED_MS],
+  ])('C105: gives %s that it has slept through the whole time again', (_, lost, dueMs) => {
+    const { host, nowMs, isWritten } = begun((one, at) => {
+      Object.assign(one, { lost, silentSinceMs: at - dueMs - 20_000 });
+    });
+    expect(host.silentSinceMs).toBe(nowMs);
+    expect(isWritten).toBe(true);
+  });
+});

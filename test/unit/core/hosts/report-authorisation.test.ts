@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newHost } from '../../../../control-plane/core/model/host.ts';
+import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
+import type { Assignment } from '../../../../shared/protocol/assignment.ts';
+import { CoordinatorRig, HOST_ID, seen } from '../../../support/coordinator-rig.ts';
+import { created, exited, failed, gone, running } from '../../../support/core-rig.ts';
+import { eventually } from '../../../support/eventually.ts';
+import type { ModelAgent } from '../../../support/model-agent.ts';
+
+const OTHER_ID = 2;
+let rig: CoordinatorRig;
+let one: ModelAgent;
+let other: ModelAgent;
+let started: Assignment;
+
+/** An execution starts on host one; host two has nothing. */
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+  await rig.memory.batch([insertHost(newHost(OTHER_ID, 'two', 0))]);
+  one = await rig.agent().join();
+  await rig.submit();
+  started = await one.started();
+  other = await joinOther();
+});
+afterEach(() => rig.memory.close());
+
+const joinOther = (inventory: Parameters<ModelAgent['join']>[0] = []) =>
+  rig.agent({ name: 'two' }, OTHER_ID).join(inventory);
+const closed = async (agent: ModelAgent, acknowledged = 0): Promise<void> => {
+  await eventually(() => agent.socket.closeCode !== undefined);
+  expect(agent.socket.closeCode).toBe(4400);
+  expect(agent.socket.all('ack')).toHaveLength(acknowledged);
+};
+
+describe('a report', () => {
+  test.each([created, running, exited(0), failed(false), gone])(
+    "P12: of %j on another host's start closes the socket, is logged and changes nothing",
+    async (what) => {
+      other.report([seen(started, what)]);
+      await closed(other);
+      expect(rig.logged.filter((line) => line.startsWith('agent.overreached'))).toEqual([
+        `agent.overreached ${JSON.stringify({ host: 'two', what: `services ${started.service}` })}`,
+      ]);
+      await one.tell(seen(started, running));
+      expect(await rig.statusOf(started.execution)).toBe('running');
+    },
+  );
+  test('P12: on a start that nobody was given closes the socket', async () => {
+    other.report([seen({ ...started, generation: 7 }, running)]);
+    await closed(other);
+  });
+  test('C166: that it is gone is only late where no database knows the start: it is an older copy', async () => {
+    other.report([seen({ ...started, generation: 7 }, gone)]);
+    await eventually(() => other.socket.all('ack').length > 0);
+    expect(other.socket.closeCode).toBeUndefined();
+  });
+  test('C166: likewise where the copy has given that start to another host meanwhile', async () => {
+    other.drop();
+    // Its ids tell that the database is older than they are.
+    const back = rig.agent({ name: 'two' }, OTHER_ID);
+    back.hello([], { highest: { execution: 90, service: 90 } });
+    await eventually(() => back.socket.all('sync').length > 0);
+    back.report([seen(started, gone)]);
+    await eventually(() => back.socket.all('ack').length > 0);
+    expect(back.socket.closeCode).toBeUndefined();
+    await one.tell(seen(started, running));
+    expect(await rig.statusOf(started.execution)).toBe('running');
+  });
+  test('P12: one word too much, and the rest of the report counts no more', async () => {
+    const mine = await startedAt(other);
+    other.report([seen(mine, running), seen(started, gone)]);
+    await closed(other);
+    expect(await rig.statusOf(mine.execution)).toBe('starting');
+  });
+  test('P12: on a service that nobody knows, or that has ended, is only late', async () => {
+    const id = await rig.submit();
+    const ended = await other.started();
+    await rig.coordinator.terminate(id);
+    await other.tell(seen(ended, gone));
+    await one.tell(seen(ended, exited(1)), seen({ ...ended, service: 999 }, gone));
+    expect(one.socket.closeCode).toBeUndefined();
+  });
+  test('P12: of its own earlier start, which another host has gone on from, is only late', async () => {
+    await one.tell(seen(started, failed(true)));
+    await one.tell(seen(started, gone));
+    one.drop();
+    rig.clock.pass(60_000);
+    rig.coordinator.wake();
+    const moved = await other.started();
+    expect(moved).toMatchObject({ service: started.service, generation: 2 });
+    const back = await rig.agent().join();
+    await back.tell(seen(started, gone));
+    expect(back.socket.closeCode).toBeUndefined();
+    back.report([seen(moved, gone)]);
+    await closed(back, 1);
+  });
+  test('P12: on a container that its hello had listed is no overreach, but it is logged and not to run', async () => {
+    other.drop();
+    const listing = await joinOther([seen(started, running)]);
+    expect(listing.socket.all('sync')[0]?.assignments).toEqual([]);
+    await listing.tell(seen(started, gone));
+    expect(rig.logged.filter((line) => line.startsWith('agent.strays'))).toHaveLength(1);
+    await one.tell(seen(started, running));
+    expect(await rig.statusOf(started.execution)).toBe('running');
+  });
+  test('P12: of logs that another host was told to forget closes the socket', async () => {
+    await rig.coordinator.remove(started.execution);
+    await one.tell(seen(started, gone));
+    await eventually(() => one.socket.all('forget').length > 0);
+    other.report([], [started.service]);
+    await closed(other);
+    one.report([], [started.service]);
+    await eventually(async () => (await rig.statusOf(started.execution)) === undefined);
+  });
+});
+
+describe('a log', () => {
+  test('P12: a part of one that was not asked for closes the socket', async () => {
+    other.chunk(4_000_000_000, 1, new Uint8Array(1));
+    await closed(other);
+    expect(rig.logged.some((line) => line.startsWith('agent.overreached'))).toBe(true);
+  });
+  test('P12: the end of one that was not asked for closes the socket', async () => {
+    other.say({ type: 'logs.end', stream: 4_000_000_000, reason: 'exited' });
+    await closed(other);
+  });
+});
+
+describe('a host', () => {
+  test('P20: that was removed since it was let in is closed with 4403', async () => {
+    const removed = rig.agent({ name: 'gone' }, 99);
+    removed.hello();
+    await eventually(() => removed.socket.closeCode !== undefined);
+    expect(removed.socket.closeCode).toBe(4403);
+  });
+  test("P20: that goes by another one's name is closed with 4400", async () => {
+    const two = rig.agent({ name: 'two' }, HOST_ID);
+    two.hello();
+    await closed(two);
+    expect(one.socket.closeCode).toBeUndefined();
+  });
+});
+
+async function startedAt(agent: ModelAgent): Promise<Assignment> {
+  one.drop();
+  await rig.submit();
+  return agent.started();
+}

@@ -1,0 +1,280 @@
+import { describe, expect, test } from 'vitest';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
+import { application, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  queuedIds,
+  running,
+  told,
+} from '../../../support/core-rig.ts';
+
+const pair = application(service(), service({ name: 'side', monitor: false }));
+
+/** An execution of `description` on one host, of which all services run. */
+function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('one'));
+  const execution = rig.submit(description);
+  rig.turn();
+  for (const one of execution.services) rig.see(one, running);
+  expect(execution.status).toBe('running');
+  return { rig, execution };
+}
+
+describe('the end by a monitor service', () => {
+  test('C9: an exit with 0 stops the others and ends as terminated, when their containers are gone', () => {
+    const { rig, execution } = runningRig();
+    expect(told(rig.see(named(execution, 'web0'), exited(0)))).toEqual([
+      'begin-cleanup 1 terminated',
+      'stop web0.1',
+      'stop side0.1',
+    ]);
+    const timeStopMs = rig.nowMs;
+    expect(execution).toMatchObject({ status: 'cleaning up', timeStopMs, timeEndMs: null });
+    rig.see(named(execution, 'web0'), gone);
+    expect(execution.status).toBe('cleaning up');
+    rig.nowMs += 9;
+    expect(told(rig.see(named(execution, 'side0'), gone))).toEqual(['finish 1 terminated']);
+    expect(execution).toMatchObject({
+      status: 'terminated',
+      errorMessage: null,
+      timeStopMs,
+      timeEndMs: rig.nowMs,
+    });
+    expect(rig.cluster.executions.size).toBe(0);
+  });
+  test('C9: an exit with 0 while others still start waits for them, and is not started again', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
+    rig.turn();
+    const [web, late] = [named(execution, 'web0'), named(execution, 'late0')];
+    rig.see(web, running);
+    expect(told(rig.see(web, exited(0)))).toEqual(['stop web0.1']);
+    expect(told(rig.see(web, gone))).toEqual([]);
+    expect(execution.status).toBe('starting');
+    expect(told(rig.see(late, running))).toEqual([
+      'mark-running 1',
+      'begin-cleanup 1 terminated',
+      'stop late0.1',
+    ]);
+    rig.see(late, gone);
+    expect(execution).toMatchObject({ status: 'terminated', timeStartMs: rig.nowMs });
+  });
+  test.each([
+    [exited(3), 'service web0 ended with exit code 3'],
+    [exited(137), 'service web0 ended with exit code 137 (killed by SIGKILL, perhaps out of memory)'],
+    [exited(137, true), 'service web0 ended with exit code 137 (out of memory)'],
+    [exited(143), 'service web0 ended with exit code 143 (killed by SIGTERM)'],
+    [gone, 'the container of service web0 was removed from outside Berth'],
+  ])('C10: after %j it ends as error: %s', (seen, message) => {
+    const { rig, execution } = runningRig();
+    rig.see(named(execution, 'web0'), seen);
+    expect(execution.status).toBe('cleaning up');
+    for (const one of execution.services) rig.see(one, gone);
+    expect(execution).toMatchObject({ status: 'error', errorMessage: message, timeEndMs: rig.nowMs });
+  });
+  test('C10: a bad exit while others still start ends it at once', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit();
+    rig.turn();
+    expect(told(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
+      'begin-cleanup 1 error',
+      'stop web0.1',
+    ]);
+  });
+});
+
+describe('services that do not monitor', () => {
+  test('C11: are started again on their host with a growing delay, as a new generation', () => {
+    const { rig, execution } = runningRig();
+    const side = named(execution, 'side0');
+    for (const [at, delayMs] of [1_000, 2_000, 4_000].entries()) {
+      expect(told(rig.see(side, exited(at)))).toEqual([`stop side0.${at + 1}`]);
+      expect(told(rig.see(side, gone))).toEqual([`replace-service side0.${at + 1}`]);
+      expect(rig.advance(delayMs - 1)).toEqual([]);
+      expect(told(rig.advance(1))).toEqual([`start side0.${at + 2}`]);
+      rig.see(side, running);
+    }
+    expect(execution.status).toBe('running');
+    expect(side).toMatchObject({ status: 'active', errorMessage: null });
+  });
+  function die(rig: CoreRig, execution: Execution, exitCode: number): void {
+    const side = named(execution, 'side0');
+    rig.see(side, exited(exitCode));
+    rig.see(side, gone);
+    rig.advance(60_000);
+    rig.see(side, running);
+  }
+  test('C11: five deaths in ten minutes are borne, the sixth ends the execution as error', () => {
+    const { rig, execution } = runningRig();
+    for (let death = 1; death <= 5; death++) die(rig, execution, death);
+    expect(execution.status).toBe('running');
+    rig.see(named(execution, 'side0'), exited(6));
+    expect(execution.ending).toEqual({
+      status: 'error',
+      message:
+        'service side0 died more than 5 times in 10 minutes; the last time: service side0 ended with exit code 6',
+    });
+  });
+  test('C11: deaths longer than ten minutes ago no longer count, and are not kept', () => {
+    const { rig, execution } = runningRig();
+    for (let death = 1; death <= 20; death++) {
+      die(rig, execution, 1);
+      rig.advance(2 * 60_000);
+    }
+    expect(execution.status).toBe('running');
+    expect(named(execution, 'side0').deathsMs.length).toBeLessThanOrEqual(5);
+  });
+  test('C13: a passing failure to start again while running counts as a death', () => {
+    const { rig, execution } = runningRig();
+    const side = named(execution, 'side0');
+    for (let death = 1; death <= 6; death++) {
+      rig.see(side, failed(true, 'busy'));
+      rig.see(side, gone);
+      rig.advance(60_000);
+    }
+    expect(execution.status).toBe('cleaning up');
+    expect(execution.ending?.message).toContain('the last time: busy');
+  });
+  test('C12: a lasting failure to start again ends the execution as error', () => {
+    const { rig, execution } = runningRig();
+    rig.see(named(execution, 'side0'), failed(false, 'No such image'));
+    expect(execution.ending).toEqual({ status: 'error', message: 'service side0: No such image' });
+  });
+});
+
+describe('C14: terminate', () => {
+  test('C14: ends a queued execution at once', () => {
+    const rig = new CoreRig();
+    const execution = rig.submit();
+    rig.turn();
+    expect(told(rig.terminate(execution))).toEqual(['finish 1 terminated']);
+    expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
+    expect(queuedIds(rig.cluster)).toEqual([]);
+    expect(rig.cluster.executions.size).toBe(0);
+  });
+  test('C14: of an execution that waits for its next attempt leaves no deadline behind', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit();
+    rig.turn();
+    rig.see(named(execution, 'web0'), failed(true));
+    rig.see(named(execution, 'web0'), gone);
+    expect(execution.status).toBe('queued');
+    rig.terminate(execution);
+    expect(execution.status).toBe('terminated');
+    expect(rig.cluster.deadlines.next()).toBeNull();
+  });
+  test('C14: while starting stops what was started, and nothing more is started', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
+    rig.turn();
+    const web = named(execution, 'web0');
+    expect(told(rig.terminate(execution))).toEqual(['stop web0.1']);
+    expect(execution).toMatchObject({ status: 'cleaning up' });
+    expect(told(rig.see(web, running))).toEqual([]);
+    expect(told(rig.see(web, gone))).toEqual(['finish 1 terminated']);
+    expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null });
+    expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
+  });
+  test('C14, C19: while running stops all, which is neither a death nor an error', () => {
+    const { rig, execution } = runningRig();
+    expect(told(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
+    for (const one of execution.services) {
+      rig.see(one, exited(143));
+      rig.see(one, gone);
+      expect(one).toMatchObject({ status: 'inactive', errorMessage: null, deathsMs: [] });
+    }
+    expect(execution).toMatchObject({ status: 'terminated', errorMessage: null });
+  });
+  test('C14: while a start that failed is cleaned up ends it instead of trying again', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one'));
+    const execution = rig.submit();
+    rig.turn();
+    rig.see(named(execution, 'web0'), failed(true));
+    expect(told(rig.terminate(execution))).toEqual([]);
+    expect(execution.status).toBe('cleaning up');
+    rig.see(named(execution, 'web0'), gone);
+    expect(execution.status).toBe('terminated');
+  });
+  test('C14: does not undo an end that was decided before', () => {
+    const { rig, execution } = runningRig();
+    rig.see(named(execution, 'web0'), exited(3));
+    rig.terminate(execution);
+    for (const one of execution.services) rig.see(one, gone);
+    expect(execution.status).toBe('error');
+  });
+});
+
+describe('C15: delete', () => {
+  test('C15: of a queued execution purges it at once', () => {
+    const rig = new CoreRig();
+    const execution = rig.submit();
+    rig.turn();
+    expect(told(rig.remove(execution))).toEqual(['finish 1 terminated', 'purge 1']);
+    expect(rig.cluster.executions.size).toBe(0);
+    expect(rig.cluster.changes.purged.has(execution)).toBe(true);
+  });
+  test('C15: of a running one hides it at once, and purges it when containers and logs are gone', () => {
+    const { rig, execution } = runningRig();
+    const host = rig.hostOf(named(execution, 'web0'));
+    rig.remove(execution);
+    expect(execution).toMatchObject({ deleted: true, status: 'cleaning up' });
+    rig.see(named(execution, 'web0'), gone);
+    expect(told(rig.see(named(execution, 'side0'), gone))).toEqual([
+      'finish 1 terminated',
+      'forget web0.1',
+      'forget side0.1',
+    ]);
+    expect(rig.cluster.executions.size).toBe(1);
+    expect(told(rig.report(host, [], [named(execution, 'web0').id]))).toEqual([]);
+    expect(told(rig.report(host, [], [named(execution, 'side0').id]))).toEqual(['purge 1']);
+    expect(rig.cluster.executions.size).toBe(0);
+    expect([...rig.cluster.servicesAt(host.id)]).toEqual([]);
+  });
+  test('C15: of one that has ended purges it when the logs are gone', () => {
+    const { rig, execution } = runningRig(application(service()));
+    const [web] = execution.services;
+    rig.see(named(execution, 'web0'), exited(0));
+    rig.see(named(execution, 'web0'), gone);
+    expect(told(rig.remove(execution))).toEqual(['forget web0.1']);
+    expect(told(rig.report(rig.hostOf(named(execution, 'web0')), [], [web?.id ?? 0]))).toEqual(['purge 1']);
+    expect(execution.status).toBe('terminated');
+  });
+  test('C15: while cleaning up keeps the end that was decided', () => {
+    const { rig, execution } = runningRig(application(service()));
+    rig.see(named(execution, 'web0'), exited(3));
+    rig.remove(execution);
+    expect(told(rig.see(named(execution, 'web0'), gone))).toEqual(['finish 1 error', 'forget web0.1']);
+  });
+  test('P14: a host that was away is told to forget when it is back, and once only', () => {
+    const { rig, execution } = runningRig(application(service()));
+    const host = rig.hostOf(named(execution, 'web0'));
+    rig.remove(execution);
+    rig.see(named(execution, 'web0'), gone);
+    rig.disconnect(host);
+    expect(rig.turn()).toEqual([]);
+    rig.hello(hostFacts('one'));
+    expect(told(rig.turn())).toEqual(['forget web0.1']);
+    expect(rig.turn()).toEqual([]);
+  });
+  test('P14: only the host of a service can say that its logs are gone, and only when asked', () => {
+    const { rig, execution } = runningRig(application(service()));
+    const web = named(execution, 'web0');
+    rig.report(rig.hostOf(web), [], [web.id]);
+    expect(web.logs).toBe('kept');
+    rig.remove(execution);
+    rig.see(web, gone);
+    rig.report(rig.hello(hostFacts('two')), [], [web.id]);
+    expect(web.logs).toBe('forgetting');
+  });
+});

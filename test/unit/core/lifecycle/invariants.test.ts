@@ -1,0 +1,332 @@
+import { expect, test } from 'vitest';
+import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
+import {
+  type Execution,
+  type ExecutionStatus,
+  isEnded,
+} from '../../../../control-plane/core/model/execution.ts';
+import { placementPolicies, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { placeAll } from '../../../../control-plane/core/scheduling/gang-placement.ts';
+import { hasOffers } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
+import { isBeyond, loadOf, plus, present } from '../../../support/caps.ts';
+import { queuedIds } from '../../../support/core-rig.ts';
+import { fc } from '../../../support/random-cases.ts';
+import { type Check, ELASTIC, type Operation, operation, Simulation } from '../../../support/simulation.ts';
+
+/** Random lives of a small cluster. A failing seed becomes a named test of its own. */
+const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
+const RUNS = { numRuns: 150 };
+/** Runs where the rules hold after every turn, and after all has healed. */
+const prove = (
+  property: (simulation: Simulation) => void,
+  check: Check,
+  before: readonly Operation[] = [],
+  runs: { numRuns: number; seed?: number } = RUNS,
+) =>
+  fc.assert(
+    fc.property(lives, (operations) => {
+      const simulation = new Simulation(check);
+      simulation.run([...before, ...operations]);
+      property(simulation);
+    }),
+    runs,
+  );
+
+/** An execution of which elastic services run wherever there is room. */
+const fullOfElastic: readonly Operation[] = [
+  ...[0, 1].map((host) => ({ do: 'connect' as const, host })),
+  { do: 'submit', which: ELASTIC, user: 0 },
+  ...Array.from({ length: 2 }, () =>
+    [0, 1].flatMap((host) => [
+      ...Array.from({ length: 20 }, (_, which) => ({
+        do: 'step' as const,
+        host,
+        which,
+        fate: 'well' as const,
+      })),
+      { do: 'report' as const, host },
+    ]),
+  ).flat(),
+];
+
+const capsOf = ({ rig: { cluster } }: Simulation, { userId }: Execution): Quota =>
+  cluster.quotas.get(cluster.users.get(userId)?.quotaId ?? 0) as Quota;
+
+/** Whether the quota of its user is why it waits. */
+function isHeld(simulation: Simulation, execution: Execution): boolean {
+  const essential = execution.services.filter((one) => one.essential);
+  const wanted = loadOf(1, essential);
+  const load = plus(present(simulation.submitted, execution.userId), wanted);
+  return isBeyond(capsOf(simulation, execution), load, wanted);
+}
+
+const RANKS: Record<ExecutionStatus, number> = {
+  submitted: 0,
+  queued: 1,
+  starting: 2,
+  running: 3,
+  'cleaning up': 4,
+  terminated: 5,
+  error: 5,
+};
+
+test('C1: a status only ever grows, but for what goes back to the queue; an end is final', () => {
+  const seen = new WeakMap<Execution, ExecutionStatus>();
+  let moved = 0;
+  prove(
+    (simulation) => simulation.heal(),
+    ({ submitted }) => {
+      for (const execution of submitted) {
+        const before = seen.get(execution) ?? 'submitted';
+        const { status } = execution;
+        seen.set(execution, status);
+        if (status === before || (before === 'starting' && status === 'queued')) continue;
+        if (before === 'running' && (status === 'queued' || status === 'starting')) {
+          moved++;
+          continue;
+        }
+        if (RANKS[status] <= RANKS[before]) throw new Error(`${before} became ${status}`);
+      }
+    },
+    fullOfElastic,
+  );
+  expect(moved).toBeGreaterThan(0);
+});
+
+test('C6: what a host has reserved is the sum of what is placed there, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster } }) => {
+      for (const host of cluster.hosts.values()) {
+        const placed = [...cluster.services.values()].filter((s) => s.placed && s.hostId === host.id);
+        const memory = placed.reduce((sum, { requirement }) => sum + requirement.memoryBytes, 0);
+        const cores = placed.reduce((sum, { requirement }) => sum + requirement.cores, 0);
+        expect(host.reservedMemoryBytes).toBe(memory);
+        expect(host.reservedCores).toBeCloseTo(cores, 6);
+        expect(memory).toBeLessThanOrEqual(host.memoryBytes);
+        expect(cores).toBeLessThanOrEqual(host.cores + 1e-6);
+      }
+    },
+  );
+});
+
+test('C52: nothing is placed beyond a cap of its user, and nothing ends for one, after every turn', () => {
+  let held = 0;
+  prove(
+    (simulation) => simulation.heal(),
+    (simulation, decisions) => {
+      const { submitted } = simulation;
+      for (const decision of decisions) {
+        if (decision.kind === 'begin-cleanup')
+          expect(decision.execution.services.some(({ deathsMs }) => deathsMs.length > 0)).toBe(true);
+        if (decision.kind !== 'place') continue;
+        // What else was placed in the turn came to it, and was to be within the caps, too.
+        const { execution, placements } = decision;
+        const placed = placements.map(({ service }) => service);
+        const added = loadOf(placed.some(({ essential }) => essential) ? 1 : 0, placed);
+        const after = present(submitted, execution.userId);
+        expect(isBeyond(capsOf(simulation, execution), after, added)).toBe(false);
+      }
+      held += submitted.filter((one) => one.status === 'queued' && isHeld(simulation, one)).length;
+    },
+  );
+  expect(held).toBeGreaterThan(100);
+});
+
+test('C56: what counts under the quota of a user is the sum of what is there, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster }, submitted }) => {
+      for (const userId of [1, 2]) {
+        const { executions, memoryBytes, microCores } = cluster.usage(userId);
+        expect([executions, memoryBytes, microCores]).toEqual(present(submitted, userId));
+      }
+    },
+  );
+});
+
+test('C2: either all essential services of an execution are placed or none, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ submitted }) => {
+      for (const { id, status, services } of submitted) {
+        const essential = services.filter((one) => one.essential);
+        const placed = essential.filter((one) => one.placed).length;
+        const wanted =
+          status === 'starting' || status === 'running'
+            ? [essential.length]
+            : status === 'cleaning up'
+              ? [0, essential.length]
+              : [0];
+        if (!wanted.includes(placed)) throw new Error(`execution ${id} is ${status} with ${placed} placed`);
+      }
+    },
+  );
+});
+
+test('P5: no service ever has two containers, nor a key more than one', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ hosts }) => {
+      const containers = hosts.flatMap((host) => host.containers);
+      expect(new Set(containers).size).toBe(containers.length);
+      for (const host of hosts) for (const made of host.made.values()) expect(made).toBe(1);
+    },
+  );
+});
+
+test('C67: only elastic services give their room away, and only to a gang that is placed with it, after every turn', () => {
+  let reclaimed = 0;
+  prove(
+    (simulation) => simulation.heal(),
+    (_, decisions) => {
+      for (const [at, decision] of decisions.entries()) {
+        if (decision.kind !== 'reclaim') continue;
+        reclaimed++;
+        expect(decision.service.essential).toBe(false);
+        const next = decisions.slice(at).find(({ kind }) => kind !== 'reclaim');
+        const gang = next?.kind === 'place' ? next : undefined;
+        expect(gang?.placements.some(({ service }) => service.essential)).toBe(true);
+        expect(gang?.execution.services).not.toContain(decision.service);
+      }
+    },
+    fullOfElastic,
+  );
+  expect(reclaimed).toBeGreaterThan(20);
+});
+
+test('C67: containers never need more than their host has, whatever gives its room away', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ hosts, submitted }) => {
+      const services = new Map(submitted.flatMap(({ services }) => services.map((one) => [one.id, one])));
+      for (const { containers, facts } of hosts) {
+        const needed = containers.map((id) => services.get(id)?.requirement);
+        const memory = needed.reduce((sum, one) => sum + (one?.memoryBytes ?? 0), 0);
+        const cores = needed.reduce((sum, one) => sum + (one?.cores ?? 0), 0);
+        expect(memory).toBeLessThanOrEqual(facts.memoryBytes);
+        expect(cores).toBeLessThanOrEqual(facts.cores + 1e-6);
+      }
+    },
+    fullOfElastic,
+  );
+});
+
+test('C5: the queue holds the queued executions but for those that wait to be tried again, each once, after every turn', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    ({ rig: { cluster, nowMs } }) => {
+      const waiting = [...cluster.executions.values()].filter(
+        ({ status, retryAtMs }) => status === 'queued' && (retryAtMs ?? 0) <= nowMs,
+      );
+      const ids = queuedIds(cluster).toSorted((a, b) => a - b);
+      expect(ids).toEqual(waiting.map(({ id }) => id).toSorted((a, b) => a - b));
+    },
+  );
+});
+
+test('C40: after every turn nothing is left to decide, and the next deadline lies ahead', () => {
+  prove(
+    (simulation) => simulation.heal(),
+    (simulation) => {
+      const { cluster, nowMs } = simulation.rig;
+      expect(cluster.dirty.size).toBe(0);
+      expect(hasOffers(cluster)).toBe(false);
+      if (simulation.deadline !== null) expect(simulation.deadline).toBeGreaterThan(nowMs);
+    },
+  );
+});
+
+test('C40: the same inputs give the same decisions, by every policy', () => {
+  const queue = fc.constantFrom(...queuePolicies);
+  const placement = fc.constantFrom(...placementPolicies);
+  fc.assert(
+    fc.property(lives, fc.record({ queue, placement }), (operations, scheduling) => {
+      const journals = [1, 2].map(() => {
+        const simulation = new Simulation(() => {}, scheduling);
+        simulation.run(operations);
+        simulation.heal();
+        return simulation.rig.journal;
+      });
+      expect(journals[1]).toEqual(journals[0]);
+    }),
+    RUNS,
+  );
+});
+
+test('C1: once all is well, everything has ended or runs, or waits for room that is not there', () => {
+  prove(
+    (simulation) => {
+      simulation.heal();
+      const { cluster } = simulation.rig;
+      for (const execution of cluster.executions.values()) {
+        const essential = execution.services.filter((one) => one.essential);
+        if (execution.status === 'queued') {
+          const fits = placeAll(essential, cluster.rooms) !== null;
+          expect(fits && !isHeld(simulation, execution)).toBe(false);
+        } else expect(execution.status).toBe('running');
+      }
+      for (const execution of simulation.submitted) {
+        if (!cluster.executions.has(execution.id)) expect(isEnded(execution)).toBe(true);
+      }
+    },
+    () => {},
+  );
+});
+
+test('C14: once all is terminated, no container, reservation, deadline or queue is left', () => {
+  let ends = 0;
+  prove(
+    (simulation) => {
+      simulation.heal();
+      simulation.terminateAll();
+      simulation.heal();
+      const { cluster } = simulation.rig;
+      ends += simulation.submitted.filter(isEnded).length;
+      expect([...cluster.executions.values()]).toEqual([]);
+      expect(cluster.services.size).toBe(0);
+      expect([cluster.queue.size, cluster.elastic.size]).toEqual([0, 0]);
+      expect(cluster.deadlines.next()).toBeNull();
+      expect(cluster.admitted.size).toBe(0);
+      for (const userId of [1, 2])
+        expect(cluster.usage(userId)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
+      for (const host of cluster.hosts.values()) {
+        expect([...cluster.servicesAt(host.id)]).toEqual([]);
+        expect(host.reservedMemoryBytes).toBe(0);
+        expect(host.reservedCores).toBeCloseTo(0, 6);
+      }
+      expect(simulation.hosts.flatMap((host) => host.containers)).toEqual([]);
+    },
+    () => {},
+  );
+  expect(ends).toBeGreaterThan(100);
+});
+
+test('the simulated lives do what they are to prove: every decision occurs, and every end', () => {
+  const kinds = new Set<string>();
+  prove(
+    ({ rig, submitted, removed }) => {
+      if (removed > 0) kinds.add('removed');
+      for (const line of rig.journal) kinds.add(line.split(' ')[0] ?? '');
+      for (const line of rig.journal) if (line.startsWith('finish')) kinds.add(line.split(' ')[2] ?? '');
+      for (const { timeStartMs } of submitted) if (timeStartMs !== null) kinds.add('ran');
+    },
+    () => {},
+    fullOfElastic,
+    // Always the same lives: some decisions are rare.
+    { ...RUNS, seed: 20261121 },
+  );
+  const wanted = [
+    'place',
+    'start',
+    'mark-running',
+    'stop',
+    'replace-service',
+    'reclaim',
+    'evict',
+    'begin-cleanup',
+    'finish',
+  ];
+  const ends = ['forget', 'purge', 'lose-host', 'removed', 'terminated', 'error', 'queued', 'ran'];
+  expect([...kinds]).toEqual(expect.arrayContaining([...wanted, ...ends]));
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { isPlausible, skipIds } from '../../../../control-plane/core/lifecycle/restored-database.ts';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
+import type { Observation } from '../../../../shared/protocol/up.ts';
+import { application, service } from '../../../support/applications.ts';
+import { CoordinatorRig, seen } from '../../../support/coordinator-rig.ts';
+import { CoreRig, hostFacts, named, running, told } from '../../../support/core-rig.ts';
+
+const inventory = (id: number, generation: number, what: object = running): Observation[] => [
+  { ...what, service: id, generation } as Observation,
+];
+
+describe('C100: ids that a host has seen', () => {
+  test('C100: are not given again, neither of executions nor of services, also after a restart', async () => {
+    const rig = await CoordinatorRig.open();
+    await rig.submit();
+    rig.agent().hello([], { highest: { execution: 40, service: 90 } });
+    expect(await rig.submit()).toBe(41);
+    rig.restart();
+    const agent = await rig.agent().join();
+    expect(await rig.submit()).toBe(42);
+    const { execution, service } = await agent.started(3);
+    expect(execution).toBe(42);
+    expect(service).toBeGreaterThan(90);
+  });
+  test('C100: are known by the inventory of an agent that does not tell them', async () => {
+    const rig = await CoordinatorRig.open();
+    const agent = await rig.agent().join([seen({ service: 7, generation: 1 } as never, running)]);
+    expect(agent.socket.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 7 }]);
+    await rig.submit();
+    expect((await agent.started()).service).toBe(8);
+  });
+  test('C100: are not raised by ids that are known', () => {
+    const { cluster } = new CoreRig();
+    cluster.nextIds.service = 5;
+    skipIds(cluster, { highest: { execution: 0, service: 4 }, inventory: inventory(4, 1) });
+    expect(cluster.nextIds).toMatchObject({ execution: 1, service: 5 });
+    expect(cluster.changes.raisedIds).toBeNull();
+  });
+  test('C100: beyond all that can have been given are refused: an agent can not use them up', async () => {
+    const rig = await CoordinatorRig.open();
+    const agent = rig.agent();
+    agent.hello([], { highest: { execution: 999_999_999_999_999, service: 1 } });
+    const id = await rig.submit();
+    expect(agent.socket.closeCode).toBe(4400);
+    expect(id).toBe(1);
+    expect(isPlausible(new CoreRig().cluster, { inventory: inventory(10 ** 9, 1) })).toBe(false);
+  });
+});
+
+/** A gang of two, as an older copy of the database has it, on one host. */
+function copy(): { rig: CoreRig; execution: Execution } {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('one'));
+  const execution = rig.submit(application(service(), service({ name: 'side', monitor: false })));
+  rig.turn();
+  for (const one of execution.services) rig.see(one, running);
+  return { rig, execution };
+}
+
+describe('C102: a container of a later start than the database knows', () => {
+  test('C102: is the one of the service, and nothing is started', () => {
+    const { rig, execution } = copy();
+    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
+    rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 4)]);
+    expect(told(rig.turn())).toEqual([]);
+    expect(side).toMatchObject({ generation: 4, status: 'active', backendStatus: 'started', deathsMs: [] });
+    expect(execution.status).toBe('running');
+  });
+  test('C102: is adopted also where the copy waits for a restart', () => {
+    const { rig, execution } = copy();
+    const side = named(execution, 'side0');
+    rig.see(side, { state: 'gone' });
+    expect(side.status).toBe('inactive');
+    rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(side.id, 2)]);
+    expect(told(rig.turn())).toEqual([]);
+    expect(told(rig.advance(60_000))).toEqual([]);
+    expect(side).toMatchObject({ generation: 2, status: 'active', exit: null });
+  });
+  test('C102: of what ends in the copy is waited for', () => {
+    const { rig, execution } = copy();
+    rig.terminate(execution);
+    const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
+    rig.hello(hostFacts('one'), inventory(side.id, 3));
+    rig.turn();
+    expect(web.status).toBe('inactive');
+    expect(execution.status).toBe('cleaning up');
+    expect(told(rig.see(side, { state: 'gone' }))).toEqual([`finish ${execution.id} terminated`]);
+  });
+  test('C102: of what is queued in the copy goes first; then that starts, by a later start', () => {
+    const rig = new CoreRig();
+    const execution = rig.submit();
+    const web = named(execution, 'web0');
+    rig.turn();
+    rig.hello(hostFacts('one'), inventory(web.id, 2));
+    expect(told(rig.turn())).toEqual([]);
+    expect(web).toMatchObject({ status: 'terminating', generation: 2 });
+    rig.report(rig.hostOf(web), inventory(web.id, 2, { state: 'gone' }));
+    rig.advance(60_000);
+    expect(execution.status).toBe('starting');
+    expect(web).toMatchObject({ status: 'starting', generation: 3 });
+  });
+  test('C102: of an elastic service that has no room in the copy goes first', () => {
+    const rig = new CoreRig();
+    rig.hello(hostFacts('one', { cores: 0.1 }));
+    const execution = rig.submit(application(service({ total_count: 2, essential_count: 1 })));
+    rig.turn();
+    rig.see(named(execution, 'web0'), running);
+    const elastic = named(execution, 'web1');
+    rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(elastic.id, 5)]);
+    rig.turn();
+    expect(elastic).toMatchObject({ status: 'terminating', placed: false });
+    rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
+    expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
+  });
+  test('C102: on another host than the copy has it is none of the service', () => {
+    const { rig, execution } = copy();
+    const side = named(execution, 'side0');
+    rig.hello(hostFacts('two'), inventory(side.id, 9));
+    expect(told(rig.turn())).toEqual([]);
+    expect(side).toMatchObject({ generation: 1, status: 'active' });
+    expect(rig.hostOf(side).name).toBe('one');
+  });
+});

@@ -1,0 +1,266 @@
+import { describe, expect, test } from 'vitest';
+import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
+import { defaultScheduling, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
+import type { ServiceDescription } from '../../../../shared/application.ts';
+import { application, needs, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  quota,
+  running,
+  told,
+  user,
+} from '../../../support/core-rig.ts';
+import { fc } from '../../../support/random-cases.ts';
+
+const { holdAfterMs: HOLD_AFTER_MS } = defaultScheduling;
+
+const wanting = (cores: number, changes: Partial<ServiceDescription> = {}) =>
+  application(service({ resources: needs(null, cores), ...changes }));
+
+/** Hosts with so many cores, each filled by executions of one core that run. */
+function fullRig(...cores: number[]) {
+  const rig = new CoreRig();
+  for (const [at, each] of cores.entries()) rig.hello(hostFacts(`host${at}`, { cores: each }));
+  const total = cores.reduce((sum, each) => sum + each, 0);
+  const small = Array.from({ length: total }, () => rig.submit(wanting(1)));
+  rig.turn();
+  for (const one of small) rig.see(named(one, 'web0'), running);
+  const end = (execution = small[0]) => {
+    if (!execution) throw new Error('no execution');
+    rig.see(named(execution, 'web0'), exited(0));
+    rig.see(named(execution, 'web0'), gone);
+  };
+  return {
+    rig,
+    small,
+    end,
+    on: (name: string) => small.filter((one) => rig.hostOf(named(one, 'web0')).name === name),
+  };
+}
+
+describe('C70: what has been the oldest for 10 minutes', () => {
+  test('C70: is passed by what fits until then, and by nothing after', () => {
+    const { rig, small, end } = fullRig(3);
+    const big = rig.submit(wanting(3));
+    rig.turn();
+    const passing = rig.submit(wanting(1));
+    end(small[0]);
+    expect(passing.status).toBe('starting');
+    rig.advance(HOLD_AFTER_MS - 1);
+    expect(rig.cluster.hold?.placements).toEqual([]);
+    expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
+    rig.advance(1);
+    expect(rig.cluster.hold).toMatchObject({
+      execution: { id: big.id },
+      placements: [{ host: { name: 'host0' } }],
+    });
+    const later = rig.submit(wanting(1));
+    end(small[1]);
+    expect(later.status).toBe('queued');
+    end(small[2]);
+    expect(big.status).toBe('queued');
+    rig.see(named(passing, 'web0'), running);
+    end(passing);
+    expect([big.status, later.status]).toEqual(['starting', 'queued']);
+    expect(rig.cluster.hostNamed('host0')).toMatchObject({ keptCores: 0, reservedCores: 3 });
+  });
+  test('C73: the time is a setting, and may be none', () => {
+    const rig = new CoreRig({ holdAfterMs: 0 });
+    rig.hello(hostFacts('one', { cores: 2 }));
+    const small = rig.submit(wanting(1));
+    const big = rig.submit(wanting(2));
+    rig.turn();
+    const later = rig.submit(wanting(1));
+    rig.turn();
+    expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
+    expect(rig.cluster.hold?.execution).toBe(big);
+  });
+  test('C70: keeps room on the hosts it needs only, and only as much as it needs', () => {
+    const { rig, end, on } = fullRig(4, 2);
+    const big = rig.submit(wanting(3));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    expect(rig.cluster.hold?.placements.map(({ host }) => host.name)).toEqual(['host0']);
+    const [first, second] = [rig.submit(wanting(1)), rig.submit(wanting(1))];
+    end(on('host1')[0]);
+    expect([first.status, second.status]).toEqual(['starting', 'queued']);
+    for (const one of on('host0').slice(0, 3)) end(one);
+    expect([big.status, second.status]).toEqual(['starting', 'queued']);
+    end(on('host0')[3]);
+    expect(second.status).toBe('starting');
+  });
+  test('C70: starts elsewhere where room comes up sooner', () => {
+    const { rig } = fullRig(3);
+    const big = rig.submit(wanting(3));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    rig.hello(hostFacts('later'));
+    rig.turn();
+    expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
+    expect(rig.cluster.hostNamed('host0')?.keptCores).toBe(0);
+  });
+  test('C70: gets the room also from elastic services, which are not placed in it', () => {
+    const rig = new CoreRig();
+    for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+    const elastic = rig.submit(
+      application(
+        service({ resources: needs(null, 2) }),
+        service({
+          name: 'work',
+          monitor: false,
+          total_count: 9,
+          essential_count: 0,
+          resources: needs(null, 1),
+        }),
+      ),
+    );
+    const blocker = rig.submit(wanting(2));
+    rig.turn();
+    for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
+    const gang = rig.submit(wanting(4, { total_count: 2, essential_count: 2 }));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    expect(gang.status).toBe('queued');
+    rig.see(named(elastic, 'work0'), exited(1));
+    rig.see(named(elastic, 'work0'), gone);
+    rig.advance(5_000);
+    expect(named(elastic, 'work0').placed).toBe(false);
+  });
+  test('C70: gives the room up when it ends', () => {
+    const { rig, small, end } = fullRig(2);
+    const big = rig.submit(wanting(2));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    const later = rig.submit(wanting(1));
+    end(small[0]);
+    expect(later.status).toBe('queued');
+    expect(told(rig.terminate(big)).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
+    expect(rig.cluster.hold).toBeNull();
+  });
+  test('C70: gets other room where its host is lost or drained', () => {
+    const { rig } = fullRig(2, 2);
+    rig.submit(wanting(2));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    const kept = rig.cluster.hold?.placements[0]?.host;
+    if (!kept) throw new Error('nothing is kept');
+    kept.schedulable = false;
+    rig.turn();
+    const now = rig.cluster.hold?.placements[0]?.host;
+    expect([now?.name, now?.keptCores, kept.keptCores]).toEqual([
+      kept.name === 'host0' ? 'host1' : 'host0',
+      2,
+      0,
+    ]);
+  });
+});
+
+describe('C71: no room is kept', () => {
+  test('C71: for what would not fit if all hosts were empty; the next oldest gets it', () => {
+    const { rig } = fullRig(2, 2);
+    const ids = [
+      wanting(3),
+      wanting(1, { labels: ['gpu'] }),
+      wanting(2, { total_count: 3, essential_count: 3 }),
+    ].map((one) => rig.submit(one).id);
+    const next = rig.submit(wanting(2));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    expect(rig.cluster.hold?.execution.id).toBe(next.id);
+    expect(ids).not.toContain(next.id);
+  });
+  test('C71: for what would be beyond the quota of its user', () => {
+    const { rig } = fullRig(2);
+    rig.cluster.setQuota(quota(2, { cores: 1 }));
+    rig.submit(wanting(2), 2);
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    expect(rig.cluster.hold).toBeNull();
+  });
+  test('C71: for a start that failed and waits to be tried again', () => {
+    const { rig, small, end } = fullRig(1);
+    const next = rig.submit(wanting(1));
+    rig.turn();
+    end(small[0]);
+    expect(rig.cluster.hold).toBeNull();
+    rig.see(named(next, 'web0'), failed(true));
+    rig.see(named(next, 'web0'), gone);
+    expect(next.status).toBe('queued');
+    expect(rig.cluster.hold).toBeNull();
+  });
+  test('C71: for what others of a higher priority wait before', () => {
+    const { rig } = fullRig(2);
+    rig.submit(wanting(2));
+    rig.turn();
+    rig.advance(HOLD_AFTER_MS);
+    rig.cluster.setUser({ ...user(2, 2), priority: 5 });
+    const urgent = rig.submit(wanting(2), 2);
+    rig.turn();
+    expect(rig.cluster.hold?.execution.id).toBe(urgent.id);
+    expect(rig.cluster.hostNamed('host0')?.keptCores).toBe(0);
+  });
+});
+
+describe('C72: nothing starves', () => {
+  const MINUTE_MS = 60_000;
+  const LONGEST = 5;
+  const arrivals = fc.array(
+    fc.record({
+      minute: fc.nat({ max: 40 }),
+      cores: fc.constantFrom(1, 1, 1, 2, 3, 4),
+      count: fc.constantFrom(1, 1, 2),
+      minutes: fc.integer({ min: 1, max: LONGEST }),
+      userId: fc.constantFrom(1, 2),
+    }),
+    { minLength: 20, maxLength: 80, size: 'max' },
+  );
+  test.each(queuePolicies)(
+    'C72: with %s each waits 10 minutes and one run at most for those before it and itself',
+    (queue) => {
+      let longest = 0;
+      fc.assert(
+        fc.property(arrivals, (all) => {
+          const rig = new CoreRig({ queue });
+          for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
+          const runs: { execution: Execution; minutes: number; submitted: number; started: number | null }[] =
+            [];
+          for (let minute = 0; minute <= 40 || runs.some(({ started }) => started === null); minute++) {
+            for (const { cores, count, minutes, userId } of all.filter((one) => one.minute === minute)) {
+              const execution = rig.submit(
+                wanting(cores, { total_count: count, essential_count: count }),
+                userId,
+              );
+              runs.push({ execution, minutes, submitted: minute, started: null });
+            }
+            rig.turn();
+            for (const run of runs) {
+              const { execution, minutes } = run;
+              if (execution.status === 'starting') {
+                run.started = minute;
+                for (const one of execution.services) rig.see(one, running);
+              } else if (execution.status === 'running' && minute - (run.started ?? 0) >= minutes) {
+                rig.see(named(execution, 'web0'), exited(0));
+                for (const one of execution.services) rig.see(one, gone);
+              }
+            }
+            rig.advance(MINUTE_MS);
+            if (minute > 10_000) throw new Error('something waits for ever');
+          }
+          for (const [at, { submitted, started }] of runs.entries()) {
+            const waited = (started ?? 0) - submitted;
+            longest = Math.max(longest, waited);
+            expect(waited).toBeLessThanOrEqual((at + 1) * (HOLD_AFTER_MS / MINUTE_MS + LONGEST + 2));
+          }
+        }),
+        { numRuns: 30 },
+      );
+      expect(longest).toBeGreaterThan(10);
+    },
+  );
+});

@@ -1,0 +1,251 @@
+import { describe, expect, test } from 'vitest';
+import { isLeaving } from '../../../../control-plane/core/model/service.ts';
+import type { ServiceDescription } from '../../../../shared/application.ts';
+import { application, needs, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  quota,
+  running,
+  told,
+} from '../../../support/core-rig.ts';
+
+/** A monitor of one core, and `count` elastic workers of one core each. */
+const elastic = (count: number, changes: Partial<ServiceDescription> = {}) =>
+  application(
+    service({ name: 'main', resources: needs(null, 1) }),
+    service({
+      name: 'work',
+      monitor: false,
+      total_count: count,
+      essential_count: 0,
+      resources: needs(null, 1),
+      ...changes,
+    }),
+  );
+const rigid = (count: number, cores: number) =>
+  application(service({ total_count: count, essential_count: count, resources: needs(null, cores) }));
+
+/** A rig whose hosts have so many cores, one each. */
+function rigWith(...cores: number[]): CoreRig {
+  const rig = new CoreRig();
+  for (const [at, each] of cores.entries()) rig.hello(hostFacts(`host${at}`, { cores: each }));
+  rig.turn();
+  return rig;
+}
+
+/** Submits an elastic application, and has all of it run that has room. */
+function run(rig: CoreRig, count: number, changes?: Partial<ServiceDescription>) {
+  const execution = rig.submit(elastic(count, changes));
+  rig.turn();
+  rig.see(named(execution, 'main0'), running);
+  for (const one of execution.services) if (one.status === 'starting') rig.see(one, running);
+  return execution;
+}
+const statuses = ({ services }: { services: { status: string }[] }) => services.map(({ status }) => status);
+
+describe('C66: an elastic service that dies', () => {
+  test('C66: gives its room back, and is placed again after a growing delay where there is room', () => {
+    const rig = rigWith(2, 1);
+    const execution = run(rig, 1);
+    const work = named(execution, 'work0');
+    const [first] = [rig.hostOf(work).name];
+    for (const delayMs of [1_000, 2_000, 4_000]) {
+      rig.see(work, exited(3));
+      rig.see(work, gone);
+      expect(work).toMatchObject({ status: 'inactive', placed: false });
+      expect(rig.advance(delayMs - 1)).toEqual([]);
+      expect(told(rig.advance(1))).toEqual([`place work0@${first}`, `start work0.${work.generation}`]);
+      rig.see(work, running);
+    }
+    expect(execution.status).toBe('running');
+  });
+  test('C66: goes elsewhere where its room was taken meanwhile', () => {
+    const rig = rigWith(2);
+    const execution = run(rig, 1);
+    const work = named(execution, 'work0');
+    rig.see(work, failed(true, 'busy'));
+    rig.see(work, gone);
+    const other = rig.submit(rigid(1, 1));
+    rig.turn();
+    expect(other.status).toBe('starting');
+    rig.advance(60_000);
+    expect(work.placed).toBe(false);
+    rig.hello(hostFacts('later'));
+    expect(told(rig.turn())).toEqual(['place work0@later', 'start work0.2']);
+  });
+  test('C66: dies as often as it likes', () => {
+    const rig = rigWith(2);
+    const execution = run(rig, 1);
+    for (let death = 0; death < 12; death++) {
+      rig.see(named(execution, 'work0'), exited(1));
+      rig.see(named(execution, 'work0'), gone);
+      rig.advance(60_000);
+      rig.see(named(execution, 'work0'), running);
+    }
+    expect(execution.status).toBe('running');
+  });
+});
+
+describe('C67: an essential start that fits nowhere', () => {
+  test('C67: takes the room of elastic services, once their containers are gone', () => {
+    const rig = rigWith(4);
+    const execution = run(rig, 3);
+    const next = rig.submit(rigid(2, 1));
+    expect(told(rig.turn())).toEqual([
+      'reclaim work2.1',
+      'reclaim work1.1',
+      'place web0@host0 web1@host0',
+      'stop work1.1',
+      'stop work2.1',
+    ]);
+    expect(statuses(execution)).toEqual(['active', 'active', 'terminating', 'terminating']);
+    expect([next.status, ...statuses(next)]).toEqual(['starting', 'inactive', 'inactive']);
+    expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(4);
+    expect(rig.see(named(execution, 'work1'), exited(137))).toEqual([]);
+    expect(rig.see(named(execution, 'work1'), gone)).toEqual([]);
+    expect(told(rig.see(named(execution, 'work2'), gone))).toEqual(['start web0.1', 'start web1.1']);
+  });
+  test('C67: leaves the room that it waits for to nobody else', () => {
+    const rig = rigWith(4);
+    const execution = run(rig, 3);
+    rig.submit(rigid(1, 2));
+    rig.turn();
+    const small = rig.submit(rigid(1, 0.5));
+    expect(told(rig.turn())).toEqual(['reclaim work0.1', 'place web0@host0', 'stop work0.1']);
+    for (const one of execution.services.slice(1)) rig.see(one, gone);
+    expect(small.services.map(({ status }) => status)).toEqual(['starting']);
+    expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3.5);
+  });
+  test('C67: takes nothing where all of it would not fit even then', () => {
+    const rig = rigWith(4);
+    run(rig, 3);
+    rig.submit(rigid(4, 1));
+    rig.submit(rigid(1, 4));
+    expect(rig.turn()).toEqual([]);
+  });
+  test('C67: takes nothing where it fits without', () => {
+    const rig = rigWith(4, 2);
+    run(rig, 3);
+    rig.submit(rigid(2, 1));
+    expect(told(rig.turn()).filter((line) => line.startsWith('reclaim'))).toEqual([]);
+  });
+  test('C67: takes nothing from essential services, nor for elastic ones', () => {
+    const rig = rigWith(2);
+    run(rig, 1);
+    rig.submit(rigid(1, 2));
+    const other = rig.submit(elastic(1));
+    expect(told(rig.turn())).toEqual(['reclaim work0.1', 'place main0@host0', 'stop work0.1']);
+    expect(other.status).toBe('starting');
+  });
+  test('C67: takes the fewest, on whatever host, of equals the youngest', () => {
+    const rig = new CoreRig({ placement: 'waterfill' });
+    for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 3 }));
+    const small = run(rig, 2);
+    const large = run(rig, 1, { resources: needs(null, 2) });
+    expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3);
+    expect(rig.cluster.hostNamed('host1')?.reservedCores).toBe(3);
+    rig.submit(rigid(1, 2));
+    expect(told(rig.turn())[0]).toBe(`reclaim ${named(large, 'work0').name}.1`);
+    rig.submit(rigid(1, 1));
+    expect(told(rig.turn())[0]).toBe('reclaim work1.1');
+    expect(isLeaving(named(small, 'work1'))).toBe(true);
+    expect(isLeaving(named(small, 'work0'))).toBe(false);
+  });
+  test('C67: takes also the room of one that is only starting', () => {
+    const rig = rigWith(3);
+    const late = run(rig, 1, { startup_order: 1, essential_count: 0 });
+    rig.see(named(late, 'work0'), exited(1));
+    rig.see(named(late, 'work0'), gone);
+    rig.advance(1_000);
+    expect(named(late, 'work0')).toMatchObject({ placed: true, status: 'starting' });
+    rig.submit(rigid(1, 2));
+    expect(told(rig.turn())).toEqual(['reclaim work0.2', 'place web0@host0', 'stop work0.2']);
+    expect(told(rig.see(named(late, 'work0'), gone))).toEqual(['start web0.1']);
+  });
+  test('C67: takes back what its own user has under the quota beyond what is essential', () => {
+    const rig = rigWith(16);
+    rig.cluster.setQuota(quota(1, { cores: 4 }));
+    const execution = run(rig, 5);
+    expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
+    const next = rig.submit(rigid(1, 2));
+    expect(told(rig.turn()).slice(0, 3)).toEqual(['reclaim work2.1', 'reclaim work1.1', 'place web0@host0']);
+    for (const one of execution.services) if (isLeaving(one)) rig.see(one, gone);
+    expect(statuses(next)).toEqual(['starting']);
+    expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
+    rig.submit(rigid(1, 3));
+    expect(rig.turn()).toEqual([]);
+  });
+  test('C65: that needs the quota of its own elastic ones starts when their host is there again', () => {
+    const rig = rigWith(2);
+    rig.cluster.setQuota(quota(1, { cores: 2 }));
+    run(rig, 1);
+    const [host] = [...rig.cluster.hosts.values()];
+    if (!host) throw new Error('there is no host');
+    rig.disconnect(host);
+    rig.turn();
+    const waiting = rig.submit(rigid(1, 1));
+    rig.turn();
+    expect(waiting.status).toBe('queued');
+    host.connected = true;
+    rig.turn();
+    expect(waiting.status).toBe('starting');
+  });
+
+  test('C67: takes nothing from others for a user who is over the quota', () => {
+    const rig = rigWith(4);
+    rig.cluster.setQuota(quota(2, { cores: 1 }));
+    run(rig, 3);
+    rig.submit(rigid(1, 2), 2);
+    expect(rig.turn()).toEqual([]);
+  });
+});
+
+describe('C68: an elastic service that gave its room away', () => {
+  test('C68: comes back when there is room, and nothing counts as a death', () => {
+    const rig = rigWith(2);
+    const execution = run(rig, 1, { monitor: true });
+    const work = named(execution, 'work0');
+    const next = rig.submit(rigid(1, 1));
+    rig.turn();
+    rig.see(work, exited(143));
+    rig.see(work, gone);
+    expect(execution.status).toBe('running');
+    expect(work).toMatchObject({ status: 'inactive', exit: null, errorMessage: null, deathsMs: [] });
+    rig.see(named(next, 'web0'), running);
+    rig.see(named(next, 'web0'), exited(0));
+    expect(told(rig.see(named(next, 'web0'), gone))).toEqual([
+      'finish 2 terminated',
+      'place work0@host0',
+      'start work0.2',
+    ]);
+  });
+  test('C68: is stopped like any other when its execution ends meanwhile', () => {
+    const rig = rigWith(2);
+    const execution = run(rig, 1);
+    const next = rig.submit(rigid(1, 1));
+    rig.turn();
+    rig.terminate(execution);
+    rig.see(named(execution, 'main0'), gone);
+    expect(execution.status).toBe('cleaning up');
+    expect(told(rig.see(named(execution, 'work0'), gone))).toEqual(['finish 1 terminated', 'start web0.1']);
+    expect(next.status).toBe('starting');
+  });
+  test('C68: holds up the start on its host until a lost host says that it is gone', () => {
+    const rig = rigWith(2);
+    const execution = run(rig, 1);
+    const next = rig.submit(rigid(1, 1));
+    rig.turn();
+    const host = rig.hostOf(named(execution, 'work0'));
+    rig.disconnect(host);
+    rig.advance(200_000, { silent: true });
+    expect(statuses(next)).toEqual(['inactive']);
+    rig.hello(hostFacts('host0', { cores: 2 }), []);
+    rig.turn();
+    expect(statuses(next)).toEqual(['starting']);
+  });
+});

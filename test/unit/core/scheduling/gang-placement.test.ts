@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest';
+import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
+import { type Host, newHost } from '../../../../control-plane/core/model/host.ts';
+import {
+  defaultScheduling,
+  type SchedulingPolicy,
+} from '../../../../control-plane/core/model/scheduler-config.ts';
+import type { Requirement, Service } from '../../../../control-plane/core/model/service.ts';
+import { fits, roomOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
+import { placeAll, roomsOf } from '../../../../control-plane/core/scheduling/gang-placement.ts';
+import { application, service } from '../../../support/applications.ts';
+import { fc } from '../../../support/random-cases.ts';
+
+/** Ids by name, in the order of their first use. */
+const ids = new Map<string, number>();
+
+function host(name: string, changes: Partial<Host> = {}): Host {
+  const id = ids.get(name) ?? ids.size + 1;
+  ids.set(name, id);
+  return { ...newHost(id, name, 0), memoryBytes: 100, cores: 4, connected: true, ...changes };
+}
+
+function services(...requirements: Partial<Requirement>[]): Service[] {
+  const description = application(service({ total_count: requirements.length }));
+  const ids = { execution: 1, service: 1, host: 1 };
+  const submission = {
+    userId: 1,
+    name: 'run',
+    application: description,
+    description: '',
+  };
+  return newExecution(ids, submission, 0).services.map((one, at) => ({
+    ...one,
+    requirement: { memoryBytes: 0, cores: 0, labels: [], ...requirements[at] },
+  }));
+}
+
+/** Where each service goes, by name, in the order of the services; null where the gang does not fit. */
+const placed = (gang: Service[], ...hosts: Host[]): (string | undefined)[] | null => {
+  const placements = placeAll(gang, roomsOf(hosts));
+  return placements && gang.map((one) => placements.find((place) => place.service === one)?.host.name);
+};
+
+describe('C3: a host takes a service only where', () => {
+  test.each<[string, Partial<Host>]>([
+    ['it is connected', { connected: false }],
+    ['it is not drained', { schedulable: false }],
+    ['it is not lost', { lost: true }],
+  ])('C3: %s', (_, changes) => {
+    expect(placed(services({}), host('one'))).toEqual(['one']);
+    expect(placed(services({}), host('one', changes))).toBeNull();
+  });
+  test('C3: it has all of the labels', () => {
+    const gang = services({ labels: ['ssd', 'gpu'] });
+    expect(placed(gang, host('one', { labels: ['gpu'] }))).toBeNull();
+    expect(placed(gang, host('one', { labels: ['gpu', 'arm', 'ssd'] }))).toEqual(['one']);
+  });
+  test('C3: it has the memory left, to the byte', () => {
+    expect(placed(services({ memoryBytes: 60 }), host('one', { reservedMemoryBytes: 40 }))).toEqual(['one']);
+    expect(placed(services({ memoryBytes: 60 }), host('one', { reservedMemoryBytes: 41 }))).toBeNull();
+  });
+  test('C3: it has the cores left, as sums of tenths add up', () => {
+    const tenths = services(...Array.from({ length: 10 }, () => ({ cores: 0.1 })));
+    expect(placed(tenths, host('one', { cores: 1 }))).toHaveLength(10);
+    expect(placed(services({ cores: 0.2 }), host('one', { cores: 1, reservedCores: 0.9 }))).toBeNull();
+  });
+});
+
+describe('C2: a gang', () => {
+  test('C2: is placed all together or not at all', () => {
+    const gang = services({ memoryBytes: 60 }, { memoryBytes: 60 }, { memoryBytes: 60 });
+    expect(placed(gang, host('one'), host('two'))).toBeNull();
+    expect(placed(gang, host('one'), host('two'), host('three'))?.toSorted()).toEqual([
+      'one',
+      'three',
+      'two',
+    ]);
+  });
+  test('C2: shares what is left of a host among its members', () => {
+    expect(placed(services({ cores: 2 }, { cores: 2 }), host('one'))).toEqual(['one', 'one']);
+    expect(placed(services({ cores: 2 }, { cores: 3 }), host('one'))).toBeNull();
+  });
+  test('C2: places its largest members first, so that small ones do not take their room', () => {
+    expect(
+      placed(
+        services({ memoryBytes: 10 }, { memoryBytes: 100 }),
+        host('one'),
+        host('two', { memoryBytes: 20 }),
+      ),
+    ).toEqual(['two', 'one']);
+  });
+  test('C2: of nobody fits anywhere, also where there are no hosts', () => {
+    expect(placed([])).toEqual([]);
+  });
+  test('C2: that does not fit leaves no trace on the hosts', () => {
+    const one = host('one');
+    placed(services({ memoryBytes: 60 }, { memoryBytes: 60 }), one);
+    expect(one).toEqual(host('one'));
+  });
+});
+
+describe('C4: of the hosts that fit', () => {
+  test('C4: the one with the largest share of itself left is taken', () => {
+    const half = host('half', { memoryBytes: 1000, reservedMemoryBytes: 500 });
+    expect(placed(services({ memoryBytes: 10 }), half, host('idle'))).toEqual(['idle']);
+  });
+  test('C4: the scarcer of memory and cores counts', () => {
+    const busy = host('busy', { reservedCores: 3 });
+    expect(placed(services({}), busy, host('fuller', { reservedMemoryBytes: 60 }))).toEqual(['fuller']);
+  });
+  test('C4: a gang spreads', () => {
+    expect(
+      placed(
+        services({ cores: 1 }, { cores: 1 }, { cores: 1 }, { cores: 1 }),
+        host('a'),
+        host('b'),
+      )?.toSorted(),
+    ).toEqual(['a', 'a', 'b', 'b']);
+  });
+});
+
+describe('C61: placement policies', () => {
+  const busy = host('busy', { reservedCores: 3, reservedMemoryBytes: 20 });
+  const half = host('half', { reservedCores: 2 });
+  const idle = host('idle');
+  const gang = (count: number) => services(...Array.from({ length: count }, () => ({ cores: 1 })));
+  const where = (scheduling: Partial<SchedulingPolicy>, count: number, ...hosts: Host[]) =>
+    placeAll(gang(count), roomsOf(hosts, { ...defaultScheduling, ...scheduling }))?.map(
+      ({ host: { name } }) => name,
+    );
+
+  test('C61: average takes the emptiest, waterfill the fullest that has room', () => {
+    expect(where({ placement: 'average' }, 3, busy, half, idle)).toEqual(['idle', 'idle', 'half']);
+    expect(where({ placement: 'waterfill' }, 3, idle, half, busy)).toEqual(['busy', 'half', 'half']);
+  });
+  test('C61: of equal hosts both take the one that was there first', () => {
+    const hosts = ['d', 'e', 'f'].map((name) => host(name)).toReversed();
+    for (const placement of ['average', 'waterfill'] as const)
+      expect(where({ placement }, 1, ...hosts)).toEqual(['d']);
+  });
+  test('C61: random takes each host that fits now and then, and the same for the same seed', () => {
+    const hosts = Array.from({ length: 5 }, (_, at) => host(`r${at}`, { cores: 100 + at }));
+    const many = (seed: number) => where({ placement: 'random', seed }, 100, busy, ...hosts);
+    expect(new Set(many(1))).toEqual(new Set(['busy', 'r0', 'r1', 'r2', 'r3', 'r4']));
+    expect(many(1)).toEqual(many(1));
+    expect(many(1)).not.toEqual(many(2));
+  });
+
+  const size = fc.record({ memoryBytes: fc.nat({ max: 60 }), cores: fc.nat({ max: 3 }) });
+  const changes = fc.record({
+    memoryBytes: fc.constantFrom(50, 100),
+    cores: fc.constantFrom(2, 4),
+    labels: fc.subarray(['ssd', 'gpu']),
+    connected: fc.constantFrom(true, true, true, false),
+    reservedMemoryBytes: fc.nat({ max: 40 }),
+    reservedCores: fc.nat({ max: 2 }),
+  });
+  test.each(['average', 'waterfill', 'random'] as const)(
+    'C61: %s finds what looking at every host one by one finds, whatever happened to them before',
+    (placement) => {
+      const scheduling = { ...defaultScheduling, placement };
+      const needs = fc.record({ size, labels: fc.subarray(['ssd', 'gpu']) });
+      const history = fc.array(fc.record({ at: fc.nat({ max: 8 }), changes }), { maxLength: 30 });
+      let found = 0;
+      fc.assert(
+        fc.property(history, needs, (lives, { size, labels }) => {
+          const hosts = Array.from({ length: 9 }, (_, at) => host(`p${at}`));
+          const rooms = roomsOf(hosts, scheduling);
+          for (const life of lives) {
+            const one = hosts[life.at] as Host;
+            Object.assign(one, life.changes);
+            rooms.update(one);
+          }
+          const [service] = services({ ...size, labels }) as [Service];
+          const able = hosts.filter((one) => fits(roomOf(one), service.requirement));
+          const taken = rooms.find(service);
+          if (placement === 'random') {
+            expect(able.length === 0 ? undefined : taken).toBe(able.find((one) => one === taken));
+            if (able.length > 0) expect(taken).toBeDefined();
+          } else {
+            const share = (one: Host) =>
+              Math.min(roomOf(one).memoryBytes / one.memoryBytes, roomOf(one).cores / one.cores);
+            const sign = placement === 'average' ? -1 : 1;
+            const [best] = able.toSorted((a, b) => sign * (share(a) - share(b)) || a.id - b.id);
+            expect(taken?.name).toBe(best?.name);
+          }
+          if (taken) found++;
+        }),
+        { numRuns: 300 },
+      );
+      expect(found).toBeGreaterThan(100);
+    },
+  );
+});

@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'vitest';
+import { application, needs, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  queuedIds,
+  running,
+  told,
+} from '../../../support/core-rig.ts';
+
+function rigWithHost(facts = hostFacts('one')): CoreRig {
+  const rig = new CoreRig();
+  rig.hello(facts);
+  rig.turn();
+  return rig;
+}
+
+describe('the queue', () => {
+  test('C1: an execution is queued when it is submitted, and starts in the same turn where there is room', () => {
+    const rig = rigWithHost();
+    const execution = rig.submit();
+    expect(execution).toMatchObject({ status: 'queued', timeSubmitMs: rig.nowMs, timeStartMs: null });
+    expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(execution.status).toBe('starting');
+  });
+  test('C5: without a host it waits, and starts when one comes', () => {
+    const rig = new CoreRig();
+    const execution = rig.submit();
+    expect(rig.turn()).toEqual([]);
+    expect(queuedIds(rig.cluster)).toEqual([execution.id]);
+    rig.hello(hostFacts('one'));
+    expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(queuedIds(rig.cluster)).toEqual([]);
+  });
+  test('C5: the oldest is first, and one that does not fit is passed by those that do', () => {
+    const rig = new CoreRig();
+    const sized = (cores: number) => rig.submit(application(service({ resources: needs(null, cores) })));
+    const [big, first, second, third] = [sized(9), sized(2), sized(2), sized(2)];
+    rig.turn();
+    rig.hello(hostFacts('one', { cores: 4 }));
+    rig.turn();
+    expect([big, first, second, third].map(({ status }) => status)).toEqual([
+      'queued',
+      'starting',
+      'starting',
+      'queued',
+    ]);
+  });
+  test('C5: room that is freed goes to the oldest that fits', () => {
+    const rig = rigWithHost(hostFacts('one', { cores: 1 }));
+    const whole = () => rig.submit(application(service({ resources: needs(null, 1) })));
+    const [first, second, third] = [whole(), whole(), whole()];
+    rig.turn();
+    rig.see(named(first, 'web0'), running);
+    rig.see(named(first, 'web0'), exited(0));
+    rig.see(named(first, 'web0'), gone);
+    expect([first, second, third].map(({ status }) => status)).toEqual(['terminated', 'starting', 'queued']);
+  });
+  test('C2: a gang of which one member does not fit reserves nothing', () => {
+    const rig = rigWithHost(hostFacts('one', { cores: 3 }));
+    const execution = rig.submit(
+      application(service({ total_count: 2, essential_count: 2, resources: needs(null, 2) })),
+    );
+    rig.turn();
+    expect(execution.status).toBe('queued');
+    expect(execution.services.map(({ placed }) => placed)).toEqual([false, false]);
+    expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0, reservedMemoryBytes: 0 });
+  });
+  test('C3: null reserves no memory and a tenth of a core', () => {
+    const rig = rigWithHost();
+    rig.submit();
+    rig.turn();
+    expect(rig.cluster.hostNamed('one')).toMatchObject({ reservedCores: 0.1, reservedMemoryBytes: 0 });
+  });
+});
+
+describe('the start', () => {
+  const tiers = application(
+    service({ name: 'app', startup_order: 1, monitor: true }),
+    service({ name: 'dbs', total_count: 2, essential_count: 2, startup_order: 0, monitor: false }),
+    service({ name: 'web', startup_order: 5, monitor: false }),
+  );
+  test('C7: a higher startup_order waits until all essential services of lower ones have started', () => {
+    const rig = rigWithHost();
+    const execution = rig.submit(tiers);
+    expect(told(rig.turn()).slice(1)).toEqual(['start dbs0.1', 'start dbs1.1']);
+    expect(told(rig.see(named(execution, 'dbs0'), running))).toEqual([]);
+    expect(told(rig.see(named(execution, 'dbs1'), running))).toEqual(['start app0.1']);
+    expect(told(rig.see(named(execution, 'app0'), running))).toEqual(['start web0.1']);
+    expect(execution.status).toBe('starting');
+  });
+  test('C8: it is running, with a start time, when every essential service has started', () => {
+    const rig = rigWithHost();
+    const execution = rig.submit(
+      application(service({ total_count: 2, essential_count: 2 }), service({ name: 'idle' })),
+    );
+    rig.turn();
+    rig.see(named(execution, 'web0'), running);
+    rig.see(named(execution, 'web1'), running);
+    expect(execution).toMatchObject({ status: 'starting', timePlaceMs: rig.nowMs, timeStartMs: null });
+    rig.nowMs += 5;
+    expect(told(rig.see(named(execution, 'idle0'), running))).toEqual(['mark-running 1']);
+    expect(execution).toMatchObject({ status: 'running', timeStartMs: rig.nowMs, timeEndMs: null });
+  });
+  test('C8: a service shows what its agent saw', () => {
+    const rig = rigWithHost();
+    const web = named(rig.submit(), 'web0');
+    rig.turn();
+    expect(web).toMatchObject({ status: 'starting', backendStatus: 'undefined' });
+    rig.see(web, { state: 'preparing', detail: 'pulling' });
+    rig.see(web, { state: 'created', containerId: 'c' });
+    expect(web).toMatchObject({ status: 'starting', backendStatus: 'created', containerId: 'c' });
+    rig.see(web, { ...running, ports: [{ port: 80, protocol: 'tcp', hostPort: 32768 }] } as typeof running);
+    expect(web).toMatchObject({ status: 'active', backendStatus: 'started', ipAddress: '10.0.0.2' });
+    expect(web.ports).toEqual([{ port: 80, protocol: 'tcp', hostPort: 32768 }]);
+    rig.see(web, exited(0));
+    expect(web).toMatchObject({ status: 'terminating', backendStatus: 'dead' });
+    rig.see(web, gone);
+    expect(web).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
+  });
+  test('C12: one that fails for good ends the execution as error, in the words of the engine', () => {
+    const rig = rigWithHost();
+    const execution = rig.submit(
+      application(service(), service({ name: 'other', monitor: false, startup_order: 1 })),
+    );
+    rig.turn();
+    const decisions = rig.see(named(execution, 'web0'), failed(false, 'No such image: nope:1'));
+    expect(told(decisions)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
+    expect(execution.status).toBe('cleaning up');
+    rig.see(named(execution, 'web0'), gone);
+    expect(execution).toMatchObject({
+      status: 'error',
+      errorMessage: 'service web0: No such image: nope:1',
+      timeEndMs: rig.nowMs,
+    });
+  });
+  test('C13: one that fails for a passing reason goes back to the queue, with a growing delay', () => {
+    const rig = rigWithHost();
+    const execution = rig.submit(
+      application(service({ monitor: false }), service({ name: 'other', startup_order: 1 })),
+    );
+    rig.turn();
+    const [web, other] = [named(execution, 'web0'), named(execution, 'other0')];
+    for (const delayMs of [1_000, 2_000, 4_000]) {
+      rig.see(web, running);
+      expect(told(rig.see(other, failed(true, 'busy')))).toEqual([
+        'begin-cleanup 1 queued',
+        `stop web0.${web.generation}`,
+        `stop other0.${other.generation}`,
+      ]);
+      expect(execution.status).toBe('starting');
+      rig.see(web, gone);
+      expect(told(rig.see(other, gone))).toEqual(['finish 1 queued']);
+      expect(execution).toMatchObject({ status: 'queued', ending: null, errorMessage: null });
+      expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
+      expect(rig.advance(delayMs - 1)).toEqual([]);
+      expect(told(rig.advance(1))).toEqual(['place web0@one other0@one', `start web0.${web.generation}`]);
+    }
+  });
+  test('C13: a start that is tried again keeps the order, whatever died in the one before', () => {
+    const rig = rigWithHost();
+    const execution = rig.submit(
+      application(
+        service({ name: 'dbs', monitor: false }),
+        service({ name: 'app', monitor: false, startup_order: 1 }),
+        service({ name: 'web', startup_order: 2 }),
+      ),
+    );
+    rig.turn();
+    const [dbs, app, web] = [named(execution, 'dbs0'), named(execution, 'app0'), named(execution, 'web0')];
+    rig.see(dbs, running);
+    rig.see(app, running);
+    rig.see(app, exited(1));
+    rig.see(app, gone);
+    rig.see(web, failed(true));
+    rig.see(web, gone);
+    rig.see(dbs, gone);
+    expect(told(rig.advance(60_000))).toEqual(['place dbs0@one app0@one web0@one', 'start dbs0.2']);
+  });
+});
+
+describe('elastic services', () => {
+  const elastic = application(
+    service({ total_count: 3, essential_count: 1, monitor: true, resources: needs(null, 1) }),
+  );
+  test('C16: are placed once the execution runs, as many as there is room for', () => {
+    const rig = rigWithHost(hostFacts('one', { cores: 2 }));
+    const execution = rig.submit(elastic);
+    expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(told(rig.see(named(execution, 'web0'), running))).toEqual([
+      'mark-running 1',
+      'place web1@one',
+      'start web1.1',
+    ]);
+    rig.hello(hostFacts('two', { cores: 1 }));
+    expect(told(rig.turn())).toEqual(['place web2@two', 'start web2.1']);
+  });
+  test('C16: come after every queued execution that fits', () => {
+    const rig = rigWithHost(hostFacts('one', { cores: 2 }));
+    const execution = rig.submit(elastic);
+    rig.turn();
+    const other = rig.submit(application(service({ resources: needs(null, 1) })));
+    rig.turn();
+    rig.see(named(execution, 'web0'), running);
+    expect(other.status).toBe('starting');
+    expect(execution.services.map(({ placed }) => placed)).toEqual([true, false, false]);
+  });
+  test('C16: give their room back with the execution', () => {
+    const rig = rigWithHost(hostFacts('one', { cores: 3 }));
+    const execution = rig.submit(elastic);
+    rig.turn();
+    rig.see(named(execution, 'web0'), running);
+    expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(3);
+    rig.terminate(execution);
+    for (const one of execution.services) rig.see(one, gone);
+    expect(execution.status).toBe('terminated');
+    expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
+  });
+});

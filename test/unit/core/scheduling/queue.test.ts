@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { comparisons } from '../../../../control-plane/core/scheduling/queue-policy.ts';
+import { application, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  gone,
+  hostFacts,
+  named,
+  queuedIds,
+  quota,
+  running,
+  user,
+} from '../../../support/core-rig.ts';
+import { grownTo, queueOf } from '../../../support/queues.ts';
+import { seededRandom } from '../../../support/random.ts';
+import { fc } from '../../../support/random-cases.ts';
+
+const all = () => true;
+const none = () => false;
+
+describe('C62: the order of the queue', () => {
+  const sizes = [
+    { id: 1, size: 30, timeSubmitMs: 0 },
+    { id: 2, size: 10, timeSubmitMs: 5_000 },
+    { id: 3, size: 10, timeSubmitMs: 6_000 },
+    { id: 4, size: 1, timeSubmitMs: 40_000 },
+  ];
+  test('C62: FIFO is that of the submissions, in whatever order they came back', () => {
+    const { queue, order } = queueOf([9, 3, 7, 1, 8, 2, 6, 4, 5].map((id) => ({ id, cores: id % 3 })));
+    expect(order()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    queue.remove(7);
+    queue.remove(7);
+    expect(order()).toEqual([1, 2, 3, 4, 5, 6, 8, 9]);
+  });
+  test('C62: SIZE is by size, equals by submission', () => {
+    expect(queueOf(sizes, { policy: 'SIZE' }).order()).toEqual([4, 2, 3, 1]);
+  });
+  test('C62: of DYNSIZE a size shrinks by 1 a second, so that what waits long enough is passed by nothing smaller', () => {
+    expect(queueOf(sizes, { policy: 'DYNSIZE' }).order()).toEqual([2, 3, 1, 4]);
+  });
+  test.each(queuePolicies)('C63: with %s the priority of the user comes first', (policy) => {
+    const given = sizes.map((one) => ({ ...one, userId: one.id }));
+    expect(queueOf(given, { policy, priorities: { 1: 2, 3: 7, 4: -1 } }).order()).toEqual([3, 1, 2, 4]);
+  });
+  test('C63: a change of a priority moves what the user has waiting', () => {
+    const rig = new CoreRig();
+    const [first, second] = [rig.submit(), rig.submit(application(), 2)];
+    rig.turn();
+    expect(queuedIds(rig.cluster)).toEqual([first.id, second.id]);
+    rig.cluster.setUser({ ...user(2, 2), priority: 1 });
+    expect(queuedIds(rig.cluster)).toEqual([second.id, first.id]);
+  });
+});
+
+describe('C64: among users of the same priority', () => {
+  test('C64: the one with fewer executions that have room comes first, so that a burst holds up nobody', () => {
+    const burst = Array.from({ length: 100 }, (_, at) => ({ id: at + 1, userId: 1 }));
+    const { order, add } = queueOf(burst);
+    add({ id: 101, userId: 2 });
+    add({ id: 102, userId: 2 });
+    expect(order().slice(0, 5)).toEqual([1, 101, 2, 102, 3]);
+  });
+  test('C64: what runs of a user counts', () => {
+    const given = [1, 2, 3, 4].map((id) => ({ id, userId: id < 4 ? 1 : 2 }));
+    expect(queueOf(given, { executions: { 1: 1, 2: 3 } }).order()).toEqual([1, 2, 3, 4]);
+    expect(queueOf(given, { executions: { 1: 2, 2: 1 } }).order()).toEqual([4, 1, 2, 3]);
+  });
+  test('C64: in a cluster, room goes round', () => {
+    const rig = new CoreRig();
+    for (const id of [1, 2, 3]) rig.cluster.setUser(user(id, 1));
+    const whole = application(
+      service({ resources: { memory: { min: null, max: null }, cores: { min: 1, max: null } } }),
+    );
+    const executions = [1, 1, 1, 1, 2, 2, 3].map((userId) => rig.submit(whole, userId));
+    rig.hello(hostFacts('one', { cores: 4 }));
+    rig.turn();
+    const starting = executions.filter(({ status }) => status === 'starting').map(({ id }) => id);
+    expect(starting).toEqual([1, 2, 5, 7]);
+  });
+});
+
+describe('C65: what is offered room', () => {
+  const random = fc.array(
+    fc.record({
+      userId: fc.integer({ min: 1, max: 3 }),
+      cores: fc.integer({ min: 1, max: 3 }),
+      size: fc.nat({ max: 5 }),
+      timeSubmitMs: fc.nat({ max: 5_000 }),
+    }),
+    { maxLength: 40 },
+  );
+  test.each(queuePolicies)('C65: with %s all take room in the order of the queue', (policy) => {
+    fc.assert(
+      fc.property(random, (items) => {
+        const given = items.map((item, at) => ({ ...item, id: at + 1 }));
+        const { order, offered, queue } = queueOf(given, { policy, priorities: { 2: 1 } });
+        const expected = order();
+        expect(offered(all)).toEqual(expected);
+        expect(expected.toSorted((a, b) => a - b)).toEqual(given.map(({ id }) => id));
+        expect(queue.size).toBe(0);
+      }),
+    );
+  });
+  test('C65: of those with the same user and needs one that does not fit speaks for all, until there is more room', () => {
+    const { queue, offered, add } = queueOf([1, 2, 3, 4].map((id) => ({ id, cores: id === 4 ? 2 : 1 })));
+    expect(offered(none)).toEqual([1, 4]);
+    expect(offered(none)).toEqual([]);
+    add({ id: 5 });
+    expect(offered(none)).toEqual([1]);
+    queue.wakeUser(2);
+    expect(offered(none)).toEqual([]);
+    queue.wakeUser(1);
+    expect(offered(none)).toEqual([1, 4]);
+  });
+  test.each(queuePolicies)(
+    'C65: with %s those that may fit are found among many that all differ',
+    (policy) => {
+      const random = seededRandom(1);
+      const some = (id: number) => ({
+        id,
+        cores: 1 + Math.floor(random() * 1e6) / 1e4,
+        size: Math.floor(random() * 50),
+        timeSubmitMs: Math.floor(random() * 50_000),
+      });
+      const given = Array.from({ length: 500 }, (_, at) => some(1 + ((at * 7) % 500)));
+      const { queue, add, order, refused } = queueOf(given, { policy });
+      const compare = comparisons[policy];
+      const expected = (those: readonly { id: number }[]) =>
+        those.map((one) => ({ userId: 1, size: 0, timeSubmitMs: 0, ...one })).sort(compare);
+      expect(order()).toEqual(expected(given).map(({ id }) => id));
+      expect(refused()).toEqual(order());
+      for (const { id } of given.slice(0, 300)) queue.remove(id);
+      const more = Array.from({ length: 200 }, (_, at) => some(501 + at));
+      for (const one of more) add(one);
+      const rest = [...given.slice(300), ...more];
+      expect(refused()).toEqual(expected(more).map(({ id }) => id));
+      expect(order()).toEqual(expected(rest).map(({ id }) => id));
+      for (const cores of [0.5, 2, 30, 101]) {
+        const fitting = rest.filter((one) => one.cores <= cores);
+        expect(refused(grownTo(cores))).toEqual(expected(fitting).map(({ id }) => id));
+      }
+    },
+  );
+  test('C65: what no host has room for is tried again when one that may take a part of it has more', () => {
+    const { queue, refused } = queueOf([{ id: 1 }, { id: 2, cores: 2 }, { id: 3, userId: 2, cores: 2 }]);
+    expect(refused()).toEqual([1, 2]);
+    queue.wakeUser(1);
+    expect(refused()).toEqual([]);
+    expect(refused(grownTo(1))).toEqual([1]);
+    expect(refused()).toEqual([]);
+    expect(refused(grownTo(2))).toEqual([1, 2]);
+  });
+});
+
+test('C65: what is over a quota when hosts grow is placed when the quota is raised', () => {
+  const rig = new CoreRig();
+  const one = rig.submit();
+  rig.turn();
+  rig.cluster.setQuota(quota(1, { cores: 0.05 }));
+  rig.hello(hostFacts('one'));
+  rig.turn();
+  expect(one.status).toBe('queued');
+  rig.cluster.setQuota(quota(1));
+  rig.turn();
+  expect(one.status).toBe('starting');
+});
+
+test('C53: a user whose end is waited for is offered its room, others are not looked at again', () => {
+  const rig = new CoreRig();
+  for (const id of [1, 2]) rig.cluster.setQuota(quota(id, { concurrentExecutions: 1 }));
+  rig.hello(hostFacts('one'));
+  const executions = [1, 1, 2, 2].map((userId) => rig.submit(application(), userId));
+  rig.turn();
+  const [first, second] = executions;
+  if (!first || !second) throw new Error('no executions');
+  rig.see(named(first, 'web0'), running);
+  rig.terminate(first);
+  rig.see(named(first, 'web0'), gone);
+  expect(executions.map(({ status }) => status)).toEqual(['terminated', 'starting', 'starting', 'queued']);
+});

@@ -1,0 +1,129 @@
+/** The use cases of the shop on a real coordinator (control-plane/operations/shop/shop.ts), and the shop that comes with Berth. */
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';
+import { parameterKinds } from '../../../../control-plane/core/shop/shop-parameters.ts';
+import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-folder.ts';
+import {
+  explainFromShop,
+  getShopEntry,
+  listShop,
+  readPicture,
+  type ShopContext,
+  type ShopOrder,
+  startFromShop,
+} from '../../../../control-plane/operations/shop/shop.ts';
+import { readShop } from '../../../../control-plane/operations/shop/shop-entries.ts';
+import { findAccountByName } from '../../../../control-plane/store/accounts/users.ts';
+import { findExecution } from '../../../../control-plane/store/executions/executions.ts';
+import { CoordinatorRig, codeOf } from '../../../support/coordinator-rig.ts';
+import { ScratchShop } from '../../../support/shops.ts';
+import { sparkFolder } from '../../../support/spark-shop.ts';
+
+const ID = 'spark-0';
+let shop: ScratchShop;
+let rig: CoordinatorRig;
+let context: ShopContext;
+/** Alice with the role of an administrator, and with what a test changes of it. */
+let actorWith: (changes?: Partial<Role>) => Actor;
+
+beforeAll(async () => {
+  shop = await ScratchShop.make();
+  await shop.write({ ...sparkFolder, 'spark/logo.png': 'picture', 'a/manifest.json': 'broken' });
+});
+afterAll(() => shop.remove());
+
+beforeEach(async () => {
+  rig = await CoordinatorRig.open();
+  rig.coordinator.wake();
+  const shopFiles = await shop.open('folder');
+  context = { db: rig.db, coordination: rig.coordinator, deploymentName: 'test', shopFiles };
+  const found = await findAccountByName(rig.memory, 'alice');
+  if (!found) throw new Error('alice is not there');
+  const { user, role } = found;
+  actorWith = (changes = {}) => ({
+    kind: 'user',
+    credential: { by: 'password' },
+    user,
+    role: { ...role, ...changes },
+  });
+});
+
+const start = (actor: Actor, order: ShopOrder) => startFromShop(context, actor, ID, order, 'queue');
+
+const student = { name: 'student', canAccessFullAppShop: false };
+
+test('W61: administrators are told what is wrong, others are not', async () => {
+  const { entries, problems } = await listShop(context, actorWith());
+  expect(entries.map(({ id }) => id)).toEqual([ID]);
+  expect(problems.map(({ where }) => where)).toEqual(['a', 'spark: CLOUDS', 'spark: CLOUDS']);
+  expect(await listShop(context, actorWith({ canChangeConfig: false }))).toEqual({ entries, problems: [] });
+});
+
+test('W68: what a role may not see is as if it were not there', async () => {
+  const actor = actorWith(student);
+  expect((await listShop(context, actor)).entries).toEqual([]);
+  expect(await codeOf(getShopEntry(context, actor, ID))).toBe('not-found');
+  expect(await codeOf(readPicture(context, actor, ID))).toBe('not-found');
+  expect(await codeOf(start(actor, { name: 'run', values: {} }))).toBe('not-found');
+  expect(await codeOf(getShopEntry(context, actorWith(), 'spark-1'))).toBe('not-found');
+  expect((await getShopEntry(context, actorWith(), ID)).name).toBe('Distributed PySpark notebook');
+});
+
+test('W68: nobody sees anything', async () => {
+  const nobody: Actor = { kind: 'anonymous' };
+  const asked = [
+    listShop(context, nobody),
+    getShopEntry(context, nobody, ID),
+    readPicture(context, nobody, ID),
+    start(nobody, { name: 'run', values: {} }),
+    explainFromShop(context, nobody, ID, { name: 'run', values: {} }),
+  ];
+  expect(await Promise.all(asked.map(codeOf))).toEqual(Array(5).fill('unauthenticated'));
+});
+
+test('W70: what is started is an execution with the description that was made', async () => {
+  const values = { 'service_count:spark-worker': '3', 'environment:SPARK_WORKER_CORES': '4' };
+  const started = await start(actorWith(), { name: 'my notebook', values });
+  expect(started).toEqual({ executionId: 1 });
+  const execution = await findExecution(rig.memory, 1);
+  expect(execution).toMatchObject({ name: 'my notebook', status: 'queued', userId: 1 });
+  expect(execution?.serviceIds).toHaveLength(5);
+  const made = JSON.parse(String(execution?.description));
+  expect(made.services[1]).toMatchObject({ total_count: 3, essential_count: 1 });
+  expect(Object.fromEntries(made.services[1].environment)).toMatchObject({
+    SPARK_WORKER_CORES: '4',
+    SPARK_WORKER_RAM: '11274289152',
+  });
+});
+
+test('W67, W70: everything that is wrong is told with its field, and nothing is started', async () => {
+  const values = { 'service_count:spark-worker': '99' };
+  const problems = [
+    { parameter: 'name', message: 'must not be empty' },
+    { parameter: 'service_count:spark-worker', message: 'must be at most 16' },
+  ];
+  expect(await start(actorWith(), { name: '', values })).toEqual({ problems });
+  expect(await explainFromShop(context, actorWith(), ID, { name: '', values })).toEqual({ problems });
+  expect(await findExecution(rig.memory, 1)).toBeUndefined();
+});
+
+test('W71: pictures are files of the folder that are pictures', async () => {
+  const { type, content } = await readPicture(context, actorWith(), ID);
+  expect([type, new TextDecoder().decode(content)]).toEqual(['image/png', 'picture']);
+  for (const name of ['manifest.json', 'README.md', '../a/logo.png', 'none.png'])
+    expect([name, await codeOf(readPicture(context, actorWith(), ID, name))]).toEqual([name, 'not-found']);
+});
+
+test('the shop that comes with Berth is in order, and has parameters of every kind', async () => {
+  const { entries, problems } = await readShop(shopFolder(EXAMPLE_SHOP));
+  expect(problems).toEqual([]);
+  expect(entries.map(({ id, logo }) => [id, logo])).toEqual([
+    ['elastic-batch-0', 'logo.svg'],
+    ['hello-0', 'logo.svg'],
+    ['two-tier-0', 'logo.svg'],
+  ]);
+  const kinds = new Set(entries.flatMap(({ parameters }) => parameters.map(({ kind }) => kind)));
+  expect([...kinds].sort()).toEqual([...parameterKinds].sort());
+  expect(EXAMPLE_SHOP.endsWith(join('examples', 'shop'))).toBe(true);
+});

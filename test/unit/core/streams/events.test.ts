@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { EventRing } from '../../../../control-plane/core/streams/event-ring.ts';
+import { type ClusterEvent, eventsOf, isFor } from '../../../../control-plane/core/streams/events.ts';
+import { application, service } from '../../../support/applications.ts';
+import { CoreRig, exited, gone, hostFacts, lowDisk, named, running } from '../../../support/core-rig.ts';
+
+/** What has happened since the last call, in short. */
+function told({ cluster }: CoreRig): string[] {
+  return eventsOf(cluster, cluster.takeChanges()).map((event) =>
+    event.kind === 'host'
+      ? `host ${event.name} ${event.state}`
+      : `${event.kind} ${event.name} ${event.status}`,
+  );
+}
+/** A cluster of one host, of which everything was told. */
+function rigWithHost(): CoreRig {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('one'));
+  rig.turn();
+  told(rig);
+  return rig;
+}
+
+test('C140: each object that a turn has changed is told once, as it is after the turn', () => {
+  const rig = rigWithHost();
+  const execution = rig.submit();
+  rig.turn();
+  expect(told(rig)).toEqual(['execution run starting', 'service web0 starting']);
+  rig.see(named(execution, 'web0'), running);
+  expect(told(rig)).toEqual(['execution run running', 'service web0 active']);
+  rig.turn();
+  expect(told(rig)).toEqual([]);
+});
+
+test('C140: the end of an execution and of its services is told when it is not live any more', () => {
+  const rig = rigWithHost();
+  const execution = rig.submit();
+  rig.turn();
+  const web = named(execution, 'web0');
+  rig.see(web, running);
+  rig.see(web, exited(0));
+  told(rig);
+  rig.see(web, gone);
+  expect(rig.cluster.executions.size).toBe(0);
+  expect(told(rig)).toEqual(['execution run terminated', 'service web0 inactive']);
+});
+
+test('C140: a deletion is told once, and nothing of the execution after it', () => {
+  const rig = rigWithHost();
+  const execution = rig.submit();
+  rig.turn();
+  const web = named(execution, 'web0');
+  rig.see(web, running);
+  told(rig);
+  rig.remove(execution);
+  expect(told(rig)).toEqual(['execution run deleted']);
+  rig.see(web, gone);
+  rig.report(rig.hostOf(web), [], [web.id]);
+  expect(rig.cluster.executions.size).toBe(0);
+  expect(told(rig)).toEqual([]);
+});
+
+test('C140: the progress of a start is told', () => {
+  const rig = rigWithHost();
+  const execution = rig.submit();
+  rig.turn();
+  told(rig);
+  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'pulling, 40 %' });
+  const [event, ...more] = eventsOf(rig.cluster, rig.cluster.takeChanges());
+  expect(event).toMatchObject({ kind: 'service', status: 'starting', progress: 'pulling, 40 %', userId: 1 });
+  expect(more).toEqual([]);
+});
+
+test('C140: hosts are told as they come, are in trouble, are drained, empty, go and are removed', () => {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('one'));
+  rig.turn();
+  expect(told(rig)).toEqual(['host one ready']);
+  host.conditions = [lowDisk];
+  rig.cluster.changes.conditions.add(host);
+  rig.turn();
+  expect(told(rig)).toEqual(['host one paused']);
+  host.conditions = [];
+  const execution = rig.submit();
+  rig.turn();
+  const web = named(execution, 'web0');
+  rig.see(web, running);
+  told(rig);
+  rig.change(host, { schedulable: false });
+  expect(told(rig)).toEqual(['host one draining']);
+  rig.see(web, exited(0));
+  rig.see(web, gone);
+  expect(told(rig)).toContain('host one drained');
+  rig.disconnect(host);
+  expect(told(rig)).toEqual(['host one disconnected']);
+  rig.removeHost(host);
+  expect(told(rig)).toEqual(['host one removed']);
+});
+
+test('C140: an elastic service that is placed elsewhere is told as it goes and comes', () => {
+  const rig = rigWithHost();
+  const described = application(
+    service({ name: 'web' }),
+    service({ name: 'more', monitor: false, essential_count: 0 }),
+  );
+  const execution = rig.submit(described);
+  rig.turn();
+  rig.see(named(execution, 'web0'), running);
+  rig.see(named(execution, 'more0'), running);
+  told(rig);
+  rig.see(named(execution, 'more0'), exited(1));
+  expect(told(rig)).toEqual(['service more0 terminating']);
+  rig.see(named(execution, 'more0'), gone);
+  expect(told(rig)).toEqual(['service more0 inactive']);
+});
+
+const execution: ClusterEvent = {
+  ...{ kind: 'execution', id: 1, name: 'run', userId: 2, userName: 'bob', status: 'queued' },
+};
+const host: ClusterEvent = { kind: 'host', id: 1, name: 'one', state: 'ready' };
+
+test('H291: an event is for its owner and for who sees others, one of a host for who sees hosts', () => {
+  const none = { userId: 1, seesOthers: false, seesHosts: false };
+  expect(isFor(none, execution)).toBe(false);
+  expect(isFor(none, host)).toBe(false);
+  expect(isFor({ ...none, userId: 2 }, execution)).toBe(true);
+  expect(isFor({ ...none, seesOthers: true }, execution)).toBe(true);
+  expect(isFor({ ...none, seesOthers: true }, host)).toBe(false);
+  expect(isFor({ ...none, seesHosts: true }, execution)).toBe(false);
+  expect(isFor({ ...none, seesHosts: true }, host)).toBe(true);
+});
+
+test('H292: a reader goes on behind any event that is kept, and behind no other', () => {
+  const ring = new EventRing(7, 3);
+  expect([ring.behind('7-0'), ring.behind('7-1'), ring.behind('6-0')]).toEqual([1, undefined, undefined]);
+  for (let id = 1; id <= 5; id++) ring.add({ ...execution, id });
+  const ids = [
+    '7-1',
+    '7-2',
+    '7-4',
+    '7-5',
+    '7-6',
+    '6-4',
+    '',
+    '7',
+    '7-4x',
+    '-4',
+    '7--4',
+    `7-${'9'.repeat(40)}`,
+  ];
+  expect(ids.map((id) => ring.behind(id))).toEqual([undefined, 3, 5, 6, ...Array(8).fill(undefined)]);
+  expect([3, 4, 5, 6].map((sequence) => ring.at(sequence)?.id)).toEqual([3, 4, 5, undefined]);
+  expect([2, 3, 6, 7].map((sequence) => ring.has(sequence))).toEqual([false, true, true, false]);
+});
+
+test('C150: what a host tells of the progress of a start is cut, so that what is kept of events has a bound', () => {
+  const rig = rigWithHost();
+  const execution = rig.submit();
+  rig.turn();
+  told(rig);
+  rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
+  const [event] = eventsOf(rig.cluster, rig.cluster.takeChanges());
+  expect(event?.kind === 'service' && event.progress.length).toBe(500);
+});

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import {
+  definitionOf,
+  endpointsOf,
+  isEssential,
+  type ServiceView,
+  whyEnded,
+} from '../../../../control-plane/core/views/execution-views.ts';
+import { application, service } from '../../../support/applications.ts';
+
+const http = {
+  name: 'web page',
+  port_number: 80,
+  protocol: 'tcp' as const,
+  url_template: 'http://{ip_port}/x',
+};
+
+function view(changes: Partial<ServiceView> = {}): ServiceView {
+  return {
+    id: 1,
+    executionId: 1,
+    userId: 1,
+    name: 'web0',
+    group: 'web',
+    status: 'active',
+    backendStatus: 'started',
+    ipAddress: '10.0.0.2',
+    containerId: 'c',
+    errorMessage: null,
+    exit: null,
+    hasDied: false,
+    ports: [{ port: 80, protocol: 'tcp', hostPort: 32768 }],
+    hostName: 'host1',
+    hostAddress: '192.0.2.1',
+    starts: 1,
+    description: service({ ports: [http] }),
+    ...changes,
+  };
+}
+
+test('C20: an endpoint is the template with the address of the host and the published port', () => {
+  expect(endpointsOf([view()])).toEqual([['web page', 'http://192.0.2.1:32768/x']]);
+});
+test('C20: an IPv6 address gets brackets', () => {
+  expect(endpointsOf([view({ hostAddress: '2001:db8::1' })])).toEqual([
+    ['web page', 'http://[2001:db8::1]:32768/x'],
+  ]);
+});
+test('C20: each port of each active service has one', () => {
+  const udp = { ...http, name: 'udp', protocol: 'udp' as const, url_template: 'udp://{ip_port}' };
+  const both = view({
+    description: service({ ports: [http, udp] }),
+    ports: [
+      { port: 80, protocol: 'udp', hostPort: 5 },
+      { port: 80, protocol: 'tcp', hostPort: 6 },
+    ],
+  });
+  expect(endpointsOf([both, view()]).map(([, url]) => url)).toEqual([
+    'http://192.0.2.1:6/x',
+    'udp://192.0.2.1:5',
+    'http://192.0.2.1:32768/x',
+  ]);
+});
+test.each<[string, Partial<ServiceView>]>([
+  ['that is not active', { status: 'starting' }],
+  ['whose host has no address', { hostAddress: null }],
+  ['whose port is not published', { ports: [{ port: 81, protocol: 'tcp', hostPort: 1 }] }],
+])('C20: a service %s has none', (_, changes) => {
+  expect(endpointsOf([view(changes)])).toEqual([]);
+});
+test('C27: the first instances of a group are essential', () => {
+  const description = service({ name: 'web', total_count: 12, essential_count: 2 });
+  const essential = ['web0', 'web1', 'web2', 'web11'].filter((name) =>
+    isEssential(view({ name, description })),
+  );
+  expect(essential).toEqual(['web0', 'web1']);
+});
+test('the definition of a group is found by name, and a missing one is loud', () => {
+  const one = application(service({ name: 'web' }), service({ name: 'dbs' }));
+  expect(definitionOf(one, 'dbs').name).toBe('dbs');
+  expect(() => definitionOf(one, 'nope')).toThrow('no service nope');
+});
+
+test('W24: why an execution has ended: an error, a monitor that was done, or that somebody wanted it', () => {
+  const clean = { exit: { code: 0, outOfMemory: false } };
+  const ended = { status: 'terminated' as const, timeStartMs: 1 };
+  expect(whyEnded({ ...ended, status: 'error' }, [view()])).toBe('It ended with an error.');
+  expect(whyEnded(ended, [view({ ...clean, hasDied: true })])).toBe(
+    'Its service web0 was done (exit code 0), which ends it.',
+  );
+  // Its container was stopped, and took that well.
+  expect(whyEnded(ended, [view(clean)])).toBe('It was terminated.');
+  expect(whyEnded({ ...ended, timeStartMs: null }, [view()])).toBe('It was terminated before it ran.');
+});

@@ -1,0 +1,250 @@
+import { expect, test } from 'vitest';
+import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
+import type { Host } from '../../../../control-plane/core/model/host.ts';
+import {
+  defaultScheduling,
+  placementPolicies,
+  queuePolicies,
+  type SchedulingPolicy,
+} from '../../../../control-plane/core/model/scheduler-config.ts';
+import {
+  type Explanation,
+  explain,
+  explainSubmission,
+  type Reason,
+} from '../../../../control-plane/core/views/explanation.ts';
+import type { Application } from '../../../../shared/application.ts';
+import { application, needs, service } from '../../../support/applications.ts';
+import { CoreRig, hostFacts, lowDisk, quota, running } from '../../../support/core-rig.ts';
+import { fc } from '../../../support/random-cases.ts';
+import { operation, Simulation } from '../../../support/simulation.ts';
+
+/** What an explanation says is held against what the scheduler then does, and against the hosts themselves. */
+const labels: fc.Arbitrary<string[]> = fc.subarray(['gpu', 'ssd']);
+const host = fc.record({
+  memoryBytes: fc.integer({ min: 20, max: 200 }),
+  cores: fc.constantFrom(1, 2, 4, 8),
+  labels,
+  fate: fc.constantFrom(...Array<'well'>(12).fill('well'), 'drained', 'lost', 'away', 'full'),
+} as const);
+const definition = fc.record({
+  instances: fc.constantFrom(1, 1, 2, 3),
+  elastic: fc.constantFrom(0, 0, 2),
+  memoryBytes: fc.integer({ min: 0, max: 60 }),
+  cores: fc.constantFrom(0.1, 0.3, 1, 2),
+  labels: fc.oneof({ weight: 3, arbitrary: fc.constant<string[]>([]) }, labels),
+});
+type Definition = typeof definition extends fc.Arbitrary<infer T> ? T : never;
+
+const applicationOf = (definitions: readonly Definition[]): Application =>
+  application(
+    ...definitions.map(({ instances, elastic, memoryBytes, cores, labels }, nth) =>
+      service({
+        ...{ name: `app${nth}`, labels, resources: needs(memoryBytes, cores) },
+        ...{ total_count: instances + elastic, essential_count: instances },
+      }),
+    ),
+  );
+const described = fc.array(definition, { minLength: 1, maxLength: 3 }).map(applicationOf);
+const caps = fc.record({
+  concurrentExecutions: fc.constantFrom(0, 0, 0, 0, 2),
+  memoryBytes: fc.constantFrom(0, 0, 0, 0, 100),
+  cores: fc.constantFrom(0, 0, 0, 0, 3),
+});
+const scheduling: fc.Arbitrary<SchedulingPolicy> = fc.record({
+  queue: fc.constantFrom(...queuePolicies),
+  placement: fc.constantFrom(...placementPolicies),
+  seed: fc.nat({ max: 9 }),
+  holdAfterMs: fc.constant(defaultScheduling.holdAfterMs),
+  lostAfterMs: fc.constant(90_000),
+  hostLoss: fc.constant('wait' as const),
+});
+const scene = fc.record({
+  scheduling,
+  hosts: fc.array(host, { maxLength: 5 }),
+  before: fc.array(fc.record({ described, userId: fc.constantFrom(1, 2) }), { maxLength: 5 }),
+  /** Long enough for room to be kept for what waits. */
+  waited: fc.boolean(),
+  caps,
+  asked: described,
+});
+type Scene = typeof scene extends fc.Arbitrary<infer T> ? T : never;
+
+/** A cluster on which `before` has what room it found, elastic services too, before hosts and caps became what they are. */
+function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before']): CoreRig {
+  const rig = new CoreRig(scheduling);
+  const all = hosts.map(({ fate, ...facts }, nth) => ({
+    fate,
+    host: rig.hello(hostFacts(`host${nth}`, facts)),
+  }));
+  const executions = before.map(({ described, userId }) => rig.submit(described, userId));
+  rig.turn();
+  for (const service of executions.flatMap(({ services }) => services)) {
+    if (service.status === 'starting') rig.see(service, running);
+  }
+  for (const service of executions.flatMap(({ services }) => services)) {
+    if (service.status === 'starting') rig.see(service, running);
+  }
+  for (const { fate, host } of all) {
+    host.schedulable = fate !== 'drained';
+    host.lost = fate === 'lost';
+    host.conditions = fate === 'full' ? [lowDisk] : [];
+    if (fate === 'away') rig.disconnect(host);
+  }
+  rig.cluster.setQuota(quota(1, caps));
+  rig.turn();
+  if (waited) rig.advance(defaultScheduling.holdAfterMs);
+  rig.turn();
+  return rig;
+}
+
+function foretell({ cluster, nowMs }: CoreRig, described: Application): Explanation {
+  const submission = { userId: 1, name: 'draft', application: described, description: '' };
+  return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
+}
+
+const hasReasons = ({ reasons, quota }: Explanation): boolean => reasons.length + quota.length > 0;
+
+/** Where the services of an execution were placed, as a placement is told. */
+const placesOf = (rig: CoreRig, { services }: Execution) =>
+  Array.from(
+    Map.groupBy(
+      services.filter(({ placed }) => placed),
+      (one) => rig.hostOf(one).name,
+    ),
+    ([host, placed]) => ({ host, instances: placed.map(({ name }) => name) }),
+  );
+
+test('H211: an execution without reasons is placed in the next turn, where it was foretold, and one with reasons is not', () => {
+  const seen = { placed: 0, held: 0, reclaiming: 0, kept: 0 };
+  fc.assert(
+    fc.property(scene, (drawn) => {
+      const rig = rigOf(drawn, drawn.before);
+      const foretold = foretell(rig, drawn.asked);
+      const execution = rig.submit(drawn.asked);
+      const reclaims = rig.turn().some(({ kind }) => kind === 'reclaim');
+      expect(execution.status).toBe(hasReasons(foretold) ? 'queued' : 'starting');
+      if (hasReasons(foretold)) {
+        const { reasons, quota, position, waitingFor } = explain(rig.cluster, execution, rig.nowMs);
+        expect({ reasons, quota, position, waitingFor }).toEqual({
+          ...{ reasons: foretold.reasons, quota: foretold.quota },
+          ...{ position: foretold.position, waitingFor: foretold.waitingFor },
+        });
+        seen.held++;
+        if (foretold.keptFor !== null) seen.kept++;
+      } else {
+        expect(foretold.placement).toEqual(placesOf(rig, execution));
+        seen.placed++;
+        if (reclaims) seen.reclaiming++;
+      }
+    }),
+    { numRuns: 4_000 },
+  );
+  expect(seen.placed).toBeGreaterThan(200);
+  expect(seen.reclaiming).toBeGreaterThan(30);
+  expect(seen.kept).toBeGreaterThan(5);
+  expect(seen.held).toBeGreaterThan(500);
+});
+
+test('H211: whether it would fit if nothing else ran is what happens where nothing does', () => {
+  const answers = { true: 0, false: 0 };
+  fc.assert(
+    // Of services that are all alike, since others may be put on idle hosts in worse ways and better ones.
+    fc.property(scene, definition, (drawn, one) => {
+      const asked = applicationOf([one]);
+      const { fitsWhenIdle, reasons, quota } = foretell(rigOf(drawn, drawn.before), asked);
+      if (reasons.length + quota.length === 0) return;
+      const idle = rigOf(drawn, []);
+      const execution = idle.submit(asked);
+      idle.turn();
+      expect(execution.status === 'starting').toBe(fitsWhenIdle);
+      answers[fitsWhenIdle ? 'true' : 'false']++;
+    }),
+    { numRuns: 3_000 },
+  );
+  expect(Math.min(answers.true, answers.false)).toBeGreaterThan(50);
+});
+
+/** Reckoned from the hosts alone: those that take services, of these those with the labels. */
+function reckon(hosts: readonly Host[], asked: Application): Record<Reason['filter'], object | null> {
+  const [wanted] = asked.services;
+  const memory = Number(wanted?.resources.memory.min);
+  const cores = Number(wanted?.resources.cores.min);
+  const able = hosts.filter(
+    (one) => one.connected && one.schedulable && !one.lost && one.conditions.length === 0,
+  );
+  const fit = able.filter((one) => wanted?.labels?.every((label) => one.labels.includes(label)));
+  const lacks = (lack: (one: Host) => number, whole: (one: Host) => number) => {
+    const short = fit.filter((one) => lack(one) > 1e-9);
+    if (short.length === 0) return null;
+    const missing = expect.closeTo(Math.min(...short.map(lack)), 6);
+    return { hosts: short.length, of: fit.length, missing, largest: Math.max(...short.map(whole)) };
+  };
+  return {
+    schedulable:
+      able.length < hosts.length || hosts.length === 0
+        ? { hosts: hosts.length - able.length, of: hosts.length }
+        : null,
+    labels: fit.length < able.length ? { hosts: able.length - fit.length, of: able.length } : null,
+    memory: lacks(
+      (one) =>
+        memory - (one.memoryBytes - one.reservedMemoryBytes + one.elasticMemoryBytes - one.keptMemoryBytes),
+      (one) => one.memoryBytes,
+    ),
+    cores: lacks(
+      (one) => cores - (one.cores - one.reservedCores + one.elasticCores - one.keptCores),
+      (one) => one.cores,
+    ),
+  };
+}
+
+test('H212: each reason is true of the hosts, and none is left out', () => {
+  const seen = new Map<string, number>();
+  const single = definition.map(({ memoryBytes, cores, labels }) =>
+    application(service({ labels, resources: needs(memoryBytes, cores) })),
+  );
+  fc.assert(
+    fc.property(scene, single, (drawn, asked) => {
+      const rig = rigOf(drawn, drawn.before);
+      const { reasons } = foretell(rig, asked);
+      if (reasons.length === 0) return;
+      const reckoned = reckon([...rig.cluster.hosts.values()], asked);
+      const expected = Object.entries(reckoned).filter(([, one]) => one !== null);
+      expect(reasons.map(({ filter }) => filter)).toEqual(expected.map(([filter]) => filter));
+      for (const reason of reasons) {
+        expect(reason).toMatchObject(reckoned[reason.filter] ?? {});
+        seen.set(reason.filter, (seen.get(reason.filter) ?? 0) + 1);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+  for (const filter of ['schedulable', 'labels', 'memory', 'cores'])
+    expect(seen.get(filter)).toBeGreaterThan(20);
+});
+
+test('H211: after every turn of any life what waits has a reason, and what has none does not wait', () => {
+  const seen = { waiting: 0, retries: 0, others: 0 };
+  fc.assert(
+    fc.property(fc.array(operation, { minLength: 10, maxLength: 60, size: 'max' }), (operations) => {
+      const simulation = new Simulation(({ rig }) => {
+        for (const execution of rig.cluster.executions.values()) {
+          const explained = explain(rig.cluster, execution, rig.nowMs);
+          expect(explained.status).toBe(execution.status);
+          if (execution.status !== 'queued') seen.others++;
+          else if (explained.retryAtMs !== null && explained.retryAtMs > rig.nowMs) seen.retries++;
+          else {
+            expect(hasReasons(explained)).toBe(true);
+            expect(explained.waitingFor).not.toEqual([]);
+            seen.waiting++;
+          }
+        }
+      });
+      simulation.run(operations);
+    }),
+    { numRuns: 400 },
+  );
+  expect(seen.waiting).toBeGreaterThan(500);
+  expect(seen.retries).toBeGreaterThan(5);
+  expect(seen.others).toBeGreaterThan(500);
+});

@@ -1,0 +1,474 @@
+import { describe, expect, test } from 'vitest';
+import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../../../control-plane/core/model/execution.ts';
+import { defaultScheduling } from '../../../../control-plane/core/model/scheduler-config.ts';
+import {
+  type Explanation,
+  explain,
+  explainEnd,
+  explainSubmission,
+} from '../../../../control-plane/core/views/explanation.ts';
+import type { Application, ServiceDescription } from '../../../../shared/application.ts';
+import { application, needs, service } from '../../../support/applications.ts';
+import {
+  CoreRig,
+  created,
+  exited,
+  failed,
+  gone,
+  hostFacts,
+  lowDisk,
+  named,
+  quota,
+  running,
+} from '../../../support/core-rig.ts';
+
+const GIB = 1024 ** 3;
+const of = (changes: Partial<ServiceDescription>) => application(service(changes));
+
+/** A rig with hosts of 8 GiB and 4 cores each. */
+function rigOf(...names: string[]): CoreRig {
+  const rig = new CoreRig();
+  for (const name of names) rig.hello(hostFacts(name));
+  rig.turn();
+  return rig;
+}
+
+const explained = (rig: CoreRig, execution: Execution) => explain(rig.cluster, execution, rig.nowMs);
+
+/** What is said of an application that is submitted and not placed. */
+function waiting(rig: CoreRig, described: Application): Explanation {
+  const execution = rig.submit(described);
+  rig.turn();
+  return explained(rig, execution);
+}
+
+const draft = (rig: CoreRig, described: Application): Explanation => {
+  rig.turn();
+  const submission = { userId: 1, name: 'draft', application: described, description: '' };
+  return explainSubmission(
+    rig.cluster,
+    newExecution({ ...rig.cluster.nextIds }, submission, rig.nowMs),
+    rig.nowMs,
+  );
+};
+
+const NOT_ENOUGH = 'Waiting alone is not enough: there would be no room for it even if nothing else ran.';
+const ENOUGH = 'Waiting is enough: there is room for it when enough of what runs has ended.';
+
+describe('H212: why no host takes a service', () => {
+  test('H212: there is no host', () => {
+    const { reasons, waitingFor, fitsWhenIdle } = waiting(new CoreRig(), application());
+    expect(reasons).toMatchObject([{ instance: 'web0', filter: 'schedulable', hosts: 0, of: 0 }]);
+    expect(waitingFor).toEqual(['There is no host: start an agent on one.', NOT_ENOUGH]);
+    expect(fitsWhenIdle).toBe(false);
+  });
+
+  test('H212: hosts that are drained, lost or not connected', () => {
+    const rig = rigOf('one', 'two', 'three');
+    const [one, two] = [...rig.cluster.hosts.values()];
+    if (!one || !two) throw new Error('no hosts');
+    one.schedulable = false;
+    rig.disconnect(two);
+    rig.advance(100_000);
+    const { reasons, waitingFor } = waiting(rig, of({ resources: needs(9 * GIB, 1) }));
+    expect(reasons).toMatchObject([
+      { filter: 'schedulable', hosts: 2, of: 3, disconnected: 1, drained: 1 },
+      { filter: 'memory', hosts: 1, of: 1 },
+    ]);
+    expect(waitingFor[0]).toBe(
+      '2 of 3 hosts take no services now: 1 not connected (start the agent there), 1 drained (until an administrator takes it back).',
+    );
+  });
+
+  test('C84: hosts that are low on disk are told apart, with what their agent says', () => {
+    const rig = rigOf('one', 'two');
+    const [one, two] = [...rig.cluster.hosts.values()];
+    if (!one || !two) throw new Error('no hosts');
+    one.conditions = [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }, lowDisk];
+    two.schedulable = false;
+    two.conditions = [lowDisk];
+    const { reasons, waitingFor } = waiting(rig, of({}));
+    expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2, drained: 1 }]);
+    expect(waitingFor[0]).toBe(
+      '2 of 2 hosts take no services now: 1 drained (until an administrator takes it back), 1 low on disk (0.4 GiB free at /var/lib/docker).',
+    );
+    two.schedulable = true;
+    expect(waiting(rig, of({})).waitingFor[0]).toBe(
+      '2 of 2 hosts take no services now: 2 low on disk (one: 0.4 GiB free at /var/lib/docker).',
+    );
+    two.conditions = [{ kind: 'no-engine', text: 'connect ECONNREFUSED' }];
+    expect(waiting(rig, of({})).waitingFor[0]).toBe(
+      '2 of 2 hosts take no services now: 1 low on disk (0.4 GiB free at /var/lib/docker), 1 without an engine that answers (connect ECONNREFUSED).',
+    );
+  });
+
+  test('H212: a label that no host has, and one that some have', () => {
+    const rig = rigOf('one');
+    rig.hello(hostFacts('two', { labels: ['ssd'] }));
+    const none = waiting(rig, of({ labels: ['ssd', 'gpu'] }));
+    expect(none.reasons).toMatchObject([{ filter: 'labels', hosts: 2, of: 2, labels: ['gpu'] }]);
+    expect(none.waitingFor[0]).toBe(
+      'web0 needs the label gpu, which 0 of 2 usable hosts have: an administrator can add it to one, as can its agent (BERTH_AGENT_LABELS).',
+    );
+    const some = waiting(rig, of({ labels: ['ssd'], resources: needs(9 * GIB, 1) }));
+    expect(some.waitingFor).toEqual([
+      'web0 needs the label ssd, which 1 of 2 usable hosts has.',
+      'web0 needs 9.0 GiB of memory, 1.0 GiB more than 1 host has left, and more than it has in all (8.0 GiB): ask for less, or add a larger host.',
+      NOT_ENOUGH,
+    ]);
+    rig.hello(hostFacts('three', { labels: ['gpu'] }));
+    expect(draft(rig, of({ labels: ['ssd', 'gpu'] })).waitingFor[0]).toBe(
+      'web0 needs the labels ssd and gpu, which 0 of 3 usable hosts have together: an administrator can add them to one, as can its agent (BERTH_AGENT_LABELS).',
+    );
+  });
+
+  test('H212: memory, by what the nearest of the hosts lacks', () => {
+    const rig = rigOf('one', 'two');
+    rig.submit(of({ total_count: 2, essential_count: 2, resources: needs(5 * GIB, 1) }));
+    rig.submit(of({ resources: needs(GIB, 1) }));
+    const { reasons, waitingFor, fitsWhenIdle } = waiting(rig, of({ resources: needs(4 * GIB, 1) }));
+    expect(reasons).toMatchObject([
+      { filter: 'memory', hosts: 2, of: 2, missing: GIB, largest: 8 * GIB, instance: 'web0', instances: 1 },
+    ]);
+    expect(waitingFor).toEqual([
+      'web0 needs 4.0 GiB of memory, at least 1.0 GiB more than 2 hosts have left.',
+      ENOUGH,
+    ]);
+    expect(fitsWhenIdle).toBe(true);
+  });
+
+  test('H212: cores, also where memory is too little as well', () => {
+    const rig = rigOf('one');
+    rig.submit(of({ resources: needs(7 * GIB, 2.7) }));
+    const { reasons, waitingFor } = waiting(rig, of({ resources: needs(1.5 * GIB, 2) }));
+    expect(reasons).toMatchObject([
+      { filter: 'memory', hosts: 1, missing: GIB / 2 },
+      { filter: 'cores', hosts: 1, of: 1, missing: 0.7, largest: 4 },
+    ]);
+    expect(waitingFor.slice(0, 2)).toEqual([
+      'web0 needs 1.5 GiB of memory, 512.0 MiB more than 1 host has left.',
+      'web0 needs 2 cores, 0.7 cores more than 1 host has left.',
+    ]);
+  });
+
+  test('H212: instances of the same needs are told once, on top of those that have room', () => {
+    const rig = rigOf('one');
+    const gang = application(
+      service({ total_count: 6, essential_count: 5, resources: needs(3 * GIB, 0.1) }),
+      service({ name: 'other', monitor: false, resources: needs(3 * GIB, 0.1) }),
+    );
+    const { reasons, waitingFor } = waiting(rig, gang);
+    expect(reasons).toMatchObject([{ filter: 'memory', instance: 'web2', instances: 4, missing: GIB }]);
+    expect(waitingFor[0]).toBe(
+      'web2 and 3 more like it need 3.0 GiB of memory each, 1.0 GiB more than 1 host has left once 2 other services of the execution have room.',
+    );
+  });
+
+  test('H219: a thousand instances on many hosts make a short answer', () => {
+    const rig = rigOf(...Array.from({ length: 50 }, (_, nth) => `host${nth}`));
+    const large = of({ total_count: 1_000, essential_count: 1_000, resources: needs(3 * GIB, 1) });
+    const answer = waiting(rig, large);
+    expect(answer.reasons).toMatchObject([{ filter: 'memory', hosts: 50, instances: 900 }]);
+    expect(JSON.stringify(answer).length).toBeLessThan(2_000);
+  });
+});
+
+test('H219: of many needs that find no host the ten largest are told', () => {
+  const rig = rigOf('one');
+  const groups = Array.from({ length: 30 }, (_, nth) =>
+    service({ name: `app${nth}`, resources: needs((10 + nth) * GIB, 1) }),
+  );
+  const { reasons, placement } = waiting(rig, application(...groups));
+  expect(reasons.map(({ instance }) => instance)).toEqual(groups.slice(20).map(({ name }) => `${name}0`));
+  expect(placement).toBeNull();
+});
+
+describe('H213: why the quota or time holds it', () => {
+  test('H213: each cap, with what would change that', () => {
+    const rig = rigOf('one');
+    rig.submit(of({ resources: needs(3 * GIB, 1) }));
+    rig.turn();
+    rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 4 * GIB, cores: 3 }));
+    const { reasons, quota: caps, waitingFor } = waiting(rig, of({ resources: needs(2 * GIB, 3.5) }));
+    expect(reasons).toMatchObject([{ filter: 'cores', missing: 0.5 }]);
+    expect(caps).toMatchObject([
+      { dimension: 'executions', limit: 1, used: 1, wanted: 1, over: 1 },
+      { dimension: 'memory', limit: 4 * GIB, used: 3 * GIB, wanted: 2 * GIB, over: GIB },
+      { dimension: 'cores', limit: 3, used: 1, wanted: 3.5, over: 1.5 },
+    ]);
+    const later = "it starts when enough of the user's executions have ended, or when the quota is raised";
+    expect(waitingFor.slice(0, 3)).toEqual([
+      `The user's quota allows 1 execution at a time and 1 is there: ${later}.`,
+      `The user's quota allows 4.0 GiB of memory at a time, of which 3.0 GiB are reserved; this needs 2.0 GiB, 1.0 GiB too much: ${later}.`,
+      "The user's quota allows 3 cores at a time, of which 1 core is reserved; this needs 3.5 cores, 1.5 cores too much: it can start only when the quota is raised, or when it asks for less.",
+    ]);
+  });
+
+  test('H213: a quota that it could never fit makes waiting useless', () => {
+    const rig = rigOf('one');
+    rig.cluster.setQuota(quota(1, { memoryBytes: GIB }));
+    expect(waiting(rig, of({ resources: needs(GIB + 1, 1) }))).toMatchObject({
+      reasons: [],
+      fitsWhenIdle: false,
+      placement: null,
+    });
+    expect(waiting(rig, of({ resources: needs(GIB, 9) }))).toMatchObject({ quota: [], fitsWhenIdle: false });
+  });
+
+  test('H213: a start that failed for now, with the reason and the time of the next', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit();
+    rig.turn();
+    rig.see(named(execution, 'web0'), failed(true, 'the engine is busy'));
+    expect(explained(rig, execution).summary).toBe(
+      'Its start failed (service web0: the engine is busy): it goes back to the queue when its containers are gone.',
+    );
+    rig.see(named(execution, 'web0'), gone);
+    expect(explained(rig, execution)).toMatchObject({
+      ...{ status: 'queued', retryAtMs: rig.nowMs + 1_000, reasons: [], quota: [], fitsWhenIdle: true },
+      placement: [{ host: 'one', instances: ['web0'] }],
+      waitingFor: ['1 start failed (service web0: the engine is busy); it is tried again in 1 s.'],
+    });
+    rig.advance(1_000);
+    expect(explained(rig, execution)).toMatchObject({ status: 'starting', retryAtMs: null });
+  });
+});
+
+describe('H213: room that is kept for another', () => {
+  test('H213: is told where it is all that is lacking, and counts as left for whom it is kept', () => {
+    const rig = rigOf('one');
+    rig.submit(of({ resources: needs(2 * GIB, 1) }));
+    const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
+    rig.advance(defaultScheduling.holdAfterMs);
+    rig.advance(defaultScheduling.holdAfterMs);
+    const small = waiting(rig, of({ resources: needs(GIB, 1) }));
+    expect(small).toMatchObject({
+      keptFor: large.id,
+      reasons: [{ filter: 'memory', missing: 3 * GIB }],
+      placement: null,
+    });
+    expect(small.waitingFor).toEqual([
+      'web0 needs 1.0 GiB of memory, 3.0 GiB more than 1 host has left.',
+      `There would be room if some were not kept for execution ${large.id}, which has waited longer.`,
+      ENOUGH,
+    ]);
+    expect(explained(rig, large)).toMatchObject({
+      keptFor: null,
+      reasons: [{ filter: 'memory', missing: 2 * GIB }],
+    });
+    expect(waiting(rig, of({ resources: needs(7 * GIB, 1) })).keptFor).toBeNull();
+  });
+});
+
+describe('H211: the place in the queue', () => {
+  test('H211: counts from 1, over the executions of all users', () => {
+    const rig = new CoreRig();
+    const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
+    rig.turn();
+    const places = executions.map((one) => explained(rig, one));
+    expect(places.map(({ position, queueLength }) => [position, queueLength])).toEqual([
+      [1, 4],
+      [2, 4],
+      [3, 4],
+      [4, 4],
+    ]);
+    expect(places[2]?.summary).toBe('It is number 3 of 4 in the queue.');
+    expect(draft(rig, application())).toMatchObject({ position: 5, queueLength: 5, status: null });
+  });
+});
+
+describe('H216: what is not in the queue', () => {
+  const pair = application(
+    service({ startup_order: 1 }),
+    service({ name: 'base', monitor: false, total_count: 3, essential_count: 3 }),
+  );
+
+  test('H214, H216: of a single service the summary is a sentence, too', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(application(service()));
+    rig.turn();
+    expect(explained(rig, execution).summary).toBe('0 of 1 essential service is active.');
+  });
+
+  test('H216: a start tells what each service waits for', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(pair);
+    rig.turn();
+    rig.see(named(execution, 'base0'), { state: 'preparing', detail: 'pulling nginx:1, 42 %' });
+    rig.see(named(execution, 'base1'), created);
+    expect(explained(rig, execution)).toMatchObject({
+      status: 'starting',
+      summary: '0 of 4 essential services are active.',
+      waitingFor: [
+        'web0: waiting for essential services that start earlier (lower startup_order).',
+        'base0: being prepared on host one (pulling nginx:1, 42 %).',
+        'base1: being started on host one.',
+        'base2: being prepared on host one.',
+      ],
+    });
+    for (const name of ['base0', 'base1', 'base2']) rig.see(named(execution, name), running);
+    expect(explained(rig, execution)).toMatchObject({
+      summary: '3 of 4 essential services are active.',
+      waitingFor: ['web0: being prepared on host one.'],
+    });
+    rig.see(named(execution, 'web0'), running);
+    expect(explained(rig, execution)).toMatchObject({
+      summary: 'All its essential services have started.',
+      waitingFor: [],
+      position: null,
+    });
+  });
+
+  test('H216: what was said of an earlier start is forgotten', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit();
+    rig.turn();
+    const web = named(execution, 'web0');
+    rig.see(web, { state: 'preparing', detail: 'pulling' });
+    rig.see(web, failed(true));
+    rig.see(web, gone);
+    rig.advance(1_000);
+    expect(explained(rig, execution).waitingFor).toEqual(['web0: being prepared on host one.']);
+  });
+
+  test('H216: a host that is away, a restart and the services that wait', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(pair);
+    rig.turn();
+    const base = ['base0', 'base1', 'base2'].map((name) => named(execution, name));
+    for (const one of base) rig.see(one, running);
+    rig.see(named(execution, 'web0'), running);
+    rig.see(named(execution, 'base1'), exited(1));
+    rig.see(named(execution, 'base1'), gone);
+    expect(explained(rig, execution).waitingFor).toEqual(['base1: to be started again in 1 s.']);
+    const [one] = rig.cluster.hosts.values();
+    if (one) rig.disconnect(one);
+    expect(explained(rig, execution).waitingFor).toEqual([
+      'web0, base0 and base2: on host one, which is not connected; it goes on when its agent is back.',
+      'base1: to be started again in 1 s.',
+    ]);
+  });
+
+  test('H216: elastic services tell what holds them', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(
+      of({ total_count: 4, essential_count: 1, resources: needs(5 * GIB, 1), labels: [] }),
+    );
+    rig.turn();
+    rig.see(named(execution, 'web0'), running);
+    expect(explained(rig, execution)).toMatchObject({
+      reasons: [{ instance: 'web1', instances: 3, filter: 'memory', missing: 2 * GIB }],
+      waitingFor: ['web1 and 2 more like it need 5.0 GiB of memory each, 2.0 GiB more than 1 host has left.'],
+    });
+    rig.cluster.setQuota(quota(1, { memoryBytes: 9 * GIB }));
+    expect(explained(rig, execution).quota).toMatchObject([{ dimension: 'memory', over: GIB }]);
+  });
+
+  test('H216: an elastic service that died tells when it is started again', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(
+      application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
+    );
+    rig.turn();
+    for (const name of ['web0', 'side0']) rig.see(named(execution, name), running);
+    rig.see(named(execution, 'side0'), exited(1));
+    rig.see(named(execution, 'side0'), gone);
+    expect(explained(rig, execution)).toMatchObject({
+      waitingFor: ['side0: to be started again in 1 s.'],
+      reasons: [],
+    });
+  });
+
+  test('H216: elastic services that give their room away, and who waits for it', () => {
+    const rig = rigOf('one');
+    const elastic = rig.submit(of({ total_count: 2, essential_count: 1, resources: needs(4 * GIB, 1) }));
+    rig.turn();
+    rig.see(named(elastic, 'web0'), running);
+    rig.see(named(elastic, 'web1'), running);
+    expect(draft(rig, of({ resources: needs(3 * GIB, 1) })).placement).toEqual([
+      { host: 'one', instances: ['web0'] },
+    ]);
+    expect(draft(rig, of({ resources: needs(5 * GIB, 1) })).reasons).toMatchObject([{ missing: GIB }]);
+    const essential = rig.submit(of({ resources: needs(3 * GIB, 1) }));
+    rig.turn();
+    expect(explained(rig, elastic).waitingFor).toEqual(['web1: giving its room on host one to others.']);
+    expect(explained(rig, essential)).toMatchObject({
+      status: 'starting',
+      waitingFor: ['web0: waiting until services that gave it their room have left host one.'],
+    });
+    rig.see(named(elastic, 'web1'), gone);
+    expect(explained(rig, essential).waitingFor).toEqual(['web0: being prepared on host one.']);
+    expect(explained(rig, elastic)).toMatchObject({
+      reasons: [{ instance: 'web1', instances: 1, filter: 'memory', missing: 3 * GIB }],
+    });
+  });
+
+  test('H216: an end tells how it ends and what is still there', () => {
+    const rig = rigOf('one');
+    const execution = rig.submit(pair);
+    rig.turn();
+    rig.terminate(execution);
+    expect(explained(rig, execution)).toMatchObject({
+      status: 'cleaning up',
+      summary: 'It ends as terminated when its containers are gone.',
+      waitingFor: ['base0, base1 and base2: being stopped on host one.'],
+    });
+    const failing = rig.submit();
+    rig.turn();
+    rig.see(named(failing, 'web0'), failed(false, 'no such image'));
+    expect(explained(rig, failing).summary).toBe(
+      'It ends with an error when its containers are gone: service web0: no such image',
+    );
+  });
+
+  test('H216: what has ended tells why', () => {
+    expect(explainEnd({ status: 'terminated', errorMessage: null })).toMatchObject({
+      summary: 'It has ended: terminated.',
+      waitingFor: [],
+    });
+    expect(explainEnd({ status: 'error', errorMessage: 'service web0 ended with exit code 3' }).summary).toBe(
+      'It ended with an error: service web0 ended with exit code 3',
+    );
+  });
+
+  test('H219: many services in many states make few sentences', () => {
+    const rig = rigOf(...Array.from({ length: 60 }, (_, nth) => `host${nth}`));
+    const execution = rig.submit(of({ total_count: 600, essential_count: 600, resources: needs(1, 0.1) }));
+    rig.turn();
+    const { waitingFor } = explained(rig, execution);
+    expect(waitingFor).toHaveLength(21);
+    expect(waitingFor[0]).toMatch(/^web\d+, web\d+, web\d+ and 7 more: being prepared on host host\d+\.$/);
+    expect(waitingFor.at(-1)).toBe('And 40 more like these.');
+  });
+});
+
+describe('H215: what was not submitted', () => {
+  test('H215: tells where it would go, by host', () => {
+    const rig = rigOf('one', 'two');
+    const described = application(
+      service({ total_count: 3, essential_count: 2, resources: needs(5 * GIB, 1) }),
+      service({ name: 'side', monitor: false }),
+    );
+    const { placement, summary } = draft(rig, described);
+    expect(summary).toBe('It would start at once.');
+    expect(placement).toEqual([
+      { host: 'one', instances: ['web0', 'side0'] },
+      { host: 'two', instances: ['web1'] },
+    ]);
+    expect(rig.cluster.nextIds).toMatchObject({ execution: 1, service: 1 });
+  });
+
+  test('H215: tells that it would wait, and why', () => {
+    const rig = rigOf('one');
+    waiting(rig, of({ resources: needs(9 * GIB, 1) }));
+    expect(draft(rig, of({ resources: needs(1, 4.25) }))).toMatchObject({
+      summary: 'It would wait as number 2 of 2 in the queue.',
+      placement: null,
+      waitingFor: [
+        'web0 needs 4.25 cores, 0.25 cores more than 1 host has left, and more than it has in all (4 cores): ask for less, or add a larger host.',
+        NOT_ENOUGH,
+      ],
+    });
+  });
+});

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { HISTORY_MS, SAMPLE_MS } from '../../../../control-plane/core/views/history.ts';
+import { Overview, usagesOf } from '../../../../control-plane/core/views/overview.ts';
+import { application, needs, service } from '../../../support/applications.ts';
+import { CoreRig, hostFacts } from '../../../support/core-rig.ts';
+
+const GIB = 1024 ** 3;
+const ALL = { queued: 10, hosts: 10, text: '', state: null };
+const of = (memoryBytes: number) => application(service({ resources: needs(memoryBytes, 1) }));
+
+const samplesOf = (overview: Overview, rig: CoreRig, nowMs: number) =>
+  overview.of(rig.cluster, ALL, nowMs).samples;
+
+test('W81: the head of the queue is told in its order, with what holds each', () => {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('host1'));
+  const waiting = [1, 2, 3].map(() => rig.submit(of(100 * GIB)));
+  rig.turn();
+  const { queue, hosts, summary } = new Overview().of(rig.cluster, { ...ALL, queued: 2 }, rig.nowMs);
+  expect(queue).toMatchObject(
+    waiting.slice(0, 2).map(({ id, name, userId }, at) => ({ id, name, userId, position: at + 1 })),
+  );
+  expect(queue[0]?.waitingFor.join(' ')).toContain('memory');
+  expect([hosts.length, summary.queue.executions]).toEqual([1, 3]);
+});
+
+test('W81: hosts are found by a part of their name, address or labels, and by state; of many some are told', () => {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('alpha', { labels: ['gpu'] }));
+  rig.hello(hostFacts('beta', { address: '198.51.100.7' }));
+  rig.change(rig.hello(hostFacts('gamma')), { schedulable: false });
+  const found = (search: object) => {
+    const { hosts, hostsFound } = new Overview().of(rig.cluster, { ...ALL, ...search }, rig.nowMs);
+    return [hosts.map(({ name }) => name).join(' '), hostsFound];
+  };
+  expect(found({ text: 'GPU' })).toEqual(['alpha', 1]);
+  expect(found({ text: '198.51' })).toEqual(['beta', 1]);
+  expect(found({ state: 'drained' })).toEqual(['gamma', 1]);
+  expect(found({ text: 'a', state: 'lost' })).toEqual(['', 0]);
+  expect(found({ hosts: 2 })).toEqual(['alpha beta', 3]);
+});
+
+test('W81: why those wait that are first may be as many ms old as there are hosts, and no older', () => {
+  const rig = new CoreRig();
+  for (let n = 0; n < 50; n++) rig.hello(hostFacts(`host${n}`));
+  const overview = new Overview();
+  const firstAt = (ms: number) => overview.of(rig.cluster, ALL, rig.nowMs + ms).queue[0]?.name;
+  expect(firstAt(0)).toBeUndefined();
+  rig.submit(of(100 * GIB));
+  rig.turn();
+  expect([firstAt(49), firstAt(51)]).toEqual([undefined, 'run']);
+});
+
+test('W82: samples are kept for an hour, one each half a minute, and the last one is of now', () => {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('host1'));
+  rig.submit(of(3 * GIB));
+  rig.turn();
+  const overview = new Overview();
+  const start = rig.nowMs;
+  for (let ms = 0; ms <= 2 * HISTORY_MS; ms += 1_000) overview.note(rig.cluster, start + ms);
+  const samples = samplesOf(overview, rig, start + 2 * HISTORY_MS + 1_000);
+  const ages = samples.map(({ atMs }) => start + 2 * HISTORY_MS + 1_000 - atMs);
+  expect(ages.at(-1)).toBe(0);
+  expect(ages.at(-2)).toBe(1_000);
+  expect(ages.at(-3)).toBe(1_000 + SAMPLE_MS);
+  expect([samples.length, Math.max(...ages) <= HISTORY_MS]).toEqual([HISTORY_MS / SAMPLE_MS + 1, true]);
+  expect(samples[0]).toMatchObject({ running: 1, queued: 0, reservedMemoryBytes: 3 * GIB, reservedCores: 1 });
+});
+
+test('W82: a clock that is set back leaves no samples of the future', () => {
+  const rig = new CoreRig();
+  const overview = new Overview();
+  for (const atMs of [1_000_000, 1_100_000, 500_000, 510_000]) overview.note(rig.cluster, atMs);
+  expect(samplesOf(overview, rig, 520_000).map(({ atMs }) => atMs)).toEqual([500_000, 520_000]);
+});
+
+test('W92: what counts under a quota is told of those of whom anything runs', () => {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('host1'));
+  const { userId } = rig.submit(of(2 * GIB));
+  rig.submit(of(100 * GIB));
+  rig.turn();
+  expect(usagesOf(rig.cluster)).toEqual([{ userId, executions: 1, memoryBytes: 2 * GIB, cores: 1 }]);
+});

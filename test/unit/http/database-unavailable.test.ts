@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { type AppDeps, createApp } from '../../../control-plane/app.ts';
+import { variants } from '../../../control-plane/http/variant.ts';
+import { DatabaseError } from '../../../control-plane/store/db/db.ts';
+
+const logged: string[] = [];
+/** Of a Worker that begins while the database is away. */
+const app = createApp({
+  variant: variants.B,
+  deploymentName: 'test',
+  nowMs: () => 0,
+  log: (event: string) => logged.push(event),
+  prepare: () => Promise.reject(new DatabaseError('unavailable', 'the network is down')),
+} as unknown as AppDeps);
+
+const ask = async (path: string, accept: string, method = 'GET') => {
+  const reply = await app.request(path, { method, headers: { accept } });
+  const [type] = reply.headers.get('content-type')?.split(';') ?? [];
+  return [reply.status, type, reply.headers.get('retry-after'), await reply.text()] as const;
+};
+const message = 'The database does not answer; try again later.';
+
+test.each([
+  ['GET', '/executions'],
+  ['GET', '/executions/7/logs'],
+  ['POST', '/login'],
+])('W103: without a database a browser gets a page that says so: %s %s', async (method, path) => {
+  const [status, type, retryAfter, text] = await ask(path, 'text/html,*/*;q=0.8', method);
+  expect([status, type, retryAfter]).toEqual([503, 'text/html', '1']);
+  expect(text).toContain(message);
+  expect(logged).toContain('request.failed');
+});
+
+test('H61: without a database programs get the error of the API, on whatever path', async () => {
+  for (const [path, accept] of [
+    ['/api/0.7/info', 'text/html'],
+    ['/executions', '*/*'],
+    ['/agent/v1/register', 'text/html'],
+  ] as const)
+    expect(await ask(path, accept)).toEqual([503, 'application/json', '1', JSON.stringify({ message })]);
+});
+
+test('H116: what needs no database is served without one', async () => {
+  expect((await ask('/healthz', 'text/html'))[0]).toBe(200);
+});

@@ -1,0 +1,119 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, test } from 'vitest';
+import { type AppDeps, createApp } from '../../../control-plane/app.ts';
+import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
+import { EXAMPLE } from '../../../control-plane/http/openapi/example.ts';
+import { chooseVariant, type Variant, variants } from '../../../control-plane/http/variant.ts';
+import { validateApplication } from '../../../shared/application.ts';
+import { routesOf } from '../../support/routes.ts';
+
+interface Operation {
+  security: Record<string, unknown>[];
+  parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
+}
+interface Document {
+  servers: [{ url: string }];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, { properties: Record<string, Record<string, unknown>> }> };
+}
+
+/** An app whose routes can be looked at; those that would do something break. */
+const appOf = (variant: Variant) =>
+  createApp({ variant, deploymentName: 'test', log: () => {} } as unknown as AppDeps);
+
+/** The document as clients read it. */
+const documentOf = async (group: 'A' | 'B', variant: Variant = variants[group]): Promise<Document> =>
+  JSON.parse(JSON.stringify(await openApiDocument(variant, group)));
+
+describe.each(['A', 'B'] as const)('group %s', (group) => {
+  test.each(['on', 'off'] as const)(
+    'H181: its operations are the routes of the API, one by one, endpoints %s',
+    async (endpoints) => {
+      const variant = chooseVariant(group, endpoints);
+      const { paths, servers } = await documentOf(group, variant);
+      const described = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${servers[0].url}${path}`),
+      );
+      const routes = routesOf(group, variant).map(
+        ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
+      );
+      const ofApi = routes.filter((route) => route.includes(' /api/'));
+      expect(described.sort()).toEqual(ofApi.sort());
+      expect(routes.filter((route) => !route.includes(' /api/')).sort()).toEqual([
+        'GET /agent/berth-agent.mjs',
+        'GET /agent/berth-agent.mjs.sha256',
+        'GET /agent/install.sh',
+        'GET /docs',
+        'GET /docs/initialise.js',
+        'GET /docs/{name}',
+        'GET /healthz',
+        'GET /openapi.json',
+        'GET /readyz',
+        'POST /agent/v1/register',
+      ]);
+    },
+  );
+
+  test('H180: it has the words and types of the group', async () => {
+    const { components, paths } = await documentOf(group);
+    const { status, user_id } = components.schemas.Execution?.properties ?? {};
+    expect(status?.enum).toContain(group === 'A' ? 'scheduled' : 'queued');
+    expect(status?.enum).toHaveLength(7);
+    expect(user_id?.type).toBe(group === 'A' ? 'string' : 'integer');
+    expect(Object.keys(components.schemas.Login?.properties ?? {})).toEqual(
+      group === 'A' ? ['role', 'uid'] : ['user'],
+    );
+    const filters = paths['/execution']?.get?.parameters ?? [];
+    expect(filters.map(({ name, schema }) => [name, schema.type])).toEqual([
+      ['status', 'string'],
+      ['name', 'string'],
+      ['user_id', 'string'],
+      ['limit', 'integer'],
+      ...['earlier', 'later'].flatMap((side) =>
+        ['submit', 'start', 'end'].map((time) => [`${side}_than_${time}`, 'number']),
+      ),
+    ]);
+  });
+});
+
+test('H180: every example in it is valid', async () => {
+  const document = await documentOf('B');
+  const ajv = new Ajv2020({ allowUnionTypes: true }).addVocabulary(Object.keys(document));
+  ajv.addSchema(document, 'document');
+  const pointers = pointersToExamples(document);
+  expect(pointers.length).toBeGreaterThan(5);
+  for (const [pointer, examples] of pointers) {
+    const validate = ajv.getSchema(`document#${pointer}`);
+    for (const example of examples)
+      expect([pointer, validate?.(example), validate?.errors]).toEqual([pointer, true, null]);
+  }
+  expect(validateApplication(EXAMPLE).valid).toBe(true);
+});
+
+/** Where schemas have examples, and these. */
+function pointersToExamples(value: unknown, pointer = ''): [string, unknown[]][] {
+  if (typeof value !== 'object' || value === null) return [];
+  const own: [string, unknown[]][] = 'examples' in value ? [[pointer, value.examples as unknown[]]] : [];
+  const nested = Object.entries(value).flatMap(([key, one]) => {
+    const part = encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
+    return key === 'examples' ? [] : pointersToExamples(one, `${pointer}/${part}`);
+  });
+  return [...own, ...nested];
+}
+
+test.each(['zoe-2018.12', 'zoe-2017.12'] as const)(
+  'H180: %s speaks another API, and has neither document nor page',
+  async (name) => {
+    for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui.css']) {
+      expect((await appOf(variants[name]).request(path)).status).toBe(404);
+    }
+  },
+);
+
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)('H234: hosts are managed in %s', (group) => {
+  const routes = routesOf(group).map(({ method, path }) => `${method} ${path}`);
+  const [all, one] = ['/api/0.7/host', '/api/0.7/host/:id'];
+  expect(routes).toEqual(
+    expect.arrayContaining([`GET ${all}`, `GET ${one}`, `POST ${one}`, `DELETE ${one}`]),
+  );
+});

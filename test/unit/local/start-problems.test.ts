@@ -1,0 +1,35 @@
+import { statSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { ConfigError, readNodeConfig } from '../../../control-plane/config.ts';
+import { dataFolder, listenProblem } from '../../../control-plane/local/start-problems.ts';
+
+test.each([
+  ['BERTH_PORT', 'many', 'BERTH_PORT: must be a number'],
+  ['BERTH_PORT', '65536', 'BERTH_PORT: must be at most 65535'],
+  ['BERTH_LOCAL_AGENT', 'yes', 'BERTH_LOCAL_AGENT: must be "on" or "off"'],
+])('H80: %s=%s is refused in words', (name, value, words) => {
+  expect(() => readNodeConfig({ [name]: value })).toThrow(words);
+});
+
+test('H80: a data folder that can not be made is named with its setting; one that can is for this user alone', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-start-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'file'), '');
+  expect(() => dataFolder(join(folder, 'file'))).toThrow(ConfigError);
+  expect(() => dataFolder(join(folder, 'file'), 'dev')).toThrow(/^BERTH_DATA_DIR: .*\/file\/dev/);
+  expect(statSync(dataFolder(join(folder, 'new'), 'dev')).mode & 0o777).toBe(0o700);
+});
+
+test.each([
+  ['EADDRINUSE', 'port 5001 is in use: stop what listens there, or set BERTH_PORT'],
+  ['EACCES', 'port 5001 is not for this user: set BERTH_PORT to one above 1023'],
+  ['EADDRNOTAVAIL', 'BERTH_HOST: nowhere.example is no address of this machine'],
+  ['ENOTFOUND', 'BERTH_HOST: nowhere.example is no address of this machine'],
+])('H80: where nothing can listen (%s) the setting to change is told', (code, words) => {
+  const problem = listenProblem(Object.assign(new Error('listen'), { code }), 'nowhere.example', 5001);
+  expect(problem).toBeInstanceOf(ConfigError);
+  expect(problem.message).toBe(words);
+});

@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import type { Authenticated } from '../../../control-plane/operations/accounts/authentication.ts';
+import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
+import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { memoryDatabase } from '../../support/memory-database.ts';
+import { fc } from '../../support/random-cases.ts';
+
+const credential = { by: 'password' } as const;
+const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, most: 5 };
+
+let db: Db;
+let nowMs = 1_700_000_000_123;
+let tokens: Tokens;
+beforeEach(async () => {
+  db = await memoryDatabase();
+  tokens = open();
+});
+afterEach(() => db.close());
+
+const open = (deploymentName = 'test') => new Tokens({ db, nowMs: () => nowMs, deploymentName }, RULES);
+
+async function grantPair(): Promise<Required<Granted>> {
+  const account = await findAccountByName(db, 'alice');
+  if (!account) throw new Error('alice is not there');
+  const proof: Authenticated = {
+    by: 'basic',
+    actor: { kind: 'user', credential, ...account },
+    sessionToken: '',
+  };
+  const { refreshToken = '', ...granted } = await tokens.grant(proof, async () => 'password');
+  return { ...granted, refreshToken };
+}
+
+async function refresh(token: string): Promise<string> {
+  const { account, idHash } = await tokens.find(token, 'refresh');
+  const proof: Authenticated = {
+    by: 'token',
+    actor: { kind: 'user', credential, ...account },
+    tokenHash: idHash,
+  };
+  return (await tokens.grant(proof, async () => 'refresh_token')).accessToken;
+}
+
+/** Of those in order: whether each still counts. */
+const alive = (all: readonly string[], kind: 'access' | 'refresh') =>
+  Promise.all(
+    all.map((token) =>
+      tokens.find(token, kind).then(
+        () => true,
+        (error) => {
+          if (error instanceof OperationError && error.code === 'bad-token') return false;
+          throw error;
+        },
+      ),
+    ),
+  );
+
+const rows = async () => (await db.query('SELECT id_hash FROM tokens')).length;
+
+test('H120: an access token lives an hour, a refresh token 30 days and gives access until then', async () => {
+  const { accessToken, refreshToken, expiresInS } = await grantPair();
+  nowMs += RULES.accessMs - 1_000;
+  expect([expiresInS, await alive([accessToken], 'access')]).toEqual([3_600, [true]]);
+  nowMs += 2_000;
+  expect(await alive([accessToken], 'access')).toEqual([false]);
+  nowMs += RULES.refreshMs - RULES.accessMs - 2_000;
+  const late = await refresh(refreshToken);
+  nowMs += 2_000;
+  expect([await alive([late], 'access'), await alive([refreshToken], 'refresh')]).toEqual([[true], [false]]);
+});
+
+test('H125: expired tokens are removed when another is made', async () => {
+  await grantPair();
+  nowMs += RULES.refreshMs;
+  await grantPair();
+  expect(await rows()).toBe(2);
+});
+
+test('H125: one token too many ends the oldest of its kind', async () => {
+  const pairs: Required<Granted>[] = [];
+  for (let n = 0; n < RULES.most + 2; n++) {
+    pairs.push(await grantPair());
+    nowMs += 10;
+  }
+  const newest = pairs.map((_, n) => n >= 2);
+  expect(
+    await alive(
+      pairs.map(({ accessToken }) => accessToken),
+      'access',
+    ),
+  ).toEqual(newest);
+  expect(
+    await alive(
+      pairs.map(({ refreshToken }) => refreshToken),
+      'refresh',
+    ),
+  ).toEqual(newest);
+  for (let n = 0; n < RULES.most; n++) await refresh(pairs.at(-1)?.refreshToken ?? '');
+  expect(await rows()).toBe(2 * RULES.most);
+});
+
+test('H123: a refresh token that is revoked while it is used gives nothing', async () => {
+  const { refreshToken } = await grantPair();
+  const { account, idHash } = await tokens.find(refreshToken, 'refresh');
+  const proof: Authenticated = {
+    by: 'token',
+    actor: { kind: 'user', credential, ...account },
+    tokenHash: idHash,
+  };
+  const granting = tokens.grant(proof, async () => {
+    await tokens.revoke(proof.actor, refreshToken);
+    return 'refresh_token';
+  });
+  await expect(granting).rejects.toMatchObject({ code: 'bad-token' });
+  expect(await rows()).toBe(0);
+});
+
+test('H122: the key is made once, whoever asks first, and another deployment on it takes no tokens of this one', async () => {
+  const [one, other] = [open(), open()];
+  const all = [one, other, tokens];
+  await Promise.all(all.map((each) => each.find('a.b.c', 'access').catch(() => undefined)));
+  const { accessToken } = await grantPair();
+  for (const each of all)
+    expect((await each.find(accessToken, 'access')).account.user.username).toBe('alice');
+  expect(await db.query('SELECT name FROM secrets')).toEqual([{ name: 'token-key' }]);
+  await expect(open('elsewhere').find(accessToken, 'access')).rejects.toMatchObject({ code: 'bad-token' });
+});
+
+test('H121: no text but a token counts as one, nor breaks anything', async () => {
+  const { accessToken } = await grantPair();
+  const pieces = accessToken.split('.');
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    // A token with one of its parts changed.
+    fc
+      .tuple(
+        fc.nat(2),
+        fc.oneof(
+          fc.base64String({ maxLength: 120 }),
+          fc.json().map((json) => btoa(encodeURI(json))),
+        ),
+      )
+      .map(([at, text]) => pieces.toSpliced(at, 1, text).join('.')),
+  );
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      fc.pre(text !== accessToken);
+      expect(await alive([text], 'access')).toEqual([false]);
+    }),
+    { numRuns: 300 },
+  );
+});

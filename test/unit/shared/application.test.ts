@@ -1,0 +1,296 @@
+import { describe, expect, test } from 'vitest';
+import { type Problem, validateApplication } from '../../../shared/application.ts';
+import { expandApplication } from '../../../shared/expand.ts';
+import { application, service } from '../../support/applications.ts';
+import { brokenDescriptions } from '../../support/bad-requests.ts';
+
+function problemsOf(input: unknown): Problem[] {
+  const validation = validateApplication(input);
+  return validation.valid ? [] : validation.problems;
+}
+
+const pointersOf = (input: unknown): string[] => problemsOf(input).map(({ pointer }) => pointer);
+
+/** A valid application with one service in which some fields are replaced by values of any type. */
+const withService = (changes: Record<string, unknown>): unknown => ({
+  ...application(),
+  services: [{ ...service(), ...changes }],
+});
+const without = (value: object, key: string): unknown =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
+
+describe('C21: the top level', () => {
+  test.each(['name', 'version', 'will_end', 'size', 'services'])('C21: needs %s', (key) => {
+    expect(pointersOf(without(application(), key))).toEqual([`/${key}`]);
+  });
+  test.each([
+    ['name', 'ab'],
+    ['name', 'a'.repeat(129)],
+    ['name', 'with space'],
+    ['version', 2],
+    ['version', '3'],
+    ['will_end', 'yes'],
+    ['size', -1],
+    ['size', 1.5],
+    ['services', []],
+    ['services', {}],
+  ])('C21: refuses %s = %j', (key, value) => {
+    expect(pointersOf({ ...application(), [key]: value })).toContain(`/${key}`);
+  });
+  test.each(['abc', 'A-1@b', 'a'.repeat(128)])('C21: takes the name %s', (name) => {
+    expect(problemsOf({ ...application(), name })).toEqual([]);
+  });
+  test('C21: refuses more than 100 services', () => {
+    const services = Array.from({ length: 101 }, (_, n) => service({ name: `web${n}x` }));
+    expect(pointersOf(application(...services))).toContain('/services');
+  });
+  test.each([null, undefined, 3, 'text', []])('C21: refuses %j as a document', (input) => {
+    expect(pointersOf(input)).toEqual(['']);
+  });
+  test('C21: refuses a key it does not know, by name', () => {
+    expect(problemsOf({ ...application(), extra: 1 })).toEqual([
+      { pointer: '/extra', message: 'is not a known key' },
+    ]);
+  });
+});
+
+describe('C22: a service', () => {
+  const required = [
+    'name',
+    'image',
+    'monitor',
+    'total_count',
+    'essential_count',
+    'startup_order',
+    'resources',
+    'environment',
+    'volumes',
+    'ports',
+    'command',
+  ];
+  test.each(required)('C22: needs %s', (key) => {
+    const input = { ...application(), services: [without(service(), key), service({ name: 'other' })] };
+    expect(pointersOf(input)).toContain(`/services/0/${key}`);
+  });
+  test.each([
+    ['name', 'ab'],
+    ['name', 'a'.repeat(17)],
+    ['name', '-abc'],
+    ['name', 'abc-'],
+    ['name', 'a_c'],
+    ['image', ''],
+    ['image', 'two words'],
+    ['monitor', 1],
+    ['total_count', 0],
+    ['total_count', 1.5],
+    ['essential_count', -1],
+    ['startup_order', 'first'],
+    ['command', 7],
+    ['replicas', -1],
+    ['work_dir', 3],
+    ['network', 3],
+    ['labels', 'ssd'],
+  ])('C22: refuses %s = %j', (key, value) => {
+    expect(pointersOf(withService({ [key]: value }))).toContain(`/services/0/${key}`);
+  });
+  test('C22: takes the optional fields', () => {
+    const optional = { work_dir: '/tmp', labels: ['ssd'], network: 'shared', replicas: 1 };
+    expect(problemsOf(withService({ ...optional, command: null }))).toEqual([]);
+  });
+  test('C22: refuses a key it does not know, at any depth', () => {
+    const port = {
+      name: 'p',
+      port_number: 80,
+      protocol: 'tcp',
+      url_template: 'http://{ip_port}/',
+      'odd/~key': 1,
+    };
+    const input = withService({ color: 'red', ports: [port] });
+    expect(pointersOf(input)).toEqual(['/services/0/ports/0/odd~1~0key', '/services/0/color']);
+  });
+  test.each([
+    [{ memory: { min: -1, max: null }, cores: { min: null, max: null } }, '/memory/min'],
+    [{ memory: { min: 1.5, max: null }, cores: { min: null, max: null } }, '/memory/min'],
+    [{ memory: { min: 2, max: 1 }, cores: { min: null, max: null } }, '/memory/max'],
+    [{ memory: { min: null, max: null }, cores: { min: 2, max: 1 } }, '/cores/max'],
+    [{ memory: { min: null, max: null } }, '/cores'],
+    [{ memory: { min: null, max: null }, cores: { min: null, max: null }, shm: -1 }, '/shm'],
+  ])('C22: refuses the resources %j', (resources, pointer) => {
+    expect(pointersOf(withService({ resources }))).toEqual([`/services/0/resources${pointer}`]);
+  });
+  test.each([
+    [{ environment: [['A']] }, '/environment/0'],
+    [{ environment: [['A', 'b', 'c']] }, '/environment/0'],
+    [{ environment: [['', 'b']] }, '/environment/0/0'],
+    [{ environment: [['A=B', 'c']] }, '/environment/0/0'],
+    [{ environment: [['A', 5]] }, '/environment/0/1'],
+    [{ environment: [[{ toString: 1 }, 'b']] }, '/environment/0/0'],
+    [{ environment: [['A', 'nul\0']] }, '/environment/0/1'],
+    [{ volumes: [{ name: 'data', path: 'relative', read_only: true }] }, '/volumes/0/path'],
+    [{ volumes: [{ name: '../up', path: '/x', read_only: true }] }, '/volumes/0/name'],
+    [{ volumes: [{ name: 'data', path: '/x' }] }, '/volumes/0/read_only'],
+    [{ ports: [{ name: 'p', port_number: 0, protocol: 'tcp', url_template: '' }] }, '/ports/0/port_number'],
+    [{ ports: [{ name: 'p', port_number: 80, protocol: 'sctp', url_template: '' }] }, '/ports/0/protocol'],
+    [{ command: 'say "hello' }, '/command'],
+  ])('C22: refuses %j', (changes, pointer) => {
+    expect(pointersOf(withService(changes))).toEqual([`/services/0${pointer}`]);
+  });
+  test('C171: refuses a variable and a word that no program can be started with', () => {
+    const most = 'é'.repeat(65_535);
+    const environment = [['A', `${most}x`.slice(1)]];
+    expect(problemsOf(withService({ environment, command: `say ${most}x` }))).toEqual([]);
+    const command = `say ${most}xx`;
+    expect(problemsOf(withService({ environment: [...environment, ['A', most]], command }))).toEqual([
+      { pointer: '/services/0/environment/1/1', message: expect.stringContaining('131,071 bytes') },
+      { pointer: '/services/0/command', message: expect.stringContaining('131,071 bytes') },
+    ]);
+  });
+  test('C22: refuses two volumes of one name', () => {
+    const volume = { name: 'data', path: '/a', read_only: true };
+    expect(pointersOf(withService({ volumes: [volume, { ...volume, path: '/b' }] }))).toEqual([
+      '/services/0/volumes/1/name',
+    ]);
+  });
+});
+
+describe('C23: what spans several fields', () => {
+  test('C23: essential_count is at most total_count', () => {
+    expect(pointersOf(withService({ total_count: 2, essential_count: 3 }))).toEqual([
+      '/services/0/essential_count',
+    ]);
+  });
+  test('C23: at least one service monitors', () => {
+    expect(pointersOf(withService({ monitor: false }))).toEqual(['/services']);
+  });
+  test('C23: names are unique', () => {
+    expect(pointersOf(application(service(), service()))).toEqual(['/services/1/name']);
+  });
+  test('C23: instances of two services never share a name', () => {
+    const input = application(
+      service({ name: 'web', total_count: 11 }),
+      service({ name: 'web1', total_count: 1 }),
+    );
+    expect(problemsOf(input)).toEqual([
+      {
+        pointer: '/services/1/name',
+        message: 'gives an instance the name web10, which service 0 gives, too',
+      },
+    ]);
+  });
+  test('C23: similar names whose instances differ are fine', () => {
+    const input = application(
+      service({ name: 'web', total_count: 10 }),
+      service({ name: 'web1', total_count: 1 }),
+    );
+    expect(problemsOf(input)).toEqual([]);
+  });
+  test('C23: pointers count what is no service at all, too', () => {
+    expect(pointersOf({ ...application(), services: [3, service({ monitor: false })] })).toEqual([
+      '/services/0',
+      '/services',
+    ]);
+    expect(pointersOf({ ...application(), services: [3, service({ essential_count: 2 })] })).toEqual([
+      '/services/0',
+      '/services/1/essential_count',
+    ]);
+  });
+  test('C23: there are at most 1000 instances in all', () => {
+    const half = { total_count: 500, essential_count: 0 };
+    const two = [service({ name: 'one', ...half }), service({ name: 'two', ...half })];
+    expect(problemsOf(application(...two))).toEqual([]);
+    expect(pointersOf(application(...two, service({ name: 'three' })))).toEqual(['/services']);
+  });
+});
+
+describe('C24: variables', () => {
+  const all =
+    '{user_name} {execution_id} {execution_name} {deployment_name} {dns_name#self} {dns_name#web0} {dns_name#web1}';
+  test('C24: the known ones are taken in environment and command', () => {
+    expect(problemsOf(withService({ total_count: 2, environment: [['A', all]], command: all }))).toEqual([]);
+  });
+  test.each(['{nope}', '{dns_name}', '{dns_name#web1}', '{dns_name#other0}', '{user_name#self}'])(
+    'C24: %s is refused, by name',
+    (text) => {
+      const [problem, ...more] = problemsOf(withService({ environment: [['A', `x ${text} y`]] }));
+      expect(problem?.pointer).toBe('/services/0/environment/0/1');
+      expect(problem?.message).toContain(text);
+      expect(more).toEqual([]);
+    },
+  );
+  test.each(['{{nope}}', `\${shell}`, '{"json": 1}', '{}', '{ spaced }', '{UPPER}', 'a{1..3}'])(
+    'C24: %s is plain text',
+    (text) => {
+      expect(problemsOf(withService({ environment: [['A', text]] }))).toEqual([]);
+    },
+  );
+  test.each(['echo \\{nope\\}', '{no"p"e}'])(
+    'C24: the command %s is refused: a reference counts where its words have it',
+    (command) => {
+      expect(pointersOf(withService({ command }))).toEqual(['/services/0/command']);
+    },
+  );
+  test('C24: one that is used often in one value is told once', () => {
+    expect(problemsOf(withService({ command: '{a} {a} {b}' }))).toHaveLength(2);
+  });
+});
+
+describe('C25: a bad description', () => {
+  test('C25: is told every problem at once', () => {
+    const input = {
+      name: 'x',
+      version: 2,
+      will_end: true,
+      size: 1,
+      services: [
+        { ...service({ monitor: false, essential_count: 5 }), image: 1, color: 'red' },
+        service({ monitor: false, environment: [['A', '{nope}']] }),
+      ],
+    };
+    expect(pointersOf(input).toSorted()).toEqual([
+      '/name',
+      '/services',
+      '/services/0/color',
+      '/services/0/essential_count',
+      '/services/0/image',
+      '/services/1/environment/0/1',
+      '/services/1/name',
+      '/version',
+    ]);
+  });
+  test.each([
+    ['services', { services: Array.from({ length: 50_000 }, () => ({ total_count: 1000 })) }],
+    [
+      'variables',
+      application(service({ environment: [['A', numbered(100_000, (n) => `{${letters(n)}}`)]] })),
+    ],
+    ['environment', withService({ environment: Array.from({ length: 200_000 }, () => ({})) })],
+    ['volumes', withService({ volumes: Array.from({ length: 50_000 }, (_, n) => ({ name: `v${n}` })) })],
+    ['keys', Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, 1]))],
+  ])('C25: with a megabyte of %s it costs little time and no failure', (_, input) => {
+    const began = performance.now();
+    expect(problemsOf(input).length).toBeGreaterThan(0);
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+  test('C25, H190: whatever stands in the place of a value is refused in words, or expands', () => {
+    const texts = brokenDescriptions();
+    expect(texts.length).toBeGreaterThan(500);
+    let valid = 0;
+    for (const text of texts) {
+      const validation = validateApplication(JSON.parse(text));
+      if (validation.valid) {
+        valid += 1;
+        expect(expandApplication(validation.application).length, text).toBeGreaterThan(0);
+      } else {
+        for (const { message } of validation.problems) expect(message, text).toMatch(/\S/);
+      }
+    }
+    expect(valid).toBeGreaterThan(0);
+    expect(valid).toBeLessThan(texts.length / 4);
+  });
+});
+
+function numbered(count: number, text: (n: number) => string): string {
+  return Array.from({ length: count }, (_, n) => text(n)).join('');
+}
+
+const letters = (n: number): string => [...String(n)].map((digit) => 'abcdefghij'[Number(digit)]).join('');

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { assignmentOf, dnsNameOf, type ExecutionContext, expandApplication } from '../../../shared/expand.ts';
+import { assignmentSchema } from '../../../shared/protocol/assignment.ts';
+import { application, service } from '../../support/applications.ts';
+
+const context: ExecutionContext = {
+  executionId: 7,
+  executionName: 'nightly',
+  deploymentName: 'test',
+  userName: 'alice',
+  userId: 3,
+};
+const key = { service: 11, generation: 2 };
+
+test('C27: a definition becomes instances counted from 0, of which the first are essential', () => {
+  const specs = expandApplication(
+    application(
+      service({ name: 'web', total_count: 3, essential_count: 2 }),
+      service({ name: 'one', essential_count: 0 }),
+    ),
+  );
+  expect(specs.map(({ name, group, essential }) => [name, group, essential])).toEqual([
+    ['web0', 'web', true],
+    ['web1', 'web', true],
+    ['web2', 'web', false],
+    ['one0', 'one', false],
+  ]);
+});
+
+test('C27: container and DNS name are <instance>-<execution>-<deployment>', () => {
+  expect(dnsNameOf('web0', 7, 'test')).toBe('web0-7-test');
+  expect(assignmentOf(key, 'web0', service(), context).name).toBe('web0-7-test');
+});
+
+test('C24: values are filled into the environment and into the words of the command', () => {
+  const definition = service({
+    environment: [['PEER', '{dns_name#db0}:{execution_id}']],
+    command: `run '{dns_name#self}' {execution_name} "{{kept}} \${kept}"`,
+  });
+  const made = assignmentOf(key, 'web0', definition, { ...context, executionName: 'two words' });
+  expect(made.environment[0]).toEqual(['PEER', 'db0-7-test:7']);
+  expect(made.command).toEqual(['run', 'web0-7-test', 'two words', `{kept} \${kept}`]);
+});
+
+test.each([null, '', '   '])('C26: the command %j runs what the image says', (command) => {
+  expect(assignmentOf(key, 'web0', service({ command }), context).command).toBeNull();
+});
+
+test("C27: the environment ends with Berth's own variables, which win", () => {
+  const { environment } = assignmentOf(
+    key,
+    'web0',
+    service({ environment: [['EXECUTION_ID', 'mine']] }),
+    context,
+  );
+  expect(environment).toEqual([
+    ['EXECUTION_ID', 'mine'],
+    ['EXECUTION_ID', '7'],
+    ['EXECUTION_NAME', 'nightly'],
+    ['DEPLOY_NAME', 'test'],
+    ['SERVICE_NAME', 'web0'],
+    ['BERTH_USER', 'alice'],
+    ['BERTH_UID', '3'],
+    ['ZOE_USER', 'alice'],
+    ['ZOE_UID', '3'],
+  ]);
+});
+
+test('C27: an assignment has all that an agent needs, and matches the protocol', () => {
+  const definition = service({
+    work_dir: '/work',
+    network: 'shared',
+    resources: { memory: { min: 1, max: 2 }, cores: { min: 0.5, max: 1.5 }, shm: 3 },
+    ports: [{ name: 'http', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
+    volumes: [{ name: 'data', path: '/srv/data', read_only: true }],
+  });
+  const made = assignmentOf(key, 'web0', definition, context);
+  expect(assignmentSchema.parse(made)).toEqual(made);
+  expect(made).toMatchObject({
+    ...key,
+    execution: 7,
+    instance: 'web0',
+    owner: 'alice',
+    workDir: '/work',
+    network: 'shared',
+    memoryMinBytes: 1,
+    memoryMaxBytes: 2,
+    coresMin: 0.5,
+    coresMax: 1.5,
+    shmBytes: 3,
+    ports: [{ port: 80, protocol: 'tcp' }],
+    volumes: [{ name: 'data', path: '/srv/data', readOnly: true }],
+  });
+});

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { substitute, unknownVariables, type Variables } from '../../../shared/variables.ts';
+
+const variables: Variables = {
+  user_name: 'alice',
+  execution_id: '7',
+  execution_name: '{user_name}',
+  deployment_name: 'test',
+  dnsName: (instance) => (instance === 'self' ? 'web0-7-test' : undefined),
+};
+
+test.each([
+  ['{user_name}', 'alice'],
+  ['{execution_id}-{deployment_name}', '7-test'],
+  ['{dns_name#self}:80', 'web0-7-test:80'],
+  ['a{user_name}b{user_name}c', 'aalicebalicec'],
+  ['{{user_name}}', '{user_name}'],
+  ['{{anything}} at {{all#x}}', '{anything} at {all#x}'],
+  [`\${user_name} $HOME`, `\${user_name} $HOME`],
+  ['{"json": {}} {A} {1}', '{"json": {}} {A} {1}'],
+  ['no variables', 'no variables'],
+  ['', ''],
+])('C24: %j becomes %j', (text, result) => {
+  expect(substitute(text, variables)).toBe(result);
+});
+
+test('C24: what a variable stands for is not looked into again', () => {
+  expect(substitute('{execution_name}', variables)).toBe('{user_name}');
+});
+
+test('C24: an unknown variable that was let through is a loud error', () => {
+  expect(() => substitute('{nope}', variables)).toThrow('unknown variable {nope}');
+});
+
+test('C24: unknown ones are found with their part, and instances are known by name', () => {
+  const text = `{nope} {dns_name#web0} {dns_name#db0} {dns_name#self} {{also}} \${this}`;
+  expect(unknownVariables([text], new Set(['web0']))).toEqual(['nope', 'dns_name#db0']);
+});
+
+test('C24: names of properties that every object has mean nothing', () => {
+  expect(unknownVariables(['{constructor} {to_string} {dns_name#constructor}'], new Set())).toEqual([
+    'constructor',
+    'to_string',
+    'dns_name#constructor',
+  ]);
+});

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { defaultScheduling } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import { commit, loadExecution, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
+import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
+import { memoryDatabase } from '../../support/memory-database.ts';
+import { fc } from '../../support/random-cases.ts';
+import { operation, Simulation } from '../../support/simulation.ts';
+
+const CLAIMANT = { name: 'one', hasHeld: false };
+
+let db: Db;
+beforeAll(async () => {
+  db = await memoryDatabase();
+  // The second user of the simulation.
+  await db.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      SELECT 2, 'bob', email, role_id, quota_id, auth_source, fs_uid, priority, enabled FROM users WHERE id = 1`,
+  );
+});
+afterAll(() => db.close());
+
+/** What must be the same after a restart. Who is connected, and when it was last heard, is known to memory only. */
+function lasting(cluster: Cluster) {
+  // Plus 0, for what is left of sums may be a tiny negative.
+  const round = (cores: number) => Math.round(cores * 1e6) / 1e6 + 0;
+  return {
+    nextIds: cluster.nextIds,
+    usages: [1, 2].map((userId) => cluster.usage(userId)),
+    admitted: [...cluster.admitted].map(({ id }) => id).toSorted((a, b) => a - b),
+    hosts: [...cluster.hosts.values()]
+      .map(({ connected: _, lastContactMs: __, keptMemoryBytes: ___, keptCores: ____, ...host }) => ({
+        ...host,
+        reservedCores: round(host.reservedCores),
+        elasticCores: round(host.elasticCores),
+      }))
+      .toSorted((a, b) => a.id - b.id),
+    servicesAt: [...cluster.hosts.keys()].map((id) =>
+      [...cluster.servicesAt(id)].map((service) => service.id).toSorted(),
+    ),
+    executions: [...cluster.executions.values()]
+      .map((execution) => ({
+        ...execution,
+        services: execution.services.map((service) => ({
+          ...service,
+          logs: service.logs === 'forgetting' ? 'kept' : service.logs,
+        })),
+      }))
+      .toSorted((a, b) => a.id - b.id),
+  };
+}
+
+async function clear(): Promise<void> {
+  await db.batch(
+    ['DELETE FROM executions', 'DELETE FROM hosts', 'DELETE FROM sqlite_sequence'].map((sql) => ({
+      sql,
+      args: [],
+    })),
+  );
+}
+
+test('C41: what was committed and read again equals what was in memory, whatever happened', async () => {
+  let executions = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(operation, { minLength: 10, maxLength: 80, size: 'max' }),
+      fc.nat({ max: 10 }),
+      async (operations, pause) => {
+        await clear();
+        const simulation = new Simulation();
+        const { cluster } = simulation.rig;
+        let { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
+        for (const [at, one] of operations.entries()) {
+          simulation.run([one]);
+          // A commit may cover one turn or several.
+          if (at % (pause + 1) === 0) await commit(db, epoch, cluster.takeChanges());
+        }
+        await commit(db, epoch, cluster.takeChanges());
+        const read = await takeOver(db, defaultScheduling, CLAIMANT);
+        epoch = read.epoch;
+        expect(lasting(read.cluster)).toEqual(lasting(cluster));
+        executions += read.cluster.executions.size;
+        for (const execution of simulation.submitted) {
+          if (cluster.executions.has(execution.id)) continue;
+          const stored = await loadExecution(db, execution.id);
+          if (execution.deleted) expect(stored).toBeUndefined();
+          else expect(stored).toEqual(execution);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+  expect(executions).toBeGreaterThan(50);
+});
+
+test('C42: a coordinator that was taken over from can commit no more', async () => {
+  await clear();
+  const simulation = new Simulation();
+  const { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
+  simulation.run([{ do: 'submit', which: 0, user: 0 }]);
+  await takeOver(db, defaultScheduling, CLAIMANT);
+  const late = commit(db, epoch, simulation.rig.cluster.takeChanges());
+  await expect(late).rejects.toThrow(DatabaseError);
+  await expect(late).rejects.toThrow('stale_coordinator');
+  expect((await takeOver(db, defaultScheduling, CLAIMANT)).cluster.executions.size).toBe(0);
+});
+
+test('C41: ids are never given twice, also after a deletion', async () => {
+  await clear();
+  const simulation = new Simulation();
+  const { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
+  simulation.run([
+    { do: 'submit', which: 0, user: 0 },
+    { do: 'remove', which: 0 },
+  ]);
+  await commit(db, epoch, simulation.rig.cluster.takeChanges());
+  const { cluster } = await takeOver(db, defaultScheduling, CLAIMANT);
+  expect(cluster.executions.size).toBe(0);
+  expect(cluster.nextIds).toMatchObject({ execution: 2, service: 2 });
+});
+
+test('C41: where nothing changed nothing is written', async () => {
+  const { epoch, cluster } = await takeOver(db, defaultScheduling, CLAIMANT);
+  await expect(commit(db, epoch - 1, cluster.takeChanges())).resolves.toBeUndefined();
+});

@@ -1,0 +1,111 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { documentedAt } from '../../support/documented.ts';
+import { HttpClient } from '../../support/http-client.ts';
+import { RestClient } from '../../support/rest-client.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
+const info = { version: '1', deployment_name: 'test', application_format_version: 3, api_version: '0.7' };
+
+describe('the check of answers against the document', () => {
+  let server: Server;
+  let url: string;
+  let answer: { status: number; headers: Record<string, string>; body: string };
+  beforeEach(async () => {
+    server = createServer((_, response) => {
+      response.writeHead(answer.status, answer.headers).end(answer.body);
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    documentedAt(url, 'B');
+  });
+  afterEach(() => new Promise((done) => server.close(done)));
+
+  const clients: [name: string, ask: (method: string, path: string, body?: string) => Promise<unknown>][] = [
+    ['HttpClient', (method, path, body) => new HttpClient(() => url).send(method, path, body)],
+    [
+      'RestClient',
+      (method, path, body) =>
+        new RestClient(url, 'admin', 'x').request(path, { method, ...(body !== undefined && { body }) }),
+    ],
+  ];
+  const json = (value: unknown, status = 200, headers = {}) => ({
+    status,
+    headers: { ...JSON_TYPE, ...headers },
+    body: JSON.stringify(value),
+  });
+
+  describe.each(clients)('by %s', (_, ask) => {
+    test('H183: what the document promises passes, and so does what it does not know', async () => {
+      answer = json(info);
+      await ask('GET', 'info');
+      await ask('GET', 'elsewhere');
+      await ask('PUT', 'info');
+    });
+
+    test.each([
+      [
+        'a status',
+        json({ message: 'I am a teapot' }, 418),
+        '418 against /openapi.json: it has only 200, 500, 503',
+      ],
+      [
+        'a field too many',
+        json({ ...info, more: 1 }),
+        'the body at its root must NOT have additional properties {"additionalProperty":"more"}',
+      ],
+      ['a field of another type', json({ ...info, version: 1 }), 'the body at /version must be string'],
+      [
+        'a missing header',
+        json({ message: 'away' }, 503, { 'retry-after': '1' }),
+        'there is no header Status',
+      ],
+      [
+        'another content type',
+        { ...json(info), headers: { 'content-type': 'text/plain' } },
+        'the content type is text/plain, not application/json',
+      ],
+      [
+        'no content type',
+        { ...json(info), headers: {} },
+        'the content type is missing, not application/json',
+      ],
+    ])('H183: %s that it does not know fails, with the place and the reason', async (_, given, text) => {
+      answer = given;
+      await expect(ask('GET', 'info')).rejects.toThrow(`GET /api/0.7/info answered ${given.status}`);
+      await expect(ask('GET', 'info')).rejects.toThrow(text);
+    });
+
+    test('H183: a body where there should be none fails', async () => {
+      answer = { status: 200, headers: {}, body: 'done' };
+      await expect(ask('DELETE', 'execution/1')).rejects.toThrow('there is a body');
+    });
+
+    test('H183: an accepted request that the document would not let clients send fails', async () => {
+      answer = json({ role_id: 1 });
+      await ask('POST', 'role', '{"name":"role"}');
+      await expect(ask('POST', 'role', '{"name":"role","color":"red"}')).rejects.toThrow(
+        'the accepted request at its root must NOT have additional properties {"additionalProperty":"color"}',
+      );
+    });
+  });
+
+  test('H183: HEAD is held to the head of GET', async () => {
+    answer = { ...json(info), body: '' };
+    await new HttpClient(() => url).send('HEAD', 'info');
+    answer = { status: 200, headers: {}, body: '' };
+    await expect(new HttpClient(() => url).send('HEAD', 'info')).rejects.toThrow(
+      'the content type is missing',
+    );
+  });
+
+  test('H183: each group has its own', async () => {
+    answer = json({ role: 'admin', uid: 'admin' });
+    await expect(new HttpClient(() => url).get('login')).rejects.toThrow(
+      "must have required property 'user'",
+    );
+    documentedAt(url, 'A');
+    await new HttpClient(() => url).get('login');
+  });
+});

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { checkRules, titlesOf } from '../../support/rules.ts';
+
+const documents = ['# Rules\n\n- **H1** One, as in H9.\n- **H2** Two.', '- **P1** Three.'];
+
+test('rules that titles begin with are proved, several by one title too', () => {
+  expect(checkRules(documents, ['H1: one', 'H2, P1: both', 'no rule'])).toEqual([]);
+});
+
+test('a rule that no title begins with has no test', () => {
+  expect(checkRules(documents, ['H1: one, unlike H2: two'])).toEqual(['H2 has no test', 'P1 has no test']);
+});
+
+test('a title of a rule that does not exist is named', () => {
+  const titles = ['H1: one', 'H2, P1: both', 'H9: nothing', 'H1, C9: half'];
+  expect(checkRules(documents, titles)).toEqual([
+    'there is no such rule: H9: nothing',
+    'there is no such rule: H1, C9: half',
+  ]);
+});
+
+test('a title that nearly begins with a rule is named', () => {
+  expect(checkRules(['- **H1** One.'], ['H1: one', 'H1 P2: two'])).toEqual([
+    'rules are followed by a colon, and a comma is between them: H1 P2: two',
+  ]);
+});
+
+test('a rule that is given twice is named', () => {
+  expect(checkRules(['- **H1** One.', '- **H1** Two.'], ['H1: one'])).toEqual(['H1 is given twice']);
+});
+
+test('titles are those of tests that ran and of their groups', () => {
+  const assertion = (status: string, title: string, ...ancestorTitles: string[]) => ({
+    status,
+    title,
+    ancestorTitles,
+  });
+  const testResults = [
+    { assertionResults: [assertion('passed', 'one', 'group'), assertion('skipped', 'two')] },
+    { assertionResults: [assertion('failed', 'three', 'group')] },
+  ];
+  expect(titlesOf(JSON.stringify({ testResults }))).toEqual(['group', 'one', 'three']);
+});

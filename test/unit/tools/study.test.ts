@@ -1,0 +1,126 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { compare, schedulers } from '../../study/experiment.ts';
+import { type Run, Simulation } from '../../study/simulation.ts';
+import { estimate, percentile, weightedPercentile } from '../../study/statistics.ts';
+import type { Ratio, Row } from '../../study/summary.ts';
+import { workload } from '../../study/workload.ts';
+import { scratchFolder } from '../../support/folder.ts';
+import { startProgram } from '../../support/process.ts';
+
+const machines = { hosts: 10, cores: 32, memoryBytes: 128 * 1024 ** 3 };
+const JOBS = 120;
+const LOAD = 1.2;
+
+describe.each(schedulers)('$instances instances, $queue', (scheduler) => {
+  test('every job does all of its work, and no machine has more reserved than it has', () => {
+    const jobs = workload(1, JOBS, LOAD, machines);
+    const workMs = new Map(jobs.map((job) => [job, 0]));
+    let active: [Run, number][] = [];
+    let beforeMs = 0;
+    let mostReserved = 0;
+    const simulation = new Simulation(scheduler, machines, jobs, ({ cluster, runs, nowMs }) => {
+      for (const [{ job }, instances] of active)
+        workMs.set(job, (workMs.get(job) ?? 0) + instances * (nowMs - beforeMs));
+      beforeMs = nowMs;
+      active = [...runs.values()]
+        .filter(({ execution }) => execution.status === 'running')
+        .map((run) => [run, run.execution.services.filter(({ status }) => status === 'active').length]);
+      for (const host of cluster.hosts.values()) {
+        const placed = [...cluster.servicesAt(host.id)].filter(({ placed }) => placed);
+        const sum = (need: 'cores' | 'memoryBytes') =>
+          placed.reduce((total, { requirement }) => total + requirement[need], 0);
+        expect(sum('cores')).toBeLessThanOrEqual(machines.cores);
+        expect(sum('memoryBytes')).toBeLessThanOrEqual(machines.memoryBytes);
+        mostReserved = Math.max(mostReserved, sum('cores'));
+      }
+    });
+    simulation.run();
+    expect(mostReserved).toBeGreaterThan(machines.cores / 2);
+    expect(simulation.ended.map(({ job }) => job).toSorted(bySubmission)).toEqual(jobs);
+    for (const job of jobs) expect(workMs.get(job)).toBeCloseTo(job.total * job.runMs, 1);
+    for (const { job, startMs, endMs } of simulation.ended) {
+      expect(startMs).toBeGreaterThanOrEqual(job.submitMs);
+      // All instances at once are the fastest it can be.
+      expect(endMs - startMs).toBeGreaterThanOrEqual(job.runMs - 0.001);
+    }
+  });
+});
+
+test('the same seed gives the same outcome, another seed another', () => {
+  const task = { seed: 1, load: LOAD, jobs: 60, machines };
+  const outcome = compare(task);
+  expect(compare(task)).toEqual(outcome);
+  expect(compare({ ...task, seed: 2 })).not.toEqual(outcome);
+});
+
+test('elastic instances differ from rigid ones where machines are scarce', () => {
+  const outcomes = compare({ seed: 1, load: LOAD, jobs: JOBS, machines });
+  const [rigid, elastic] = ['rigid', 'elastic'].map((instances) =>
+    outcomes.find(({ scheduler }) => scheduler.instances === instances && scheduler.queue === 'FIFO'),
+  );
+  expect(elastic?.all.waiting.p95).toBeLessThan(rigid?.all.waiting.p95 ?? 0);
+});
+
+test('the offered load is the work of all jobs as a share of what the machines can do until the last submission', () => {
+  const jobs = workload(1, 1_000, 0.8, machines);
+  const lastMs = jobs.at(-1)?.submitMs ?? 0;
+  const share = (need: 'cores' | 'memoryBytes') =>
+    jobs.reduce((sum, job) => sum + job.total * job.runMs * job[need], 0) /
+    (machines.hosts * machines[need] * lastMs);
+  expect(Math.max(share('cores'), share('memoryBytes'))).toBeCloseTo(0.8, 9);
+});
+
+test('a workload has all kinds, and heavy tails', () => {
+  const jobs = workload(1, 2_000, 1, machines);
+  const shares = Map.groupBy(jobs, ({ kind }) => kind);
+  expect([...shares].map(([kind, of]) => [kind, Math.round((of.length / jobs.length) * 10)]).sort()).toEqual([
+    ['batch elastic', 6],
+    ['batch rigid', 2],
+    ['interactive', 2],
+  ]);
+  const works = jobs.map(({ total, runMs }) => total * runMs).sort((a, b) => b - a);
+  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+  expect(sum(works.slice(0, 200)) / sum(works)).toBeGreaterThan(0.5);
+  for (const { essential, total } of jobs) expect(essential).toBeLessThanOrEqual(total);
+});
+
+test('percentiles are by nearest rank, of time by how long it lasted', () => {
+  expect(percentile([4, 1, 3, 2], 0.5)).toBe(2);
+  expect(percentile([4, 1, 3, 2], 0.95)).toBe(4);
+  const weighted = [
+    { value: 10, weight: 1 },
+    { value: 5, weight: 8 },
+    { value: 20, weight: 1 },
+  ];
+  expect(weightedPercentile(weighted, 0.5)).toBe(5);
+  expect(weightedPercentile(weighted, 0.9)).toBe(10);
+  expect(weightedPercentile(weighted, 0.95)).toBe(20);
+  expect(() => percentile([], 0.5)).toThrow('no values');
+});
+
+test('a confidence interval is by Student: of 2, 4 and 6 it is 4 ± 4.97', () => {
+  const { mean, half } = estimate([2, 4, 6]);
+  expect([mean, half.toFixed(2)]).toEqual([4, '4.97']);
+  expect(estimate([3]).half).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('the quick study gives a row for each scheduler and load, a ratio for each policy, and a plot', async () => {
+  const folder = await scratchFolder('berth-study-');
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const svg = join(folder, 'study.svg');
+  const program = startProgram(['test/study/main.ts', '--quick', '--json', '--svg', svg]);
+  expect(await program.waitForEnd(60_000)).toBe(0);
+  const [line = ''] = await program.waitFor(/^\{.*\}$/m);
+  const { rows, ratios } = JSON.parse(line) as { rows: Row[]; ratios: Ratio[] };
+  expect(rows.map(({ load, scheduler }) => ({ load, scheduler }))).toEqual(
+    [0.8, 1.2].flatMap((load) => schedulers.map((scheduler) => ({ load, scheduler }))),
+  );
+  expect(ratios).toHaveLength(2 * 3 * 4);
+  const plot = await readFile(svg, 'utf8');
+  expect(plot.match(/<circle/g)).toHaveLength(4 * rows.length);
+  expect(plot).not.toMatch(/NaN|Infinity|undefined/);
+}, 90_000);
+
+const bySubmission = (a: { submitMs: number }, b: { submitMs: number }) => a.submitMs - b.submitMs;

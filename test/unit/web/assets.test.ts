@@ -1,0 +1,26 @@
+import { Hono } from 'hono';
+import { expect, test } from 'vitest';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import { assetRoutes } from '../../../control-plane/web/assets.ts';
+
+/** The answer to GET, or what it failed with. */
+async function ask(error: Error): Promise<unknown> {
+  let failure: unknown;
+  const app = new Hono().route(
+    '/',
+    assetRoutes(() => Promise.reject(error)),
+  );
+  app.onError((thrown, c) => {
+    failure = thrown;
+    return c.text('', 500);
+  });
+  await app.request('/page.js');
+  return failure;
+}
+
+test('W8: a file that is not there is not found; that files could not be made is no such thing', async () => {
+  const missing = Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  expect(await ask(missing)).toBeInstanceOf(OperationError);
+  const broken = new Error("files can't be made");
+  expect(await ask(broken)).toBe(broken);
+});

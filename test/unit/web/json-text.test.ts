@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import { checkText } from '../../../control-plane/web/description/draft.ts';
+import { pathOf, placesIn, readJson } from '../../../control-plane/web/description/json-text.ts';
+import { application, service } from '../../support/applications.ts';
+import { fc } from '../../support/random-cases.ts';
+
+const text = (value: unknown) => JSON.stringify(value, null, 2);
+const problems = (typed: string) =>
+  checkText(typed).problems.map(({ line, column, path }) => `${line}:${column} ${path}`);
+
+describe('texts that are not JSON', () => {
+  test.each([
+    ['{\n  "a": 1\n  "b": 2\n}', [3, 3], 'a comma is missing'],
+    ['{\n  "a": 1,\n}', [3, 1], 'comma too much'],
+    ['[1,\n 2,\n]', [3, 1], 'comma too much'],
+    ['{\n  // a word\n  "a": 1 }', [2, 3], 'comments'],
+    ["{\n  'a': 1 }", [2, 3], 'double quotes'],
+    ['{"a": 1', [1, 8], 'closing }'],
+    ['{"a": "b\n}', [1, 7], 'no closing quote'],
+    ['{"a": 1}\n{}', [2, 1], 'after the end'],
+    ['{"a": "\t"}', [1, 7], 'escaped'],
+    ['{"a": "\\q"}', [1, 7], 'backslash'],
+    ['', [1, 1], 'a value is expected'],
+    ['\u00a0{}', [1, 1], 'no JSON'],
+    ['['.repeat(300_000), [1, 1], 'no JSON'],
+  ])('W41: %j: the fault is at its place', (typed, [line, column], message) => {
+    const [fault] = readJson(typed).faults ?? [];
+    expect(fault).toMatchObject({ line, column, message: expect.stringContaining(message) });
+  });
+
+  test('W41: of a text that is nothing but faults the first ones are told, of a long one each where it is', () => {
+    expect(readJson('x '.repeat(500_000)).faults).toHaveLength(1);
+    expect(readJson('x\n'.repeat(500_000)).faults).toHaveLength(5);
+    const services = Array.from({ length: 100 }, () => ({}));
+    const { problems } = checkText(`${'\n'.repeat(900_000)}${JSON.stringify({ services })}`);
+    expect(problems[99]).toMatchObject({ line: 900_001 });
+  });
+
+  test('W41: what JSON.parse takes is taken, anything else has at least one fault', () => {
+    const pieces = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"',
+      '"a"',
+      '1',
+      '-',
+      'e',
+      'null',
+      '\n',
+      '\\',
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.array(pieces).map((all) => all.join('')),
+          fc.string(),
+          fc.json(),
+        ),
+        (typed) => {
+          const read = readJson(typed);
+          if (read.faults) expect(read.faults.length).toBeGreaterThan(0);
+          else expect(read.value).toEqual(JSON.parse(typed));
+        },
+      ),
+    );
+  });
+});
+
+describe('places', () => {
+  test('W41: a pointer leads to its line, one to nothing to where that should be', () => {
+    const place = placesIn('{\n  "a": [\n    1,\n    { "b/c": 2 }\n  ]\n}');
+    expect(place('')).toEqual({ line: 1, column: 1 });
+    expect(place('/a')).toEqual({ line: 2, column: 3 });
+    expect(place('/a/0')).toEqual({ line: 3, column: 5 });
+    expect(place('/a/1/b~1c')).toEqual({ line: 4, column: 7 });
+    expect(place('/a/1/no/way')).toEqual({ line: 4, column: 5 });
+    expect(place('/a/7')).toEqual({ line: 2, column: 3 });
+  });
+  test('W41: of a name that is there twice the last one is meant, which counts', () => {
+    expect(placesIn('{ "a": 1,\n"a": 2 }')('/a')).toEqual({ line: 2, column: 1 });
+  });
+  test('W41: a path reads as in a program', () => {
+    expect(pathOf('/services/0/resources/memory/min')).toBe('services[0].resources.memory.min');
+    expect(pathOf('')).toBe('');
+  });
+});
+
+describe('descriptions', () => {
+  test('W41: every problem is told at its line, those of earlier lines first', () => {
+    const described = text({ ...application(service({ total_count: 0 })), size: -1 });
+    const lines = described.split('\n');
+    const lineOf = (part: string) => 1 + lines.findIndex((line) => line.includes(part));
+    expect(problems(described)).toEqual([
+      `${lineOf('"size"')}:3 size`,
+      `${lineOf('"total_count"')}:7 services[0].total_count`,
+      `${lineOf('"essential_count"')}:7 services[0].essential_count`,
+    ]);
+  });
+  test('W40, W41: a description in {"application": ...} is read, and its lines are those of the whole text', () => {
+    const wrapped = { name: 'mine', application: { ...application(), name: 'x' } };
+    expect(problems(text(wrapped))).toEqual(['4:5 name']);
+    const { valid } = checkText(text({ application: application() }));
+    expect(valid?.value).toEqual(application());
+  });
+  test('W41: what is missing and what is of the wrong kind is told in words', () => {
+    const { name: _, ...nameless } = application();
+    expect(checkText(text({ ...nameless, will_end: 'no' })).problems).toMatchObject([
+      { line: 1, path: 'name', message: 'is missing: it must be a text' },
+      { path: 'will_end', message: 'must be true or false' },
+    ]);
+  });
+});

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { encodeFrame, encodeNote, type LogNote } from '../../../control-plane/core/streams/log-frames.ts';
+import { LogFeed } from '../../../control-plane/web/browser/parts/log-feed.ts';
+
+const payload = new TextEncoder().encode('line\n');
+const output = (offset: number) => encodeFrame({ service: 7, position: { generation: 1, offset }, payload });
+
+/** Each request gets the next of these: frames, and then nothing more, an end, or a break. */
+type Answer = { frames: Uint8Array[]; after: 'silence' | 'end' | 'break' } | { status: number };
+
+let asked: string[];
+let told: string[];
+let answers: Answer[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  [asked, told, answers] = [[], [], []];
+  vi.stubGlobal('fetch', async (url: string, { signal }: { signal: AbortSignal }) => {
+    asked.push(url);
+    const answer = answers.shift();
+    if (!answer) throw new TypeError('no connection');
+    return 'status' in answer
+      ? new Response('', answer)
+      : new Response(streamOf(answer.frames, answer.after, signal));
+  });
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+function streamOf(frames: Uint8Array[], after: string, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const left = [...frames];
+  return new ReadableStream({
+    start: (controller) => signal.addEventListener('abort', () => controller.error(signal.reason)),
+    pull(controller) {
+      const frame = left.shift();
+      if (frame) controller.enqueue(frame);
+      else if (after === 'end') controller.close();
+      else if (after === 'break') controller.error(new Error('broken'));
+    },
+  });
+}
+
+const feed = () =>
+  new LogFeed('/stream', [7], {
+    output: (_service, _generation, bytes) => told.push(`${bytes.byteLength} bytes`),
+    note: (_service, note: LogNote) => told.push(Object.keys(note).join()),
+    connected: () => told.push('connected'),
+    lost: () => told.push('lost'),
+    gone: () => told.push('gone'),
+    loggedOut: () => told.push('logged out'),
+    room: () => undefined,
+  });
+
+test('W31: what breaks is asked for again from where it was, until it has ended', async () => {
+  answers = [
+    { frames: [output(10), output(20).subarray(0, 22)], after: 'break' },
+    { status: 503 },
+    { frames: [output(20), encodeNote(7, { ended: true })], after: 'end' },
+  ];
+  const run = feed().start();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await run;
+  expect(asked).toEqual(['/stream?from=7.1.0', '/stream?from=7.1.10', '/stream?from=7.1.10']);
+  expect(told).toEqual(['connected', '5 bytes', 'lost', 'lost', 'connected', '5 bytes', 'ended']);
+});
+
+test('W31: a connection over which nothing comes, not even signs of life, is given up for another', async () => {
+  answers = [
+    { frames: [output(10)], after: 'silence' },
+    { frames: [], after: 'silence' },
+  ];
+  const one = feed();
+  const run = one.start();
+  await vi.advanceTimersByTimeAsync(44_000);
+  expect(asked).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(asked).toEqual(['/stream?from=7.1.0', '/stream?from=7.1.10']);
+  const stop = one.stop();
+  await vi.advanceTimersByTimeAsync(100);
+  await Promise.all([run, stop]);
+});
+
+test('W102: what is not for this user any more is not asked for again', async () => {
+  answers = [{ frames: [encodeNote(7, { trouble: 'log in again' })], after: 'end' }, { status: 403 }];
+  const run = feed().start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  await run;
+  expect(asked).toHaveLength(2);
+  expect(told).toEqual(['connected', 'trouble', 'gone']);
+});
+
+test('W37: what can not be read now is tried again, what is not there is not', async () => {
+  answers = [{ frames: [encodeNote(7, { trouble: 'away' })], after: 'end' }, { status: 404 }];
+  const run = feed().start();
+  await vi.advanceTimersByTimeAsync(60_000);
+  await run;
+  expect(asked).toHaveLength(2);
+  expect(told).toEqual(['connected', 'trouble', 'gone']);
+});

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import { LogRows } from '../../../control-plane/web/browser/parts/log-rows.ts';
+import {
+  LogSearch,
+  patternOf,
+  rangesOf,
+  textOf,
+} from '../../../control-plane/web/browser/parts/log-search.ts';
+import { BLOCK_BYTES, LogStore } from '../../../control-plane/web/browser/parts/log-store.ts';
+import { colouredText, partsOf, plainText } from '../../../control-plane/web/browser/parts/log-text.ts';
+
+const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);
+const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
+const stamped = (second: number, line: string): string =>
+  `2026-11-21 10:00:${String(second).padStart(2, '0')} ${line}\n`;
+const textsOf = (rows: LogRows): string[] =>
+  Array.from({ length: rows.end - rows.first }, (_, at) => textOf(rows, rows.first + at));
+
+describe('lines', () => {
+  test.each([1, 3, 100_000])(
+    'W32: are the same whatever the pieces of %d bytes that they come in',
+    (size) => {
+      const lines = Array.from({ length: 40_000 }, (_, at) =>
+        at % 7 === 0 ? '' : `line ${at} `.repeat(at % 5),
+      );
+      const all = bytes(lines.join('\n'));
+      const store = new LogStore();
+      for (let at = 0; at < all.length; at += size) store.append(all.subarray(at, at + size));
+      expect(store.end).toBe(lines.length);
+      const wrong = lines.findIndex((line, at) => text(store.line(at)) !== line);
+      expect(wrong).toBe(-1);
+    },
+  );
+
+  test('W32: one that is longer than a block goes on in the next', () => {
+    const store = new LogStore();
+    const long = 'x'.repeat(2.5 * BLOCK_BYTES);
+    store.append(bytes(`first\n${long.slice(0, 1000)}`));
+    store.append(bytes(long.slice(1000)));
+    store.append(bytes('\nlast\n'));
+    const found = Array.from({ length: store.end }, (_, at) => text(store.line(at)));
+    expect(found[0]).toBe('first');
+    expect(found.at(-1)).toBe('last');
+    expect(found.slice(1, -1).join('')).toBe(long);
+    expect(found.slice(1, -1).map((_, at) => store.isContinued(at + 1))).toEqual([false, true, true]);
+  });
+
+  test('W32: the oldest go where there is no more room, and the page knows how many', () => {
+    const rows = new LogRows(2, 4 * BLOCK_BYTES);
+    for (let at = 0; at < 200_000; at++) {
+      rows.stores[at % 2]?.append(bytes(stamped(0, `line ${at}`)));
+      if (at % 1000 === 999) {
+        rows.release(() => true);
+        rows.trim();
+      }
+    }
+    expect(rows.end).toBe(200_000);
+    expect(rows.first).toBeGreaterThan(50_000);
+    expect(rows.bytes).toBeLessThan(5 * BLOCK_BYTES);
+    const texts = textsOf(rows);
+    expect(texts.at(-1)).toBe('line 199999');
+    expect(new Set(texts).size).toBe(rows.end - rows.first);
+    expect(texts.every((line) => /^line \d+$/.test(line))).toBe(true);
+  });
+});
+
+describe('lines of several services', () => {
+  test('W35: are in the order of their times', () => {
+    const rows = new LogRows(2, BLOCK_BYTES);
+    rows.stores[0]?.append(bytes(stamped(1, 'a1') + stamped(3, 'a3') + stamped(5, 'a5')));
+    rows.release(() => false);
+    expect(textsOf(rows)).toEqual([]);
+    rows.stores[1]?.append(bytes(stamped(2, 'b2') + stamped(4, 'b4')));
+    rows.release(() => false);
+    expect(textsOf(rows)).toEqual(['a1', 'b2', 'a3', 'b4']);
+    rows.release(() => true);
+    expect(textsOf(rows)).toEqual(['a1', 'b2', 'a3', 'b4', 'a5']);
+  });
+});
+
+describe('a line', () => {
+  test.each([
+    ['plain <b>text</b>', 'plain <b>text</b>'],
+    ['\x1b[1;31mred\x1b[0m and \x1b[38;5;200mpink', 'red and pink'],
+    ['\x1b]0;a title\x07after', 'after'],
+    ['\x1b]8;;javascript:alert(1)\x1b\\a link\x1b]8;;\x1b\\', 'a link'],
+    ['\x1bPa string\x1b\\after', 'after'],
+    ['up\x1b[2A\x1b[Kclear\x1b[?25l\x1b(B\x1b7', 'upclear'],
+    ['\x1b[>4;1mno colour', 'no colour'],
+    ['bell\x07 nul\0 delete\x7f c1\x9b', 'bell\u2407 nul\u2400 delete\u2421 c1\ufffd'],
+    ['lone \x1b', 'lone \u241b'],
+    ['turned \u202e round', 'turned \ufffd round'],
+    ['a\ttab', 'a\ttab'],
+  ])('W34: %j shows as %j', (raw, shown) => {
+    expect(plainText(raw)).toBe(shown);
+  });
+
+  test('W34: colours stay for who shows them, in the one form that is known there', () => {
+    expect(colouredText('\x1b[38:5:200mpink\x1b[K\x1b[m')).toBe('\x1b[38;5;200mpink\x1b[m');
+  });
+
+  test.each([
+    ['10%\r50%\r100%', '100%'],
+    ['windows\r', 'windows'],
+    ['half\r\r', 'half'],
+    ['', ''],
+  ])('W34: of %j the last is shown', (line, shown) => {
+    const { when, text: body } = partsOf(bytes(`2026-11-21 10:00:00 ${line}`), false);
+    expect([text(when), text(body)]).toEqual(['2026-11-21 10:00:00', shown]);
+  });
+});
+
+describe('a search', () => {
+  const rows = new LogRows(1, 64 * BLOCK_BYTES);
+  rows.stores[0]?.append(
+    bytes(stamped(0, 'Alpha') + stamped(0, 'beta (x)') + stamped(0, '\x1b[31mal\x1b[0mpha')),
+  );
+  rows.release(() => true);
+
+  test.each([
+    ['alpha', false, [0, 2]],
+    ['(X)', false, [1]],
+    ['^b.*\\)$', true, [1]],
+    ['10:00', false, []],
+  ])('W33: of %j finds lines by what they show', (query, isExpression, expected) => {
+    const search = new LogSearch(rows);
+    search.begin(patternOf(query, isExpression));
+    while (!search.isDone) search.step();
+    const found: number[] = [];
+    for (let row = search.beside(-1, true); row !== undefined && !found.includes(row); ) {
+      found.push(row);
+      row = search.beside(row, true);
+    }
+    expect(found).toEqual(expected);
+    expect(search.count).toBe(expected.length);
+    if (expected.length > 0) expect(search.beside(expected[0] ?? 0, false)).toBe(expected.at(-1));
+  });
+
+  test('W33: marks what it found, and nothing where nothing is what matches', () => {
+    expect(rangesOf('an Alpha, alpha', patternOf('alpha', false))).toEqual([
+      [3, 8],
+      [10, 15],
+    ]);
+    expect(rangesOf('text', patternOf('x*y*', true))).toEqual([[2, 3]]);
+    const used = patternOf('a', false);
+    used?.test('a');
+    expect(rangesOf('a', used)).toEqual([[0, 1]]);
+  });
+});

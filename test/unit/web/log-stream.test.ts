@@ -1,0 +1,77 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import {
+  decodeFrame,
+  encodeFrame,
+  FrameSplitter,
+  noteOf,
+} from '../../../control-plane/core/streams/log-frames.ts';
+import { mergedLogs } from '../../../control-plane/web/log-stream.ts';
+
+afterEach(() => vi.useRealTimers());
+
+const never = () => new ReadableStream<Uint8Array>();
+
+test('W38: a stream that has nothing to tell shows every 15 s that it lives', async () => {
+  vi.useFakeTimers();
+  const reader = mergedLogs(new Map([[1, async () => never()]])).getReader();
+  for (const _ of [1, 2]) {
+    const next = reader.read();
+    await vi.advanceTimersByTimeAsync(15_000);
+    const { value } = await next;
+    expect(value && decodeFrame(value).service).toBe(0);
+  }
+  await reader.cancel();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('W38: of each service one piece waits, however much there is', async () => {
+  let pulled = 0;
+  const payload = new Uint8Array(1000);
+  const source = () =>
+    new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(encodeFrame({ service: 1, position: { generation: 1, offset: pulled }, payload }));
+      },
+    });
+  const merged = mergedLogs(new Map([[1, async () => source()]]));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(pulled).toBeLessThan(6);
+  await merged.cancel();
+});
+
+test('W37: what fails tells why where that is for everybody to know, and leaves the others alone', async () => {
+  const ends = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
+  const fails = () => Promise.reject(new Error('a secret path'));
+  const reader = mergedLogs(
+    new Map([
+      [1, fails],
+      [2, async () => ends],
+    ]),
+  ).getReader();
+  const notes: unknown[] = [];
+  for (let part = await reader.read(); part.value; part = await reader.read())
+    notes.push([decodeFrame(part.value).service, noteOf(decodeFrame(part.value))]);
+  expect(notes).toContainEqual([1, { trouble: 'The log broke off; Berth tries again.' }]);
+  expect(notes).toContainEqual([2, { ended: true }]);
+});
+
+test('W102: a log that is refused, or breaks off for its reader, says so in the stream, and has not ended', async () => {
+  const [full, over] = ['You have 100 logs open.', 'Log in again.'];
+  const broken = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.error(new OperationError('unauthenticated', over)),
+  });
+  const logs = mergedLogs(
+    new Map([
+      [1, () => Promise.reject(new OperationError('too-many', full))],
+      [2, async () => broken],
+    ]),
+  );
+  const bytes = new Uint8Array(await new Response(logs).arrayBuffer());
+  const notes = new FrameSplitter().push(bytes).map(decodeFrame);
+  expect(notes.map((frame) => [frame.service, noteOf(frame)])).toEqual([
+    [1, { trouble: full }],
+    [2, { trouble: over }],
+  ]);
+});

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import {
+  checkSimple,
+  FRESH,
+  readSimple,
+  type SimpleApplication,
+} from '../../../control-plane/web/description/simple-application.ts';
+import { validateApplication } from '../../../shared/application.ts';
+
+const typed = (changes: Partial<SimpleApplication> = {}) =>
+  checkSimple({ ...FRESH, name: 'My web page', image: 'nginx:alpine', ...changes });
+const serviceOf = (changes: Partial<SimpleApplication>) => typed(changes).body?.application.services[0];
+
+describe('W43: the form', () => {
+  test('W43: makes an application of one service', () => {
+    const { body } = typed();
+    expect(body?.name).toBe('My web page');
+    expect(body?.application).toMatchObject({ name: 'My-web-page', version: 3, will_end: true });
+    expect(body?.application.services).toMatchObject([
+      {
+        name: 'main',
+        image: 'nginx:alpine',
+        command: null,
+        ...{ monitor: true, total_count: 1, essential_count: 1 },
+        resources: { memory: { min: 2 ** 29, max: 2 ** 29 }, cores: { min: 1, max: 1 } },
+      },
+    ]);
+    expect(validateApplication(body?.application)).toMatchObject({ valid: true });
+  });
+  test('W43: units, fractions and nothing are what they say', () => {
+    const resources = serviceOf({ memory: '1.5', memory_unit: 'GiB', cores: '0,25' })?.resources;
+    expect(resources).toMatchObject({ memory: { min: 1.5 * 2 ** 30 }, cores: { max: 0.25 } });
+    const none = { min: null, max: null };
+    expect(serviceOf({ memory: '', cores: '' })?.resources).toEqual({ memory: none, cores: none });
+  });
+  test('W43: a port is an endpoint, by a name of its own where none was typed', () => {
+    const ports = [
+      { number: '8080', name: '', kind: 'http' },
+      { number: '', name: '', kind: 'tcp' },
+      { number: '53', name: 'Names', kind: 'udp' },
+    ];
+    expect(serviceOf({ ports })?.ports).toEqual([
+      { name: 'Port 8080', port_number: 8080, protocol: 'tcp', url_template: 'http://{ip_port}/' },
+      { name: 'Names', port_number: 53, protocol: 'udp', url_template: 'udp://{ip_port}' },
+    ]);
+  });
+  test('W43: the environment is a line for each variable, whose value may hold anything', () => {
+    const environment = ' A=b=c d \n\nURL=http://{dns_name#self}/\nEMPTY=';
+    expect(serviceOf({ environment })?.environment).toEqual([
+      ['A', 'b=c d '],
+      ['URL', 'http://{dns_name#self}/'],
+      ['EMPTY', ''],
+    ]);
+  });
+  test.each(['x', 'ä ö', '42', 'a'.repeat(128), '--'])(
+    'W43: the name %j gives the application a valid one',
+    (name) => {
+      expect(validateApplication(typed({ name }).body?.application)).toMatchObject({ valid: true });
+    },
+  );
+  test('W43: what was posted is read as it was shown, whichever rows are left', () => {
+    const form = new URLSearchParams({
+      ...{ name: 'n', image: ' i ', 'port_number-0': '1', 'port_kind-0': 'tcp', 'port_number-7': '2' },
+      environment: 'A=1\r\nB=2',
+    });
+    expect(readSimple(form)).toMatchObject({
+      ...{ name: 'n', image: 'i', environment: 'A=1\nB=2' },
+      ports: [
+        { number: '1', name: '', kind: 'tcp' },
+        { number: '2', name: '', kind: '' },
+      ],
+    });
+  });
+});
+
+describe('W43: what is wrong', () => {
+  test('W43: more rows and lines than a description takes are told, however many they are', () => {
+    const rows = Array.from({ length: 5_000 }, (_, n): [string, string] => [`port_number-${n}`, '80']);
+    const form = new URLSearchParams([...rows, ['name', 'n'], ['image', 'i'], ['memory_unit', 'MiB']]);
+    form.set('environment', 'A=1\n'.repeat(100_000));
+    expect(checkSimple(readSimple(form)).problems).toEqual({
+      environment: 'must have at most 1000 entries',
+      ports: 'must have at most 256 entries',
+    });
+  });
+
+  const port = (number: string, name = '') => ({ number, name, kind: 'http' });
+  test.each<[string, Partial<SimpleApplication>, Record<string, string>]>([
+    ['nothing was typed', { name: ' ', image: '' }, { name: 'is missing', image: 'is missing' }],
+    ['an image with spaces', { image: 'a b' }, { image: 'must be an image name without spaces' }],
+    ['amounts', { memory: 'much', cores: '-1' }, { memory: 'must be a number', cores: 'must be a number' }],
+    ['too much memory', { memory: '9'.repeat(20) }, { memory: expect.any(String) }],
+    ['a unit of another kind', { memory_unit: 'toString' }, { memory: 'must be a number' }],
+    ['a command', { command: 'sh -c "' }, { command: 'has no closing "' }],
+    ['a line without =', { environment: 'A=1\n\nB' }, { environment: 'line 3 must be NAME=value' }],
+    [
+      'a line without a name',
+      { environment: 'A=1\n\n=2' },
+      { environment: expect.stringMatching(/^line 3: /) },
+    ],
+    [
+      'a reference',
+      { environment: 'A=\nB={nope}' },
+      { environment: expect.stringMatching(/^line 2: .*nope/) },
+    ],
+    ['a port', { ports: [port('1'), port('70000')] }, { 'port_number-1': 'must be at most 65535' }],
+    ['a row in between', { ports: [port(''), port('http')] }, { 'port_number-1': expect.any(String) }],
+    ['a port with only a name', { ports: [port('', 'Web')] }, { 'port_number-0': expect.any(String) }],
+    ['a name of a port', { ports: [port('1', 'a'.repeat(129))] }, { 'port_name-0': expect.any(String) }],
+  ])('W43: %s is told at its field', (_, changes, problems) => {
+    expect(typed(changes).problems).toEqual(problems);
+  });
+});
