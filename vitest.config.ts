@@ -7,7 +7,7 @@ const project = (name: string, options: Record<string, unknown> = {}) => ({
 });
 
 /** Finds or starts the Docker engine, and makes the test image, before the first test. */
-const engine = { globalSetup: 'test/support/engine-setup.ts' };
+const engine = { globalSetup: 'test/support/hosts/engine-setup.ts' };
 
 export default defineConfig({
   test: {

@@ -9,10 +9,10 @@ import { connectEngine } from '../agent/engine/engine-address.ts';
 import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
 import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
-import { ensureChromium } from './support/chromium.ts';
-import { type Counts, countTests } from './support/count.ts';
-import { checkRules, titlesOf } from './support/rules.ts';
-import { readTool, runTool, stopTools } from './support/tool.ts';
+import { ensureChromium } from './support/browser/chromium.ts';
+import { type Counts, countTests } from './support/tools/count.ts';
+import { checkRules, titlesOf } from './support/tools/rules.ts';
+import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
 const BUNDLE_LIMIT_KIB = 1024;
 const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md'];

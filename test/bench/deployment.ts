@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Program, startCommand } from '../support/process.ts';
+import { type Program, startCommand } from '../support/hosts/process.ts';
 
 const PASSWORD = 'bench';
 const BASIC = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;

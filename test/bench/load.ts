@@ -1,5 +1,5 @@
 /** Owns the calls of the load generator (load-program.ts), which is a process of its own. */
-import { type Program, startProgram } from '../support/process.ts';
+import { type Program, startProgram } from '../support/hosts/process.ts';
 
 export interface Load {
   port: number;

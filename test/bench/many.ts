@@ -1,6 +1,6 @@
 /** Owns databases with many executions, written behind the back of the control plane. */
 import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
-import { addExecutions, type ExecutionRow } from '../support/execution-rows.ts';
+import { addExecutions, type ExecutionRow } from '../support/fixtures/execution-rows.ts';
 import { waitingApplication } from './application.ts';
 
 const USERS = 50;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { onSites } from '../support/browser.ts';
-import { application, script } from '../support/descriptions.ts';
+import { onSites } from '../support/browser/browser.ts';
+import { application, script } from '../support/fixtures/descriptions.ts';
 
 onSites('admin', (site) => {
   const hostRow = 'tr:has(a[href="/cluster/hosts/1"])';

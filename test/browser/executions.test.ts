@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { onSites } from '../support/browser.ts';
-import { application, script, service } from '../support/descriptions.ts';
-import { eventually } from '../support/eventually.ts';
+import { onSites } from '../support/browser/browser.ts';
+import { application, script, service } from '../support/fixtures/descriptions.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 const NASTY = '"><img src=x onerror="document.title=1"><script>document.title=1</script>';
 const GIB = 1024 ** 3;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { onSites } from '../support/browser.ts';
-import { application, script } from '../support/descriptions.ts';
+import { onSites } from '../support/browser/browser.ts';
+import { application, script } from '../support/fixtures/descriptions.ts';
 
 onSites('live', (site) => {
   test('W11: what another client submits and ends is shown as it happens, and what is ticked stays', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { PASSWORD } from '../support/berth.ts';
-import { onSites } from '../support/browser.ts';
+import { onSites } from '../support/browser/browser.ts';
+import { PASSWORD } from '../support/rigs/berth.ts';
 
 onSites('login', (site) => {
   test('W1: who is not logged in is asked to, and then gets what was wanted', async () => {

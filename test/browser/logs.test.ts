@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { onSites } from '../support/browser.ts';
-import { application, script } from '../support/descriptions.ts';
-import { eventually } from '../support/eventually.ts';
+import { onSites } from '../support/browser/browser.ts';
+import { application, script } from '../support/fixtures/descriptions.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 onSites('logs', (site) => {
   const run = (...services: ReturnType<typeof script>[]): Promise<number> =>

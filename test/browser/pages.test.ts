@@ -4,8 +4,8 @@ import elasticBatch from '../../examples/shop/elastic-batch/elastic-batch.json' 
 import hello from '../../examples/shop/hello/hello.json' with { type: 'json' };
 import twoTier from '../../examples/shop/two-tier/two-tier.json' with { type: 'json' };
 import { applicationSchema } from '../../shared/application.ts';
-import { onSites, type VisitOptions } from '../support/browser.ts';
-import { accessProblems, layoutShift, takePicture, wideElements } from '../support/page-quality.ts';
+import { onSites, type VisitOptions } from '../support/browser/browser.ts';
+import { accessProblems, layoutShift, takePicture, wideElements } from '../support/browser/page-quality.ts';
 
 const WIDE = { width: 1200, height: 760 };
 const NARROW = { width: 360, height: 740 };

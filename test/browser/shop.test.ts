@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { PASSWORD } from '../support/berth.ts';
-import { onSites } from '../support/browser.ts';
-import { eventually } from '../support/eventually.ts';
+import { onSites } from '../support/browser/browser.ts';
+import { PASSWORD } from '../support/rigs/berth.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 /** Ends when it is told to, unlike what runs as the first process of a container by default. */
 const WORK = "sh -c 'trap exit TERM; sleep 1000 & wait'";

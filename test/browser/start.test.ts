@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { PASSWORD } from '../support/berth.ts';
-import { logIn, onSites } from '../support/browser.ts';
-import { application, script, service } from '../support/descriptions.ts';
-import { eventually } from '../support/eventually.ts';
+import { logIn, onSites } from '../support/browser/browser.ts';
+import { application, script, service } from '../support/fixtures/descriptions.ts';
+import { PASSWORD } from '../support/rigs/berth.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 const BY_DESCRIPTION = '/start?by=description';
 const pretty = (value: unknown) => JSON.stringify(value, null, 2);

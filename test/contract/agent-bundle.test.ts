@@ -1,8 +1,8 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { scratchFolder } from '../support/folder.ts';
-import { startProgram } from '../support/process.ts';
+import { startProgram } from '../support/hosts/process.ts';
+import { scratchFolder } from '../support/tools/folder.ts';
 
 let folder: string;
 beforeEach(async () => {

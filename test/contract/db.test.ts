@@ -1,7 +1,7 @@
 /** Holds every adapter of the database port to the same promises (control-plane/store/db/db.ts). */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db, Statement, Value } from '../../control-plane/store/db/db.ts';
-import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/databases.ts';
+import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/hosts/databases.ts';
 
 const sql = (text: string, ...args: Value[]): Statement => ({ sql: text, args });
 

@@ -1,8 +1,8 @@
 /** What DockerEngine puts around containers on a real Docker engine: mounts, networks and ports. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { CORE_LIMIT, dockerRig, errorOf } from '../support/docker-rig.ts';
-import { eventually } from '../support/eventually.ts';
+import { CORE_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
 

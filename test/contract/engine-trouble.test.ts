@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Engine, EngineError } from '../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import type { Assignment } from '../../shared/protocol/assignment.ts';
-import { type AgentRig, agentRig } from '../support/agent-rig.ts';
-import type { PeerConnection } from '../support/control-plane-peer.ts';
-import { dockerRig } from '../support/docker-rig.ts';
-import { EngineProxy } from '../support/engine-proxy.ts';
-import { eventually } from '../support/eventually.ts';
+import { type AgentRig, agentRig } from '../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../support/agents/control-plane-peer.ts';
+import { dockerRig } from '../support/engines/docker-rig.ts';
+import { EngineProxy } from '../support/engines/engine-proxy.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 const CALL_MS = 2000;
 const { docker, engine, makeEngine, assignment, scratch } = dockerRig('trouble');

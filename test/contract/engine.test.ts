@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../agent/engine/engine.ts';
 import { connectEngine } from '../../agent/engine/engine-address.ts';
 import { nextReadings } from '../../agent/host/usage.ts';
-import { CORE_LIMIT, dockerRig, errorOf } from '../support/docker-rig.ts';
-import { eventually } from '../support/eventually.ts';
+import { CORE_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('engine');
 const MIB = 2 ** 20;

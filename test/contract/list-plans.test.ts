@@ -6,7 +6,7 @@ import { pagedIds } from '../../control-plane/store/db/pages.ts';
 import { filterCondition } from '../../control-plane/store/executions/execution-filter-sql.ts';
 import { migrate } from '../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../control-plane/store/schema/migrations.ts';
-import { emptyDatabase, type Place } from '../support/databases.ts';
+import { emptyDatabase, type Place } from '../support/hosts/databases.ts';
 
 const submit = 'executions_by_submit';
 const user = 'executions_by_user';

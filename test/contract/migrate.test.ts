@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../control-plane/store/db/db.ts';
 import { type Migration, migrate } from '../../control-plane/store/schema/migrate.ts';
-import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/databases.ts';
+import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/hosts/databases.ts';
 
 const hosts: Migration = {
   version: 1,
@@ -146,7 +146,7 @@ const renamedTo = (migration: Migration, version: number, name: string) => ({ ..
 
 /** Resolves once the process waits; calling the result lets it go and gives the versions it applied. */
 async function startMigrator(url: string, migrations: Migration[]): Promise<() => Promise<number[]>> {
-  const script = fileURLToPath(new URL('../support/migrator.ts', import.meta.url));
+  const script = fileURLToPath(new URL('../support/hosts/migrator.ts', import.meta.url));
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
     process.execPath,
     [script, url, JSON.stringify(migrations)],

@@ -6,11 +6,11 @@ import type { Container } from '../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { NO_SOURCE, RecordDecoder } from '../../agent/logs/record.ts';
-import { scratchDir } from '../support/agent-rig.ts';
-import { assignment } from '../support/assignments.ts';
-import { CORE_LIMIT } from '../support/docker-rig.ts';
-import { testEngine } from '../support/engine.ts';
-import { eventually } from '../support/eventually.ts';
+import { scratchDir } from '../support/agents/agent-rig.ts';
+import { CORE_LIMIT } from '../support/engines/docker-rig.ts';
+import { testEngine } from '../support/engines/engine.ts';
+import { assignment } from '../support/fixtures/assignments.ts';
+import { eventually } from '../support/tools/eventually.ts';
 
 const deployment = `output${process.pid}`;
 const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);

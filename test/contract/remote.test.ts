@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../control-plane/store/db/db.ts';
 import { openRemote } from '../../control-plane/store/db/remote.ts';
-import { type Sqld, startSqld } from '../support/sqld.ts';
+import { type Sqld, startSqld } from '../support/hosts/sqld.ts';
 
 const SECRET = 'secret-token';
 

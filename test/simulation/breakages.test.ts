@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { breakages, broken } from '../support/sim/breakages.ts';
+import { breakages, broken } from '../support/sim/faults/breakages.ts';
 import { runSeeds } from '../support/sim/runs.ts';
 
 /** Most are caught by one of the first. */

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type FaultName, faultNames } from '../support/sim/fault-names.ts';
+import { type FaultName, faultNames } from '../support/sim/faults/fault-names.ts';
 import type { Outcome } from '../support/sim/main.ts';
 import { runManySeeds, runSeeds, storyOf } from '../support/sim/runs.ts';
 

@@ -14,7 +14,7 @@ import { isAssigned, type Service } from '../../control-plane/core/model/service
 import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application.ts';
-import { exited, gone, hostFacts, keyOfService, quota, running, user } from '../support/core-rig.ts';
+import { exited, gone, hostFacts, keyOfService, quota, running, user } from '../support/rigs/core-rig.ts';
 import { Agenda } from './agenda.ts';
 import type { Job, Machines } from './workload.ts';
 

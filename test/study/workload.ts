@@ -2,7 +2,7 @@
  * Owns what is submitted in the study: applications with heavy-tailed sizes and run times, and when each of them comes.
  * Pure: the same seed gives the same workload, and one seed gives the same applications at every load.
  */
-import { seededRandom } from '../support/random.ts';
+import { seededRandom } from '../support/tools/random.ts';
 
 export type Kind = 'batch elastic' | 'batch rigid' | 'interactive';
 export const kinds: readonly Kind[] = ['batch elastic', 'batch rigid', 'interactive'];

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { AccountClient, type Kind, plain, ROLE } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application } from '../../support/applications.ts';
-import { eventually } from '../../support/eventually.ts';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { basic } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient, type Kind, plain, ROLE } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic } from '../../support/clients/http-client.ts';
+import { application } from '../../support/fixtures/applications.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 /** What happens to others when users, roles and quotas change or go. */
 onHosts(hosts, (host) => {

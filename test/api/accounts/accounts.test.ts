@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient, type Fields, type Kind, plain, ROLE } from '../../support/account-client.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
+import { AccountClient, type Fields, type Kind, plain, ROLE } from '../../support/clients/account-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const QUOTA = { concurrent_executions: 1, memory: 2 ** 40, cores: 3 };
 const FLAGS = {

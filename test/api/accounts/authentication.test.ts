@@ -1,8 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { verifyPassword } from '../../../control-plane/operations/accounts/passwords.ts';
-import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { fc } from '../../support/random-cases.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
 import {
   addUser,
   allowApi,
@@ -10,7 +8,9 @@ import {
   expireSessions,
   passwordHash,
   unsetPassword,
-} from '../../support/users.ts';
+} from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 type Endpoint = [method: string, path: string];
 

@@ -1,7 +1,9 @@
 /** Who may do what, asked of every endpoint: each row of the table x each actor. */
 import { beforeAll, expect, test } from 'vitest';
-import { type Actor, makeActors, restrictActors } from '../../support/actors.ts';
-import { ApiClient } from '../../support/api-client.ts';
+import { type Actor, makeActors, restrictActors } from '../../support/agents/actors.ts';
+import { registeredHost } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import type { HttpClient } from '../../support/clients/http-client.ts';
 import {
   type Ended,
   endedOf,
@@ -10,11 +12,9 @@ import {
   submit,
   TABLE,
   type World,
-} from '../../support/authorisation-table.ts';
-import { everySetup, type Group, onHosts } from '../../support/hosts.ts';
-import type { HttpClient } from '../../support/http-client.ts';
-import { routesOf } from '../../support/routes.ts';
-import { registeredHost } from '../../support/scripted-agent.ts';
+} from '../../support/fixtures/authorisation-table.ts';
+import { everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
+import { routesOf } from '../../support/tools/routes.ts';
 
 /** What the app has, as rows name it. */
 const endpointsOf = (group: Group): string[] =>

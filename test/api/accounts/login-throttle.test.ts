@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { addUser, failLogins, passLoginDelays } from '../../support/users.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { addUser, failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 /** Failures that a name has from one address before it must wait. */
 const FREE = 10;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application.ts';
-import { AccountClient, type Fields } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const GIB = 1024 ** 3;
 const NO_CAPS = { concurrent_executions: 0, memory: 0, cores: 0 };

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { decodeJwt, SignJWT } from 'jose';
 import { beforeAll, expect, test } from 'vitest';
-import { type Host, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { addUser, allowApi, changeUser, failLogins } from '../../support/users.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { addUser, allowApi, changeUser, failLogins } from '../../support/fixtures/users.ts';
+import { type Host, onHosts } from '../../support/hosts/hosts.ts';
 
 interface Pair {
   access_token: string;

@@ -1,11 +1,17 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
-import { type AgentOptions, hello, proofFor, ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import {
+  type AgentOptions,
+  hello,
+  proofFor,
+  ScriptedAgent,
+  seen,
+} from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);

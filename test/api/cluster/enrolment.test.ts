@@ -1,7 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
 import {
   type AgentKey,
   askToRegister,
@@ -9,12 +7,14 @@ import {
   newAgentKey,
   proofOf,
   refusalOf,
-} from '../../support/enrolment.ts';
-import { eventually } from '../../support/eventually.ts';
-import { scratchFolder } from '../../support/folder.ts';
-import { everySetup, onHosts, restart, writeRow } from '../../support/hosts.ts';
-import { startProgram } from '../../support/process.ts';
-import { hello, ScriptedAgent } from '../../support/scripted-agent.ts';
+} from '../../support/agents/enrolment.ts';
+import { hello, ScriptedAgent } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { everySetup, onHosts, restart, writeRow } from '../../support/hosts/hosts.ts';
+import { startProgram } from '../../support/hosts/process.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 onHosts(everySetup, (host) => {
   const api = new ApiClient(host);

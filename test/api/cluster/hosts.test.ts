@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { refusalOf } from '../../support/enrolment.ts';
-import { eventually } from '../../support/eventually.ts';
-import { HostClient } from '../../support/host-client.ts';
-import { everySetup, type Host, onHosts, queuedIn } from '../../support/hosts.ts';
-import { proofFor, ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { refusalOf } from '../../support/agents/enrolment.ts';
+import { proofFor, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { HostClient } from '../../support/clients/host-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { everySetup, type Host, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const GIB = 1024 ** 3;
 let names = 0;

@@ -4,11 +4,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { scratchFolder } from '../../support/folder.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { answerOn, dial } from '../../support/raw-http.ts';
-import { routesOf } from '../../support/routes.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { answerOn, dial } from '../../support/clients/raw-http.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
+import { routesOf } from '../../support/tools/routes.ts';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { hosts, onHosts, writeRow } from '../../support/hosts.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { hosts, onHosts, writeRow } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 /** Of the lease and its margin, with the settings below. */
 const REQUEUE_MS = 35_000;

@@ -1,13 +1,13 @@
 import { Agent } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { AccountClient, ROLE } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { EventClient } from '../../support/event-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { everySetup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import { addUser } from '../../support/users.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { EventClient } from '../../support/clients/event-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { everySetup, type Host, onHosts, queuedIn, startHost } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 /** Streams that this test has opened. */
 const opened: EventClient[] = [];

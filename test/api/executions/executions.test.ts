@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
-import { basic, type Reply } from '../../support/http-client.ts';
-import { addUser } from '../../support/users.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, type Reply } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
 onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);

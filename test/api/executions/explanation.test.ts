@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Application, ServiceDescription } from '../../../shared/application.ts';
-import { AccountClient, type Fields } from '../../support/account-client.ts';
-import { ApiClient, type ExplanationJson } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { everySetup, onHosts, queuedIn, writeRow } from '../../support/hosts.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
+import { ApiClient, type ExplanationJson } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { everySetup, onHosts, queuedIn, writeRow } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const GIB = 1024 ** 3;
 const needing = (gibibytes: number, cores: number, changes: Partial<ServiceDescription> = {}) =>

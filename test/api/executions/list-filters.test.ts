@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
-import { addExecutions, type ExecutionRow } from '../../support/execution-rows.ts';
-import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { addUser } from '../../support/users.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { addExecutions, type ExecutionRow } from '../../support/fixtures/execution-rows.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
 const ADMIN = 1;
 const ANN = 2;

@@ -10,7 +10,7 @@ import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
-import { application, service } from '../../support/descriptions.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
 
 /** What happens in the middle of a list, which no client can time: on the routes alone, with a real database. */
 let db: Db;

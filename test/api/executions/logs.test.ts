@@ -5,14 +5,14 @@ import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { LOG_WINDOW_BYTES } from '../../../shared/protocol/codec.ts';
-import { AccountClient, ROLE } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { everySetup, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import type { ScriptedLog } from '../../support/scripted-log.ts';
-import { addUser } from '../../support/users.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import type { ScriptedLog } from '../../support/agents/scripted-log.ts';
+import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const MIB = 1024 * 1024;
 

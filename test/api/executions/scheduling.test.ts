@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Application, ServiceDescription } from '../../../shared/application.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { AccountClient } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { type Host, hosts, onHosts } from '../../support/hosts.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { type Host, hosts, onHosts } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let names = 0;
 

@@ -3,8 +3,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
 import { type Variant, variants } from '../../../control-plane/http/variant.ts';
-import { everySetup, type Group, onHosts } from '../../support/hosts.ts';
-import { HttpClient } from '../../support/http-client.ts';
+import { HttpClient } from '../../support/clients/http-client.ts';
+import { everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
 
 const documentOf = (name: Group) => {
   const variant: Variant = variants[name];

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { everySetup, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { addUser } from '../../support/users.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
 const MIB = 1024 * 1024;
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { ADMIN_PASSWORD, everySetup, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { answerOn, dial, type RawReply } from '../../support/raw-http.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { answerOn, dial, type RawReply } from '../../support/clients/raw-http.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { ADMIN_PASSWORD, everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
 const BASE = '/api/0.7';
 const CLOSE = 'Host: berth\r\nConnection: close\r\n';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { application, service } from '../../support/descriptions.ts';
-import { everySetup, onHosts } from '../../support/hosts.ts';
-import { HttpClient } from '../../support/http-client.ts';
+import { HttpClient } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 
 onHosts(everySetup, (host) => {
   const client = new HttpClient(() => host().url());

@@ -1,15 +1,15 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { type BadRequest, badRequest, LAST_ID, PLAIN, STORM } from '../../support/bad-requests.ts';
-import { checkExchange } from '../../support/documented.ts';
-import { everySetup, onHosts, type Setup } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { fc } from '../../support/random-cases.ts';
-import { routesOf } from '../../support/routes.ts';
-import { registeredHost } from '../../support/scripted-agent.ts';
-import { addUser } from '../../support/users.ts';
+import { registeredHost } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { type BadRequest, badRequest, LAST_ID, PLAIN, STORM } from '../../support/fixtures/bad-requests.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { everySetup, onHosts, type Setup } from '../../support/hosts/hosts.ts';
+import { checkExchange } from '../../support/tools/documented.ts';
+import { fc } from '../../support/tools/random-cases.ts';
+import { routesOf } from '../../support/tools/routes.ts';
 
 /** The same requests in each run; one that fails is printed, and becomes a named test of its own. */
 const SEED = 20261121;

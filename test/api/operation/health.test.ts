@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startNodeHost } from '../../support/host-node.ts';
-import { startWorkerdHost } from '../../support/host-workerd.ts';
-import { ADMIN_PASSWORD, everySetup, type Host, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import { type Sqld, startSqld } from '../../support/sqld.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { startNodeHost } from '../../support/hosts/host-node.ts';
+import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
+import { ADMIN_PASSWORD, everySetup, type Host, onHosts } from '../../support/hosts/hosts.ts';
+import { type Sqld, startSqld } from '../../support/hosts/sqld.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 onHosts(everySetup, (host) => {
   const anonymous = new HttpClient(() => host().url());

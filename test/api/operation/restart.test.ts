@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startWorkerdHost } from '../../support/host-workerd.ts';
-import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts.ts';
-import { HttpClient, type Reply } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import { WebClient } from '../../support/web-client.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
+import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
+import { ADMIN_PASSWORD, everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../support/port.ts';
-import { startProgram } from '../../support/process.ts';
+import { freePort } from '../../support/hosts/port.ts';
+import { startProgram } from '../../support/hosts/process.ts';
 
 async function start(entry: string, settings: Record<string, string>) {
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-start-'));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { ApiClient } from '../../support/api-client.ts';
-import { onHosts, type Setup } from '../../support/hosts.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { onHosts, type Setup } from '../../support/hosts/hosts.ts';
 
 const inA: readonly Setup[] = [
   { kind: 'node', variant: 'A' },

@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
-import { testClientHabits } from '../../support/client-habits.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import { addUser } from '../../support/users.ts';
-import { ZoeClient } from '../../support/zoe-client.ts';
-import { testLogLines } from '../../support/zoe-logs.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { testClientHabits } from '../../support/clients/client-habits.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { ZoeClient } from '../../support/clients/zoe-client.ts';
+import { testLogLines } from '../../support/clients/zoe-logs.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
 const http = { name: 'web', port_number: 80, protocol: 'tcp' as const, url_template: 'http://{ip_port}/' };
 

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { testClientHabits } from '../../support/client-habits.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import { addUser } from '../../support/users.ts';
-import { WebClient } from '../../support/web-client.ts';
-import { type Json, ZoeClient } from '../../support/zoe-client.ts';
-import { testLogLines } from '../../support/zoe-logs.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { testClientHabits } from '../../support/clients/client-habits.ts';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
+import { type Json, ZoeClient } from '../../support/clients/zoe-client.ts';
+import { testLogLines } from '../../support/clients/zoe-logs.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { addUser } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, hostsOf, onHosts } from '../../support/hosts/hosts.ts';
 
 /** No host has the label. */
 const waiting = application(service({ labels: ['nowhere'] }));

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient, ROLE } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { failLogins, passLoginDelays } from '../../support/users.ts';
-import { sessionOf, WebClient } from '../../support/web-client.ts';
+import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { sessionOf, WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const GIB = 1024 ** 3;
 /** Tried in each field that takes it. */

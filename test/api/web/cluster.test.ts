@@ -1,11 +1,11 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { AccountClient } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { HostClient } from '../../support/host-client.ts';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { registeredHost, ScriptedAgent } from '../../support/scripted-agent.ts';
-import { WebClient } from '../../support/web-client.ts';
+import { registeredHost, ScriptedAgent } from '../../support/agents/scripted-agent.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { HostClient } from '../../support/clients/host-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const GIB = 1024 ** 3;
 /** Tried in each field that takes it. */

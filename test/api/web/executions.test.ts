@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { testExecutionList } from '../../support/execution-list.ts';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
-import { WebClient } from '../../support/web-client.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { testExecutionList } from '../../support/fixtures/execution-list.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const NASTY = '"><script>alert(1)</script><img src=x onerror=alert(1)>';
 

@@ -9,12 +9,12 @@ import {
   noteOf,
 } from '../../../control-plane/core/streams/log-frames.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { AccountClient } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/applications.ts';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
-import { HttpClient } from '../../support/http-client.ts';
-import { ScriptedAgent, seen } from '../../support/scripted-agent.ts';
+import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { HttpClient } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 onHosts(hosts, (host) => {
   const api = new ApiClient(host);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { addUser, allowApi, failLogins, passLoginDelays } from '../../support/users.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { addUser, allowApi, failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 /** Where tests come from, as the host sees it. */
 const LOOPBACK = '127.0.0.1';

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { AccountClient, ROLE } from '../../support/account-client.ts';
-import { application, service } from '../../support/applications.ts';
-import { ADMIN_PASSWORD, type Host, hosts, onHosts, startHost } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { manifest, ScratchShop, zapp } from '../../support/shops.ts';
-import { sparkFolder, sparkManifest } from '../../support/spark-shop.ts';
+import { AccountClient, ROLE } from '../../support/clients/account-client.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { manifest, ScratchShop, zapp } from '../../support/fixtures/shops.ts';
+import { sparkFolder, sparkManifest } from '../../support/fixtures/spark-shop.ts';
+import { ADMIN_PASSWORD, type Host, hosts, onHosts, startHost } from '../../support/hosts/hosts.ts';
 
 const PAGE = { accept: 'text/html' };
 const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();

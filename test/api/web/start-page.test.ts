@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { AccountClient } from '../../support/account-client.ts';
-import { ApiClient } from '../../support/api-client.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { hosts, onHosts } from '../../support/hosts.ts';
-import { basic, HttpClient, type Reply } from '../../support/http-client.ts';
-import { formOf, PAGE, WebClient } from '../../support/web-client.ts';
+import { AccountClient } from '../../support/clients/account-client.ts';
+import { ApiClient } from '../../support/clients/api-client.ts';
+import { basic, HttpClient, type Reply } from '../../support/clients/http-client.ts';
+import { formOf, PAGE, WebClient } from '../../support/clients/web-client.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const BY_FORM = '/start?by=form';
 const BY_DESCRIPTION = '/start?by=description';

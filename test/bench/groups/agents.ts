@@ -13,7 +13,7 @@ import { insertService } from '../../../control-plane/store/cluster/service-rows
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
-import { type Program, startProgram } from '../../support/process.ts';
+import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
 import { atLeast, atMost, type Measurement } from '../figure.ts';

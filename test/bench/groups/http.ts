@@ -1,5 +1,5 @@
 /** Measures requests per second of the API against a plain Hono server: submissions at an empty queue and a long one, and reads. */
-import { startProgram } from '../../support/process.ts';
+import { startProgram } from '../../support/hosts/process.ts';
 import { waitingApplication } from '../application.ts';
 import { Deployment } from '../deployment.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';

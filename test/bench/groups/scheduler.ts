@@ -14,8 +14,8 @@ import {
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Application } from '../../../shared/application.ts';
-import { application, needs, service } from '../../support/applications.ts';
-import { exited, gone, keyOfService, quota, running, user } from '../../support/core-rig.ts';
+import { application, needs, service } from '../../support/fixtures/applications.ts';
+import { exited, gone, keyOfService, quota, running, user } from '../../support/rigs/core-rig.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';
 
 const GIB = 2 ** 30;

@@ -1,9 +1,9 @@
 /** Measures what happens when all agents lose their connection at the same moment and come back: on Node, and on workerd. */
 
-import { startWorkerdHost } from '../../support/host-workerd.ts';
-import { ADMIN_PASSWORD } from '../../support/hosts.ts';
-import { type Program, startProgram } from '../../support/process.ts';
-import { RestClient } from '../../support/rest-client.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
+import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
+import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement } from '../figure.ts';

@@ -1,7 +1,7 @@
 /** Measures the web interface in Chromium: how much its first page weighs, and how long it takes with many executions. */
 import { type Browser, chromium } from 'playwright-core';
-import { FLAGS } from '../../support/browser.ts';
-import { ensureChromium } from '../../support/chromium.ts';
+import { FLAGS } from '../../support/browser/browser.ts';
+import { ensureChromium } from '../../support/browser/chromium.ts';
 import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement, median } from '../figure.ts';
 import { addMany, addUsers } from '../many.ts';

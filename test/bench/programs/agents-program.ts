@@ -4,7 +4,7 @@
  */
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
-import { enrol, newAgentKey } from '../../support/enrolment.ts';
+import { enrol, newAgentKey } from '../../support/agents/enrolment.ts';
 import type { AgentsLoad, AgentsResult } from '../groups/agents.ts';
 import { simulateAgent } from './simulated-agent.ts';
 

@@ -9,8 +9,8 @@ import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
 import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import type { Observation } from '../../../shared/protocol/up.ts';
-import { type AgentKey, proofOf } from '../../support/enrolment.ts';
-import { hello, seen } from '../../support/scripted-agent.ts';
+import { type AgentKey, proofOf } from '../../support/agents/enrolment.ts';
+import { hello, seen } from '../../support/agents/scripted-agent.ts';
 
 export interface SimulatedAgentOptions {
   /** Where it dials. */

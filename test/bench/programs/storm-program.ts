@@ -6,7 +6,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { keyOf } from '../../../shared/protocol/assignment.ts';
-import { enrol, newAgentKey } from '../../support/enrolment.ts';
+import { enrol, newAgentKey } from '../../support/agents/enrolment.ts';
 import type { StormLoad } from '../groups/storm.ts';
 import { simulateAgent } from './simulated-agent.ts';
 

@@ -1,9 +1,9 @@
 /** The cores of a host, shared out among the services that run there. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { Program } from '../../support/process.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import type { Program } from '../../support/hosts/process.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let berth: Berth;
 let agent: Program;

@@ -1,7 +1,7 @@
 /** Two Berths on one engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 
 let left: Berth;
 let right: Berth;

@@ -1,10 +1,10 @@
 /** What a host tells of itself, from a real agent to the API: that it is low on disk, and what its containers really use. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { HostDetailJson } from '../../support/host-client.ts';
-import type { Program } from '../../support/process.ts';
+import type { HostDetailJson } from '../../support/clients/host-client.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import type { Program } from '../../support/hosts/process.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 

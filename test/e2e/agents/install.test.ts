@@ -4,12 +4,12 @@ import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { agentContainer, buildAgentImage } from '../../support/agent-image.ts';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { scratchFolder } from '../../support/folder.ts';
-import { commandIn, Installation, startProxy, type Tampering } from '../../support/installation.ts';
-import { type Program, startCommand } from '../../support/process.ts';
+import { agentContainer, buildAgentImage } from '../../support/engines/agent-image.ts';
+import { commandIn, Installation, startProxy, type Tampering } from '../../support/engines/installation.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { type Program, startCommand } from '../../support/hosts/process.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const run = promisify(execFile);
 const NAME = 'installed';

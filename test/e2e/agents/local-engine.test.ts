@@ -10,9 +10,9 @@ import { connectEngine, pingEngine, unixHost } from '../../../agent/engine/engin
 import type { DaemonPlace } from '../../../agent/local/dockerd.ts';
 import { ensureEngine, type LocalEngine } from '../../../agent/local/local-engine.ts';
 import { findProgram } from '../../../agent/system-programs.ts';
-import { testEngine } from '../../support/engine.ts';
-import { eventually } from '../../support/eventually.ts';
-import { atProcessEnd } from '../../support/process.ts';
+import { testEngine } from '../../support/engines/engine.ts';
+import { atProcessEnd } from '../../support/hosts/process.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let folder: string;
 let place: DaemonPlace;

@@ -1,10 +1,10 @@
 /** Images that the engine does not have, from a real registry that asks who wants them. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, service } from '../../support/descriptions.ts';
-import { testEngine } from '../../support/engine.ts';
-import { eventually } from '../../support/eventually.ts';
-import { LOGIN, type RealRegistry, startRealRegistry } from '../../support/real-registry.ts';
+import { testEngine } from '../../support/engines/engine.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+import { LOGIN, type RealRegistry, startRealRegistry } from '../../support/registries/real-registry.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let registry: RealRegistry;
 let berth: Berth;

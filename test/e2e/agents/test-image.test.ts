@@ -1,8 +1,8 @@
 import type Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ensureImage, IMAGE } from '../../../examples/image.ts';
-import { testEngine } from '../../support/engine.ts';
-import { eventually } from '../../support/eventually.ts';
+import { testEngine } from '../../support/engines/engine.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const run = `image-test-${process.pid}`;
 let docker: Docker;

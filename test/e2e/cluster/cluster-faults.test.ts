@@ -1,8 +1,8 @@
 /** What several hosts can suffer: a network that is cut, an engine that is killed, a host that is gone. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let cluster: Cluster;
 

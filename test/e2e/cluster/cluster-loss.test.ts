@@ -1,8 +1,8 @@
 /** A host that is cut off where `BERTH_HOST_LOSS=requeue`: its services are started elsewhere, and never run twice. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let cluster: Cluster;
 

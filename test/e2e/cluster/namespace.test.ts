@@ -4,8 +4,8 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { folderOf, newName, removeAll, removeLeftovers } from '../../support/cluster/leftovers.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startCommand } from '../../support/process.ts';
+import { startCommand } from '../../support/hosts/process.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const SUPPORT = resolve(import.meta.dirname, '../../support/cluster');
 

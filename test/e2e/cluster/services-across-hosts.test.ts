@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application.ts';
 import { type Cluster, OVERLAY, startCluster } from '../../support/cluster/cluster.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let cluster: Cluster;
 

@@ -1,10 +1,10 @@
 /** What an application gets: order, names, ports, environment, limits. */
 import { mkdir, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script, service } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { scratchFolder } from '../../support/folder.ts';
+import { application, script, service } from '../../support/fixtures/descriptions.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const MIB = 2 ** 20;
 let berth: Berth;

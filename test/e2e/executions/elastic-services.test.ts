@@ -1,10 +1,10 @@
 /** Elastic services on a real engine: they start, die and come back, and give their room to what can't do without. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application.ts';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { testEngine } from '../../support/engine.ts';
-import { eventually } from '../../support/eventually.ts';
+import { testEngine } from '../../support/engines/engine.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const DEPLOYMENT = 'e2e-elastic';
 let berth: Berth;

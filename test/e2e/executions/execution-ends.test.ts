@@ -1,10 +1,10 @@
 /** How executions end that are left to themselves: what is said of it, and that nothing of them stays. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application.ts';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script, service } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { type Registry, startRegistry } from '../../support/registry.ts';
+import { application, script, service } from '../../support/fixtures/descriptions.ts';
+import { type Registry, startRegistry } from '../../support/registries/empty-registry.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let berth: Berth;
 let registry: Registry;

@@ -2,11 +2,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { scratchFolder } from '../../support/folder.ts';
-import { watchMemory } from '../../support/memory.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { watchMemory } from '../../support/hosts/memory.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const MIB = 2 ** 20;
 let berth: Berth;

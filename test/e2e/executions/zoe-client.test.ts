@@ -1,9 +1,9 @@
 /** The command line of release 2018.12 on a real engine: what it submits, sees and reads is a container's. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, PASSWORD, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import { ZoeClient } from '../../support/zoe-client.ts';
+import { ZoeClient } from '../../support/clients/zoe-client.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let berth: Berth;
 beforeAll(async () => {

@@ -14,12 +14,12 @@ import {
   withFolder,
   workerdControlPlane,
 } from '../../support/chaos/parts.ts';
-import { eventually } from '../../support/eventually.ts';
-import { freePort } from '../../support/port.ts';
-import { startProgram } from '../../support/process.ts';
-import { seededRandom } from '../../support/random.ts';
-import { RestClient } from '../../support/rest-client.ts';
-import { startSqld } from '../../support/sqld.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { freePort } from '../../support/hosts/port.ts';
+import { startProgram } from '../../support/hosts/process.ts';
+import { startSqld } from '../../support/hosts/sqld.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+import { seededRandom } from '../../support/tools/random.ts';
 
 const CHAOS_MS = 60_000;
 const SETTLE_MS = 90_000;

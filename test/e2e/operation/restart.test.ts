@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, PASSWORD, startBerth } from '../../support/berth.ts';
-import { application, script, service } from '../../support/descriptions.ts';
-import { seededRandom } from '../../support/random.ts';
+import { application, script, service } from '../../support/fixtures/descriptions.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
+import { seededRandom } from '../../support/tools/random.ts';
 
 let berth: Berth;
 

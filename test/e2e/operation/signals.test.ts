@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, PASSWORD, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { Program } from '../../support/process.ts';
-import { answerOn, dial } from '../../support/raw-http.ts';
+import { answerOn, dial } from '../../support/clients/raw-http.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import type { Program } from '../../support/hosts/process.ts';
+import { type Berth, PASSWORD, startBerth } from '../../support/rigs/berth.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let berth: Berth;
 let agent: Program;

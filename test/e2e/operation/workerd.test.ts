@@ -1,8 +1,8 @@
 /** The same through workerd: `npm run dev` with its own agent, database and Durable Object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Berth, startBerth } from '../../support/berth.ts';
-import { application, script } from '../../support/descriptions.ts';
-import { freePort } from '../../support/port.ts';
+import { application, script } from '../../support/fixtures/descriptions.ts';
+import { freePort } from '../../support/hosts/port.ts';
+import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 
 let berth: Berth;
 

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import type { ExecutionJson } from '../rest-client.ts';
+import type { ExecutionJson } from '../clients/rest-client.ts';
 import type { SteadyLoad } from './load.ts';
 
 /** Acknowledged submissions that are not there, terminations that did not hold, names twice, ends without a word. */

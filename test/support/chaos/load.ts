@@ -1,8 +1,8 @@
 /** Owns a steady load of submissions to a control plane that is away at times, and what was promised to the client. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Application } from '../../../shared/application.ts';
-import { script } from '../descriptions.ts';
-import type { RestClient } from '../rest-client.ts';
+import type { RestClient } from '../clients/rest-client.ts';
+import { script } from '../fixtures/descriptions.ts';
 
 const PERIOD_MS = 400;
 const PATIENCE_MS = 5_000;

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { eventually } from '../eventually.ts';
-import { type Program, startCommand, startProgram } from '../process.ts';
+import { type Program, startCommand, startProgram } from '../hosts/process.ts';
+import { eventually } from '../tools/eventually.ts';
 
 export interface Part {
   readonly name: string;

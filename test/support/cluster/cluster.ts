@@ -6,9 +6,9 @@
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { documentedAt } from '../documented.ts';
-import { type Program, startCommand } from '../process.ts';
-import { RestClient } from '../rest-client.ts';
+import { RestClient } from '../clients/rest-client.ts';
+import { type Program, startCommand } from '../hosts/process.ts';
+import { documentedAt } from '../tools/documented.ts';
 import { Door } from './door.ts';
 import { type AgentSettings, ClusterHost, type HostOptions } from './host.ts';
 import { folderOf, newName, removeAll, removeLeftovers } from './leftovers.ts';

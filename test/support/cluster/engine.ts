@@ -4,7 +4,7 @@ import type Docker from 'dockerode';
 import { connectEngine, pingEngine, unixHost } from '../../../agent/engine/engine-address.ts';
 import { findProgram } from '../../../agent/system-programs.ts';
 import { ensureImage } from '../../../examples/image.ts';
-import { type Program, startCommand } from '../process.ts';
+import { type Program, startCommand } from '../hosts/process.ts';
 import { type Namespace, onlyChild } from './namespace.ts';
 
 const START_MS = 60_000;

@@ -1,8 +1,8 @@
 /** Owns one host of a cluster: its network, its engine and its agent, and what may happen to each. */
 import { join } from 'node:path';
 import type Docker from 'dockerode';
-import { eventually } from '../eventually.ts';
-import { type Program, startCommand } from '../process.ts';
+import { type Program, startCommand } from '../hosts/process.ts';
+import { eventually } from '../tools/eventually.ts';
 import { NamespacedEngine } from './engine.ts';
 import { cgroupOf, folderOf } from './leftovers.ts';
 import { Namespace } from './namespace.ts';

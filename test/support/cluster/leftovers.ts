@@ -5,7 +5,7 @@
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../tools/eventually.ts';
 
 const PREFIX = 'berth-cluster-';
 const CGROUPS = '/sys/fs/cgroup';

@@ -4,15 +4,15 @@
  * that the checkers can be seen to find it. Loaded by `node --import` before anything else.
  */
 import { registerHooks } from 'node:module';
-import { breakages, broken } from './breakages.ts';
+import { breakages, broken } from './faults/breakages.ts';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 /** Folder of the importer, what it imports, and what it gets. */
 const STAND_INS: readonly [string, string, string][] = [
-  ['agent/logs/', 'node:fs', './fs.ts'],
-  ['agent/services/lease.ts', 'node:fs', './fs.ts'],
-  ['agent/logs/', 'node:fs/promises', './fs-promises.ts'],
-  ['agent/', 'ws', './ws.ts'],
+  ['agent/logs/', 'node:fs', './machine/fs.ts'],
+  ['agent/services/lease.ts', 'node:fs', './machine/fs.ts'],
+  ['agent/logs/', 'node:fs/promises', './machine/fs-promises.ts'],
+  ['agent/', 'ws', './machine/ws.ts'],
 ];
 
 const name = process.env.BREAKAGE;

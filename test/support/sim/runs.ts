@@ -1,5 +1,5 @@
 /** Owns running simulations from tests: in processes of their own, where the hooks hold, as many at once as there are cores. */
-import { startProgram } from '../process.ts';
+import { startProgram } from '../hosts/process.ts';
 import type { Outcome } from './main.ts';
 
 const PROCESSES = 2;

@@ -9,26 +9,26 @@ import {
   type SchedulingPolicy,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
-import { Administrator } from './administrator.ts';
 import { Answers } from './checks/answers.ts';
 import { Containers } from './checks/containers.ts';
+import { Ledger } from './checks/ledger.ts';
 import { Lives } from './checks/lives.ts';
 import { Logs } from './checks/logs.ts';
 import { Room } from './checks/room.ts';
 import { Wire } from './checks/wire.ts';
-import type { Fate, SimContainer } from './container.ts';
-import { ControlPlane } from './control-plane.ts';
-import { resetDisks } from './disk.ts';
-import type { OutputWay } from './engine.ts';
-import { type FaultName, faultNames } from './fault-names.ts';
-import { faults } from './faults.ts';
-import { Ledger } from './ledger.ts';
-import { Machine } from './machine.ts';
-import { Network } from './network.ts';
-import { Requests } from './requests.ts';
-import { type Change, Store } from './store.ts';
-import { inWorld, World } from './time.ts';
-import { Users } from './users.ts';
+import { type FaultName, faultNames } from './faults/fault-names.ts';
+import { faults } from './faults/faults.ts';
+import type { Fate, SimContainer } from './machine/container.ts';
+import type { OutputWay } from './machine/engine.ts';
+import { Machine } from './machine/machine.ts';
+import { ControlPlane } from './plane/control-plane.ts';
+import { Requests } from './plane/requests.ts';
+import { Administrator } from './workload/administrator.ts';
+import { Users } from './workload/users.ts';
+import { resetDisks } from './world/disk.ts';
+import { Network } from './world/network.ts';
+import { type Change, Store } from './world/store.ts';
+import { inWorld, World } from './world/time.ts';
 
 /** Of the machines; they are registered from the start, in this order. */
 const MACHINES = ['one', 'two', 'three'];

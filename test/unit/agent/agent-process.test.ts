@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { serveAgent } from '../../../agent/agent-process.ts';
 import { readConfig } from '../../../agent/config.ts';
-import { scratchDir } from '../../support/agent-rig.ts';
-import { FakeEngine } from '../../support/fake-engine.ts';
-import { startProgram } from '../../support/process.ts';
+import { scratchDir } from '../../support/agents/agent-rig.ts';
+import { FakeEngine } from '../../support/engines/fake-engine.ts';
+import { startProgram } from '../../support/hosts/process.ts';
 
 test('an agent that is told to end while the engine has not answered yet ends', async () => {
   const scratch = await scratchDir();

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { NewUser } from '../../../control-plane/core/accounts/account-input.ts';
 import { listExecutionIds } from '../../../control-plane/store/accounts/user-rows.ts';
-import { application, service } from '../../support/applications.ts';
-import { CoordinatorRig, codeOf, seen } from '../../support/coordinator-rig.ts';
-import { exited, gone, running } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
+import { exited, gone, running } from '../../support/rigs/core-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {

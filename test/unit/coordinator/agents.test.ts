@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findService } from '../../../control-plane/store/executions/executions.ts';
 import { keyOf } from '../../../shared/protocol/assignment.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
-import { application, needs, service } from '../../support/applications.ts';
-import { CoordinatorRig, seen } from '../../support/coordinator-rig.ts';
-import { created, exited, gone, running } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
+import { application, needs, service } from '../../support/fixtures/applications.ts';
+import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
+import { created, exited, gone, running } from '../../support/rigs/core-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {

@@ -4,10 +4,10 @@ import { EventRing } from '../../../control-plane/core/streams/event-ring.ts';
 import type { ClusterEvent, EventReader } from '../../../control-plane/core/streams/events.ts';
 import { eventText } from '../../../control-plane/http/routes/events.ts';
 import { groupA } from '../../../control-plane/http/variants/group-a.ts';
-import { CoordinatorRig, codeOf } from '../../support/coordinator-rig.ts';
-import { lowDisk } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
-import { everything, FrameReader } from '../../support/frame-reader.ts';
+import { everything, FrameReader } from '../../support/clients/frame-reader.ts';
+import { CoordinatorRig, codeOf } from '../../support/rigs/coordinator-rig.ts';
+import { lowDisk } from '../../support/rigs/core-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Registration } from '../../../control-plane/core/hosts/registration.ts';
 import { insertJoinToken } from '../../../control-plane/store/accounts/join-tokens.ts';
-import { CoordinatorRig, codeOf } from '../../support/coordinator-rig.ts';
+import { CoordinatorRig, codeOf } from '../../support/rigs/coordinator-rig.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { prepareRestored } from '../../../control-plane/store/schema/backup.ts';
-import { CoordinatorRig, seen } from '../../support/coordinator-rig.ts';
-import { running } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
+import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
+import { running } from '../../support/rigs/core-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 

@@ -7,8 +7,8 @@ import {
   type LogPosition,
 } from '../../../control-plane/core/streams/log-frames.ts';
 import { encode, encodeChunk, LOG_CHUNK_BYTES, LOG_WINDOW_BYTES } from '../../../shared/protocol/codec.ts';
-import { owner } from '../../support/coordinator-rig.ts';
-import { MemorySocket } from '../../support/model-agent.ts';
+import { MemorySocket } from '../../support/agents/model-agent.ts';
+import { owner } from '../../support/rigs/coordinator-rig.ts';
 
 /** A relay with what it knows of its service, and the agent's end of its connections. */
 class Rig {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
 import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
-import { CoordinatorRig, codeOf, owner, seen } from '../../support/coordinator-rig.ts';
-import { running } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
+import { CoordinatorRig, codeOf, owner, seen } from '../../support/rigs/coordinator-rig.ts';
+import { running } from '../../support/rigs/core-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 let service: number;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { application, service } from '../../support/applications.ts';
-import { CoordinatorRig, owner, seen } from '../../support/coordinator-rig.ts';
-import { exited, failed, gone, running } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { CoordinatorRig, owner, seen } from '../../support/rigs/coordinator-rig.ts';
+import { exited, failed, gone, running } from '../../support/rigs/core-rig.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 let rig: CoordinatorRig;
 beforeEach(async () => {

@@ -8,11 +8,11 @@ import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { commit, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
-import { application } from '../../support/applications.ts';
-import { told } from '../../support/core-rig.ts';
-import { eventually } from '../../support/eventually.ts';
-import { memoryDatabase, TroubledDb } from '../../support/memory-database.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { application } from '../../support/fixtures/applications.ts';
+import { memoryDatabase, TroubledDb } from '../../support/hosts/memory-database.ts';
+import { told } from '../../support/rigs/core-rig.ts';
+import { TestClock } from '../../support/rigs/test-clock.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const LOSS_MS = defaultScheduling.lostAfterMs;
 

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
 import { variants } from '../../../control-plane/http/variant.ts';
 import { httpServer, type ServerLimits } from '../../../control-plane/node-server.ts';
-import { eventually } from '../../support/eventually.ts';
-import { answerOn, dial } from '../../support/raw-http.ts';
+import { answerOn, dial } from '../../support/clients/raw-http.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 /** None of these comes into play. */
 const WIDE: ServerLimits = {

@@ -5,7 +5,7 @@ import { openApiDocument } from '../../../control-plane/http/openapi/document.ts
 import { EXAMPLE } from '../../../control-plane/http/openapi/example.ts';
 import { chooseVariant, type Variant, variants } from '../../../control-plane/http/variant.ts';
 import { validateApplication } from '../../../shared/application.ts';
-import { routesOf } from '../../support/routes.ts';
+import { routesOf } from '../../support/tools/routes.ts';
 
 interface Operation {
   security: Record<string, unknown>[];

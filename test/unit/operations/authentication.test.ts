@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { Authentication } from '../../../control-plane/operations/accounts/authentication.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/memory-database.ts';
+import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 
 const MINUTE_MS = 60_000;
 const ADDRESS = '192.0.2.1';

@@ -4,8 +4,8 @@ import type { Authenticated } from '../../../control-plane/operations/accounts/a
 import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/memory-database.ts';
-import { fc } from '../../support/random-cases.ts';
+import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const credential = { by: 'password' } as const;
 const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, most: 5 };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type Problem, validateApplication } from '../../../shared/application.ts';
 import { expandApplication } from '../../../shared/expand.ts';
-import { application, service } from '../../support/applications.ts';
-import { brokenDescriptions } from '../../support/bad-requests.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { brokenDescriptions } from '../../support/fixtures/bad-requests.ts';
 
 function problemsOf(input: unknown): Problem[] {
   const validation = validateApplication(input);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { assignmentOf, dnsNameOf, type ExecutionContext, expandApplication } from '../../../shared/expand.ts';
 import { assignmentSchema } from '../../../shared/protocol/assignment.ts';
-import { application, service } from '../../support/applications.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
 
 const context: ExecutionContext = {
   executionId: 7,

@@ -3,9 +3,9 @@ import { defaultScheduling } from '../../../control-plane/core/model/scheduler-c
 import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import { commit, loadExecution, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../support/memory-database.ts';
-import { fc } from '../../support/random-cases.ts';
-import { operation, Simulation } from '../../support/simulation.ts';
+import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { operation, Simulation } from '../../support/rigs/core-simulation.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const CLAIMANT = { name: 'one', hasHeld: false };
 

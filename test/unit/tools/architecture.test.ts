@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Import, projectFiles, type Source, sourceOf, sourcesIn } from '../../support/sources.ts';
+import { type Import, projectFiles, type Source, sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
 const rooms = sourcesIn('shared', 'control-plane', 'agent');
 const isIn = (path: string, owner: string): boolean =>
@@ -208,7 +208,7 @@ describe('packages', () => {
   });
   test('fast-check comes with its seed', () => {
     const allows = ({ package: name }: Import, { path }: Source) =>
-      name !== 'fast-check' || path === 'test/support/random-cases.ts';
+      name !== 'fast-check' || path === 'test/support/tools/random-cases.ts';
     expect(breaches(sourcesIn('test'), 'random cases are those of random-cases.ts', allows)).toEqual([]);
   });
   test('each owner is one', () => {

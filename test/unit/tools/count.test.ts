@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countTests } from '../../support/count.ts';
+import { countTests } from '../../support/tools/count.ts';
 
 const report = (...files: [status: string, ...tests: string[]][]) =>
   JSON.stringify({

@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { documentedAt } from '../../support/documented.ts';
-import { HttpClient } from '../../support/http-client.ts';
-import { RestClient } from '../../support/rest-client.ts';
+import { HttpClient } from '../../support/clients/http-client.ts';
+import { RestClient } from '../../support/clients/rest-client.ts';
+import { documentedAt } from '../../support/tools/documented.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const info = { version: '1', deployment_name: 'test', application_format_version: 3, api_version: '0.7' };

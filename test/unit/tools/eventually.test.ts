@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventually } from '../../support/eventually.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 test('probes again after an error, undefined and false, and gives the first other value', async () => {
   const probes = [() => Promise.reject(new Error('not yet')), () => undefined, () => false, () => 0];

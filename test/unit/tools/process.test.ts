@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { eventually } from '../../support/eventually.ts';
-import { startCommand } from '../../support/process.ts';
+import { startCommand } from '../../support/hosts/process.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 const shell = (script: string) => startCommand(['sh', '-c', script]);
 
@@ -51,7 +51,7 @@ test('kill ends the program by SIGKILL', async () => {
 test.each(['process.exit()', 'process.kill(process.pid, "SIGTERM")'])(
   'a program and its children end with the process that started it: %s',
   async (end) => {
-    const module = `${import.meta.dirname}/../../support/process.ts`;
+    const module = `${import.meta.dirname}/../../support/hosts/process.ts`;
     const script = `
       const { startCommand } = await import(${JSON.stringify(module)});
       const program = startCommand(['sh', '-c', 'sleep 60 & echo $$ $!; wait']);

@@ -6,8 +6,8 @@ import { type Run, Simulation } from '../../study/simulation.ts';
 import { estimate, percentile, weightedPercentile } from '../../study/statistics.ts';
 import type { Ratio, Row } from '../../study/summary.ts';
 import { workload } from '../../study/workload.ts';
-import { scratchFolder } from '../../support/folder.ts';
-import { startProgram } from '../../support/process.ts';
+import { startProgram } from '../../support/hosts/process.ts';
+import { scratchFolder } from '../../support/tools/folder.ts';
 
 const machines = { hosts: 10, cores: 32, memoryBytes: 128 * 1024 ** 3 };
 const JOBS = 120;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { checkText } from '../../../control-plane/web/description/draft.ts';
 import { pathOf, placesIn, readJson } from '../../../control-plane/web/description/json-text.ts';
-import { application, service } from '../../support/applications.ts';
-import { fc } from '../../support/random-cases.ts';
+import { application, service } from '../../support/fixtures/applications.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const text = (value: unknown) => JSON.stringify(value, null, 2);
 const problems = (typed: string) =>

@@ -1,6 +1,7 @@
 /** Owns the check of what users were answered: what was acknowledged is committed then, and stays true. */
-import { isEnded, type Ledger } from '../ledger.ts';
-import type { World } from '../time.ts';
+
+import type { World } from '../world/time.ts';
+import { isEnded, type Ledger } from './ledger.ts';
 
 interface Asked {
   user: number;

@@ -1,8 +1,8 @@
 /** Owns the check of containers: one for each start, never two starts of a service at once, and in the end exactly what the rows say. */
-import type { SimContainer } from '../container.ts';
-import type { EngineEvents, SimEngine } from '../engine.ts';
-import { isLive, type Ledger } from '../ledger.ts';
-import type { World } from '../time.ts';
+import type { SimContainer } from '../machine/container.ts';
+import type { EngineEvents, SimEngine } from '../machine/engine.ts';
+import type { World } from '../world/time.ts';
+import { isLive, type Ledger } from './ledger.ts';
 
 /** A start that was carried out. */
 export interface Start {

@@ -1,8 +1,8 @@
 /** Owns the check of how committed rows change: states and times only move as SPEC says, and nothing that was is lost. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
-import { isEnded, isLive, type Ledger } from '../ledger.ts';
-import type { Change } from '../store.ts';
-import type { World } from '../time.ts';
+import type { Change } from '../world/store.ts';
+import type { World } from '../world/time.ts';
+import { isEnded, isLive, type Ledger } from './ledger.ts';
 
 const RANKS: Record<string, number> = {
   submitted: 0,

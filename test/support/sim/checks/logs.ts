@@ -2,10 +2,10 @@
  * Owns the check of logs as their readers get them: what came is a prefix of what the starts of the service wrote, one
  * after the other; a clean end comes once, after the last byte, and only when no more can come.
  */
-import { lineOf } from '../container.ts';
-import { isEnded, type Ledger } from '../ledger.ts';
-import type { World } from '../time.ts';
+import { lineOf } from '../machine/container.ts';
+import type { World } from '../world/time.ts';
 import type { Containers } from './containers.ts';
+import { isEnded, type Ledger } from './ledger.ts';
 
 export class LogReading {
   readonly service: number;

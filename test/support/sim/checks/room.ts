@@ -1,8 +1,8 @@
 /** Owns the check of what is reserved after each commit: capacity of hosts, quotas of users, and gangs that start whole. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
-import type { Ledger } from '../ledger.ts';
-import type { Change } from '../store.ts';
-import type { World } from '../time.ts';
+import type { Change } from '../world/store.ts';
+import type { World } from '../world/time.ts';
+import type { Ledger } from './ledger.ts';
 
 /** Of what decimals lose in binary. */
 const ROUNDING = 1e-6;

@@ -5,9 +5,9 @@
 import { CHUNK_HEADER_BYTES, decodeChunk, LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../../../shared/protocol/up.ts';
-import { isLive, type Ledger } from '../ledger.ts';
-import type { Frame, Link, Tap, Way } from '../network.ts';
-import type { World } from '../time.ts';
+import type { Frame, Link, Tap, Way } from '../world/network.ts';
+import type { World } from '../world/time.ts';
+import { isLive, type Ledger } from './ledger.ts';
 
 interface Conversation {
   revision: number | null;

@@ -16,9 +16,9 @@ import { variants } from '../../../../control-plane/http/variant.ts';
 import { httpServer } from '../../../../control-plane/node-server.ts';
 import { readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
-import { CoordinatorRig } from '../../../support/coordinator-rig.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { scratchFolder } from '../../../support/folder.ts';
+import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 const deploymentName = 'test';
 let folder: string;

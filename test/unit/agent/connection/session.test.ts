@@ -4,11 +4,11 @@ import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
-import { type AgentRig, agentRig, type RigOptions, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import { ControlPlanePeer, type PeerConnection } from '../../../support/control-plane-peer.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, type RigOptions, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { ControlPlanePeer, type PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;

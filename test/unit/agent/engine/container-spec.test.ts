@@ -6,7 +6,7 @@ import {
   type Surroundings,
 } from '../../../../agent/engine/docker/container-spec.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
-import { assignment } from '../../../support/assignments.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const around: Surroundings = {
   deployment: 'blue',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type CoreClaim, claimOf, levelOf, limitOf } from '../../../../agent/engine/cpu-allocation.ts';
-import { fc } from '../../../support/random-cases.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 const sharesOf = (claims: CoreClaim[], cores: number): number[] => {
   const level = levelOf(claims, cores);

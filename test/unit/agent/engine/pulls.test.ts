@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { engineError } from '../../../../agent/engine/docker/docker-error.ts';
 import { PullProgress } from '../../../../agent/engine/docker/pull-progress.ts';
 import { findAuth, findLogin, registryOf } from '../../../../agent/engine/docker/registry-auth.ts';
-import { scratchFolder } from '../../../support/folder.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 describe('the progress of a pull', () => {
   test('sums up the layers', () => {

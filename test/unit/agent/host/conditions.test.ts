@@ -4,10 +4,10 @@ import { Conditions } from '../../../../agent/host/conditions.ts';
 import { type DiskRoom, lowText, probeDisk, watchDisk } from '../../../../agent/host/disk.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type Condition, conditionSchema } from '../../../../shared/protocol/up.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const GIB = 2 ** 30;
 const lowDisk = { kind: 'low-disk', text: '0.4 GiB free at /data' };

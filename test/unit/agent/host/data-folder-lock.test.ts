@@ -1,7 +1,7 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { FolderTaken, lockFolder } from '../../../../agent/host/data-folder-lock.ts';
-import { scratchFolder } from '../../../support/folder.ts';
+import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let folder: string;
 let told: string[];

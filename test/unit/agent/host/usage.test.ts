@@ -4,10 +4,10 @@ import { EngineError, type UsageSample } from '../../../../agent/engine/engine.t
 import { nextReadings, type Readings, runnerOf, totalOf } from '../../../../agent/host/usage.ts';
 import { UsageMeter } from '../../../../agent/host/usage-meter.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const MIB = 2 ** 20;
 const none: Readings = new Map();

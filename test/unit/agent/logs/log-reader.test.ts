@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import { found, type PeerConnection } from '../../../support/control-plane-peer.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { found, type PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const key = { service: 1, generation: 1 };
 let scratch: Awaited<ReturnType<typeof scratchDir>>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
-import { scratchDir } from '../../../support/agent-rig.ts';
+import { scratchDir } from '../../../support/agents/agent-rig.ts';
 
 test('output that is copied by the log API is complete where somebody has removed its container', async () => {
   const scratch = await scratchDir();

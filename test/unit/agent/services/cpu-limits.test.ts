@@ -1,11 +1,11 @@
 /** The agent's limits of cores as services come and go: two cores, shared out. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import type { PeerConnection } from '../../../support/control-plane-peer.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;

@@ -4,11 +4,11 @@ import { readConfig } from '../../../../agent/config.ts';
 import { Refused } from '../../../../agent/connection/refused-error.ts';
 import { leave } from '../../../../agent/services/decommission.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
-import { scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import { ControlPlanePeer } from '../../../support/control-plane-peer.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { scratchDir } from '../../../support/agents/agent-rig.ts';
+import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;

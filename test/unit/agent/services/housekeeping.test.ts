@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
 import { clearAway, keepHouse } from '../../../../agent/services/housekeeping.ts';
-import { agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const DAY_S = 86_400;
 let scratch: Awaited<ReturnType<typeof scratchDir>>;

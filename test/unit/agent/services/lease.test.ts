@@ -4,11 +4,11 @@ import { leave } from '../../../../agent/services/decommission.ts';
 import { Lease, type Moment } from '../../../../agent/services/lease.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import type { PeerConnection } from '../../../support/control-plane-peer.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const LEASE_MS = 90_000;
 

@@ -6,7 +6,7 @@ import {
   planService,
   type ServiceView,
 } from '../../../../agent/services/plan.ts';
-import { assignment } from '../../../support/assignments.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const key = { service: 1, generation: 2 };
 const wanted = assignment(key);

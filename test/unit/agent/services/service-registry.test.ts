@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OutputState } from '../../../../agent/services/plan.ts';
 import { Entry } from '../../../../agent/services/service-registry.ts';
-import { assignment } from '../../../support/assignments.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
 
 test('P10: the log of an ended container has its end when all of its output is in the store, not before', () => {
   const key = { service: 1, generation: 1 };

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type AgentRig, agentRig, scratchDir } from '../../../support/agent-rig.ts';
-import { assignment } from '../../../support/assignments.ts';
-import type { PeerConnection } from '../../../support/control-plane-peer.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeEngine } from '../../../support/fake-engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;

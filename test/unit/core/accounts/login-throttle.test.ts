@@ -10,8 +10,8 @@ import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import { Gate } from '../../../../control-plane/operations/accounts/concurrency-limit.ts';
 import { beginAttempt } from '../../../../control-plane/operations/accounts/login-throttle.ts';
 import type { Db } from '../../../../control-plane/store/db/db.ts';
-import { memoryDatabase } from '../../../support/memory-database.ts';
-import { fc } from '../../../support/random-cases.ts';
+import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 const MINUTE_MS = 60_000;
 

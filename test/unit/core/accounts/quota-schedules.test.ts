@@ -7,12 +7,12 @@ import { listUsers } from '../../../../control-plane/store/accounts/user-rows.ts
 import { loadExecution } from '../../../../control-plane/store/cluster/cluster-rows.ts';
 import { type Assignment, keyOf } from '../../../../shared/protocol/assignment.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
-import { application, needs, service } from '../../../support/applications.ts';
-import { isBeyond, loadOf, plus, present } from '../../../support/caps.ts';
-import { CoordinatorRig, codeOf, seen } from '../../../support/coordinator-rig.ts';
-import { gone, running } from '../../../support/core-rig.ts';
-import type { ModelAgent } from '../../../support/model-agent.ts';
-import { fc } from '../../../support/random-cases.ts';
+import type { ModelAgent } from '../../../support/agents/model-agent.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
+import { isBeyond, loadOf, plus, present } from '../../../support/fixtures/caps.ts';
+import { CoordinatorRig, codeOf, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { gone, running } from '../../../support/rigs/core-rig.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 /** Random schedules on a whole coordinator and its database: what comes at once may end up in any order. */
 const at = fc.nat({ max: 30 });

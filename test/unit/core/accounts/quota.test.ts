@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
 import { excesses, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
-import { application, needs, service } from '../../../support/applications.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   exited,
@@ -12,8 +12,8 @@ import {
   running,
   told,
   user,
-} from '../../../support/core-rig.ts';
-import { queueOf } from '../../../support/queues.ts';
+} from '../../../support/rigs/core-rig.ts';
+import { queueOf } from '../../../support/rigs/queues.ts';
 
 /** A rig with a large host, on which user 1 has these caps. */
 function rigWith(caps: Partial<Quota>): CoreRig {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { beginSilence } from '../../../../control-plane/core/hosts/host-liveness.ts';
-import { application, service } from '../../../support/applications.ts';
-import { CoreRig, failed, gone, hostFacts, named, running, told } from '../../../support/core-rig.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig, failed, gone, hostFacts, named, running, told } from '../../../support/rigs/core-rig.ts';
 
 const DAY_MS = 86_400_000;
 const LOST_MS = 90_000;

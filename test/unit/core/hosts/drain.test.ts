@@ -3,7 +3,7 @@ import { type HostChanges, objectionToRemoval } from '../../../../control-plane/
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
-import { application, needs, service } from '../../../support/applications.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   exited,
@@ -15,7 +15,7 @@ import {
   quota,
   running,
   told,
-} from '../../../support/core-rig.ts';
+} from '../../../support/rigs/core-rig.ts';
 
 const DRAIN: HostChanges = { schedulable: false };
 const FORCE: HostChanges = { schedulable: false, force: true };

@@ -4,7 +4,7 @@ import type { Execution } from '../../../../control-plane/core/model/execution.t
 import { newHost, reportPeriodMs, spreadMs } from '../../../../control-plane/core/model/host.ts';
 import { defaultScheduling } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
-import { application, service } from '../../../support/applications.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   created,
@@ -15,7 +15,7 @@ import {
   named,
   running,
   told,
-} from '../../../support/core-rig.ts';
+} from '../../../support/rigs/core-rig.ts';
 
 const LOSS_MS = defaultScheduling.lostAfterMs;
 

@@ -11,8 +11,16 @@ import {
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
-import { application, service } from '../../../support/applications.ts';
-import { CoreRig, gone, hostFacts, keyOfService, named, running, told } from '../../../support/core-rig.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import {
+  CoreRig,
+  gone,
+  hostFacts,
+  keyOfService,
+  named,
+  running,
+  told,
+} from '../../../support/rigs/core-rig.ts';
 
 const LOST_MS = 90_000;
 /** After the loss. */

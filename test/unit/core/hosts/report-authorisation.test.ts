@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
-import { CoordinatorRig, HOST_ID, seen } from '../../../support/coordinator-rig.ts';
-import { created, exited, failed, gone, running } from '../../../support/core-rig.ts';
-import { eventually } from '../../../support/eventually.ts';
-import type { ModelAgent } from '../../../support/model-agent.ts';
+import type { ModelAgent } from '../../../support/agents/model-agent.ts';
+import { CoordinatorRig, HOST_ID, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { created, exited, failed, gone, running } from '../../../support/rigs/core-rig.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
 
 const OTHER_ID = 2;
 let rig: CoordinatorRig;

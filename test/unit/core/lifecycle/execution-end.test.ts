@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
-import { application, service } from '../../../support/applications.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   exited,
@@ -11,7 +11,7 @@ import {
   queuedIds,
   running,
   told,
-} from '../../../support/core-rig.ts';
+} from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
 

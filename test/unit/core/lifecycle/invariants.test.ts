@@ -8,10 +8,16 @@ import {
 import { placementPolicies, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { placeAll } from '../../../../control-plane/core/scheduling/gang-placement.ts';
 import { hasOffers } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
-import { isBeyond, loadOf, plus, present } from '../../../support/caps.ts';
-import { queuedIds } from '../../../support/core-rig.ts';
-import { fc } from '../../../support/random-cases.ts';
-import { type Check, ELASTIC, type Operation, operation, Simulation } from '../../../support/simulation.ts';
+import { isBeyond, loadOf, plus, present } from '../../../support/fixtures/caps.ts';
+import { queuedIds } from '../../../support/rigs/core-rig.ts';
+import {
+  type Check,
+  ELASTIC,
+  type Operation,
+  operation,
+  Simulation,
+} from '../../../support/rigs/core-simulation.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 /** Random lives of a small cluster. A failing seed becomes a named test of its own. */
 const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });

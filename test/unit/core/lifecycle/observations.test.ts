@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { observeConditions, observeUsage } from '../../../../control-plane/core/lifecycle/observations.ts';
-import { application, service } from '../../../support/applications.ts';
-import { CoreRig, exited, hostFacts, lowDisk, named, running, told } from '../../../support/core-rig.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig, exited, hostFacts, lowDisk, named, running, told } from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
 

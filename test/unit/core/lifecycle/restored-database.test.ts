@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { isPlausible, skipIds } from '../../../../control-plane/core/lifecycle/restored-database.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
-import { application, service } from '../../../support/applications.ts';
-import { CoordinatorRig, seen } from '../../../support/coordinator-rig.ts';
-import { CoreRig, hostFacts, named, running, told } from '../../../support/core-rig.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
+import { CoreRig, hostFacts, named, running, told } from '../../../support/rigs/core-rig.ts';
 
 const inventory = (id: number, generation: number, what: object = running): Observation[] => [
   { ...what, service: id, generation } as Observation,

@@ -3,7 +3,7 @@ import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconcile
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import { defaultScheduling, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { ServiceDescription } from '../../../../shared/application.ts';
-import { application, needs, service } from '../../../support/applications.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   exited,
@@ -15,8 +15,8 @@ import {
   running,
   told,
   user,
-} from '../../../support/core-rig.ts';
-import { fc } from '../../../support/random-cases.ts';
+} from '../../../support/rigs/core-rig.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 const { holdAfterMs: HOLD_AFTER_MS } = defaultScheduling;
 

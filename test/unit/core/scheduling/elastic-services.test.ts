@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isLeaving } from '../../../../control-plane/core/model/service.ts';
 import type { ServiceDescription } from '../../../../shared/application.ts';
-import { application, needs, service } from '../../../support/applications.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   exited,
@@ -12,7 +12,7 @@ import {
   quota,
   running,
   told,
-} from '../../../support/core-rig.ts';
+} from '../../../support/rigs/core-rig.ts';
 
 /** A monitor of one core, and `count` elastic workers of one core each. */
 const elastic = (count: number, changes: Partial<ServiceDescription> = {}) =>

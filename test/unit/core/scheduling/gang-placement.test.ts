@@ -8,8 +8,8 @@ import {
 import type { Requirement, Service } from '../../../../control-plane/core/model/service.ts';
 import { fits, roomOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
 import { placeAll, roomsOf } from '../../../../control-plane/core/scheduling/gang-placement.ts';
-import { application, service } from '../../../support/applications.ts';
-import { fc } from '../../../support/random-cases.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 /** Ids by name, in the order of their first use. */
 const ids = new Map<string, number>();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { application, needs, service } from '../../../support/applications.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   exited,
@@ -10,7 +10,7 @@ import {
   queuedIds,
   running,
   told,
-} from '../../../support/core-rig.ts';
+} from '../../../support/rigs/core-rig.ts';
 
 function rigWithHost(facts = hostFacts('one')): CoreRig {
   const rig = new CoreRig();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
 import { comparisons } from '../../../../control-plane/core/scheduling/queue-policy.ts';
-import { application, service } from '../../../support/applications.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   gone,
@@ -11,10 +11,10 @@ import {
   quota,
   running,
   user,
-} from '../../../support/core-rig.ts';
-import { grownTo, queueOf } from '../../../support/queues.ts';
-import { seededRandom } from '../../../support/random.ts';
-import { fc } from '../../../support/random-cases.ts';
+} from '../../../support/rigs/core-rig.ts';
+import { grownTo, queueOf } from '../../../support/rigs/queues.ts';
+import { seededRandom } from '../../../support/tools/random.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 const all = () => true;
 const none = () => false;

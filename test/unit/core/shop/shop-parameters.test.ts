@@ -9,8 +9,8 @@ import {
   readValue,
 } from '../../../../control-plane/core/shop/shop-parameters.ts';
 import { type Application, validateApplication } from '../../../../shared/application.ts';
-import { application, service } from '../../../support/applications.ts';
-import { fc } from '../../../support/random-cases.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 const role = (flags: Partial<Role> = {}): Role => ({
   id: 1,

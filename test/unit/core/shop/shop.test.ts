@@ -16,9 +16,9 @@ import {
 import { readShop } from '../../../../control-plane/operations/shop/shop-entries.ts';
 import { findAccountByName } from '../../../../control-plane/store/accounts/users.ts';
 import { findExecution } from '../../../../control-plane/store/executions/executions.ts';
-import { CoordinatorRig, codeOf } from '../../../support/coordinator-rig.ts';
-import { ScratchShop } from '../../../support/shops.ts';
-import { sparkFolder } from '../../../support/spark-shop.ts';
+import { ScratchShop } from '../../../support/fixtures/shops.ts';
+import { sparkFolder } from '../../../support/fixtures/spark-shop.ts';
+import { CoordinatorRig, codeOf } from '../../../support/rigs/coordinator-rig.ts';
 
 const ID = 'spark-0';
 let shop: ScratchShop;

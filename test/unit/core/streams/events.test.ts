@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { EventRing } from '../../../../control-plane/core/streams/event-ring.ts';
 import { type ClusterEvent, eventsOf, isFor } from '../../../../control-plane/core/streams/events.ts';
-import { application, service } from '../../../support/applications.ts';
-import { CoreRig, exited, gone, hostFacts, lowDisk, named, running } from '../../../support/core-rig.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig, exited, gone, hostFacts, lowDisk, named, running } from '../../../support/rigs/core-rig.ts';
 
 /** What has happened since the last call, in short. */
 function told({ cluster }: CoreRig): string[] {

@@ -6,7 +6,7 @@ import {
   type ServiceView,
   whyEnded,
 } from '../../../../control-plane/core/views/execution-views.ts';
-import { application, service } from '../../../support/applications.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
 
 const http = {
   name: 'web page',

@@ -15,10 +15,10 @@ import {
   type Reason,
 } from '../../../../control-plane/core/views/explanation.ts';
 import type { Application } from '../../../../shared/application.ts';
-import { application, needs, service } from '../../../support/applications.ts';
-import { CoreRig, hostFacts, lowDisk, quota, running } from '../../../support/core-rig.ts';
-import { fc } from '../../../support/random-cases.ts';
-import { operation, Simulation } from '../../../support/simulation.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig, hostFacts, lowDisk, quota, running } from '../../../support/rigs/core-rig.ts';
+import { operation, Simulation } from '../../../support/rigs/core-simulation.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
 
 /** What an explanation says is held against what the scheduler then does, and against the hosts themselves. */
 const labels: fc.Arbitrary<string[]> = fc.subarray(['gpu', 'ssd']);

@@ -9,7 +9,7 @@ import {
   explainSubmission,
 } from '../../../../control-plane/core/views/explanation.ts';
 import type { Application, ServiceDescription } from '../../../../shared/application.ts';
-import { application, needs, service } from '../../../support/applications.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   created,
@@ -21,7 +21,7 @@ import {
   named,
   quota,
   running,
-} from '../../../support/core-rig.ts';
+} from '../../../support/rigs/core-rig.ts';
 
 const GIB = 1024 ** 3;
 const of = (changes: Partial<ServiceDescription>) => application(service(changes));

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { HISTORY_MS, SAMPLE_MS } from '../../../../control-plane/core/views/history.ts';
 import { Overview, usagesOf } from '../../../../control-plane/core/views/overview.ts';
-import { application, needs, service } from '../../../support/applications.ts';
-import { CoreRig, hostFacts } from '../../../support/core-rig.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig, hostFacts } from '../../../support/rigs/core-rig.ts';
 
 const GIB = 1024 ** 3;
 const ALL = { queued: 10, hosts: 10, text: '', state: null };

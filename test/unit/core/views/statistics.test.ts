@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { schedulerStateOf, schedulerSummaryOf } from '../../../../control-plane/core/views/statistics.ts';
-import { application, needs, service } from '../../../support/applications.ts';
-import { CoreRig, hostFacts, lowDisk, named, running as seenRunning } from '../../../support/core-rig.ts';
+import { application, needs, service } from '../../../support/fixtures/applications.ts';
+import {
+  CoreRig,
+  hostFacts,
+  lowDisk,
+  named,
+  running as seenRunning,
+} from '../../../support/rigs/core-rig.ts';
 
 const GIB = 1024 ** 3;
 const of = (memoryBytes: number) => application(service({ resources: needs(memoryBytes, 1) }));

@@ -1,0 +1,154 @@
+/** Owns a whole agent for tests, on any engine, connected to a peer that plays the control plane. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import type { Identity } from '../../../agent/connection/identity.ts';
+import { Session } from '../../../agent/connection/session.ts';
+import { stayConnected } from '../../../agent/connection/socket.ts';
+import type { Engine } from '../../../agent/engine/engine.ts';
+import { compareClocks } from '../../../agent/host/clock-check.ts';
+import { Conditions, unknownContainers } from '../../../agent/host/conditions.ts';
+import { runnerOf } from '../../../agent/host/usage.ts';
+import { UsageMeter } from '../../../agent/host/usage-meter.ts';
+import { OutputStore } from '../../../agent/logs/output-store.ts';
+import { Agent } from '../../../agent/services/agent.ts';
+import { EngineWatch } from '../../../agent/services/engine-watcher.ts';
+import { Lease, type Moment } from '../../../agent/services/lease.ts';
+import { Reporter } from '../../../agent/services/reporter.ts';
+import { ControlPlanePeer } from './control-plane-peer.ts';
+
+export interface AgentRig {
+  peer: ControlPlanePeer;
+  agent: Agent;
+  lease: Lease;
+  output: OutputStore;
+  conditions: Conditions;
+  /** What became of the connection: settles when the agent gives up or is closed. */
+  connected: Promise<void>;
+  journal: string[];
+  close(): Promise<void>;
+}
+
+const realNow = (): Moment => ({ uptimeMs: performance.now(), wallMs: Date.now() });
+
+/** Who that is is nothing to the peer. */
+const someone: Identity = { headers: async () => ({ Authorization: 'Bearer secret' }) };
+
+export interface RigOptions {
+  /** Kept for a successor with the same one. */
+  dataDir: string;
+  pingMs?: number;
+  nowMs?: () => number;
+  /** Of the connection alone. */
+  socketNowMs?: () => number;
+  refreshMs?: number;
+  /** Of the pauses before it dials again. */
+  random?: () => number;
+  /** Of the lease; a test has it checked itself. */
+  now?: () => Moment;
+  identity?: Identity;
+}
+
+export async function agentRig(
+  engine: Engine,
+  {
+    dataDir,
+    pingMs = 60_000,
+    nowMs = Date.now,
+    socketNowMs = Date.now,
+    now = realNow,
+    refreshMs = 60_000,
+    random = () => 0,
+    identity = someone,
+  }: RigOptions,
+): Promise<AgentRig> {
+  const peer = await ControlPlanePeer.open();
+  const lines: string[] = [];
+  const journal = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
+  const output = new OutputStore(dataDir, engine, journal);
+  const reporter = new Reporter();
+  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
+  const agent: Agent = new Agent({
+    engine,
+    output,
+    reporter,
+    journal,
+    cores: 2,
+    lowDisk: () => conditions.textOf('low-disk'),
+    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
+    onTrouble: () => watch.trouble(),
+  });
+  const watch = new EngineWatch({
+    engine,
+    changed: (id) => agent.changed(id),
+    refresh: () => agent.refresh(),
+    lost: () => {},
+    refreshMs,
+    retryMs: 20,
+    journal,
+  });
+  const meter = new UsageMeter({
+    engine,
+    running: () => agent.inventory().flatMap(runnerOf),
+    cores: 2,
+    found: (usage) => reporter.use(usage),
+    boundMs: 5000,
+    journal,
+  });
+  const seen = Promise.withResolvers<void>();
+  const watching = watch.run(seen.resolve);
+  await seen.promise;
+  const lease = new Lease({
+    file: `${dataDir}.lease.json`,
+    now,
+    lapsed: (unknown) => agent.lapse(unknown),
+    journal,
+  });
+  lease.check();
+  const stop = new AbortController();
+  const host = {
+    name: 'node1',
+    address: '127.0.0.1',
+    labels: [],
+    memoryBytes: 1,
+    cores: 1,
+    agentVersion: '0',
+    engineVersion: '0',
+  };
+  const connected = stayConnected({
+    url: peer.url,
+    identity,
+    begin: (socket) =>
+      new Session(socket, {
+        agent,
+        reporter,
+        output,
+        deployment: 'test',
+        host,
+        journal,
+        nowMs,
+        lease,
+        clock: (exchange) => compareClocks(exchange, conditions),
+        measure: () => void meter.measure(),
+      }),
+    journal,
+    nowMs: socketNowMs,
+    random,
+    pingMs,
+    signal: stop.signal,
+  });
+  connected.catch(() => {});
+  const close = async () => {
+    stop.abort();
+    peer.close();
+    watch.close();
+    agent.close();
+    await watching;
+    await output.close();
+  };
+  return { peer, agent, lease, output, conditions, connected, journal: lines, close };
+}
+
+export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(`${parent}/berth-agent-`);
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}

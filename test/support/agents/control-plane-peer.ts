@@ -1,0 +1,159 @@
+/** Owns the control plane's end of the agent protocol for tests of the agent: a real WebSocket server that only does as told. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Assignment, IdRange } from '../../../shared/protocol/assignment.ts';
+import { decodeChunk, decodeUp, encode, type LogChunk } from '../../../shared/protocol/codec.ts';
+import type { Down } from '../../../shared/protocol/down.ts';
+import type { Observation, Up } from '../../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { eventually } from '../tools/eventually.ts';
+
+interface WelcomeOptions {
+  reportPeriodMs?: number;
+  leaseMs?: number;
+  spreadMs?: number;
+  unknown?: IdRange[];
+}
+
+/** One connection of an agent, and all it has said. */
+export class PeerConnection {
+  readonly messages: Up[] = [];
+  readonly chunks: LogChunk[] = [];
+  readonly authorization: string | undefined;
+  readonly path: string | undefined;
+  closeCode: number | undefined;
+  readonly #socket: WebSocket;
+  #revision = 0;
+
+  constructor(socket: WebSocket, authorization: string | undefined, path: string | undefined) {
+    this.#socket = socket;
+    this.authorization = authorization;
+    this.path = path;
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.chunks.push(decodeChunk(data));
+      else this.messages.push(decodeUp(data.toString()));
+    });
+    socket.on('close', (code) => {
+      this.closeCode = code;
+    });
+  }
+
+  send(message: Down): void {
+    this.#socket.send(encode(message));
+  }
+
+  sendText(text: string): void {
+    this.#socket.send(text);
+  }
+
+  close(code: number, reason = ''): void {
+    this.#socket.close(code, reason);
+  }
+
+  /** Goes silent for good without a word, as a host does whose power fails. */
+  freeze(): void {
+    this.#socket.pause();
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  welcome(
+    assignments: Assignment[] = [],
+    { reportPeriodMs = 60_000, leaseMs, spreadMs, ...rest }: WelcomeOptions = {},
+  ): void {
+    this.send({
+      type: 'welcome',
+      version: PROTOCOL_VERSION,
+      session: 's',
+      reportPeriodMs,
+      timeMs: Date.now(),
+      ...(leaseMs === undefined ? {} : { leaseMs }),
+      ...(spreadMs === undefined ? {} : { spreadMs }),
+    });
+    this.send({ type: 'sync', revision: this.#revision, assignments, more: false, ...rest });
+  }
+
+  start(assignment: Assignment): void {
+    this.send({ type: 'start', revision: ++this.#revision, assignment });
+  }
+
+  stop({ service, generation }: { service: number; generation: number }): void {
+    this.send({ type: 'stop', revision: ++this.#revision, service, generation });
+  }
+
+  hello(): Promise<Extract<Up, { type: 'hello' }>> {
+    return found(() => this.messages.find((message) => message.type === 'hello'));
+  }
+
+  reports(): Extract<Up, { type: 'report' }>[] {
+    return this.messages.filter((message) => message.type === 'report');
+  }
+
+  observations(service: number): Observation[] {
+    return this.reports().flatMap(({ observations }) => observations.filter((o) => o.service === service));
+  }
+
+  /** Waits until the service has been reported in this state. */
+  reported<State extends Observation['state']>(
+    service: number,
+    state: State,
+    timeoutMs?: number,
+  ): Promise<Extract<Observation, { state: State }>> {
+    const isWanted = (o: Observation): o is Extract<Observation, { state: State }> => o.state === state;
+    return found(() => this.observations(service).find(isWanted), timeoutMs);
+  }
+
+  payload(stream: number): Buffer {
+    return Buffer.concat(
+      this.chunks.filter((chunk) => chunk.stream === stream).map((chunk) => chunk.payload),
+    );
+  }
+
+  ended(stream: number, timeoutMs?: number): Promise<Extract<Up, { type: 'logs.end' }>> {
+    const isEnd = (message: Up): message is Extract<Up, { type: 'logs.end' }> =>
+      message.type === 'logs.end' && message.stream === stream;
+    return found(() => this.messages.find(isEnd), timeoutMs);
+  }
+}
+
+export class ControlPlanePeer {
+  readonly connections: PeerConnection[] = [];
+  readonly url: URL;
+  readonly #server: WebSocketServer;
+
+  constructor(server: WebSocketServer) {
+    this.#server = server;
+    this.url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    server.on('connection', (socket, { headers, url }) => {
+      this.connections.push(new PeerConnection(socket, headers.authorization, url));
+    });
+  }
+
+  static async open(): Promise<ControlPlanePeer> {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    await once(server, 'listening');
+    return new ControlPlanePeer(server);
+  }
+
+  /** Waits for the `n`th connection, counted from 1. */
+  connection(n = 1): Promise<PeerConnection> {
+    return found(() => this.connections[n - 1]);
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.terminate();
+    this.#server.close();
+  }
+}
+
+/** Waits until there is what the probe looks for. */
+export function found<T>(probe: () => T | undefined, timeoutMs?: number): Promise<T> {
+  return eventually(() => {
+    const value = probe();
+    if (value === undefined) throw new Error('it never came');
+    return value;
+  }, timeoutMs);
+}

@@ -1,0 +1,109 @@
+/** Owns hosts for tests that bring their own agents: registered as real ones are, with keys that are kept in memory. */
+import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { makeJoinToken } from '../../../control-plane/operations/cluster/join-tokens.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { CONNECT_PATH, REGISTER_PATH, registeredSchema } from '../../../shared/protocol/enrolment.ts';
+
+/** An Ed25519 key, with its public half as agents show it. */
+export interface AgentKey {
+  publicKey: { kty: 'OKP'; crv: 'Ed25519'; x: string };
+  privateKey: KeyObject;
+}
+
+export function newAgentKey(): AgentKey {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const { x = '' } = publicKey.export({ format: 'jwk' });
+  return { publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey };
+}
+
+/** Where a control plane is, and what it is called. */
+export interface Place {
+  url: string;
+  deployment: string;
+}
+
+/** Asks for a registration, and gives the answer as it is. Each on a connection of its own: one that is kept may be closed just then. */
+export async function askToRegister(
+  { url }: Pick<Place, 'url'>,
+  joinToken: string | undefined,
+  body: unknown,
+): Promise<Response> {
+  const headers = joinToken === undefined ? {} : { authorization: `Bearer ${joinToken}` };
+  const outgoing = request(new URL(REGISTER_PATH, url), { agent: false, method: 'POST', headers });
+  const answered = once(outgoing, 'response');
+  outgoing.end(JSON.stringify(body));
+  const [response] = (await answered) as [IncomingMessage];
+  return responseOf(response);
+}
+
+async function responseOf(response: IncomingMessage): Promise<Response> {
+  const fields = Object.entries(response.headers).map(([name, value]): [string, string] => [
+    name,
+    String(value),
+  ]);
+  return new Response(await text(response), { status: response.statusCode ?? 0, headers: fields });
+}
+
+/** Registers a host with a token that is written into the database; resolves to its id. */
+export const enrol = async (place: Place, db: Db, name: string, key: AgentKey): Promise<number> =>
+  enrolWith((await makeJoinToken(db, Date.now())).token, place, name, key);
+
+/** Registers a host with a join token; resolves to its id. */
+export async function enrolWith(
+  token: string,
+  place: Place,
+  name: string,
+  { publicKey }: AgentKey,
+): Promise<number> {
+  const response = await askToRegister(place, token, { deployment: place.deployment, name, publicKey });
+  if (!response.ok)
+    throw new Error(`${name} was not registered: ${response.status} ${await response.text()}`);
+  return registeredSchema.parse(await response.json()).host_id;
+}
+
+/** What who is not let in is answered; rejects where the connection is made. */
+export async function refusalOf(url: string, authorization: string): Promise<Response> {
+  const headers = {
+    authorization,
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': randomBytes(16).toString('base64'),
+  };
+  const outgoing = request(new URL(CONNECT_PATH, url), { agent: false, headers });
+  const refused = new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.on('response', resolve).on('error', reject);
+    outgoing.on('upgrade', (_, socket) =>
+      reject(new Error('the connection was made', { cause: socket.end() })),
+    );
+  });
+  outgoing.end();
+  return responseOf(await refused);
+}
+
+/** What a proof says; left out where undefined. */
+export interface Claims {
+  sub?: string | undefined;
+  aud?: string | undefined;
+  iat?: number | undefined;
+  exp?: number | undefined;
+  jti?: string | undefined;
+}
+
+/** The Authorization of one connection: a proof as agents make it, but for `changes`. By hand, as a thousand are made at once. */
+export function proofOf(
+  hostId: number,
+  deployment: string,
+  { privateKey }: AgentKey,
+  changes: Claims = {},
+): string {
+  const iat = Math.floor(Date.now() / 1_000);
+  const claims = { sub: String(hostId), aud: deployment, iat, exp: iat + 60, jti: randomUUID(), ...changes };
+  const signed = [{ alg: 'EdDSA' }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `Bearer ${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`;
+}

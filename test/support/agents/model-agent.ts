@@ -1,0 +1,90 @@
+/** Owns an agent's end of a connection in memory, for tests of the coordinator: it keeps what it is told, and says what the test says. */
+
+import type { Session } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import type { AgentSocket } from '../../../control-plane/coordinator/ports.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { decodeDown, encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import type { Down } from '../../../shared/protocol/down.ts';
+import type { HostFacts, Observation, Up } from '../../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { hostFacts } from '../rigs/core-rig.ts';
+import { eventually } from '../tools/eventually.ts';
+
+/** The other end of a session: what was sent, and how it was closed. */
+export class MemorySocket implements AgentSocket {
+  readonly sent: Down[] = [];
+  closeCode: number | undefined;
+  closeReason = '';
+  /** When set, sending fails as on a socket that is gone. */
+  broken = false;
+
+  send(data: string | Uint8Array): void {
+    if (this.broken) throw new Error('the socket is closed');
+    this.sent.push(decodeDown(String(data)));
+  }
+
+  close(code: number, reason: string): void {
+    this.closeCode = code;
+    this.closeReason = reason;
+  }
+
+  all<Type extends Down['type']>(type: Type): Extract<Down, { type: Type }>[] {
+    return this.sent.filter((message): message is Extract<Down, { type: Type }> => message.type === type);
+  }
+}
+
+export class ModelAgent {
+  readonly socket = new MemorySocket();
+  readonly session: Session;
+  readonly facts: HostFacts;
+  #sequence = 0;
+
+  constructor(coordinator: Coordinator, hostId: number, changes: Partial<HostFacts> = {}) {
+    this.session = coordinator.connect(this.socket, hostId);
+    this.facts = { ...hostFacts('one'), ...changes };
+  }
+
+  say(message: Up): void {
+    this.session.receive(encode(message));
+  }
+
+  hello(inventory: Observation[] = [], changes: Partial<Extract<Up, { type: 'hello' }>> = {}): void {
+    const version = PROTOCOL_VERSION;
+    this.say({ type: 'hello', version, deployment: 'test', host: this.facts, inventory, ...changes });
+  }
+
+  /** Says hello and waits for its answer. */
+  async join(inventory: Observation[] = []): Promise<this> {
+    this.hello(inventory);
+    await eventually(() => this.socket.all('sync').length > 0);
+    return this;
+  }
+
+  report(observations: Observation[], forgotten: number[] = []): void {
+    this.say({ type: 'report', sequence: ++this.#sequence, observations, forgotten });
+  }
+
+  /** Reports and waits for the ack. */
+  async tell(...observations: Observation[]): Promise<void> {
+    this.report(observations);
+    const sequence = this.#sequence;
+    await eventually(() => this.socket.all('ack').some((ack) => ack.sequence === sequence));
+  }
+
+  /** Waits for the `n`th start, counted from 1, whether it came in a sync or alone. */
+  started(n = 1): Promise<Assignment> {
+    return eventually(() => {
+      const synced = this.socket.all('sync').flatMap(({ assignments }) => assignments);
+      return [...synced, ...this.socket.all('start').map(({ assignment }) => assignment)][n - 1];
+    }) as Promise<Assignment>;
+  }
+
+  chunk(stream: number, next: number, payload: Uint8Array): void {
+    this.session.receive(encodeChunk({ stream, next, payload }));
+  }
+
+  drop(): void {
+    this.session.closed();
+  }
+}

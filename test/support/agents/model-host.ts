@@ -1,0 +1,150 @@
+/**
+ * Owns a host and its agent as a model for simulations of the core: it obeys starts and stops, keeps what it has to
+ * report while it is not connected, and fails only when told. Counts what it did, for the rules on starts.
+ */
+import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
+import { created, exited, failed, gone, hostFacts, running } from '../rigs/core-rig.ts';
+
+interface Key {
+  service: number;
+  generation: number;
+}
+
+/** `vanished`: someone removed the container; as it was started once, it is not started again. */
+type Phase = 'wanted' | 'created' | 'running' | 'exited' | 'failed' | 'vanished';
+
+export type Fate = 'well' | 'exit' | 'crash' | 'fail' | 'fail-for-now' | 'vanish';
+
+interface Entry extends Key {
+  phase: Phase;
+  exitCode: number;
+  temporary: boolean;
+  stopping: boolean;
+}
+
+const nameOf = ({ service, generation }: Key): string => `${service}.${generation}`;
+
+export class ModelHost {
+  readonly facts: HostFacts;
+  connected = false;
+  /** Containers made of each key: PROTOCOL.md P5 wants one at most. */
+  readonly made = new Map<string, number>();
+  readonly #entries = new Map<string, Entry>();
+  /** The latest of each key that was not yet acknowledged. */
+  readonly #unacknowledged = new Map<string, Observation>();
+  #forgotten: number[] = [];
+
+  constructor(name: string, changes: Partial<HostFacts>) {
+    this.facts = hostFacts(name, changes);
+  }
+
+  /** The machine is made anew: nothing of before is there. */
+  wipe(): void {
+    this.connected = false;
+    this.#entries.clear();
+    this.#unacknowledged.clear();
+    this.#forgotten = [];
+  }
+
+  /** Services that have a container now. */
+  get containers(): number[] {
+    return [...this.#entries.values()]
+      .filter(({ phase }) => phase === 'created' || phase === 'running' || phase === 'exited')
+      .map(({ service }) => service);
+  }
+
+  /** What a hello lists: containers, and starts that failed. */
+  inventory(): Observation[] {
+    return [...this.#entries.values()]
+      .filter(({ phase }) => phase !== 'wanted' && phase !== 'vanished')
+      .map(observationOf);
+  }
+
+  sync(assigned: readonly Key[]): void {
+    const names = new Set(assigned.map(nameOf));
+    for (const entry of this.#entries.values()) if (!names.has(nameOf(entry))) entry.stopping = true;
+    for (const key of assigned) this.start(key);
+  }
+
+  start({ service, generation }: Key): void {
+    const name = nameOf({ service, generation });
+    if (this.#entries.has(name)) return;
+    const entry: Entry = {
+      service,
+      generation,
+      phase: 'wanted',
+      exitCode: 0,
+      temporary: false,
+      stopping: false,
+    };
+    this.#entries.set(name, entry);
+  }
+
+  stop(key: Key): void {
+    const entry = this.#entries.get(nameOf(key));
+    if (entry) entry.stopping = true;
+    else this.#tell({ ...gone, ...keyOf(key) } as Observation);
+  }
+
+  forget(service: number): void {
+    this.#forgotten.push(service);
+  }
+
+  /** One entry goes one step: away where it is to stop, else towards running, or to the end that `fate` says. */
+  step(pick: number, fate: Fate): void {
+    const entries = [...this.#entries.values()];
+    const entry = entries[pick % entries.length];
+    if (!entry) return;
+    if (entry.stopping) {
+      this.#entries.delete(nameOf(entry));
+      this.#tell({ ...gone, ...keyOf(entry) } as Observation);
+      return;
+    }
+    const ended = entry.phase === 'exited' || entry.phase === 'failed' || entry.phase === 'vanished';
+    if (ended) return;
+    entry.phase = this.#next(entry, fate);
+    this.#tell(observationOf(entry));
+  }
+
+  /** What is to be reported; forgotten once taken, as after an ack. */
+  takeReport(): { observations: Observation[]; forgotten: number[] } {
+    const report = { observations: [...this.#unacknowledged.values()], forgotten: this.#forgotten };
+    this.#unacknowledged.clear();
+    this.#forgotten = [];
+    return report;
+  }
+
+  #next(entry: Entry, fate: Fate): Phase {
+    if (entry.phase === 'running') {
+      if (fate === 'vanish') return 'vanished';
+      if (fate !== 'exit' && fate !== 'crash') return 'running';
+      entry.exitCode = fate === 'crash' ? 3 : 0;
+      return 'exited';
+    }
+    if (fate === 'fail' || fate === 'fail-for-now') {
+      entry.temporary = fate === 'fail-for-now';
+      return 'failed';
+    }
+    if (entry.phase === 'created') return 'running';
+    this.made.set(nameOf(entry), (this.made.get(nameOf(entry)) ?? 0) + 1);
+    return 'created';
+  }
+
+  #tell(observation: Observation): void {
+    this.#unacknowledged.set(nameOf(observation), observation);
+  }
+}
+
+const keyOf = ({ service, generation }: Key): Key => ({ service, generation });
+
+function observationOf(entry: Entry): Observation {
+  const seen = {
+    wanted: { state: 'preparing', detail: '' },
+    created,
+    running,
+    exited: exited(entry.exitCode),
+    failed: failed(entry.temporary),
+    vanished: gone,
+  }[entry.phase];
+  return { ...seen, ...keyOf(entry) } as Observation;
+}

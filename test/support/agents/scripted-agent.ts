@@ -1,0 +1,245 @@
+/**
+ * Owns an agent for tests of the control plane: the real protocol on a real socket, without an engine. It says and does
+ * only what a test tells it to; log streams are scripted-log.ts's.
+ */
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { type Assignment, keyOf, type ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
+import type { Down } from '../../../shared/protocol/down.ts';
+import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
+import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../shared/protocol/up.ts';
+import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import type { Host } from '../hosts/hosts.ts';
+import { eventually } from '../tools/eventually.ts';
+import { type AgentKey, enrol, enrolWith, newAgentKey, proofOf } from './enrolment.ts';
+import { ScriptedLog } from './scripted-log.ts';
+
+type DownOf<T extends Down['type']> = Extract<Down, { type: T }>;
+type Hello = Extract<Up, { type: 'hello' }>;
+
+/** Of a host whose name does not matter. */
+const NAME = 'host1';
+
+export interface AgentOptions {
+  facts?: Partial<HostFacts>;
+  inventory?: Observation[];
+  /** The highest ids it has seen. */
+  highest?: NonNullable<Hello['highest']>;
+}
+
+export class ScriptedAgent {
+  /** All the control plane has said, in order. */
+  readonly messages: Down[] = [];
+  /** What it must run, by `service.generation`: the map that sync, start and stop edit. */
+  readonly assignments = new Map<string, Assignment>();
+  readonly logs: ScriptedLog[] = [];
+  closeCode: number | undefined;
+  readonly #socket: WebSocket;
+  readonly #told = new Map<string, Assignment>();
+  #sequence = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer) => this.#take(decodeDown(data.toString())));
+    socket.on('close', (code) => {
+      this.closeCode = code;
+      for (const log of this.logs) log.closed = true;
+    });
+  }
+
+  /** A connection that has said nothing yet; rejects with the status where it is refused. */
+  static async dial(host: Host, authorization?: string): Promise<ScriptedAgent> {
+    const headers = authorization === undefined ? {} : { authorization };
+    const socket = new WebSocket(`${host.url().replace('http', 'ws')}${CONNECT_PATH}`, { headers });
+    const agent = new ScriptedAgent(socket);
+    await once(socket, 'open');
+    return agent;
+  }
+
+  /** An agent that was welcomed and has its whole sync. */
+  static async join(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
+    const agent = await ScriptedAgent.dial(host, await proofFor(host, options.facts?.name));
+    agent.send(hello(host, options));
+    await eventually(() => agent.all('sync').some(({ more }) => !more));
+    return agent;
+  }
+
+  all<T extends Down['type']>(type: T): DownOf<T>[] {
+    return this.messages.filter((message): message is DownOf<T> => message.type === type);
+  }
+
+  send(message: Up): void {
+    this.#socket.send(encode(message));
+  }
+
+  sendRaw(frame: string | Uint8Array): void {
+    this.#socket.send(frame);
+  }
+
+  /** Resolves once the observations are acknowledged. */
+  async report(...observations: Observation[]): Promise<void> {
+    await this.#acknowledged({ observations });
+  }
+
+  async forgot(...services: number[]): Promise<void> {
+    await this.#acknowledged({ forgotten: services });
+  }
+
+  /** All that is wrong with its host. */
+  async complain(...conditions: Condition[]): Promise<void> {
+    await this.#acknowledged({ conditions });
+  }
+
+  async use(usage: HostUsage): Promise<void> {
+    await this.#acknowledged({ usage });
+  }
+
+  async #acknowledged(report: Partial<Extract<Up, { type: 'report' }>>): Promise<void> {
+    const sequence = ++this.#sequence;
+    this.send({ type: 'report', observations: [], forgotten: [], ...report, sequence });
+    const acked = () => this.all('ack').some((ack) => ack.sequence >= sequence);
+    await eventually(() => acked() || this.closeCode !== undefined);
+    if (!acked()) throw new Error(`closed with ${this.closeCode} before the report was acknowledged`);
+  }
+
+  /** Waits until it has been told to run all `count` services of the execution; in the order of the starts. */
+  assigned(execution: number, count = 1): Promise<Assignment[]> {
+    return eventually(() => {
+      const found = [...this.assignments.values()].filter((one) => one.execution === execution);
+      return found.length >= count && found;
+    }).then((found) => found || []);
+  }
+
+  /** All it was ever told to run of the execution. */
+  known(execution: number): Assignment[] {
+    return [...this.#told.values()].filter((one) => one.execution === execution);
+  }
+
+  /** Waits until it has been told to stop every service of the execution. */
+  async released(execution: number): Promise<void> {
+    await eventually(() => [...this.assignments.values()].every((one) => one.execution !== execution));
+  }
+
+  /** Waits until a log stream of the service is asked for; the `nth` one. */
+  log(service: number, nth = 0): Promise<ScriptedLog> {
+    return eventually(() => this.logs.filter((log) => log.opened.service === service)[nth]).then((log) => {
+      if (!log) throw new Error('no log was asked for');
+      return log;
+    });
+  }
+
+  async closed(): Promise<number> {
+    return (await eventually(() => this.closeCode)) ?? 0;
+  }
+
+  async close(): Promise<void> {
+    this.#socket.close(1000);
+    await this.closed();
+  }
+
+  #take(message: Down): void {
+    this.messages.push(message);
+    if (message.type === 'sync' || message.type === 'start') {
+      const added = message.type === 'sync' ? message.assignments : [message.assignment];
+      for (const assignment of added) {
+        this.assignments.set(keyOf(assignment), assignment);
+        this.#told.set(keyOf(assignment), assignment);
+      }
+    }
+    if (message.type === 'stop') this.assignments.delete(keyOf(message));
+    if (message.type === 'logs.open') this.logs.push(new ScriptedLog(message, this.#socket));
+    for (const log of this.logs) log.take(message);
+  }
+}
+
+/** Keys of the hosts that tests have registered, by control plane and name. */
+const registered = new WeakMap<Host, Map<string, Promise<{ id: number; key: AgentKey }>>>();
+
+/**
+ * The host of that name, registered when it is first asked for: with `token`, or one that is written into the database, which
+ * then has a connection of this process until its next garbage collection.
+ */
+export function registeredHost(
+  host: Host,
+  name = NAME,
+  token?: string,
+): Promise<{ id: number; key: AgentKey }> {
+  const known = registered.get(host) ?? new Map<string, Promise<{ id: number; key: AgentKey }>>();
+  registered.set(host, known);
+  const found = known.get(name) ?? register(host, name, token);
+  known.set(name, found);
+  return found;
+}
+
+async function register(host: Host, name: string, token?: string): Promise<{ id: number; key: AgentKey }> {
+  const key = newAgentKey();
+  const place = { url: host.url(), deployment: host.deployment };
+  if (token !== undefined) return { id: await enrolWith(token, place, name, key), key };
+  const db = await host.openDb();
+  try {
+    return { id: await enrol(place, db, name, key), key };
+  } finally {
+    await db.close();
+  }
+}
+
+/** The Authorization of one connection of the host of that name. */
+export async function proofFor(host: Host, name?: string): Promise<string> {
+  const { id, key } = await registeredHost(host, name);
+  return proofOf(id, host.deployment, key);
+}
+
+export function hello(
+  host: Pick<Host, 'deployment'>,
+  { facts = {}, inventory = [], ...rest }: AgentOptions = {},
+): Hello {
+  return {
+    type: 'hello',
+    version: PROTOCOL_VERSION,
+    deployment: host.deployment,
+    inventory,
+    ...rest,
+    host: {
+      name: NAME,
+      address: '192.0.2.7',
+      labels: [],
+      memoryBytes: 64 * 1024 ** 3,
+      cores: 64,
+      agentVersion: 'test',
+      engineVersion: 'none',
+      ...facts,
+    },
+  };
+}
+
+const key = ({ service, generation }: ServiceKey): ServiceKey => ({ service, generation });
+
+/** What an agent sees of a container, from the assignment it was made for. */
+export const seen = {
+  created: (of: ServiceKey): Observation => ({ ...key(of), state: 'created', containerId: `c${of.service}` }),
+  /** Each published port p is host port 30000 + p. */
+  running: (of: Assignment): Observation => ({
+    ...key(of),
+    state: 'running',
+    containerId: `c${of.service}`,
+    ipAddress: '172.18.0.2',
+    ports: of.ports.map((one) => ({ ...one, hostPort: 30_000 + one.port })),
+    startedAtMs: 1_000,
+  }),
+  exited: (of: ServiceKey, exitCode: number, outOfMemory = false): Observation => ({
+    ...key(of),
+    state: 'exited',
+    containerId: `c${of.service}`,
+    exitCode,
+    outOfMemory,
+    finishedAtMs: 2_000,
+  }),
+  failed: (of: ServiceKey, message: string, temporary = false): Observation => ({
+    ...key(of),
+    state: 'failed',
+    temporary,
+    message,
+  }),
+  gone: (of: ServiceKey): Observation => ({ ...key(of), state: 'gone' }),
+};

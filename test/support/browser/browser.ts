@@ -1,0 +1,153 @@
+/**
+ * Owns the browser of the tests: real Chromium, and visitors in it who share nothing. Whatever a page complains of, and
+ * every request to another origin, is an error at the end of the visit.
+ */
+import { rm } from 'node:fs/promises';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { isRoot } from '../../../agent/local/debian.ts';
+import { ensurePrograms } from '../cluster/programs.ts';
+import type { HostKind } from '../hosts/hosts.ts';
+import { freePort } from '../hosts/port.ts';
+import { type Berth, PASSWORD, startBerth } from '../rigs/berth.ts';
+import { scratchFolder } from '../tools/folder.ts';
+import { ensureChromium } from './chromium.ts';
+import { QuietNetwork } from './quiet-network.ts';
+
+export const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+/** What a page waits for before a test gives it up. */
+const PATIENCE_MS = 20_000;
+
+/** Characters of a page that a failed test prints. */
+const MOST_SHOWN = 2_000;
+
+export interface VisitOptions extends BrowserContextOptions {
+  /** Logs in with it first; `admin` by default, nobody where it is null. */
+  as?: { username: string; password: string } | null;
+  /** Complaints of the page that the test is about. */
+  expected?: RegExp;
+}
+
+export interface Site {
+  kind: HostKind;
+  berth: Berth;
+  /** A browser of its own to begin with `path`. It is closed after the test. */
+  visit(path: string, options?: VisitOptions): Promise<Page>;
+  /** Lets the browser get to another server of this machine's loopback, such as a container's port. */
+  reach(url: string): Promise<void>;
+}
+
+interface Visit {
+  page: Page;
+  /** Prints where the page is and what it shows: why a test failed can't be seen afterwards. */
+  describe(): Promise<void>;
+  /** What the page complained of. */
+  close(): Promise<string[]>;
+}
+
+export interface SiteOptions {
+  env?: NodeJS.ProcessEnv;
+  /** Both by default. */
+  kinds?: readonly HostKind[];
+}
+
+/** Registers `suite` once for Node and once for workerd, each with an agent on the real engine and one Chromium. */
+export function onSites(
+  name: string,
+  suite: (site: () => Site) => void,
+  { env = {}, kinds = ['node', 'workerd'] }: SiteOptions = {},
+): void {
+  describe.each(kinds)('%s', (kind) => {
+    let berth: Berth;
+    let browser: Browser;
+    let network: QuietNetwork | undefined;
+    let folder: string;
+    let visits: Visit[] = [];
+    beforeAll(async () => {
+      folder = await scratchFolder('berth-browser-');
+      const program = await ensureChromium();
+      if (process.platform === 'linux' && isRoot()) {
+        await ensurePrograms();
+        network = await QuietNetwork.make();
+      }
+      const executablePath = network ? await network.wrap(program, folder) : program;
+      browser = await chromium.launch({ executablePath, args: FLAGS });
+      const workerd = { entry: 'control-plane/local/dev.ts', port: await freePort() };
+      const deployment = `browser-${name}-${kind}`;
+      berth = await startBerth({ deployment, env, ...(kind === 'workerd' ? workerd : {}) });
+      await reach(berth.url);
+    });
+    afterEach(async ({ task }) => {
+      if (task.result?.state === 'fail') await Promise.all(visits.map((one) => one.describe()));
+      const problems = (await Promise.all(visits.map((one) => one.close()))).flat();
+      visits = [];
+      if (problems.length > 0) throw new Error(`the page complained:\n${problems.join('\n')}`);
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await network?.close();
+      await rm(folder, { recursive: true, force: true });
+      await berth?.api.endAll();
+      await berth?.close();
+    });
+    const reach = async (url: string) => network?.open(Number(new URL(url).port));
+    const visit = async (path: string, options: VisitOptions = {}): Promise<Page> => {
+      const opened = await open(browser, berth.url, options);
+      visits.push(opened);
+      if (options.as !== null) await logIn(opened.page, options.as);
+      await opened.page.goto(path);
+      return opened.page;
+    };
+    suite(() => ({ kind, berth, visit, reach }));
+  });
+}
+
+async function open(
+  browser: Browser,
+  baseURL: string,
+  { as: _, expected, ...options }: VisitOptions,
+): Promise<Visit> {
+  const context = await browser.newContext({ baseURL, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const problems: string[] = [];
+  const note = (problem: string) => {
+    if (!expected?.test(problem)) problems.push(problem);
+  };
+  context.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') note(message.text());
+  });
+  context.on('weberror', (error) => note(String(error.error())));
+  context.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== baseURL)
+      note(`it asked ${request.url()}`);
+  });
+  const page = await context.newPage();
+  return {
+    page,
+    async describe() {
+      const text = await page.innerText('body', { timeout: 1_000 }).catch(String);
+      console.error(`The page is at ${page.url()}:\n${text.slice(0, MOST_SHOWN)}`);
+    },
+    async close() {
+      await context.close();
+      return problems;
+    },
+  };
+}
+
+/** By the form, as people do. */
+export async function logIn(page: Page, as = { username: 'admin', password: PASSWORD }): Promise<void> {
+  await page.goto('/login');
+  await page.getByLabel('User name').fill(as.username);
+  await page.getByLabel('Password').fill(as.password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Log out' }).waitFor();
+}

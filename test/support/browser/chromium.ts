@@ -1,0 +1,27 @@
+/** Owns where the browser of the tests is: the one that is installed, else Debian's package, which root installs. */
+import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
+import { findProgram } from '../../../agent/system-programs.ts';
+
+/** Path of the program. `say` is told of what takes long. */
+export async function ensureChromium(say: (line: string) => void = () => {}): Promise<string> {
+  const found = await findChromium();
+  if (found) return found;
+  if (!isRoot() || !(await hasApt()))
+    throw new Error(
+      'the tests of the web interface need Chromium: install it (Debian: apt-get install chromium)',
+    );
+  say('Installing Chromium, which takes a minute or two');
+  // Fonts, without which every letter is a box.
+  for (const name of ['chromium', 'fonts-dejavu-core']) await installPackage(name);
+  const installed = await findChromium();
+  if (!installed) throw new Error('Chromium was installed, and its program is not on the PATH');
+  return installed;
+}
+
+async function findChromium(): Promise<string | undefined> {
+  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
+    const path = await findProgram(name);
+    if (path) return path;
+  }
+  return undefined;
+}

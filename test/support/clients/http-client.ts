@@ -1,0 +1,108 @@
+/**
+ * Owns HTTP/1.1 for the API suite: every byte a client may send, and all it gets back. By node:http, as fetch hides
+ * reason phrases, cookies and how a body is cut; RestClient is for tests that only want the answer.
+ */
+import {
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+  request,
+} from 'node:http';
+import { text } from 'node:stream/consumers';
+import { checkExchange } from '../tools/documented.ts';
+
+export interface Reply {
+  status: number;
+  /** The reason phrase. */
+  reason: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The body read as JSON. */
+  json<T = Record<string, unknown>>(): T;
+}
+
+type Headers = Record<string, string>;
+
+export const basic = (username: string, password: string): Headers => ({
+  authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+});
+
+export class HttpClient {
+  readonly #url: () => string;
+  readonly #headers: Headers;
+  readonly #agent: Agent | false;
+
+  /** `headers` go with every request. Without an agent that keeps them, each has a connection of its own. */
+  constructor(url: () => string, headers: Headers = {}, agent: Agent | false = false) {
+    this.#url = url;
+    this.#headers = headers;
+    this.#agent = agent;
+  }
+
+  with(headers: Headers): HttpClient {
+    return new HttpClient(this.#url, { ...this.#headers, ...headers }, this.#agent);
+  }
+
+  get(path: string): Promise<Reply> {
+    return this.send('GET', path);
+  }
+
+  delete(path: string): Promise<Reply> {
+    return this.send('DELETE', path);
+  }
+
+  post(path: string, value: unknown): Promise<Reply> {
+    return this.send('POST', path, JSON.stringify(value));
+  }
+
+  /** `path` is beneath the API's, unless it begins with `/`. A body in pieces goes out chunked. */
+  async send(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<Reply> {
+    const url = this.#urlOf(path);
+    const response = await this.#request(method, url, body);
+    const received = await text(response);
+    const sent = typeof body === 'string' ? body : undefined;
+    await checkExchange({ ...exchangeOf(method, url, response), requestBody: sent, body: received });
+    return {
+      status: response.statusCode ?? 0,
+      reason: response.statusMessage ?? '',
+      headers: response.headers,
+      text: received,
+      json: () => JSON.parse(received),
+    };
+  }
+
+  /** The answer as soon as its head is there; it is the caller's to read its body, or to leave. */
+  async open(method: string, path: string): Promise<IncomingMessage> {
+    const url = this.#urlOf(path);
+    const response = await this.#request(method, url);
+    await checkExchange(exchangeOf(method, url, response));
+    return response;
+  }
+
+  #request(method: string, url: URL, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
+    const length: Headers =
+      typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
+    // As a rule on a connection of its own: a restarted host has closed those of before.
+    const options: RequestOptions = { method, agent: this.#agent, headers: { ...length, ...this.#headers } };
+    return new Promise((resolve, reject) => {
+      const outgoing = request(url, options, resolve);
+      // Also after the answer has begun, e.g. where the rest of a body is refused; then this changes nothing.
+      outgoing.on('error', reject);
+      if (typeof body !== 'string') for (const piece of body ?? []) outgoing.write(piece);
+      outgoing.end(typeof body === 'string' ? body : undefined);
+    });
+  }
+
+  #urlOf(path: string): URL {
+    return new URL(path.startsWith('/') ? path : `/api/0.7/${path}`, this.#url());
+  }
+}
+
+const exchangeOf = (method: string, url: URL, response: IncomingMessage) => ({
+  method,
+  origin: url.origin,
+  path: url.pathname,
+  status: response.statusCode ?? 0,
+  header: (name: string) => response.headers[name.toLowerCase()]?.toString(),
+});

@@ -1,0 +1,170 @@
+/** Owns a small client of the REST API (group B), as a user would write one: HTTP Basic, JSON, and waiting by asking again. */
+import type { Application } from '../../../shared/application.ts';
+import { checkExchange } from '../tools/documented.ts';
+import { eventually } from '../tools/eventually.ts';
+
+export interface ExecutionJson {
+  id: number;
+  name: string;
+  status: string;
+  error_message: string | null;
+  time_submit: number;
+  time_start: number | null;
+  time_end: number | null;
+  services: number[];
+}
+
+export interface ServiceJson {
+  id: number;
+  name: string;
+  service_group: string;
+  status: string;
+  backend_status: string;
+  backend_id: string;
+  ip_address: string;
+  error_message: string | null;
+}
+
+export class RestClient {
+  readonly #base: string;
+  readonly #authorization: string;
+
+  constructor(url: string, username: string, password: string) {
+    this.#base = `${url}/api/0.7`;
+    this.#authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  }
+
+  async request(path: string, init: RequestInit = {}): Promise<Response> {
+    const url = new URL(`${this.#base}/${path}`);
+    const response = await fetch(url, { ...init, headers: { authorization: this.#authorization } });
+    const { status, headers } = response;
+    await checkExchange({
+      method: init.method ?? 'GET',
+      origin: url.origin,
+      path: url.pathname,
+      requestBody: typeof init.body === 'string' ? init.body : undefined,
+      status,
+      header: (name) => headers.get(name) ?? undefined,
+      // Logs may have no end; what has no type has no body.
+      body: headers.get('content-type')?.startsWith('text/') ? undefined : await response.clone().text(),
+    });
+    return response;
+  }
+
+  async submit(application: Application, name = application.name): Promise<number> {
+    const body = JSON.stringify({ name, application });
+    const { execution_id } = await this.#json<{ execution_id: number }>('execution', {
+      method: 'POST',
+      body,
+    });
+    return execution_id;
+  }
+
+  execution(id: number): Promise<ExecutionJson> {
+    return this.#json(`execution/${id}`);
+  }
+
+  executions(): Promise<Record<string, ExecutionJson>> {
+    return this.#json('execution');
+  }
+
+  /** In the order of the description. */
+  async services(execution: number): Promise<ServiceJson[]> {
+    const { services } = await this.execution(execution);
+    return Promise.all(services.map((id) => this.#json<ServiceJson>(`service/${id}`)));
+  }
+
+  /** Why it is not further on. */
+  explain(execution: number): Promise<Record<string, unknown>> {
+    return this.#json(`execution/${execution}/explain`);
+  }
+
+  /** What would become of it now, were it submitted. */
+  explainSubmission(application: Application): Promise<Record<string, unknown>> {
+    return this.#json('execution/explain', { method: 'POST', body: JSON.stringify({ application }) });
+  }
+
+  endpoints(execution: number): Promise<[name: string, url: string][]> {
+    return this.#json(`execution/endpoints/${execution}`);
+  }
+
+  async discover(execution: number, group: string): Promise<string[]> {
+    return (await this.#json<{ dns_names: string[] }>(`discovery/by_group/${execution}/${group}`)).dns_names;
+  }
+
+  /** The seeded quota holds back what more than five executions would start. */
+  async liftCaps(): Promise<void> {
+    await this.#ok('quota/1', {
+      method: 'POST',
+      body: JSON.stringify({ concurrent_executions: 0, memory: 0, cores: 0 }),
+    });
+  }
+
+  /** With which one agent becomes one host. */
+  async joinToken(input: { name?: string; labels?: string[] } = {}): Promise<string> {
+    const init = { method: 'POST', body: JSON.stringify(input) };
+    return (await this.#json<{ token: string }>('host/token', init)).token;
+  }
+
+  async terminate(execution: number): Promise<void> {
+    await this.#ok(`execution/${execution}`, { method: 'DELETE' });
+  }
+
+  /** Terminates whatever has not ended, and waits for the end of all. */
+  async endAll(): Promise<void> {
+    for (const { id } of await this.#unended()) await this.request(`execution/${id}`, { method: 'DELETE' });
+    await eventually(async () => (await this.#unended()).length === 0, 30_000);
+  }
+
+  async #unended(): Promise<ExecutionJson[]> {
+    return Object.values(await this.executions()).filter(({ status }) => !isEnd(status));
+  }
+
+  async remove(execution: number): Promise<void> {
+    await this.#ok(`execution/delete/${execution}`, { method: 'DELETE' });
+  }
+
+  /** Output of a service up to its end, as a stream. */
+  openLog(service: number): Promise<Response> {
+    return this.#ok(`service/logs/${service}`);
+  }
+
+  async log(service: number): Promise<Buffer> {
+    return Buffer.from(await (await this.openLog(service)).arrayBuffer());
+  }
+
+  /** Output of the execution's `nth` service in the order of the description, as text. */
+  async logText(execution: number, nth = 0): Promise<string> {
+    const { services } = await this.execution(execution);
+    return (await this.log(services[nth] ?? 0)).toString();
+  }
+
+  /** Waits until the execution has this status; fails at once where it has ended in another way. */
+  async waitFor(id: number, status: string, timeoutMs = 30_000): Promise<ExecutionJson> {
+    let seen: ExecutionJson | undefined;
+    const reached = await eventually(async () => {
+      // Asked anew where the control plane is away for a moment.
+      seen = await this.execution(id);
+      return (seen.status === status || isEnd(seen.status)) && seen;
+    }, timeoutMs).catch((cause) => {
+      throw new Error(`execution ${id} is not ${status}: ${JSON.stringify({ ...seen, description: '' })}`, {
+        cause,
+      });
+    });
+    if (reached && reached.status === status) return reached;
+    throw new Error(`execution ${id} is not ${status}: ${JSON.stringify({ ...seen, description: '' })}`);
+  }
+
+  async #ok(path: string, init?: RequestInit): Promise<Response> {
+    const response = await this.request(path, init);
+    if (!response.ok)
+      throw new Error(`${init?.method ?? 'GET'} ${path}: ${response.status} ${await response.text()}`);
+    return response;
+  }
+
+  async #json<T>(path: string, init?: RequestInit): Promise<T> {
+    return (await (await this.#ok(path, init)).json()) as T;
+  }
+}
+
+const isEnd = (status: string): boolean => status === 'terminated' || status === 'error';

@@ -1,0 +1,54 @@
+/** Owns a browser without script, for tests of pages: a session by the form of the login, pages as text, forms as they are sent. */
+import type { Host } from '../hosts/hosts.ts';
+import { HttpClient, type Reply } from './http-client.ts';
+
+export const PAGE = { accept: 'text/html' };
+
+export type Fields = Record<string, string> | [name: string, value: string][];
+export const formOf = (fields: Fields): string => new URLSearchParams(fields).toString();
+
+/** The session that a reply sets, as a request sends it; '' where it sets none. */
+export function sessionOf({ headers }: Reply): string {
+  const cookies = headers['set-cookie'] ?? [];
+  return cookies.map((one) => one.split(';')[0]).find((one) => one?.startsWith('berth_session=')) ?? '';
+}
+
+export class WebClient {
+  readonly #http: HttpClient;
+  readonly #cookie: string;
+
+  constructor(http: HttpClient, cookie: string) {
+    this.#http = http.with({ cookie });
+    this.#cookie = cookie;
+  }
+
+  static async logIn(
+    host: () => Host,
+    username = 'admin',
+    password = host().adminPassword,
+  ): Promise<WebClient> {
+    const anyone = new HttpClient(() => host().url(), PAGE);
+    const cookie = sessionOf(await anyone.send('POST', '/login', formOf({ username, password })));
+    if (cookie === '') throw new Error(`${username} could not log in`);
+    return new WebClient(anyone, cookie);
+  }
+
+  get(path: string): Promise<Reply> {
+    return this.#http.get(path);
+  }
+
+  post(path: string, fields: Fields = {}): Promise<Reply> {
+    return this.#http.send('POST', path, formOf(fields));
+  }
+
+  /** Sends a form and goes where its answer says, as a browser does, with the notice that waits there. */
+  async act(path: string, fields: Fields = {}): Promise<Reply> {
+    const { status, headers, text } = await this.post(path, fields);
+    if (status !== 303) throw new Error(`POST ${path}: ${status} ${text}`);
+    const notices = (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0] ?? '');
+    const notice = notices.find((one) => one.startsWith('berth_notice='));
+    return this.#http
+      .with(notice ? { cookie: `${this.#cookie}; ${notice}` } : {})
+      .get(headers.location ?? '/');
+  }
+}

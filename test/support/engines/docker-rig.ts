@@ -1,0 +1,96 @@
+/** Owns DockerEngine on the real engine, for tests of its port: a new one for each test, which leaves nothing behind. */
+import type Docker from 'dockerode';
+import { afterEach, beforeEach } from 'vitest';
+import { DockerEngine, type DockerEngineOptions } from '../../../agent/engine/docker/docker-engine.ts';
+import type { Container, Engine, EngineError } from '../../../agent/engine/engine.ts';
+import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../../agent/engine/engine-address.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { scratchDir } from '../agents/agent-rig.ts';
+import { assignment as plain } from '../fixtures/assignments.ts';
+
+/** `streams` is the client for what may be silent for long. */
+type Changes = Partial<DockerEngineOptions & { docker: Docker; streams: Docker; stallMs: number }>;
+
+export interface DockerRig {
+  docker: Docker;
+  deployment: string;
+  /** Of the test that runs. */
+  engine(): DockerEngine;
+  /** A folder of the test that runs. */
+  scratch(): string;
+  makeEngine(changes?: Changes): DockerEngine;
+  /** Its name is unique to this run, so that it disturbs nobody. */
+  assignment(changes?: Partial<Assignment>): Assignment;
+  run(changes?: Partial<Assignment>, on?: Engine): Promise<Container>;
+  /** Waits for the end of a container. */
+  exitOf(id: string): Promise<Extract<Container, { state: 'exited' }>>;
+}
+
+/** Of containers whose limit of cores is not what a test is about. */
+export const CORE_LIMIT = 1;
+
+/** Registers what is done before and after each test of a file; `name` is the file's alone. */
+export function dockerRig(name: string): DockerRig {
+  const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
+  const docker = connectEngine(host);
+  const deployment = `${name}${process.pid}`;
+  let engine: DockerEngine;
+  let scratch: Awaited<ReturnType<typeof scratchDir>>;
+
+  const makeEngine = ({
+    docker: own = docker,
+    streams = own === docker ? connectEngine(host) : own,
+    stallMs = 10_000,
+    ...changes
+  }: Changes = {}) =>
+    new DockerEngine(own, streams, {
+      deployment,
+      host: 'node1',
+      local: socketOf(host) !== undefined,
+      reserveBytes: 0,
+      volumeRoots: [],
+      workspaceRoot: null,
+      network: null,
+      networks: [],
+      pull: { env: { DOCKER_CONFIG: '/nowhere' }, stallMs, progressEveryMs: 0, retryMs: 1 },
+      ...changes,
+    });
+  const assignment = (changes: Partial<Assignment> = {}) =>
+    plain({ name: `web${changes.service ?? 1}-${deployment}`, ...changes });
+
+  beforeEach(async () => {
+    scratch = await scratchDir();
+    engine = makeEngine();
+    await engine.facts();
+  });
+  afterEach(async () => {
+    for (const { id } of await engine.list()) await engine.remove(id);
+    await engine.tidy();
+    await scratch.remove();
+  });
+
+  return {
+    docker,
+    deployment,
+    engine: () => engine,
+    scratch: () => scratch.path,
+    makeEngine,
+    assignment,
+    async run(changes = {}, on = engine) {
+      const wanted = assignment(changes);
+      return on.start(wanted, (await on.create(wanted, CORE_LIMIT)).id, CORE_LIMIT);
+    },
+    async exitOf(id) {
+      await docker.getContainer(id).wait();
+      const seen = await engine.inspect(id);
+      if (seen?.state !== 'exited') throw new Error(`the container is ${seen?.state}`);
+      return seen;
+    },
+  };
+}
+
+export const errorOf = (call: Promise<unknown>): Promise<EngineError> =>
+  call.then(
+    () => Promise.reject('no error'),
+    (error) => error,
+  );

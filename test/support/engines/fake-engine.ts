@@ -1,0 +1,150 @@
+/** Owns an engine in memory, for tests of the agent's own logic. Loud: what a test did not prepare throws. */
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { claimOf } from '../../../agent/engine/cpu-allocation.ts';
+import {
+  type Container,
+  type ContainerSummary,
+  type Engine,
+  EngineError,
+  type EngineFacts,
+  type OutputRecord,
+  type UsageSample,
+  type Watch,
+} from '../../../agent/engine/engine.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+
+export class FakeEngine implements Engine {
+  readonly containers = new Map<string, Container>();
+  /** Every call that changes something, e.g. `create 1.1`. */
+  readonly calls: string[] = [];
+  readonly images = new Set(['berth/busybox:1']);
+  /** Called before each such call; may throw or wait. */
+  before: (call: string) => void | Promise<void> = () => {};
+  /** What containers have used; those that a test does not name are not told of. */
+  readonly used = new Map<string, UsageSample>();
+  readonly #dir: string;
+  #changed: ((id: string) => void) | undefined;
+  #ids = 0;
+
+  /** Containers' output lies in files in `dir`. */
+  constructor(dir: string) {
+    this.#dir = dir;
+    mkdirSync(dir, { recursive: true });
+  }
+
+  async facts(): Promise<EngineFacts> {
+    return { memoryBytes: 2 ** 30, cores: 2, version: 'fake' };
+  }
+
+  async networkTrouble(): Promise<string | undefined> {
+    return undefined;
+  }
+
+  async list(): Promise<ContainerSummary[]> {
+    return [...this.containers.values()];
+  }
+
+  async inspect(id: string): Promise<Container | undefined> {
+    return this.containers.get(id);
+  }
+
+  async create(
+    { service, generation, execution, image, coresMin, coresMax }: Assignment,
+    limit: number,
+  ): Promise<Container> {
+    await this.#call(`create ${service}.${generation}`);
+    if (!this.images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
+    this.#ids += 1;
+    const cores = { ...claimOf({ coresMin, coresMax }), limit };
+    return this.#put({ service, generation, execution, id: `c${this.#ids}`, cores, state: 'created' });
+  }
+
+  async start({ service, generation }: Assignment, id: string): Promise<Container> {
+    await this.#call(`start ${service}.${generation}`);
+    writeFileSync(this.outputFile(id), '');
+    return this.#put({
+      service,
+      generation,
+      id,
+      execution: this.containers.get(id)?.execution,
+      cores: this.containers.get(id)?.cores,
+      state: 'running',
+      ipAddress: '10.0.0.1',
+      ports: [],
+      startedAtMs: 1,
+    });
+  }
+
+  async limitCores(id: string, limit: number): Promise<void> {
+    await this.#call(`limit ${id} ${limit}`);
+    const container = this.containers.get(id);
+    if (container?.cores) this.#put({ ...container, cores: { ...container.cores, limit } });
+  }
+
+  async usage(ids: readonly string[]): Promise<ReadonlyMap<string, UsageSample>> {
+    return new Map([...this.used].filter(([id]) => ids.includes(id)));
+  }
+
+  async stop(id: string): Promise<void> {
+    await this.#call(`stop ${id}`);
+    this.exit(id, 143);
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#call(`remove ${id}`);
+    this.containers.delete(id);
+    rmSync(this.outputFile(id), { force: true });
+  }
+
+  async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
+    progress(`pulling ${image}`);
+    await this.#call(`pull ${image}`);
+    if (signal.aborted) throw new EngineError('temporary', 'no longer wanted');
+    this.images.add(image);
+  }
+
+  async watch(changed: (id: string) => void): Promise<Watch> {
+    this.#changed = changed;
+    const over = Promise.withResolvers<void>();
+    return { ended: over.promise, close: over.resolve };
+  }
+
+  outputFile(id: string): string {
+    return `${this.#dir}/${id}.out`;
+  }
+
+  followOutput(): AsyncIterable<OutputRecord> {
+    throw new Error('the log API is not faked');
+  }
+
+  async tidy(): Promise<void> {}
+
+  /** The container ends by itself. */
+  exit(id: string, exitCode: number): void {
+    const container = this.containers.get(id);
+    if (!container) throw new Error(`no container ${id}`);
+    const { service, generation } = container;
+    this.#put({ service, generation, id, state: 'exited', exitCode, outOfMemory: false, finishedAtMs: 2 });
+    this.#changed?.(id);
+  }
+
+  /** Someone removes the container by hand. */
+  vanish(id: string): void {
+    this.containers.delete(id);
+    this.#changed?.(id);
+  }
+
+  write(id: string, records: Buffer): void {
+    appendFileSync(this.outputFile(id), records);
+  }
+
+  #put(container: Container): Container {
+    this.containers.set(container.id, container);
+    return container;
+  }
+
+  async #call(call: string): Promise<void> {
+    this.calls.push(call);
+    await this.before(call);
+  }
+}

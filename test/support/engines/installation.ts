@@ -1,0 +1,102 @@
+/**
+ * Owns installations of the agent by its script, as a control plane serves it: each beneath a folder of its own, which
+ * stands for the machine's.
+ */
+import { spawn } from 'node:child_process';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+import { scratchFolder } from '../tools/folder.ts';
+
+export interface ScriptEnd {
+  code: number | null;
+  /** What it printed, errors among it. */
+  output: string;
+}
+
+export class Installation {
+  readonly root: string;
+  readonly #url: string;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(root: string, url: string, env: NodeJS.ProcessEnv) {
+    this.root = root;
+    this.#url = url;
+    this.#env = env;
+  }
+
+  /** Nothing is installed yet. `env` goes to every run of the script. */
+  static async prepare(url: string, env: NodeJS.ProcessEnv = {}): Promise<Installation> {
+    return new Installation(await scratchFolder('berth-install-'), url, env);
+  }
+
+  /** `curl .../install.sh | sh -s ARGS`; `options` are the shell's. */
+  async run(args: string[] = [], env: NodeJS.ProcessEnv = {}, options: string[] = []): Promise<ScriptEnd> {
+    const script = await (await fetch(`${this.#url}/agent/install.sh`)).text();
+    const child = spawn('/bin/sh', [...options, '-s', ...args], {
+      env: {
+        PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+        ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}),
+        BERTH_ROOT: this.root,
+        ...this.#env,
+        ...env,
+      },
+    });
+    child.stdin.end(script);
+    const ended = new Promise<number | null>((done, fail) => child.on('error', fail).on('close', done));
+    const [code, out, errors] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+    return { code, output: out + errors };
+  }
+
+  /** Every file and empty folder, from the root on. */
+  async files(): Promise<string[]> {
+    const entries = await readdir(this.root, { recursive: true, withFileTypes: true });
+    const paths = entries.map((entry) => join(entry.parentPath, entry.name).slice(this.root.length));
+    return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}/`))).sort();
+  }
+
+  read(path: string): Promise<string> {
+    return readFile(join(this.root, path), 'utf8');
+  }
+
+  remove(): Promise<void> {
+    return rm(this.root, { recursive: true, force: true });
+  }
+}
+
+/** The command that the script has told to run. */
+export const commandIn = (output: string): string[] => {
+  const [, command] = output.match(/\n {2}(\/\S* .*berth-agent\.mjs)\n/) ?? [];
+  if (!command) throw new Error(`there is no command in:\n${output}`);
+  return command.split(' ');
+};
+
+/** What a proxy changes of the answers to a path. */
+export interface Tampering {
+  headers?: Record<string, string>;
+  body?(body: Buffer, path: string): Buffer;
+}
+
+/** A proxy before `target` that changes its answers, for the test that runs; resolves to its URL. */
+export async function startProxy(target: string, tampering: Tampering): Promise<string> {
+  const server = createServer((incoming, outgoing) => {
+    const { method, headers, url = '/' } = incoming;
+    const forward = request(new URL(url, target), { method, headers }, async (answer: IncomingMessage) => {
+      const body = await buffer(answer);
+      const { 'transfer-encoding': _, 'content-length': __, ...kept } = answer.headers;
+      outgoing.sendDate = false;
+      outgoing.writeHead(answer.statusCode ?? 502, { ...kept, ...tampering.headers });
+      outgoing.end(tampering.body?.(body, url) ?? body);
+    });
+    forward.on('error', (error) => outgoing.destroy(error));
+    incoming.pipe(forward);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(() => void server.close());
+  return urlOf(server);
+}
+
+const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

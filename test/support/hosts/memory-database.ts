@@ -1,0 +1,57 @@
+/** Owns a migrated database in memory with one user, and a wrapper that counts commits and refuses them on demand. */
+import {
+  DatabaseError,
+  type Db,
+  type Row,
+  type Statement,
+  type Value,
+} from '../../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../control-plane/store/schema/migrations.ts';
+
+/** User 1 is alice; her quota, 1, has no caps. */
+export async function memoryDatabase(): Promise<Db> {
+  const db = await openEmbedded(':memory:');
+  await migrate(db, migrations);
+  await db.query('UPDATE quotas SET concurrent_executions = 0, memory = 0, cores = 0');
+  await db.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (1, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,
+  );
+  return db;
+}
+
+export class TroubledDb implements Db {
+  /** Statements of each commit that was tried. */
+  readonly batches: (readonly Statement[])[] = [];
+  /** Commits that fail from now on; `committed` ones fail only after the database took them. */
+  failing: 'no' | 'refused' | 'committed' | 'unreachable' = 'no';
+  /** Called before each commit; may wait. */
+  before: () => void | Promise<void> = () => {};
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  async query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
+    if (this.failing === 'unreachable') throw unavailable();
+    return this.#db.query(sql, args);
+  }
+
+  async batch(statements: readonly Statement[]): Promise<number[]> {
+    this.batches.push(statements);
+    await this.before();
+    if (this.failing === 'refused' || this.failing === 'unreachable') throw unavailable();
+    const affected = await this.#db.batch(statements);
+    if (this.failing === 'committed') throw unavailable();
+    return affected;
+  }
+
+  close(): Promise<void> {
+    return this.#db.close();
+  }
+}
+
+const unavailable = () => new DatabaseError('unavailable', 'the network is down');

@@ -1,0 +1,16 @@
+/**
+ * Owns one process among several that migrate the same database: `node migrator.ts <url> <migrations as JSON>`.
+ * Says `ready`, waits for a line on stdin, migrates, and prints the versions it applied as JSON.
+ */
+import { once } from 'node:events';
+import { migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { openDatabase } from './databases.ts';
+
+const [url = '', migrations = '[]'] = process.argv.slice(2);
+process.stdout.write('ready\n');
+await once(process.stdin, 'data');
+process.stdin.destroy();
+const db = await openDatabase(url);
+const applied = await migrate(db, JSON.parse(migrations));
+await db.close();
+process.stdout.write(`${JSON.stringify(applied.map(({ version }) => version))}\n`);

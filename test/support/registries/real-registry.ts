@@ -1,0 +1,194 @@
+/**
+ * Owns Debian's docker-registry on loopback, where engines take plain HTTP, and images of this test's own in it. Engines
+ * pull through a door before it, which counts what they ask for and can be held shut in the middle of a layer.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import type Docker from 'dockerode';
+import { pack } from 'tar-stream';
+import { unpackPackage } from '../../../agent/local/debian.ts';
+import { IMAGE } from '../../../examples/image.ts';
+import { type Program, startCommand } from '../hosts/process.ts';
+import { scratchFolder } from '../tools/folder.ts';
+
+/** Who may push and pull, where the registry asks. */
+export const LOGIN = { username: 'puller', password: 'secret' };
+/** Made with `htpasswd -B`. */
+const HTPASSWD = `${LOGIN.username}:$2b$04$WujNnMUO/D23Nmrvyx3TAeGaGZWQQmCCS8Y93qEZkYiTReuy.Qp6m\n`;
+
+const PACKAGE = resolve('.berth/docker-registry');
+const PROGRAM = `${PACKAGE}/usr/bin/docker-registry`;
+/** Of the layer that an image of this registry adds to the common one. */
+const LAYER_BYTES = 8_000_000;
+/** What passes a door that is held shut. */
+const HELD_AFTER_BYTES = 2_000_000;
+
+export class RealRegistry {
+  /** `address:port` of the door. */
+  readonly host: string;
+  readonly #docker: Docker;
+  readonly #program: Program;
+  readonly #folder: string;
+  readonly #door: Door;
+  readonly #images: string[] = [];
+
+  constructor(docker: Docker, program: Program, folder: string, door: Door) {
+    this.#docker = docker;
+    this.#program = program;
+    this.#folder = folder;
+    this.#door = door;
+    this.host = door.host;
+  }
+
+  get door(): Door {
+    return this.#door;
+  }
+
+  /** Pushes a new image, which then only the registry has; returns its name. */
+  async image(name: string): Promise<string> {
+    const tag = { repo: `${this.host}/${name}`, tag: '1' };
+    const image = `${tag.repo}:${tag.tag}`;
+    const context = pack();
+    context.entry({ name: 'Dockerfile' }, `FROM ${IMAGE}\nCOPY layer /layer\n`);
+    context.entry({ name: 'layer' }, randomBytes(LAYER_BYTES));
+    context.finalize();
+    await this.#finished(await this.#docker.buildImage(context, { t: image }));
+    await this.#finished(await this.#docker.getImage(image).push({ authconfig: LOGIN }));
+    await this.#docker.getImage(image).remove();
+    this.#images.push(image);
+    this.#door.blobs.length = 0;
+    return image;
+  }
+
+  /** Whether the engine has the image. */
+  async has(image: string): Promise<boolean> {
+    return this.#docker
+      .getImage(image)
+      .inspect()
+      .then(
+        () => true,
+        () => false,
+      );
+  }
+
+  /** Writes a Docker config file into a folder of its own; returns the folder, for DOCKER_CONFIG. */
+  async config(content: unknown): Promise<string> {
+    const folder = await mkdtemp(`${this.#folder}/config-`);
+    await writeFile(`${folder}/config.json`, JSON.stringify(content));
+    return folder;
+  }
+
+  async close(): Promise<void> {
+    for (const image of this.#images)
+      await this.#docker
+        .getImage(image)
+        .remove({ force: true })
+        .catch(() => {});
+    this.#door.close();
+    await this.#program.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The engine reports errors inside of its progress. */
+  #finished(progress: NodeJS.ReadableStream): Promise<unknown> {
+    return new Promise((done, fail) => {
+      this.#docker.modem.followProgress(progress, (error, output) => (error ? fail(error) : done(output)));
+    });
+  }
+}
+
+/** `asks`: only who logs in with LOGIN gets anything. */
+export async function startRealRegistry(docker: Docker, { asks = false } = {}): Promise<RealRegistry> {
+  await access(PROGRAM).catch(() => unpackPackage('docker-registry', PACKAGE));
+  const folder = await scratchFolder('berth-registry-');
+  await mkdir(`${folder}/store`);
+  await writeFile(`${folder}/htpasswd`, HTPASSWD);
+  const config = {
+    version: 0.1,
+    storage: { filesystem: { rootdirectory: `${folder}/store` } },
+    http: { addr: '127.0.0.1:0' },
+    ...(asks ? { auth: { htpasswd: { realm: 'berth', path: `${folder}/htpasswd` } } } : {}),
+  };
+  // YAML reads JSON.
+  await writeFile(`${folder}/config.yml`, JSON.stringify(config));
+  const program = startCommand([PROGRAM, 'serve', `${folder}/config.yml`]);
+  const [, port] = await program.waitFor(/listening on 127\.0\.0\.1:(\d+)/);
+  return new RealRegistry(docker, program, folder, await Door.open(Number(port)));
+}
+
+/** A proxy before the registry. */
+export class Door {
+  readonly host: string;
+  /** Layers that were asked for, by path, and whether who asked has left before the end. */
+  readonly blobs: { path: string; left: boolean }[] = [];
+  /** While true no answer goes on after some of its bytes. */
+  held = false;
+  readonly #server: ReturnType<typeof createServer>;
+  readonly #port: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(server: ReturnType<typeof createServer>, port: number) {
+    this.#server = server;
+    this.#port = port;
+    this.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server.on('request', (incoming: IncomingMessage, response: ServerResponse) =>
+      this.#pass(incoming, response),
+    );
+  }
+
+  static async open(port: number): Promise<Door> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new Door(server, port);
+  }
+
+  hold(): void {
+    this.held = true;
+  }
+
+  release(): void {
+    this.held = false;
+    this.trickle();
+  }
+
+  /** A little more goes on of each answer that is held. */
+  trickle(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const goOn of waiting) goOn();
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  #pass(incoming: IncomingMessage, response: ServerResponse): void {
+    const { method = 'GET', url = '/', headers } = incoming;
+    const asked = { path: url, left: false };
+    if (method === 'GET' && url.includes('/blobs/')) this.blobs.push(asked);
+    const onward = request({ host: '127.0.0.1', port: this.#port, method, path: url, headers });
+    response.on('close', () => {
+      asked.left = !response.writableFinished;
+      onward.destroy();
+    });
+    onward.on('error', () => response.destroy());
+    onward.on('response', (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      let passed = 0;
+      answer.on('data', (bytes: Buffer) => {
+        response.write(bytes);
+        passed += bytes.length;
+        if (!this.held || passed < HELD_AFTER_BYTES) return;
+        answer.pause();
+        this.#waiting.add(() => answer.resume());
+      });
+      answer.on('end', () => response.end());
+    });
+    incoming.pipe(onward);
+  }
+}

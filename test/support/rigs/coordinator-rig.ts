@@ -1,0 +1,104 @@
+/** Owns a coordinator on a database in memory for tests: its clock, its agents, and what they and users say. */
+import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import { OperationError } from '../../../control-plane/core/model/errors.ts';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import {
+  defaultScheduling,
+  type SchedulingPolicy,
+} from '../../../control-plane/core/model/scheduler-config.ts';
+import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { findExecution } from '../../../control-plane/store/executions/executions.ts';
+import type { Application } from '../../../shared/application.ts';
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
+import { ModelAgent } from '../agents/model-agent.ts';
+import { application } from '../fixtures/applications.ts';
+import { memoryDatabase, TroubledDb } from '../hosts/memory-database.ts';
+import { TestClock } from './test-clock.ts';
+
+/** Of the host one, which is registered. */
+export const HOST_ID = 1;
+
+/** User 1, who reads the logs of their own executions. */
+export const owner: OutputReader = {
+  userId: 1,
+  credentialVersion: 1,
+  credential: { by: 'password' },
+  ownerId: 1,
+};
+
+export class CoordinatorRig {
+  /** As it is, for looking into it past what the coordinator sees. */
+  readonly memory: Db;
+  readonly db: TroubledDb;
+  readonly clock = new TestClock();
+  /** What the coordinator has logged. */
+  readonly logged: string[] = [];
+  coordinator: Coordinator;
+
+  readonly #scheduling: Partial<SchedulingPolicy>;
+
+  constructor(memory: Db, scheduling: Partial<SchedulingPolicy> = {}) {
+    this.memory = memory;
+    this.#scheduling = scheduling;
+    this.db = new TroubledDb(memory);
+    this.coordinator = this.#make();
+  }
+
+  static async open(scheduling: Partial<SchedulingPolicy> = {}): Promise<CoordinatorRig> {
+    const memory = await memoryDatabase();
+    await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
+    return new CoordinatorRig(memory, scheduling);
+  }
+
+  /** A new coordinator takes over; the old one is left as it is. */
+  restart(): void {
+    this.coordinator = this.#make();
+    this.coordinator.wake();
+  }
+
+  submit(description: Application = application(), name = 'run', userId = 1): Promise<number> {
+    return this.coordinator.submit({
+      userId,
+      name,
+      application: description,
+      description: JSON.stringify(description),
+    });
+  }
+
+  openLog(service: number, reader: Partial<OutputReader> = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.coordinator.openLog({ ...owner, ...reader }, service, 'raw');
+  }
+
+  /** Of the host one, unless told otherwise. */
+  agent(facts: Partial<HostFacts> = {}, hostId = HOST_ID): ModelAgent {
+    return new ModelAgent(this.coordinator, hostId, facts);
+  }
+
+  async statusOf(id: number): Promise<string | undefined> {
+    return (await findExecution(this.memory, id))?.status;
+  }
+
+  #make(): Coordinator {
+    return new Coordinator({
+      db: this.db,
+      clock: this.clock,
+      log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),
+      deploymentName: 'test',
+      scheduling: { ...defaultScheduling, ...this.#scheduling },
+    });
+  }
+}
+
+/** What is seen of the container of an assignment. */
+export const seen = ({ service, generation }: Assignment, what: object) =>
+  ({ ...what, service, generation }) as Observation;
+
+/** How a request ended: `fulfilled`, or the code of its error. */
+export const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'fulfilled',
+    (error) => (error instanceof OperationError ? error.code : String(error)),
+  );

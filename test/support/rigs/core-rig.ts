@@ -1,0 +1,223 @@
+/**
+ * Owns the pure core on a table for tests: a cluster, a clock that only moves when told, and the inputs the coordinator
+ * would pass on. Sends nothing and commits nothing.
+ */
+import type { Quota, User } from '../../../control-plane/core/accounts/account.ts';
+import { changeHost, type HostChanges, removeHost } from '../../../control-plane/core/hosts/drain.ts';
+import {
+  observe,
+  observeForgotten,
+  welcomeHost,
+} from '../../../control-plane/core/lifecycle/observations.ts';
+import { reconcile } from '../../../control-plane/core/lifecycle/reconciler.ts';
+import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
+import type { Execution } from '../../../control-plane/core/model/execution.ts';
+import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
+import {
+  defaultScheduling,
+  type SchedulingPolicy,
+} from '../../../control-plane/core/model/scheduler-config.ts';
+import type { Service } from '../../../control-plane/core/model/service.ts';
+import { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import { type Decision, requestDeletion, requestEnd } from '../../../control-plane/core/state/decision.ts';
+import type { Application } from '../../../shared/application.ts';
+import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
+import { application } from '../fixtures/applications.ts';
+
+const GIB = 1024 ** 3;
+
+type Seen = Observation extends infer One
+  ? One extends Observation
+    ? Omit<One, 'service' | 'generation'>
+    : never
+  : never;
+
+export const created: Seen = { state: 'created', containerId: 'c' };
+export const running: Seen = {
+  state: 'running',
+  containerId: 'c',
+  ipAddress: '10.0.0.2',
+  ports: [],
+  startedAtMs: 1,
+};
+export const exited = (exitCode: number, outOfMemory = false): Seen => ({
+  state: 'exited',
+  containerId: 'c',
+  exitCode,
+  outOfMemory,
+  finishedAtMs: 2,
+});
+export const failed = (temporary: boolean, message = 'no such thing'): Seen => ({
+  state: 'failed',
+  temporary,
+  message,
+});
+export const gone: Seen = { state: 'gone' };
+
+export const hostFacts = (name: string, changes: Partial<HostFacts> = {}): HostFacts => ({
+  name,
+  address: '192.0.2.1',
+  labels: [],
+  memoryBytes: 8 * GIB,
+  cores: 4,
+  agentVersion: '1',
+  engineVersion: '20.10',
+  ...changes,
+});
+
+/** A condition for which a host takes nothing new. */
+export const lowDisk: Condition = { kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' };
+
+/** No caps but those that are given. */
+export const quota = (id: number, caps: Partial<Quota> = {}): Quota => ({
+  id,
+  name: `quota-${id}`,
+  concurrentExecutions: 0,
+  memoryBytes: 0,
+  cores: 0,
+  ...caps,
+});
+
+export const user = (id: number, quotaId: number): User => ({
+  id,
+  username: `user-${id}`,
+  email: '',
+  roleId: 3,
+  quotaId,
+  authSource: 'internal',
+  fsUid: 1000,
+  priority: 0,
+  enabled: true,
+  credentialVersion: 1,
+});
+
+/** User 1 has quota 1, user 2 quota 2, both without caps. */
+export class CoreRig {
+  cluster: Cluster;
+  nowMs = 1_000_000_000;
+  /** Every decision so far, as text: what happened, in order. */
+  readonly journal: string[] = [];
+
+  constructor(scheduling: Partial<SchedulingPolicy> = {}) {
+    this.cluster = new Cluster(
+      { execution: 1, service: 1, host: 1 },
+      { ...defaultScheduling, ...scheduling },
+    );
+    for (const id of [1, 2]) {
+      this.cluster.setQuota(quota(id));
+      this.cluster.setUser(user(id, id));
+    }
+  }
+
+  submit(description: Application = application(), userId = 1): Execution {
+    const submission = {
+      userId,
+      name: 'run',
+      application: description,
+      description: JSON.stringify(description),
+    };
+    const execution = newExecution(this.cluster.nextIds, submission, this.nowMs);
+    this.cluster.addExecution(execution);
+    this.cluster.changes.newExecutions.add(execution);
+    return execution;
+  }
+
+  /** A host says hello; one that was not known joins. */
+  hello(facts: HostFacts, inventory: readonly Observation[] = []): Host {
+    let host = this.cluster.hostNamed(facts.name);
+    if (!host) {
+      host = newHost(this.cluster.nextIds.host++, facts.name, this.nowMs);
+      this.cluster.addHost(host);
+      this.cluster.changes.newHosts.add(host);
+    }
+    welcomeHost(this.cluster, host, facts, inventory, this.nowMs);
+    return host;
+  }
+
+  disconnect(host: Host): void {
+    host.connected = false;
+    this.cluster.changes.hosts.add(host);
+  }
+
+  /** An administrator changes a host. */
+  change(host: Host, changes: HostChanges): Decision[] {
+    changeHost(this.cluster, host, changes);
+    return this.turn();
+  }
+
+  removeHost(host: Host): Decision[] {
+    removeHost(this.cluster, host, this.nowMs);
+    return this.turn();
+  }
+
+  /** The host of a service reports on its current start, and all that follows is decided. */
+  see(service: Service, seen: Seen): Decision[] {
+    return this.report(this.hostOf(service), [{ ...seen, ...keyOfService(service) } as Observation]);
+  }
+
+  report(host: Host, observations: readonly Observation[], forgotten: readonly number[] = []): Decision[] {
+    host.lastContactMs = this.nowMs;
+    for (const observation of observations) observe(this.cluster, host, observation, this.nowMs);
+    for (const service of forgotten) observeForgotten(this.cluster, host, service);
+    return this.turn();
+  }
+
+  terminate(execution: Execution): Decision[] {
+    requestEnd(this.cluster, execution, this.nowMs);
+    return this.turn();
+  }
+
+  remove(execution: Execution): Decision[] {
+    if (!this.cluster.executions.has(execution.id)) this.cluster.addExecution(execution);
+    requestDeletion(this.cluster, execution, this.nowMs);
+    return this.turn();
+  }
+
+  turn(): Decision[] {
+    const decisions = reconcile(this.cluster, this.nowMs);
+    this.journal.push(...decisions.map(describe));
+    return decisions;
+  }
+
+  /** Time passes; hosts that are connected keep in contact, unless told otherwise. */
+  advance(ms: number, { silent = false } = {}): Decision[] {
+    this.nowMs += ms;
+    if (!silent) {
+      for (const host of this.cluster.hosts.values()) if (host.connected) host.lastContactMs = this.nowMs;
+    }
+    return this.turn();
+  }
+
+  hostOf(service: Service): Host {
+    const host = service.hostId === null ? undefined : this.cluster.hosts.get(service.hostId);
+    if (!host) throw new Error(`service ${service.name} has no host`);
+    return host;
+  }
+}
+
+/** Ids of those that wait for room, in order. */
+export const queuedIds = (cluster: Cluster): number[] =>
+  cluster.queue.order((userId) => cluster.standing(userId)).map(({ id }) => id);
+
+export const keyOfService = ({ id, generation }: Service) => ({ service: id, generation });
+
+/** One decision as text, e.g. `start web0.1`. */
+export function describe(decision: Decision): string {
+  const { kind } = decision;
+  if ('service' in decision) return `${kind} ${decision.service.name}.${decision.service.generation}`;
+  if (decision.kind === 'lose-host' || decision.kind === 'requeue-host')
+    return `${kind} ${decision.host.name}`;
+  if (decision.kind === 'place')
+    return `${kind} ${decision.placements.map(({ service, host }) => `${service.name}@${host.name}`).join(' ')}`;
+  return `${kind} ${decision.execution.id}${'ending' in decision ? ` ${decision.ending.status}` : ''}`;
+}
+
+/** Kinds of decisions with whom they are about, in order. */
+export const told = (decisions: readonly Decision[]): string[] => decisions.map(describe);
+
+/** The service of that name. */
+export function named({ services }: Execution, name: string): Service {
+  const found = services.find((service) => service.name === name);
+  if (!found) throw new Error(`no service ${name}`);
+  return found;
+}

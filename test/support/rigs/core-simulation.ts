@@ -1,0 +1,252 @@
+/**
+ * Owns a whole cluster in miniature for simulations: the core on a rig, model hosts that obey it, and random operations
+ * on both, drawn by fast-check. A sequence of operations gives the same run each time.
+ */
+
+import { type HostChanges, objectionToRemoval } from '../../../control-plane/core/hosts/drain.ts';
+import { nextDeadline } from '../../../control-plane/core/lifecycle/reconciler.ts';
+import type { Execution } from '../../../control-plane/core/model/execution.ts';
+import type { SchedulingPolicy } from '../../../control-plane/core/model/scheduler-config.ts';
+import { isAssigned } from '../../../control-plane/core/model/service.ts';
+import type { Decision } from '../../../control-plane/core/state/decision.ts';
+import type { Application } from '../../../shared/application.ts';
+import { type Fate, ModelHost } from '../agents/model-host.ts';
+import { application, needs, service } from '../fixtures/applications.ts';
+import { fc } from '../tools/random-cases.ts';
+import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
+
+const fates: readonly Fate[] = ['well', 'well', 'well', 'exit', 'crash', 'fail', 'fail-for-now', 'vanish'];
+const index = fc.nat({ max: 30 });
+/** Of users and of quotas there are two. */
+const oneOfTwo = (at: number) => 1 + (at % 2);
+
+export const operation = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('submit'), which: index, user: index }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('terminate'), which: index }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove'), which: index }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('cap'),
+      quota: index,
+      caps: fc.record({
+        concurrentExecutions: fc.constantFrom(0, 0, 1, 2),
+        memoryBytes: fc.constantFrom(0, 0, 30, 65),
+        cores: fc.constantFrom(0, 0, 1, 2),
+      }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('assign'), user: index, quota: index }) },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      do: fc.constant('step'),
+      host: index,
+      which: index,
+      fate: fc.constantFrom(...fates),
+    }),
+  },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('report'), host: index }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('connect'), host: index }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('disconnect'), host: index }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('change-host'),
+      host: index,
+      changes: fc.record({
+        schedulable: fc.constantFrom(true, true, false),
+        force: fc.boolean(),
+        labels: fc.constantFrom(undefined, [], ['ssd']),
+      }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove-host'), host: index, force: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('wait'), ms: fc.constantFrom(1, 1_000, 10_000, 100_000) }),
+  },
+);
+export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
+
+/** What can be submitted: gangs, orders, elastic services, labels, and one that never fits. */
+const applications: readonly Application[] = [
+  application(service({ resources: needs(10, 1) })),
+  application(service({ total_count: 3, essential_count: 2, resources: needs(30, 0.1) })),
+  application(
+    service({ name: 'app', startup_order: 2 }),
+    service({
+      name: 'dbs',
+      monitor: false,
+      total_count: 2,
+      essential_count: 1,
+      resources: needs(null, 0.3),
+    }),
+  ),
+  application(
+    service({ labels: ['ssd'], resources: needs(60, 1) }),
+    service({ name: 'two', monitor: false }),
+  ),
+  application(service({ resources: needs(1_000, 1) })),
+  application(service({ total_count: 9, essential_count: 1, resources: needs(15, 0.5) })),
+];
+
+/** Which of them may fill all hosts with elastic services. */
+export const ELASTIC = 5;
+
+export type Check = (simulation: Simulation, decisions: readonly Decision[]) => void;
+
+export class Simulation {
+  readonly rig: CoreRig;
+  readonly hosts = [
+    new ModelHost('one', { memoryBytes: 100, cores: 2 }),
+    new ModelHost('two', { memoryBytes: 50, cores: 3, labels: ['ssd'] }),
+  ];
+  /** All that were submitted, also those that have ended. */
+  readonly submitted: Execution[] = [];
+  removed = 0;
+  readonly #check: Check;
+
+  /** `check` is called after every turn. */
+  constructor(check: Check = () => {}, scheduling: Partial<SchedulingPolicy> = {}) {
+    this.rig = new CoreRig(scheduling);
+    this.#check = check;
+  }
+
+  run(operations: readonly Operation[]): void {
+    for (const one of operations) this.#perform(one);
+  }
+
+  #perform(operation: Operation): void {
+    const { rig } = this;
+    switch (operation.do) {
+      case 'submit':
+        this.submitted.push(
+          rig.submit(applications[operation.which % applications.length], oneOfTwo(operation.user)),
+        );
+        this.#turned(rig.turn());
+        break;
+      case 'terminate':
+      case 'remove':
+        this.#end(operation.do, this.submitted[operation.which % this.submitted.length]);
+        break;
+      case 'cap':
+        rig.cluster.setQuota(quota(oneOfTwo(operation.quota), operation.caps));
+        this.#turned(rig.turn());
+        break;
+      case 'assign':
+        rig.cluster.setUser(user(oneOfTwo(operation.user), oneOfTwo(operation.quota)));
+        this.#turned(rig.turn());
+        break;
+      case 'step':
+        this.#host(operation.host).step(operation.which, operation.fate);
+        break;
+      case 'report':
+        this.#report(this.#host(operation.host));
+        break;
+      case 'connect':
+        this.#connect(this.#host(operation.host));
+        break;
+      case 'disconnect':
+        this.#disconnect(this.#host(operation.host));
+        break;
+      case 'change-host':
+        this.#change(this.#host(operation.host), operation.changes);
+        break;
+      case 'remove-host':
+        this.#removeHost(this.#host(operation.host), operation.force);
+        break;
+      case 'wait':
+        this.#turned(rig.advance(operation.ms));
+    }
+  }
+
+  #change(host: ModelHost, changes: HostChanges): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (known) this.#turned(this.rig.change(known, changes));
+  }
+
+  /** What is removed does not run any more; a machine of that name may come anew. */
+  #removeHost(host: ModelHost, force: boolean): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (!known || objectionToRemoval(this.rig.cluster, known, force) !== null) return;
+    host.wipe();
+    this.#turned(this.rig.removeHost(known));
+    this.removed += 1;
+  }
+
+  #end(how: 'terminate' | 'remove', execution: Execution | undefined): void {
+    if (!execution || execution.deleted) return;
+    if (how === 'remove') this.#turned(this.rig.remove(execution));
+    else if (this.rig.cluster.executions.has(execution.id)) this.#turned(this.rig.terminate(execution));
+  }
+
+  /** All goes well from here on: hosts are there and obey, time passes. */
+  heal(): void {
+    for (const host of this.hosts) this.#connect(host);
+    for (let round = 0; round < 40; round++) {
+      for (const host of this.hosts) {
+        for (let which = 0; which < 60; which++) host.step(which, 'well');
+        this.#report(host);
+      }
+      this.#turned(this.rig.advance(60_000));
+    }
+  }
+
+  terminateAll(): void {
+    for (const execution of this.submitted) this.#end('terminate', execution);
+  }
+
+  #host(at: number): ModelHost {
+    return this.hosts[at % this.hosts.length] as ModelHost;
+  }
+
+  #connect(host: ModelHost): void {
+    host.connected = true;
+    const known = this.rig.hello(host.facts, host.inventory());
+    const decisions = this.rig.turn();
+    const assigned = [...this.rig.cluster.servicesAt(known.id)].filter(isAssigned).map(keyOfService);
+    host.sync(assigned);
+    this.#turned(decisions, host);
+  }
+
+  #disconnect(host: ModelHost): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (!host.connected || !known) return;
+    host.connected = false;
+    this.rig.disconnect(known);
+    this.#turned(this.rig.turn());
+  }
+
+  #report(host: ModelHost): void {
+    const known = this.rig.cluster.hostNamed(host.facts.name);
+    if (!host.connected || !known) return;
+    const { observations, forgotten } = host.takeReport();
+    this.#turned(this.rig.report(known, observations, forgotten));
+  }
+
+  /** Tells the hosts what was decided, as the coordinator does; `greeted` knows from its sync. */
+  #turned(decisions: readonly Decision[], greeted?: ModelHost): void {
+    for (const decision of decisions) {
+      if (decision.kind === 'lose-host') this.#named(decision.host.name).connected = false;
+      if (!('service' in decision) || decision.service.hostId === null) continue;
+      const { service } = decision;
+      const known = this.rig.cluster.hosts.get(service.hostId ?? 0);
+      const host = known && this.#named(known.name);
+      if (!host?.connected) continue;
+      if (decision.kind === 'forget') host.forget(service.id);
+      if (decision.kind === 'start' && isAssigned(service) && host !== greeted)
+        host.start(keyOfService(service));
+      if (decision.kind === 'stop') host.stop(keyOfService(service));
+    }
+    this.#check(this, decisions);
+  }
+
+  #named(name: string): ModelHost {
+    return this.hosts.find(({ facts }) => facts.name === name) as ModelHost;
+  }
+
+  get deadline(): number | null {
+    return nextDeadline(this.rig.cluster);
+  }
+}

@@ -1,0 +1,69 @@
+/** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
+
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import type { SchedulingPolicy } from '../../../control-plane/core/model/scheduler-config.ts';
+import { Growth } from '../../../control-plane/core/scheduling/capacity-increase.ts';
+import { roomOf } from '../../../control-plane/core/scheduling/free-capacity.ts';
+import { Queue } from '../../../control-plane/core/scheduling/queue.ts';
+import type { Waiting } from '../../../control-plane/core/scheduling/queue-policy.ts';
+import { needsOf } from '../../../control-plane/core/scheduling/resource-demand.ts';
+
+interface Item extends Waiting {
+  /** Those with the same have the same needs. */
+  cores: number;
+}
+
+type Given = Partial<Item> & { id: number };
+
+interface Options {
+  policy?: SchedulingPolicy['queue'];
+  /** By user; others have 0. */
+  priorities?: Record<number, number>;
+  /** Executions that have room, by user; others have none. */
+  executions?: Record<number, number>;
+}
+
+export function queueOf(given: readonly Given[], options: Options = {}) {
+  const { policy = 'FIFO', priorities = {}, executions = {} } = options;
+  const queue = new Queue<Item>(policy);
+  const started = new Map(Object.entries(executions).map(([userId, count]) => [Number(userId), count]));
+  const standingOf = (userId: number) => ({
+    priority: priorities[userId] ?? 0,
+    executions: started.get(userId) ?? 0,
+  });
+  const add = (one: Given) => {
+    const item = { userId: 1, size: 0, timeSubmitMs: 0, cores: 1, ...one };
+    queue.add(item, needsOf([{ requirement: { memoryBytes: 0, cores: item.cores, labels: [] } }], 1));
+  };
+  for (const one of given) add(one);
+  return {
+    queue,
+    add,
+    /** Ids of all that wait, in order. */
+    order: () => queue.order(standingOf).map(({ id }) => id),
+    /** Has everything refused that is offered, and says what. */
+    refused(growth?: Growth): number[] {
+      const ids: number[] = [];
+      for (const { item, refuse } of queue.offers(standingOf, growth)) {
+        ids.push(item.id);
+        refuse();
+      }
+      return ids;
+    },
+    /** Ids in the order they are offered room; those whom `starts` says take it. */
+    offered(starts: (item: Item) => boolean): number[] {
+      const ids: number[] = [];
+      for (const { item } of queue.offers(standingOf)) {
+        ids.push(item.id);
+        if (!starts(item)) continue;
+        queue.remove(item.id);
+        started.set(item.userId, standingOf(item.userId).executions + 1);
+      }
+      return ids;
+    },
+  };
+}
+
+/** A host came to have so many cores left. */
+export const grownTo = (cores: number): Growth =>
+  new Growth([{ ...newHost(1, 'one', 0), connected: true, cores, memoryBytes: 1 }], roomOf);

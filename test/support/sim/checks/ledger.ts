@@ -1,0 +1,90 @@
+/** Owns the committed state as the checkers see it: the rows of the last commit, and what the descriptions say of them. */
+import type { Row } from '../../../../control-plane/store/db/db.ts';
+import type { Application } from '../../../../shared/application.ts';
+import type { Change } from '../world/store.ts';
+
+/** What a service needs, by its group. */
+export interface Needs {
+  memory: number;
+  cores: number;
+  essential: number;
+  monitor: boolean;
+  labels: readonly string[];
+}
+
+export class Ledger {
+  readonly executions = new Map<number, Row>();
+  readonly services = new Map<number, Row>();
+  readonly hosts = new Map<number, Row>();
+  readonly quotas = new Map<number, Row>();
+  readonly users = new Map<number, Row>();
+  /** Services by execution. */
+  readonly #servicesOf = new Map<number, Set<number>>();
+  readonly #needs = new Map<number, Map<string, Needs>>();
+
+  apply({ table, id, row }: Change): void {
+    const rows = this.#table(table);
+    if (table === 'executions' && row && !rows.has(id)) this.#read(id, String(row.description));
+    if (table === 'services') this.#index(id, row ?? rows.get(id));
+    if (row) rows.set(id, row);
+    else rows.delete(id);
+  }
+
+  /** Also of one that was never there. */
+  isRemoved(hostId: number): boolean {
+    return this.hosts.get(hostId)?.removed_ms !== null;
+  }
+
+  servicesOf(execution: number): Row[] {
+    const ids = [...(this.#servicesOf.get(execution) ?? [])];
+    return ids.map((id) => this.services.get(id)).filter((row) => row !== undefined);
+  }
+
+  needsOf(service: Row): Needs {
+    const needs = this.#needs.get(Number(service.execution_id))?.get(String(service.service_group));
+    if (!needs) throw new Error(`service ${service.id} has no description`);
+    return needs;
+  }
+
+  /** The first instances of a group are the essential ones. */
+  isEssential(service: Row): boolean {
+    const at = Number(String(service.name).slice(String(service.service_group).length));
+    return at < this.needsOf(service).essential;
+  }
+
+  #table(name: string): Map<number, Row> {
+    const tables: Record<string, Map<number, Row>> = {
+      executions: this.executions,
+      services: this.services,
+      hosts: this.hosts,
+      quotas: this.quotas,
+      users: this.users,
+    };
+    const rows = tables[name];
+    if (!rows) throw new Error(`${name} is not watched`);
+    return rows;
+  }
+
+  #index(id: number, row: Row | undefined): void {
+    const execution = Number(row?.execution_id);
+    const known = this.#servicesOf.get(execution) ?? new Set();
+    this.#servicesOf.set(execution, known.add(id));
+  }
+
+  #read(id: number, description: string): void {
+    const { services } = JSON.parse(description) as Application;
+    const needs = services.map(({ name, monitor, essential_count: essential, resources, labels = [] }) => {
+      const { memory, cores } = resources;
+      return [
+        name,
+        { memory: memory.min ?? 0, cores: cores.min ?? 0.1, essential, monitor, labels },
+      ] as const;
+    });
+    this.#needs.set(id, new Map(needs));
+  }
+}
+
+export const isEnded = (execution: Row | undefined): boolean =>
+  execution?.status === 'terminated' || execution?.status === 'error';
+
+export const isLive = (service: Row): boolean => service.status === 'starting' || service.status === 'active';

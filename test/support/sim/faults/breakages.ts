@@ -1,0 +1,229 @@
+/** Owns the single-line changes of the sources that the checkers of the simulation must find. */
+
+export interface Breakage {
+  name: string;
+  file: string;
+  from: string;
+  to: string;
+}
+
+/** The source with the change made; throws where its line is not there as it was, or not only once. */
+export function broken(source: string, { name, file, from, to }: Breakage): string {
+  const parts = source.split(from);
+  if (parts.length === 2) return parts.join(to);
+  const found = parts.length === 1 ? 'has changed' : `is there ${parts.length - 1} times`;
+  throw new Error(
+    `the breakage "${name}" does not apply any more: its line in ${file} ${found}; bring it up to date in test/support/sim/faults/breakages.ts`,
+  );
+}
+
+const turns = 'control-plane/coordinator/turns.ts';
+const agents = 'control-plane/coordinator/agents/agents.ts';
+const observe = 'control-plane/core/lifecycle/observations.ts';
+
+export const breakages: readonly Breakage[] = [
+  {
+    name: 'answer and send before the commit',
+    file: turns,
+    from: '      await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+    to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } await commit(this.#db, state.epoch, state.cluster.takeChanges());',
+  },
+  {
+    name: 'keep the state after a commit that failed',
+    file: turns,
+    from: '    this.#state = undefined;\n    this.#isAhead',
+    to: '    this.#isAhead',
+  },
+  {
+    name: 'keep the agents after a commit that failed',
+    file: turns,
+    from: '    const fault = callAll([...answers, () => this.#events.lost(this.#retired)]);',
+    to: '    const fault = callAll(answers);',
+  },
+  {
+    name: 'do not fence the epoch',
+    file: 'control-plane/store/cluster/cluster-rows.ts',
+    from: '  await db.batch([fence(epoch), ...statements]);',
+    to: '  await db.batch(statements);',
+  },
+  {
+    name: 'acknowledge reports when they arrive',
+    file: agents,
+    from: '  report(session: Session, report: Report): void {',
+    to: '  report(session: Session, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
+  },
+  {
+    name: 'never clear what the sync has told',
+    file: agents,
+    from: '    this.#greeted.clear();',
+    to: '',
+  },
+  {
+    name: 'do not send stops',
+    file: agents,
+    from: "if (decision.kind === 'stop') session.stop(",
+    to: "if (decision.kind === 'stop') void (",
+  },
+  {
+    name: 'believe that what a hello does not list is still there',
+    file: observe,
+    from: '    if (missing && seen) {',
+    to: '    if (missing && seen && false) {',
+  },
+  {
+    name: 'count no room for what was just placed',
+    file: 'control-plane/core/scheduling/gang-placement.ts',
+    from: '    rooms.suppose(host, service.requirement, -1);',
+    to: '',
+  },
+  {
+    name: 'forget the quota',
+    file: 'control-plane/core/state/cluster.ts',
+    from: '    return excesses(this.quotaOf(userId), used, wanted);',
+    to: '    return [];',
+  },
+  {
+    name: 'terminate does not win over a retry',
+    file: 'control-plane/core/state/decision.ts',
+    from: "(execution.ending && execution.ending.status !== 'queued')",
+    to: 'execution.ending',
+  },
+  {
+    name: 'keep what the sync does not name',
+    file: 'agent/services/agent.ts',
+    from: '    this.#roster.dismissAllBut(wanted);',
+    to: '',
+  },
+  {
+    name: 'remove a container before its output is safe',
+    file: 'agent/services/plan.ts',
+    from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
+    to: '  const unsaved = false;',
+  },
+  {
+    name: 'send logs without credit',
+    file: 'agent/logs/log-reader.ts',
+    from: 'Math.min(LOG_CHUNK_BYTES, this.#credit)',
+    to: 'LOG_CHUNK_BYTES',
+  },
+  {
+    name: 'end a log while its container runs',
+    file: 'agent/connection/log-streams.ts',
+    from: 'isLive: () => this.#options.mayWrite(key),',
+    to: 'isLive: () => false,',
+  },
+  {
+    name: 'open a log from its start after a reconnect',
+    file: 'control-plane/coordinator/streams/log-relay.ts',
+    from: 'session.openLog(key, this.#offset,',
+    to: 'session.openLog(key, 0,',
+  },
+  {
+    name: 'an agent does not notice a silent peer',
+    file: 'agent/connection/socket.ts',
+    from: 'if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {',
+    to: 'if (false) {',
+  },
+  {
+    name: 'place a part of a gang',
+    file: 'control-plane/core/scheduling/gang-placement.ts',
+    from: 'placements.length === services.length ? placements : null',
+    to: 'placements.length > 0 ? placements : null',
+  },
+  {
+    name: 'start before what gave its room is gone',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: 'if (hostId === null || cluster.isVacating(hostId)) continue;',
+    to: 'if (hostId === null) continue;',
+  },
+  {
+    name: 'purge before the logs are gone',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: "  return withLogs.length === 0 ? { kind: 'purge', execution } : null;",
+    to: "  return { kind: 'purge', execution };",
+  },
+  {
+    name: 'finish before all containers are gone',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: "    const clean = execution.services.every(({ status }) => status === 'inactive');",
+    to: '    const clean = true;',
+  },
+  {
+    name: 'believe reports on any generation',
+    file: observe,
+    from: 'service.hostId !== host.id || service.generation !== observation.generation) return;',
+    to: 'service.hostId !== host.id) return;',
+  },
+  {
+    name: 'send no report again after a reconnect',
+    file: 'agent/services/reporter.ts',
+    from: '      entry.sequence = this.#sequence;',
+    to: '      entry.sequence = this.#sequence; entry.acknowledged = true;',
+  },
+  {
+    name: 'ignore an end that was acknowledged',
+    file: 'control-plane/coordinator/coordinator.ts',
+    from: '      requestEnd(cluster, execution, nowMs);',
+    to: '',
+  },
+  {
+    name: 'start again elsewhere before the lease has passed',
+    file: 'control-plane/core/hosts/host-liveness.ts',
+    from: '  return silentSinceMs + leaseMs + MARGIN_MS;',
+    to: '  return silentSinceMs;',
+  },
+  {
+    name: 'do not stop anything when the lease has passed',
+    file: 'agent/services/lease.ts',
+    from: '    this.#options.lapsed(record.unknown);',
+    to: '',
+  },
+  {
+    name: 'forget the lease with the process',
+    file: 'agent/services/lease.ts',
+    from: '    this.#record = read(options.file);',
+    to: '',
+  },
+  {
+    name: 'keep the marks of what was given up',
+    file: 'agent/services/agent.ts',
+    from: '    if (!entry || entry.conclude(key)) this',
+    to: '    if (entry?.conclude(key) && entry.assignment) this',
+  },
+  {
+    name: 'place on drained hosts',
+    file: 'control-plane/core/scheduling/free-capacity.ts',
+    from: 'isReachable(host) && host.schedulable && !pauseOf(host);',
+    to: 'isReachable(host) && !pauseOf(host);',
+  },
+  {
+    name: 'leave elastic services on drained hosts',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
+    to: 'false;',
+  },
+  {
+    name: 'remove a host that is connected',
+    file: 'control-plane/core/hosts/drain.ts',
+    from: '  if (left === 0 || host.lost || (force && !isReachable(host))) return null;',
+    to: '  if (left >= 0) return null;',
+  },
+  {
+    name: 'leave what runs on a removed host',
+    file: 'agent/services/decommission.ts',
+    from: '  agent.sync([]);',
+    to: '  return true;',
+  },
+  {
+    name: 'end a log that another coordinator goes on with',
+    file: 'control-plane/coordinator/streams/logs.ts',
+    from: '    if (place && !place.hasEnded) {',
+    to: '    if (false) {',
+  },
+  {
+    name: 'start elsewhere as soon as the clock is set forward',
+    file: 'control-plane/core/lifecycle/reconciler.ts',
+    from: '    if (host.lost && isLate(cluster, host, nowMs)) countAnew',
+    to: '    if (false) countAnew',
+  },
+];

@@ -1,0 +1,389 @@
+/**
+ * Owns the simulated container engine of one machine, behind the agent's port: containers that outlive agents, calls that
+ * take their time, and all that an engine may do wrong. Agents reach it through `Engine` alone; people and faults by the rest.
+ */
+import { claimOf } from '../../../../agent/engine/cpu-allocation.ts';
+import {
+  type Container,
+  type ContainerCores,
+  type ContainerSummary,
+  type Engine,
+  EngineError,
+  type EngineFacts,
+  type OutputRecord,
+  type UsageSample,
+  type Watch,
+} from '../../../../agent/engine/engine.ts';
+import { encodeRecord } from '../../../../agent/logs/record.ts';
+import type { Assignment } from '../../../../shared/protocol/assignment.ts';
+import { Disk } from '../world/disk.ts';
+import { currentProcess, forTheLiving, type Process, type World } from '../world/time.ts';
+import { type Fate, lineOf, type SimContainer } from './container.ts';
+
+/** Where the engine's own files are, as an agent sees it. */
+export type OutputWay = 'linked' | 'elsewhere' | 'unreachable';
+
+/** Sees what becomes of containers. */
+export interface EngineEvents {
+  starts(engine: SimEngine, container: SimContainer): void;
+  /** An agent wants to change a container that is not its own. */
+  trespasses(engine: SimEngine, id: string, call: string): void;
+}
+
+export interface SimEngineOptions {
+  world: World;
+  machine: string;
+  facts: EngineFacts;
+  output: OutputWay;
+  events: EngineEvents;
+  fate(assignment: Assignment): Fate;
+}
+
+/** What the agent's client waits for an answer. */
+const CALL_TIMEOUT_MS = 120_000;
+const STOP_GRACE_MS = 10_000;
+const PULL_STALL_MS = 60_000;
+export const GOOD_IMAGE = 'berth/busybox:1';
+/** Not there yet, but in a registry. */
+export const FAR_IMAGE = 'registry.test/far:1';
+
+const NO_CLAIM: ContainerCores = { min: 0, max: null, limit: 1 };
+
+export class SimEngine implements Engine {
+  readonly containers = new Map<string, SimContainer>();
+  readonly machine: string;
+  readonly disk: Disk;
+  readonly #options: SimEngineOptions;
+  readonly #world: World;
+  readonly #images = new Set([GOOD_IMAGE]);
+  readonly #watchers = new Set<{ process: Process | undefined; changed(id: string): void; end(): void }>();
+  readonly #writers = new Set<() => void>();
+  #ids = 0;
+
+  // Faults
+  /** Nothing answers. */
+  down = false;
+  /** Calls are taken and not answered. */
+  hanging = false;
+  /** Every call takes up to so much longer. */
+  slowMs = 0;
+  /** The part of the calls that are answered with an error of the engine's own. */
+  failing = 0;
+  pulls: 'well' | 'stall' | 'fail' = 'well';
+
+  constructor(options: SimEngineOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.machine = options.machine;
+    this.disk = new Disk(options.output === 'linked' ? `/${options.machine}` : `/${options.machine}-engine`);
+  }
+
+  /** Whether it does what it is told, and soon. */
+  get isWell(): boolean {
+    return !this.down && !this.hanging && this.slowMs === 0 && this.failing === 0;
+  }
+
+  facts(): Promise<EngineFacts> {
+    return this.#call('facts', () => this.#options.facts);
+  }
+
+  list(): Promise<ContainerSummary[]> {
+    return this.#call('list', () =>
+      [...this.containers.values()].flatMap(({ id, key, state }) =>
+        key ? [{ service: key.service, generation: key.generation, id, state }] : [],
+      ),
+    );
+  }
+
+  inspect(id: string): Promise<Container | undefined> {
+    return this.#call('inspect', () => {
+      const container = this.containers.get(id);
+      return container && this.#seen(container);
+    });
+  }
+
+  create(assignment: Assignment, limit: number): Promise<Container> {
+    return this.#call('create', () => {
+      const { execution, service, generation, name, image } = assignment;
+      if (!this.#images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
+      const holder = [...this.containers.values()].find((one) => one.name === name);
+      if (holder?.key?.service === service && holder.key.generation === generation) return this.#seen(holder);
+      if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
+      const cores = { ...claimOf(assignment), limit };
+      return this.#seen(
+        this.add(name, { execution, service, generation }, this.#options.fate(assignment), cores),
+      );
+    });
+  }
+
+  start(_: Assignment, id: string): Promise<Container> {
+    return this.#call('start', () => {
+      const container = this.#own(id, 'start');
+      if (!container) throw new EngineError('permanent', `No such container: ${id}`);
+      if (container.state === 'created') this.#begin(container);
+      return this.#seen(container);
+    });
+  }
+
+  limitCores(id: string, limit: number): Promise<void> {
+    return this.#call('limit', () => {
+      const container = this.#own(id, 'limit');
+      if (container) container.cores.limit = limit;
+    });
+  }
+
+  /** Outside of chance and faults, so that asking changes no run; a container uses a tenth of a core. */
+  async usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>> {
+    if (this.hanging) await new Promise((done) => signal.addEventListener('abort', done));
+    if (this.down || this.hanging) throw new EngineError('unreachable', 'the engine does not answer');
+    const timeMs = this.#world.nowMs;
+    const running = ids
+      .flatMap((id) => this.containers.get(id) ?? [])
+      .filter((one) => one.state === 'running');
+    return new Map(
+      running.map(({ id, startedAtMs }) => [
+        id,
+        { timeMs, cpuMs: (timeMs - startedAtMs) / 10, memoryBytes: 2 ** 20 },
+      ]),
+    );
+  }
+
+  async stop(id: string): Promise<void> {
+    const world = this.#world;
+    const obedient = world.chance(0.7);
+    const afterMs = obedient ? world.between(10, 500) : STOP_GRACE_MS;
+    const isRunning = await this.#call('stop', () => {
+      const container = this.#own(id, 'stop');
+      if (container?.state !== 'running') return false;
+      // It goes on whoever waits for it.
+      world.after(afterMs, () => attempt(() => this.kill(container, obedient ? 143 : 137)));
+      return true;
+    });
+    if (!isRunning) return;
+    await world.pause(afterMs);
+    await this.#call('stop, done', () => {
+      if (this.containers.get(id)?.state === 'running') throw unkillable();
+    });
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#call('remove', () => {
+      const container = this.#own(id, 'remove');
+      if (container) this.discard(container);
+    });
+  }
+
+  async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
+    await this.#call('pull', () => {});
+    if (image !== FAR_IMAGE) throw new EngineError('permanent', `manifest for ${image} not found`);
+    if (this.pulls === 'fail') throw new EngineError('temporary', 'toomanyrequests: try again later');
+    this.#world.count(`pull: ${this.pulls}`);
+    for (let step = 1; step <= 3 || this.pulls === 'stall'; step++) {
+      progress(`pulling ${image}: ${step} of 3`);
+      await this.#world.pause(this.pulls === 'stall' ? PULL_STALL_MS : 1000);
+      if (signal.aborted) throw new EngineError('temporary', 'no longer wanted');
+      if (this.pulls === 'stall') throw new EngineError('temporary', 'the pull made no progress for 60 s');
+    }
+    await this.#call('pull, done', () => this.#images.add(image));
+  }
+
+  async watch(changed: (id: string) => void): Promise<Watch> {
+    return this.#call('watch', () => {
+      const over = Promise.withResolvers<void>();
+      const watcher = { process: currentProcess(), changed, end: over.resolve };
+      this.#watchers.add(watcher);
+      return { ended: over.promise, close: () => this.#watchers.delete(watcher) && over.resolve() };
+    });
+  }
+
+  outputFile(id: string): string | undefined {
+    return this.#options.output === 'unreachable' ? undefined : this.#fileOf(id);
+  }
+
+  async *followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<OutputRecord> {
+    const container = await this.#call('logs', () => this.containers.get(id));
+    if (!container) throw new EngineError('permanent', `No such container: ${id}`);
+    let at = container.records.findIndex(({ timeNs }) => timeNs >= sinceNs);
+    if (at < 0) at = container.records.length;
+    while (true) {
+      for (; at < container.records.length; at++) yield container.records[at] as OutputRecord;
+      if (container.state === 'exited' || !this.containers.has(id)) return;
+      await this.#written(signal);
+      if (this.down || signal.aborted) throw new EngineError('unreachable', 'the stream has ended');
+    }
+  }
+
+  tidy(): Promise<void> {
+    return this.#call('tidy', () => {});
+  }
+
+  networkTrouble(): Promise<string | undefined> {
+    return this.#call('network', () => undefined);
+  }
+
+  // What people and faults do
+
+  add(name: string, key: SimContainer['key'], fate: Fate, cores: ContainerCores = NO_CLAIM): SimContainer {
+    const id = `${this.machine}-c${++this.#ids}`;
+    this.disk.makeFolder(`${this.disk.root}/engine`);
+    const container: SimContainer = {
+      ...{ id, name, key, fate, cores, state: 'created', exitCode: 0, outOfMemory: false },
+      ...{ startedAtMs: 0, finishedAtMs: 0, output: this.disk.make(this.#fileOf(id)), records: [] },
+    };
+    this.containers.set(id, container);
+    return container;
+  }
+
+  /** Ends a running container from outside. */
+  kill(container: SimContainer, exitCode: number): void {
+    if (container.state !== 'running') return;
+    if (container.fate.immortalUntilMs > this.#world.nowMs) throw unkillable();
+    this.#end(container, exitCode, false);
+  }
+
+  /** `docker rm -f`. */
+  discard(container: SimContainer): void {
+    this.kill(container, 137);
+    this.containers.delete(container.id);
+    this.disk.files.delete(this.#fileOf(container.id));
+    this.#tell(container.id);
+    for (const wake of [...this.#writers]) wake();
+  }
+
+  killByHand(id: string): void {
+    const container = this.containers.get(id);
+    if (container) attempt(() => this.kill(container, 137));
+  }
+
+  removeByHand(id: string): void {
+    const container = this.containers.get(id);
+    if (container) attempt(() => this.discard(container));
+  }
+
+  /** What was pulled is pulled again. */
+  forgetImages(): void {
+    this.#images.delete(FAR_IMAGE);
+  }
+
+  /** The engine's process ends; `keep`: what runs goes on meanwhile. */
+  stopServing(keep: boolean): void {
+    this.down = true;
+    for (const watcher of [...this.#watchers]) this.#world.after(1, () => watcher.end(), watcher.process);
+    this.#watchers.clear();
+    if (!keep)
+      for (const one of this.containers.values()) if (one.state === 'running') this.#end(one, 137, false);
+    for (const wake of [...this.#writers]) wake();
+  }
+
+  #begin(container: SimContainer): void {
+    const { fate } = container;
+    container.state = 'running';
+    container.startedAtMs = this.#world.nowMs;
+    this.#world.count(`container: ${container.key ? 'started' : "another's"}`);
+    this.#options.events.starts(this, container);
+    this.#write(container, 0);
+    if (fate.afterMs !== null)
+      this.#world.after(fate.afterMs, () => {
+        if (container.state === 'running') this.#end(container, fate.exitCode, fate.outOfMemory);
+      });
+  }
+
+  #write(container: SimContainer, at: number): void {
+    const { fate, key, output, records } = container;
+    if (!key || container.state !== 'running' || at >= fate.lines) return;
+    const line = Buffer.from(lineOf(`${key.service}.${key.generation}`, at));
+    const record = {
+      source: 'stdout' as const,
+      timeNs: BigInt(Math.floor(this.#world.nowMs * 1000)) * 1000n,
+      line,
+      partial: false,
+    };
+    records.push(record);
+    output.append(encodeRecord(record));
+    for (const wake of [...this.#writers]) wake();
+    this.#world.after(fate.linesMs / fate.lines, () => this.#write(container, at + 1));
+  }
+
+  #end(container: SimContainer, exitCode: number, outOfMemory: boolean): void {
+    Object.assign(container, { state: 'exited', exitCode, outOfMemory, finishedAtMs: this.#world.nowMs });
+    this.#world.note(`${container.id} ends with ${exitCode}`);
+    this.#tell(container.id);
+    for (const wake of [...this.#writers]) wake();
+  }
+
+  #tell(id: string): void {
+    for (const { process, changed } of this.#watchers)
+      this.#world.after(this.#world.between(1, 20), () => changed(id), process);
+  }
+
+  #written(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.#writers.delete(wake);
+        resolve();
+      };
+      this.#writers.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  #seen({ id, key, state, cores, fate, ...rest }: SimContainer): Container {
+    const common = { ...(key as NonNullable<SimContainer['key']>), id, cores: { ...cores } };
+    if (state === 'created') return { ...common, state };
+    if (state === 'running')
+      return { ...common, state, ipAddress: '10.0.0.1', ports: [], startedAtMs: rest.startedAtMs };
+    const { exitCode, outOfMemory, finishedAtMs } = rest;
+    const startError = exitCode === fate.exitCode ? fate.startError : undefined;
+    return { ...common, state, exitCode, outOfMemory, finishedAtMs, ...(startError ? { startError } : {}) };
+  }
+
+  #own(id: string, call: string): SimContainer | undefined {
+    const container = this.containers.get(id);
+    if (container && !container.key) this.#options.events.trespasses(this, id, call);
+    return container;
+  }
+
+  /** One call of an agent: it may be killed before or after, and the engine may go wrong, with or without doing it. */
+  #call<T>(label: string, effect: () => T): Promise<T> {
+    const asker = currentProcess();
+    if (!this.#world.step(asker, label)) return new Promise(() => {});
+    return forTheLiving(asker, this.#answer(label, asker, effect));
+  }
+
+  async #answer<T>(label: string, asker: Process | undefined, effect: () => T): Promise<T> {
+    const world = this.#world;
+    await world.pause(1 + (this.slowMs > 0 ? world.between(0, this.slowMs) : world.random() * 4));
+    // Whoever asked may be dead by now; the engine may do it all the same.
+    if (asker?.alive === false && world.chance(0.4)) return new Promise(() => {});
+    if (this.down) throw new EngineError('unreachable', 'connect ECONNREFUSED');
+    if (this.hanging) {
+      if (world.chance(0.5)) attempt(effect);
+      world.count('engine: hung');
+      await world.pause(CALL_TIMEOUT_MS);
+      throw new EngineError('unreachable', 'the engine does not answer');
+    }
+    if (world.chance(this.failing)) {
+      if (world.chance(0.3)) attempt(effect);
+      world.count('engine: answered 500');
+      throw new EngineError('temporary', 'Server Error');
+    }
+    const result = effect();
+    world.step(asker, `${label}, done`);
+    return result;
+  }
+
+  #fileOf(id: string): string {
+    return `${this.disk.root}/engine/${id}.log`;
+  }
+}
+
+const unkillable = () =>
+  new EngineError('temporary', 'tried to kill container, but did not receive an exit event');
+
+function attempt(effect: () => unknown): void {
+  try {
+    effect();
+  } catch {
+    // Its answer is lost as well.
+  }
+}

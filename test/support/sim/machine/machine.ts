@@ -1,0 +1,216 @@
+/** Owns a simulated host: its engine, its disk, its way to the control planes, and the agent that a supervisor keeps running. */
+
+import { serveAgent } from '../../../../agent/agent-process.ts';
+import { type Config, readConfig } from '../../../../agent/config.ts';
+import { Refused } from '../../../../agent/connection/refused-error.ts';
+import { DEPLOYMENT } from '../plane/control-plane.ts';
+import { Disk } from '../world/disk.ts';
+import type { Dialler, Network } from '../world/network.ts';
+import { Route } from '../world/pipe.ts';
+import { Process, type World } from '../world/time.ts';
+import { SimEngine, type SimEngineOptions } from './engine.ts';
+import { dialling, WebSocket } from './ws.ts';
+
+export interface MachineOptions extends SimEngineOptions {
+  network: Network;
+  labels: readonly string[];
+  /** As it is registered from the start. */
+  hostId: number;
+  /** The agent says that it has lost output of a service. */
+  lost(service: number): void;
+  /** The agent has ended since its host was removed, and given its key up. */
+  revoked(machine: Machine): void;
+}
+
+interface Running {
+  process: Process;
+  stop: AbortController;
+}
+
+/** The calls of an agent that was superseded take no longer. */
+const DOUBLED_MS = 150_000;
+/** After a trouble of the engine or the disk, calls that began in it may last so long, and what follows from them a little longer. */
+const TROUBLE_MS = 180_000;
+
+export class Machine {
+  readonly name: string;
+  readonly engine: SimEngine;
+  readonly disk: Disk;
+  readonly route = new Route();
+  /** What the agent that starts next speaks, beside this version of the protocol. */
+  versionOffset = 0;
+  /** Until then two agents may be at work here. */
+  doubledUntilMs = 0;
+  /** Without power nothing runs here. */
+  powered = true;
+  /** Of the key of its agent. */
+  hostId: number;
+  readonly #options: MachineOptions;
+  readonly #world: World;
+  readonly #config: Config;
+  #starts = 0;
+  #bootMs: number;
+  #troubledUntilMs = 0;
+  #agents: Running[] = [];
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.#world = options.world;
+    this.hostId = options.hostId;
+    this.#bootMs = options.world.nowMs;
+    this.name = options.machine;
+    this.engine = new SimEngine(options);
+    this.disk = options.output === 'linked' ? this.engine.disk : new Disk(`/${this.name}`);
+    const env = {
+      BERTH_DEPLOYMENT_NAME: DEPLOYMENT,
+      BERTH_AGENT_NAME: this.name,
+      BERTH_AGENT_LABELS: options.labels.join(','),
+      BERTH_AGENT_DATA_DIR: `/${this.name}/agent`,
+    };
+    const machine = {
+      hostname: this.name,
+      routedAddress: '192.0.2.1',
+      dockerHost: 'unix:///run/docker.sock',
+    };
+    this.#config = readConfig(env, machine);
+  }
+
+  /** The agent that runs, the last that was started where there are two. */
+  get agent(): Process | undefined {
+    return this.#agents.at(-1)?.process;
+  }
+
+  /** It is a host from now on, with another key. */
+  joined(hostId: number): void {
+    this.#world.note(`${this.name} is host ${hostId} now`);
+    this.hostId = hostId;
+    this.#restartLater();
+  }
+
+  /** The engine or the disk was not well, or an agent that keeps no promises was at work. */
+  noteTrouble(): void {
+    this.#troubledUntilMs = this.#world.nowMs + TROUBLE_MS;
+  }
+
+  /** Whether the agent may have been unable to stop in time what its lease says. */
+  get isTroubled(): boolean {
+    const { nowMs } = this.#world;
+    const { engine, disk, versionOffset } = this;
+    const isTroubled = !engine.isWell || disk.full || versionOffset !== 0;
+    return isTroubled || nowMs < Math.max(this.#troubledUntilMs, this.doubledUntilMs);
+  }
+
+  startAgent(): void {
+    if (!this.powered) return;
+    const { network } = this.#options;
+    const world = this.#world;
+    const process = new Process(`${this.name}/${++this.#starts}`);
+    const stop = new AbortController();
+    const running = { process, stop };
+    if (this.#agents.length > 0) this.doubledUntilMs = world.nowMs + DOUBLED_MS;
+    this.#agents.push(running);
+    const version = this.versionOffset;
+    if (version < 0) this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
+    dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, version)));
+    world.note(`${process.name} starts`);
+    const ended = world.enter(process, () =>
+      serveAgent(this.#config, {
+        engine: this.engine,
+        identity: { headers: async () => ({}) },
+        journal: (event, fields = {}) => {
+          world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
+          if (event === 'output.lost') this.#options.lost(Number(fields.service));
+        },
+        probeDisk: async () => ({ freeBytes: this.disk.full ? 0 : 2 ** 40, freeInodesShare: 1 }),
+        stopSignal: stop.signal,
+        uptimeMs: () => world.nowMs - this.#bootMs,
+      }),
+    );
+    ended.then(
+      () => this.#ended(running, undefined),
+      (error: unknown) => this.#ended(running, error),
+    );
+  }
+
+  /** Somebody else connects in this host's name, and says nothing. */
+  connectAgain(): void {
+    const { network } = this.#options;
+    const process = new Process(`${this.name}/nobody`);
+    const socket = this.#world.enter(process, () => {
+      dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, 0)));
+      return new WebSocket('ws://control-plane', {});
+    });
+    socket.on('error', () => {});
+    this.#world.after(this.#world.between(1, 30_000), () => socket.terminate());
+  }
+
+  /** As SIGTERM, or as systemd does it; a supervisor starts the next. */
+  stopAgent(): void {
+    for (const { process, stop } of this.#agents) this.#world.enter(process, () => stop.abort());
+  }
+
+  /** As SIGKILL; a supervisor starts the next. */
+  killAgent(process = this.agent, silently = false): void {
+    const running = this.#agents.find((one) => one.process === process);
+    if (!running) return;
+    this.#world.note(`${running.process.name} is killed`);
+    this.#gone(running, silently);
+    this.#restartLater();
+  }
+
+  /** All that run here, as an update of the agent does it. */
+  killAgents(): void {
+    for (const { process } of [...this.#agents]) this.killAgent(process);
+  }
+
+  /** The power fails, and with it everything; nobody is told. */
+  powerOff(): void {
+    this.#world.note(`${this.name} loses its power`);
+    this.powered = false;
+    for (const running of [...this.#agents]) this.#gone(running, true);
+    this.engine.stopServing(false);
+  }
+
+  /** The same, but orderly: all are told, and then the power is off. */
+  shutDown(): void {
+    for (const { process } of [...this.#agents]) this.#options.network.ended(process, false);
+    this.powerOff();
+  }
+
+  powerOn(): void {
+    if (this.powered) return;
+    this.#world.note(`${this.name} has power again`);
+    this.powered = true;
+    this.#bootMs = this.#world.nowMs;
+    this.engine.down = false;
+    this.#restartLater();
+  }
+
+  #ended(running: Running, error: unknown): void {
+    if (!this.#agents.includes(running)) return;
+    this.#world.note(`${running.process.name} has ended: ${error ?? 'as told'}`);
+    this.#world.count(error instanceof Refused ? 'agent: refused' : 'agent: ended as told');
+    // On a full disk it can't begin; whoever runs it tries again.
+    if (error && !(error instanceof Refused) && !this.disk.full)
+      this.#world.violate(`an agent failed: ${error}`);
+    this.#gone(running, false);
+    if (error instanceof Refused && error.revoked) this.#options.revoked(this);
+    else this.#restartLater();
+  }
+
+  #dialler(process: Process, version: number): Dialler {
+    return { machine: this.name, hostId: this.hostId, process, route: this.route, version };
+  }
+
+  #gone(running: Running, silently: boolean): void {
+    running.process.alive = false;
+    this.#agents = this.#agents.filter((one) => one !== running);
+    this.#options.network.ended(running.process, silently);
+  }
+
+  #restartLater(): void {
+    this.#world.after(this.#world.between(100, 5_000), () => {
+      if (this.#agents.length === 0) this.startAgent();
+    });
+  }
+}

@@ -1,0 +1,32 @@
+/** Owns how an agent of another version of the protocol speaks and hears: one of the first has nothing of what came since. */
+import type { Down } from '../../../../shared/protocol/down.ts';
+import type { Up } from '../../../../shared/protocol/up.ts';
+import type { Frame } from '../world/network.ts';
+
+/** What an agent says; `offset`: its version beside this one. */
+export function upAs(offset: number, frame: Frame): Frame {
+  if (offset === 0 || typeof frame !== 'string') return frame;
+  const message = JSON.parse(frame) as Up;
+  if (message.type === 'hello') return JSON.stringify(helloAs(offset, message));
+  if (offset > 0 || message.type !== 'report') return frame;
+  const { type, sequence, observations, forgotten } = message;
+  return JSON.stringify({ type, sequence, observations: observations.map(withoutLapse), forgotten });
+}
+
+/** What an agent understands of what it is told. */
+export function downAs(offset: number, frame: Frame): Frame {
+  if (offset >= 0 || typeof frame !== 'string') return frame;
+  const message = JSON.parse(frame) as Down;
+  if (message.type === 'welcome') return JSON.stringify({ ...message, leaseMs: undefined });
+  if (message.type === 'sync') return JSON.stringify({ ...message, unknown: undefined });
+  return message.type === 'ack' ? JSON.stringify({ ...message, timeMs: undefined }) : frame;
+}
+
+function helloAs(offset: number, hello: Extract<Up, { type: 'hello' }>): object {
+  const version = hello.version + offset;
+  if (offset > 0) return { ...hello, version };
+  const { type, deployment, host, inventory } = hello;
+  return { type, version, deployment, host, inventory: inventory.map(withoutLapse) };
+}
+
+const withoutLapse = (one: object): object => ({ ...one, lapsed: undefined });

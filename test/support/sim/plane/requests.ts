@@ -1,0 +1,48 @@
+/** Owns how a request comes to a control plane and its answer back: to one of those there are, which may be killed meanwhile. */
+import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
+import { OperationError } from '../../../../control-plane/core/model/errors.ts';
+import type { World } from '../world/time.ts';
+import type { ControlPlane } from './control-plane.ts';
+
+export class Requests {
+  readonly #world: World;
+  readonly #servers: () => readonly ControlPlane[];
+
+  /** `servers`: those that there are. */
+  constructor(world: World, servers: () => readonly ControlPlane[]) {
+    this.#world = world;
+    this.#servers = servers;
+  }
+
+  /** One request; `answered` is called when the answer leaves the control plane, unless that has been killed. */
+  async ask<T>(
+    what: string,
+    call: (coordinator: Coordinator) => Promise<T>,
+    answered: (value: T, server: ControlPlane) => void,
+    { changes = true } = {},
+  ): Promise<void> {
+    const world = this.#world;
+    const all = this.#servers().filter(({ isQuiet }) => !isQuiet || !changes);
+    world.note(`${what}, of ${all.map(({ name }) => name).join(' or ') || 'nobody'}`);
+    if (all.length === 0) return world.count('request: nobody there');
+    const server = world.pick(all);
+    await world.pause(world.between(1, 10));
+    const { process, coordinator } = server;
+    if (!process.alive) return;
+    await world
+      .enter(process, () => call(coordinator))
+      .then(
+        (value) => {
+          if (!process.alive) return;
+          world.note(`${what}: answered ${typeof value === 'object' ? '' : value}`);
+          answered(value, server);
+        },
+        (error: unknown) => {
+          if (!process.alive) return;
+          if (!(error instanceof OperationError)) return world.violate(`${what}: ${error}`);
+          world.count(`request: ${error.code}`);
+          world.note(`${what}: ${error.code}`);
+        },
+      );
+  }
+}

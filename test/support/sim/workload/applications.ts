@@ -1,0 +1,26 @@
+/** Owns what is submitted in a simulation: gangs, orders, elastic services, labels, images that are far away or nowhere. */
+import type { Application } from '../../../../shared/application.ts';
+import { application, needs, service } from '../../fixtures/applications.ts';
+import { FAR_IMAGE } from '../machine/engine.ts';
+
+const side = { name: 'side', monitor: false } as const;
+
+export const applications: readonly Application[] = [
+  application(service({ resources: needs(10, 0.2) })),
+  application(service({ resources: needs(30, 0.5) })),
+  application(service({ total_count: 3, essential_count: 2, resources: needs(20, 0.3) })),
+  application(
+    service({ startup_order: 2 }),
+    service({ ...side, total_count: 2, essential_count: 1, resources: needs(null, 0.3) }),
+  ),
+  application(service({ labels: ['ssd'], resources: needs(40, 0.5) }), service(side)),
+  application(service(), service({ ...side, essential_count: 0, total_count: 2, resources: needs(30, 0.4) })),
+  application(service({ total_count: 7, essential_count: 1, resources: needs(15, 0.4) })),
+  application(service({ image: FAR_IMAGE, resources: needs(5, null) })),
+  application(service({ image: 'registry.test/nowhere:1' })),
+  application(service({ resources: needs(1_000, 1) })),
+  application(service({ resources: needs(70, 1.5) })),
+];
+
+/** One that takes little room, for many at once. */
+export const small: Application = application(service({ resources: needs(2, 0.05) }));

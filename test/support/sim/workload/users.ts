@@ -1,0 +1,159 @@
+/** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
+import type { OutputReader } from '../../../../control-plane/core/streams/stream-subscriber.ts';
+import type { Application } from '../../../../shared/application.ts';
+import type { Answers } from '../checks/answers.ts';
+import { isEnded, type Ledger } from '../checks/ledger.ts';
+import { LogReading, type Logs } from '../checks/logs.ts';
+import type { ControlPlane } from '../plane/control-plane.ts';
+import type { Requests } from '../plane/requests.ts';
+import type { World } from '../world/time.ts';
+import { applications, small } from './applications.ts';
+
+export interface UsersOptions {
+  world: World;
+  ledger: Ledger;
+  answers: Answers;
+  logs: Logs;
+  requests: Requests;
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+export const USERS = [1, 2];
+
+const somebody: OutputReader = {
+  userId: 1,
+  credentialVersion: 1,
+  credential: { by: 'password' },
+  ownerId: 1,
+};
+
+export class Users {
+  readonly #options: UsersOptions;
+
+  constructor(options: UsersOptions) {
+    this.#options = options;
+  }
+
+  /** Something that a user does. */
+  act(): void {
+    const { world } = this.#options;
+    const what = world.random();
+    if (what < 0.5) void this.submit(world.pick(applications));
+    else if (what < 0.65) this.#withOne((id) => void this.terminate(id));
+    else if (what < 0.77) this.#withOne((id) => void this.remove(id));
+    else if (what < 0.8) this.#withOne((id) => this.#race(id));
+    else void this.#readLog();
+  }
+
+  /** Many at once, of the user with caps. */
+  burst(count: number): void {
+    for (let at = 0; at < count; at++) void this.submit(small, 2);
+  }
+
+  async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
+    const { answers } = this.#options;
+    const submission = { userId: user, name: 'run', application, description: JSON.stringify(application) };
+    await this.#options.requests.ask(
+      `user ${user} submits`,
+      (c) => c.submit(submission),
+      (id) => answers.submitted(id, user),
+    );
+  }
+
+  async terminate(id: number): Promise<void> {
+    const { answers } = this.#options;
+    await this.#options.requests.ask(
+      `the end of ${id} is asked for`,
+      (c) => c.terminate(id),
+      () => answers.terminated(id),
+    );
+  }
+
+  async remove(id: number): Promise<void> {
+    const { answers } = this.#options;
+    answers.deletionAsked(id);
+    await this.#options.requests.ask(
+      `the deletion of ${id} is asked for`,
+      (c) => c.remove(id),
+      () => answers.deleted(id),
+    );
+  }
+
+  async setCaps(executions: number, memoryBytes: number, cores: number): Promise<void> {
+    const changes = { concurrentExecutions: executions, memoryBytes, cores };
+    const what = `quota 2 becomes ${JSON.stringify(changes)}`;
+    await this.#options.requests.ask(
+      what,
+      (c) => c.changeAccounts({ kind: 'update-quota', id: 2, changes }),
+      () => {},
+    );
+  }
+
+  endAll(how: 'terminate' | 'remove'): void {
+    for (const [id, row] of this.#options.ledger.executions) {
+      if (how === 'remove' && row.deleted === 0) void this.remove(id);
+      if (how === 'terminate' && !isEnded(row) && row.status !== 'cleaning up') void this.terminate(id);
+    }
+  }
+
+  /** Ends and deletes and submits at one moment. */
+  #race(id: number): void {
+    this.#options.world.count('fault: terminate and delete race');
+    void this.terminate(id);
+    void this.remove(id);
+    void this.terminate(id);
+    void this.submit(applications[0] ?? small);
+  }
+
+  #withOne(what: (id: number) => void): void {
+    const { answers, world, ledger } = this.#options;
+    const ids = answers.ids.filter((id) => ledger.executions.get(id)?.deleted === 0);
+    if (ids.length > 0) what(world.pick(ids.slice(-8)));
+  }
+
+  async #readLog(): Promise<void> {
+    const { world, ledger, logs } = this.#options;
+    const ids = [...ledger.services.keys()].slice(-12);
+    if (ids.length === 0) return;
+    const service = world.pick(ids);
+    const asked = this.#options.requests.ask(
+      `the log of ${service} is asked for`,
+      (c) => c.openLog(somebody, service, 'raw'),
+      (stream, server) => {
+        world.count('log: opened');
+        const reading = new LogReading(logs, service);
+        void this.#read(stream.getReader() as Reader, reading, server);
+      },
+      { changes: false },
+    );
+    await asked;
+  }
+
+  /** A reader that reads to the end, stops for a while, or leaves. */
+  async #read(reader: Reader, reading: LogReading, { process }: ControlPlane): Promise<void> {
+    const { world } = this.#options;
+    const patience = world.pick(['reads on', 'stalls', 'vanishes', 'vanishes']);
+    const leavesMs = world.nowMs + world.between(100, 8_000);
+    if (patience === 'vanishes')
+      world.after(leavesMs - world.nowMs, () => void reader.cancel().catch(() => {}));
+    try {
+      while (process.alive) {
+        const { done, value } = await reader.read();
+        if (!process.alive) return;
+        if (patience === 'vanishes' && world.nowMs >= leavesMs) {
+          world.count('fault: a reader vanishes');
+          return;
+        }
+        if (done) return reading.ended();
+        reading.bytes(value);
+        if (patience === 'stalls' && world.chance(0.3)) {
+          world.count('fault: a reader stalls');
+          await world.pause(world.between(1_000, 60_000));
+        } else await world.pause(1);
+      }
+    } catch {
+      if (process.alive) reading.broken();
+    }
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * Owns the simulated network: connections of agents to control planes, in order and late as TCP is, and all that may
+ * happen to them. A tap sees each frame where it is sent and where it arrives.
+ */
+import type { Session } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import { downAs, upAs } from '../machine/version-skew.ts';
+import type { WebSocket } from '../machine/ws.ts';
+import { Pipe, type Route } from './pipe.ts';
+import type { Process, World } from './time.ts';
+
+export type Frame = string | Uint8Array;
+export type Way = 'up' | 'down';
+
+/** A control plane as the network sees it. */
+export interface Server {
+  readonly name: string;
+  readonly process: Process;
+  /** Undefined: that host was removed. */
+  accept(link: Link): Session | undefined;
+}
+
+/** Who dials out, and how. */
+export interface Dialler {
+  machine: string;
+  /** As its key says. */
+  hostId: number;
+  process: Process;
+  route: Route;
+  /** What it speaks, above the version that the control plane does. */
+  version: number;
+}
+
+/** Sees what goes by; never changes it. */
+export interface Tap {
+  sent(link: Link, way: Way, frame: Frame): void;
+  arrived(link: Link, way: Way, frame: Frame): void;
+}
+
+const HANDSHAKE_MS = 10_000;
+/** What `ws` waits for the other side's part of a close. */
+const CLOSING_MS = 30_000;
+const GONE = 1006;
+
+export class Network {
+  readonly world: World;
+  readonly links = new Set<Link>();
+  readonly tap: Tap;
+  /** Who takes connections, new ones first. */
+  servers: Server[] = [];
+
+  constructor(world: World, tap: Tap) {
+    this.world = world;
+    this.tap = tap;
+  }
+
+  dial(socket: WebSocket, dialler: Dialler): void {
+    const { world } = this;
+    const { route, process } = dialler;
+    if (route.isCut) {
+      world.after(HANDSHAKE_MS, () => socket.fail('Opening handshake has timed out'), process);
+      return;
+    }
+    const server = this.servers.length > 0 ? world.pick(this.servers) : undefined;
+    if (!server) {
+      world.after(world.between(1, 5), () => socket.fail('connect ECONNREFUSED'), process);
+      return;
+    }
+    const link = new Link(this, { ...dialler, socket, server });
+    socket.link = link;
+    this.links.add(link);
+    link.open();
+    world.after(
+      HANDSHAKE_MS,
+      () => socket.readyState === 0 && socket.fail('Opening handshake has timed out'),
+      process,
+    );
+  }
+
+  /** A program has ended: the system closes its sockets, if it is still there itself. */
+  ended(process: Process, silently: boolean): void {
+    for (const link of [...this.links]) {
+      if (link.process !== process && link.server.process !== process) continue;
+      if (silently) link.deafen(true, true);
+      else link.cut(link.process === process ? 'agent' : 'server');
+    }
+  }
+}
+
+interface Ends extends Dialler {
+  socket: WebSocket;
+  server: Server;
+}
+
+export class Link {
+  readonly machine: string;
+  readonly hostId: number;
+  readonly process: Process;
+  readonly server: Server;
+  readonly number: number;
+  readonly #network: Network;
+  readonly #socket: WebSocket;
+  readonly #version: number;
+  #session: Session | undefined;
+  #framesToCut: number | null;
+  #framesToDeafness: number | null;
+  #isCut = false;
+  /** What was under way when it was cut is lost. */
+  #isDropping = false;
+  readonly #pipes: Record<Way, Pipe>;
+
+  constructor(network: Network, { socket, machine, hostId, process, route, server, version }: Ends) {
+    this.machine = machine;
+    this.hostId = hostId;
+    this.process = process;
+    this.server = server;
+    this.#network = network;
+    this.#pipes = {
+      up: new Pipe(network.world, route, server.process),
+      down: new Pipe(network.world, route, process),
+    };
+    this.#socket = socket;
+    this.#version = version;
+    this.number = network.world.counts.get('connection') ?? 0;
+    network.world.count('connection');
+    this.#framesToCut = route.framesToCut;
+    this.#framesToDeafness = route.framesToDeafness;
+  }
+
+  get name(): string {
+    return `${this.machine}~${this.server.name}#${this.number}`;
+  }
+
+  open(): void {
+    const { world } = this.#network;
+    this.#pipes.up.send(() => {
+      if (this.#isCut || !this.#network.servers.includes(this.server)) {
+        this.cut('server');
+        return;
+      }
+      world.note(`${this.name} opens`);
+      this.#session = this.server.accept(this);
+      if (!this.#session) {
+        this.#pipes.down.send(() =>
+          this.#socket.refuse(403, { message: 'It was removed.', reason: 'revoked' }),
+        );
+        this.#network.links.delete(this);
+        return;
+      }
+      this.#pipes.down.send(() => {
+        if (this.#isCut || this.#socket.readyState !== 0) return;
+        this.#socket.readyState = 1;
+        this.#socket.emit('open');
+      });
+    });
+  }
+
+  sendUp(frame: Frame, sent?: () => void): void {
+    this.#send('up', frame, sent);
+  }
+
+  sendDown(frame: Frame): void {
+    this.#send('down', frame);
+  }
+
+  ping(): void {
+    this.#pipes.up.send(() =>
+      this.#pipes.down.send(() => this.#socket.readyState < 3 && this.#socket.emit('pong')),
+    );
+  }
+
+  closeUp(code: number, reason: string): void {
+    const { world } = this.#network;
+    world.note(`${this.name} agent closes with ${code} ${reason}`);
+    this.#pipes.up.send(() => {
+      this.#serverClosed();
+      this.#pipes.down.send(() => this.#socket.over(code, reason));
+    });
+    world.after(CLOSING_MS, () => this.#socket.over(GONE, ''), this.process);
+  }
+
+  closeDown(code: number, reason: string): void {
+    this.#network.world.note(`${this.name} server closes with ${code} ${reason}`);
+    this.#pipes.down.send(() => {
+      if (this.#socket.readyState === 0) this.#socket.fail('Unexpected server response');
+      this.#socket.over(code, reason);
+      this.#network.links.delete(this);
+    });
+  }
+
+  /** The agent leaves without a word; the system tells the other side, if it can. */
+  abandon(): void {
+    this.#pipes.up.send(() => this.#serverClosed());
+    this.deafen(false, true);
+  }
+
+  /** Both sides are told that it is gone; what is under way to one of them may still arrive. */
+  cut(by: string): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
+    const { world, links } = this.#network;
+    world.note(`${this.name} is cut by ${by}`);
+    links.delete(this);
+    this.#isDropping = world.chance(0.5);
+    this.#pipes.up.send(() => this.#serverClosed());
+    this.#pipes.down.send(() => {
+      if (this.#socket.readyState === 0) this.#socket.fail('socket hang up');
+      this.#socket.over(GONE, '');
+    });
+  }
+
+  /** What arrives is lost without a word from here on. */
+  deafen(up: boolean, down: boolean): void {
+    this.#pipes.up.deaf ||= up;
+    this.#pipes.down.deaf ||= down;
+  }
+
+  #send(way: Way, frame: Frame, sent?: () => void): void {
+    const { world, tap } = this.#network;
+    const from = way === 'up' ? this.process : this.server.process;
+    if (!world.step(from, `a frame ${way}`)) return;
+    tap.sent(this, way, frame);
+    this.#pipes[way].send(() => this.#arrive(way, frame));
+    if (sent) world.after(0.2, sent, from);
+    this.#wear();
+    world.step(from, `a frame ${way}, sent`);
+  }
+
+  #arrive(way: Way, frame: Frame): void {
+    const { tap } = this.#network;
+    if (this.#isDropping) return;
+    if (way === 'up') {
+      if (!this.#session || this.#session.isClosed) return;
+      tap.arrived(this, way, frame);
+      this.#session.receive(upAs(this.#version, frame));
+    } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
+      tap.arrived(this, way, frame);
+      this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
+    }
+  }
+
+  /** Each frame brings the faults nearer that the connection began with. */
+  #wear(): void {
+    const { world } = this.#network;
+    if (this.#framesToCut !== null && this.#framesToCut-- <= 0) {
+      this.#framesToCut = null;
+      world.count('fault: cut at a frame');
+      this.cut('a fault');
+    }
+    if (this.#framesToDeafness !== null && this.#framesToDeafness-- <= 0) {
+      this.#framesToDeafness = null;
+      world.count('fault: half-open');
+      const up = world.chance(0.7);
+      const down = !up || world.chance(0.5);
+      this.deafen(up, down);
+      world.note(`${this.name} is half-open: lost is ${[up && 'up', down && 'down'].filter(Boolean)}`);
+    }
+  }
+
+  #serverClosed(): void {
+    this.#network.links.delete(this);
+    this.#session?.closed();
+  }
+}

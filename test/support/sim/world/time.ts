@@ -1,0 +1,280 @@
+/**
+ * Owns virtual time: the one queue of events of a simulated world, and the timers and clocks that the program sees there.
+ * Between two events everything that follows from the first is done; nothing waits for real time.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { seededRandom } from '../../tools/random.ts';
+
+/** A program that runs in the world: its timers end with it, and its clock may be wrong. */
+export class Process {
+  readonly name: string;
+  alive = true;
+  /** What its clock shows beyond the true time. */
+  skewMs = 0;
+  /** It is killed at so many steps from now: before or after a call of what is outside of it. */
+  crashIn: number | null = null;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+interface Event {
+  timeMs: number;
+  order: number;
+  run: () => void;
+  process: Process | undefined;
+  cancelled: boolean;
+}
+
+const BEGIN_MS = 1_700_000_000_000;
+
+const real = {
+  ...{ setTimeout, clearTimeout, setInterval, clearInterval, setImmediate },
+  date: Date.now,
+  random: Math.random,
+};
+const context = new AsyncLocalStorage<Process | undefined>();
+let current: World | undefined;
+
+/** The world that runs now. */
+export function world(): World {
+  if (!current) throw new Error('no world is being simulated');
+  return current;
+}
+
+/** The program on whose behalf the code runs. */
+export const currentProcess = (): Process | undefined => context.getStore();
+
+export class World {
+  nowMs = BEGIN_MS;
+  readonly random: () => number;
+  /** What happened, a line each. */
+  readonly trace: string[] = [];
+  /** How often each kind of thing happened. */
+  readonly counts = new Map<string, number>();
+  /** Called when a program comes to the step where it is to be killed. */
+  crash: (process: Process) => void = () => {};
+  #failure: Error | undefined;
+  readonly #events = new Heap();
+  #order = 0;
+
+  constructor(seed: number) {
+    this.random = seededRandom(seed);
+  }
+
+  /** Milliseconds since the world began. */
+  get ageMs(): number {
+    return this.nowMs - BEGIN_MS;
+  }
+
+  /** Calls `run` after `delayMs`, unless the program that it belongs to has ended by then. */
+  after(delayMs: number, run: () => void, process?: Process): Event {
+    const event = {
+      timeMs: this.nowMs + Math.max(0, delayMs),
+      order: this.#order++,
+      run,
+      process,
+      cancelled: false,
+    };
+    this.#events.add(event);
+    return event;
+  }
+
+  /** Resolves after `delayMs`. */
+  pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.after(delayMs, resolve));
+  }
+
+  /** Runs all events of the next `durationMs`; throws the first violation. */
+  async run(durationMs: number): Promise<void> {
+    const untilMs = this.nowMs + durationMs;
+    for (let event = this.#events.take(untilMs); event; event = this.#events.take(untilMs)) {
+      if (event.cancelled || event.process?.alive === false) continue;
+      this.nowMs = event.timeMs;
+      this.enter(event.process, event.run);
+      await new Promise((resolve) => real.setImmediate(resolve));
+      this.demandNoViolation();
+    }
+    this.nowMs = untilMs;
+  }
+
+  /** Runs code of a program. */
+  enter<T>(process: Process | undefined, run: () => T): T {
+    return context.run(process, run);
+  }
+
+  note(line: string): void {
+    this.trace.push(`${(this.ageMs / 1000).toFixed(3)} ${line}`);
+  }
+
+  count(what: string, times = 1): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  /** Something is not as promised: the run ends with it. */
+  violate(what: string): void {
+    this.note(`VIOLATED ${what}`);
+    this.#failure ??= new Violation(what);
+  }
+
+  /** Throws the first violation. */
+  demandNoViolation(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** One step of a program towards the outside: the place where it may be killed. False where it is dead. */
+  step(process: Process | undefined, label: string): boolean {
+    if (!process) return true;
+    if (!process.alive) return false;
+    if (process.crashIn === null || process.crashIn-- > 0) return true;
+    process.crashIn = null;
+    this.note(`${process.name} is killed at ${label}`);
+    this.crash(process);
+    return process.alive;
+  }
+
+  // Chance
+
+  /** True with a probability. */
+  chance(probability: number): boolean {
+    return this.random() < probability;
+  }
+
+  /** A whole number in [from, to]. */
+  between(from: number, to: number): number {
+    return from + Math.floor(this.random() * (to - from + 1));
+  }
+
+  pick<T>(all: readonly T[]): T {
+    const one = all[Math.floor(this.random() * all.length)];
+    if (one === undefined) throw new Error('there is nothing to pick from');
+    return one;
+  }
+}
+
+/** An answer that only a program gets that is still there; a dead one waits for ever. */
+export function forTheLiving<T>(asker: Process | undefined, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const isThere = () => asker === undefined || asker.alive;
+    answer.then(
+      (value) => isThere() && resolve(value),
+      (error) => isThere() && reject(error),
+    );
+  });
+}
+
+/** What a checker found. */
+export class Violation extends Error {
+  override name = 'Violation';
+}
+
+/** Runs `run` with this world's time and chance in place of the machine's. */
+export async function inWorld<T>(one: World, run: () => Promise<T>): Promise<T> {
+  const unhandled = (error: unknown) =>
+    one.violate(`nobody handled ${error instanceof Error ? error.stack : error}`);
+  process.on('unhandledRejection', unhandled);
+  current = one;
+  replaceGlobals();
+  try {
+    return await run();
+  } finally {
+    restoreGlobals();
+    current = undefined;
+    // Those of the last event.
+    await new Promise((resolve) => real.setImmediate(resolve));
+    process.off('unhandledRejection', unhandled);
+  }
+}
+
+const skewOf = () => context.getStore()?.skewMs ?? 0;
+
+function replaceGlobals(): void {
+  const timer = (run: (...given: unknown[]) => void, delayMs: number, every: boolean, given: unknown[]) => {
+    const owner = context.getStore();
+    return new Timer(() => run(...given), delayMs, every, owner);
+  };
+  Object.assign(globalThis, {
+    setTimeout: (run: () => void, delayMs = 0, ...given: unknown[]) => timer(run, delayMs, false, given),
+    setInterval: (run: () => void, delayMs = 0, ...given: unknown[]) => timer(run, delayMs, true, given),
+    clearTimeout: (one: Timer | undefined) => one?.cancel(),
+    clearInterval: (one: Timer | undefined) => one?.cancel(),
+  });
+  Date.now = () => Math.floor(world().nowMs + skewOf());
+  Math.random = () => world().random();
+}
+
+function restoreGlobals(): void {
+  const { setTimeout, clearTimeout, setInterval, clearInterval } = real;
+  Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval });
+  Date.now = real.date;
+  Math.random = real.random;
+}
+
+/** What setTimeout and setInterval give. */
+class Timer {
+  #event: Event;
+
+  constructor(run: () => void, delayMs: number, every: boolean, owner: Process | undefined) {
+    const fire = () => {
+      if (every) this.#event = world().after(Math.max(1, delayMs), fire, owner);
+      run();
+    };
+    this.#event = world().after(Math.max(1, delayMs), fire, owner);
+  }
+
+  cancel(): void {
+    this.#event.cancelled = true;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+}
+
+/** Events by time, those of one time in the order they came. */
+class Heap {
+  readonly #events: Event[] = [];
+
+  add(event: Event): void {
+    const events = this.#events;
+    let at = events.push(event) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (isBefore(events[parent] as Event, event)) break;
+      events[at] = events[parent] as Event;
+      at = parent;
+    }
+    events[at] = event;
+  }
+
+  /** The first event up to `untilMs`. */
+  take(untilMs: number): Event | undefined {
+    const events = this.#events;
+    const first = events[0];
+    if (!first || first.timeMs > untilMs) return undefined;
+    const last = events.pop() as Event;
+    if (events.length > 0) this.#sink(last);
+    return first;
+  }
+
+  #sink(event: Event): void {
+    const events = this.#events;
+    let at = 0;
+    for (let child = 1; child < events.length; child = 2 * at + 1) {
+      const right = child + 1;
+      if (right < events.length && isBefore(events[right] as Event, events[child] as Event)) child = right;
+      if (isBefore(event, events[child] as Event)) break;
+      events[at] = events[child] as Event;
+      at = child;
+    }
+    events[at] = event;
+  }
+}
+
+const isBefore = (a: Event, b: Event): boolean =>
+  a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order);

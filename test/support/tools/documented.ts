@@ -1,0 +1,155 @@
+/**
+ * Owns the check that what tests see of the API is what its document promises: each status, header, content type and body,
+ * and each body that was accepted. The test clients call it for every answer.
+ */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
+import { variants } from '../../../control-plane/http/variant.ts';
+
+/** An answer and what was asked. Texts are left out where they are not known, or not yet. */
+export interface Exchange {
+  method: string;
+  origin: string;
+  /** As it was sent; a query may follow. */
+  path: string;
+  requestBody?: string | undefined;
+  status: number;
+  header(name: string): string | undefined;
+  body?: string | undefined;
+}
+
+interface Media {
+  content?: Record<string, unknown>;
+}
+interface ResponseObject extends Media {
+  headers?: Record<string, { required?: boolean }>;
+}
+interface Operation {
+  requestBody?: Media;
+  responses: Record<string, ResponseObject & { $ref?: string }>;
+}
+interface Document {
+  servers: [{ url: string }];
+  paths: Record<string, Record<string, Operation>>;
+}
+
+/** Origin of each control plane that tests have started, to the document of its group. */
+const contracts = new Map<string, Promise<Contract> | undefined>();
+
+/** From now on what answers at `url` is held to the document of `variant`, if there is one. */
+export function documentedAt(url: string, variant: string): void {
+  contracts.set(new URL(url).origin, contractOf(variant));
+}
+
+/** Throws, with the place and the promise, for an answer that the document does not have. */
+export async function checkExchange(exchange: Exchange): Promise<void> {
+  const contract = await contracts.get(exchange.origin);
+  const problem = contract?.problemOf(exchange);
+  if (problem === undefined) return;
+  const { method, path, status } = exchange;
+  throw new Error(`${method} ${path} answered ${status} against /openapi.json: ${problem}`);
+}
+
+const made = new Map<string, Promise<Contract>>();
+
+function contractOf(variant: string): Promise<Contract> | undefined {
+  const group = Object.entries(variants).find(([name]) => name === variant)?.[1].documentedAs;
+  if (!group) return undefined;
+  const contract =
+    made.get(group) ??
+    openApiDocument(variants[group], group).then(
+      (document) => new Contract(JSON.parse(JSON.stringify(document))),
+    );
+  made.set(group, contract);
+  return contract;
+}
+
+export class Contract {
+  readonly #document: Document;
+  readonly #ajv = new Ajv2020({ allowUnionTypes: true });
+  readonly #routes: { template: string; pattern: RegExp }[];
+
+  constructor(document: Document) {
+    this.#document = document;
+    this.#ajv.addVocabulary(Object.keys(document));
+    this.#ajv.addSchema(document, 'document');
+    this.#routes = Object.keys(document.paths).map((template) => ({
+      template,
+      pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`),
+    }));
+  }
+
+  /** What of the exchange the document does not allow. Where it has no such operation, it says nothing. */
+  problemOf(exchange: Exchange): string | undefined {
+    const method = exchange.method === 'HEAD' ? 'get' : exchange.method.toLowerCase();
+    const base = this.#document.servers[0].url;
+    const pathname = exchange.path.replace(/\?.*/s, '');
+    if (!pathname.startsWith(`${base}/`)) return undefined;
+    const route = this.#routes.find(({ pattern }) => pattern.test(pathname.slice(base.length)));
+    const operation = route && this.#document.paths[route.template]?.[method];
+    if (!operation) return undefined;
+    const pointer = ['paths', route.template, method];
+    const response = operation.responses[exchange.status];
+    if (!response) return `it has only ${Object.keys(operation.responses).join(', ')}`;
+    return (
+      this.#answerProblem(exchange, response, [...pointer, 'responses', `${exchange.status}`]) ??
+      this.#requestProblem(exchange, operation, pointer)
+    );
+  }
+
+  #answerProblem(
+    exchange: Exchange,
+    response: ResponseObject & { $ref?: string },
+    pointer: string[],
+  ): string | undefined {
+    if (response.$ref !== undefined) {
+      const target = response.$ref.split('/').slice(1);
+      return this.#answerProblem(exchange, this.#at(target), target);
+    }
+    for (const [name, { required }] of Object.entries(response.headers ?? {})) {
+      if (required && !exchange.header(name)) return `there is no header ${name}`;
+    }
+    const type = exchange.header('content-type')?.split(';')[0];
+    const [expected] = Object.keys(response.content ?? {});
+    if (type !== expected) return `the content type is ${type ?? 'missing'}, not ${expected ?? 'missing'}`;
+    if (exchange.body === undefined || exchange.method === 'HEAD') return undefined;
+    if (expected === undefined) return exchange.body === '' ? undefined : 'there is a body';
+    if (expected !== 'application/json') return undefined;
+    return this.#jsonProblem('the body', exchange.body, [...pointer, 'content', expected, 'schema']);
+  }
+
+  /** What was accepted must be what the document tells clients to send. */
+  #requestProblem(
+    { status, requestBody }: Exchange,
+    operation: Operation,
+    pointer: string[],
+  ): string | undefined {
+    if (status !== 200 || requestBody === undefined || !operation.requestBody) return undefined;
+    // Encoded in another way (H6).
+    if (!requestBody.startsWith('{')) return undefined;
+    const schema = [...pointer, 'requestBody', 'content', 'application/json', 'schema'];
+    return this.#jsonProblem('the accepted request', requestBody, schema);
+  }
+
+  #jsonProblem(what: string, text: string, pointer: string[]): string | undefined {
+    const validate = this.#validatorAt(pointer);
+    if (validate(JSON.parse(text))) return undefined;
+    const [error] = validate.errors ?? [];
+    const details = JSON.stringify(error?.params);
+    return `${what} at ${error?.instancePath || 'its root'} ${error?.message} ${details}`;
+  }
+
+  #validatorAt(pointer: string[]): ValidateFunction {
+    const path = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'));
+    const validate = this.#ajv.getSchema(`document#/${path.map(encodeURIComponent).join('/')}`);
+    if (!validate) throw new Error(`the document has nothing at ${pointer.join(' ')}`);
+    return validate;
+  }
+
+  #at(pointer: readonly string[]): ResponseObject {
+    return pointer.reduce<unknown>(
+      (at, key) => (at as Record<string, unknown>)[key],
+      this.#document,
+    ) as object;
+  }
+}
