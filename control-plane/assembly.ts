@@ -2,7 +2,7 @@
 import { type Config, ConfigError, readConfig, schedulingOf } from './config.ts';
 import type { Log } from './coordinator/ports.ts';
 import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
-import type { SchedulingPolicy } from './core/model/scheduler-config.ts';
+import type { SchedulerConfig } from './core/model/scheduler-config.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
@@ -16,7 +16,7 @@ export interface WorkerEnv extends Record<string, unknown> {
 
 export interface Assembly {
   config: Config;
-  scheduling: SchedulingPolicy;
+  scheduling: SchedulerConfig;
   db: Db;
   log: Log;
   /**

@@ -2,11 +2,11 @@
 import * as z from 'zod';
 import { shapeMessage } from '../shared/application-words.ts';
 import {
-  defaultScheduling,
-  hostLosses,
+  defaultSchedulerConfig,
+  hostLossPolicies,
   placementPolicies,
   queuePolicies,
-  type SchedulingPolicy,
+  type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
 
 /** A year. */
@@ -26,20 +26,20 @@ const settings = z.object({
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
   BERTH_DATABASE_URL: z.string().min(1).optional(),
   BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
-  BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultScheduling.queue),
-  BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultScheduling.placement),
+  BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultSchedulerConfig.queuePolicy),
+  BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultSchedulerConfig.placementPolicy),
   BERTH_HOLD_AFTER: z.coerce
     .number('must be a number of seconds')
     .int('must be a whole number of seconds')
     .min(0, 'must be at least 0 seconds')
     .max(MAX_HOLD_AFTER_S, `must be at most ${MAX_HOLD_AFTER_S} seconds (a year)`)
-    .default(defaultScheduling.holdAfterMs / 1_000),
-  BERTH_HOST_LOSS: z.enum(hostLosses).default(defaultScheduling.hostLoss),
+    .default(defaultSchedulerConfig.backfillReserveAfterMs / 1_000),
+  BERTH_HOST_LOSS: z.enum(hostLossPolicies).default(defaultSchedulerConfig.hostLossPolicy),
   BERTH_HOST_LOST_AFTER: z.coerce
     .number('must be a number of seconds')
     .min(5, 'must be at least 5 seconds')
     .max(86_400, 'must be at most 86400 seconds (a day)')
-    .default(defaultScheduling.lostAfterMs / 1000),
+    .default(defaultSchedulerConfig.lostAfterMs / 1000),
   BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
 });
 
@@ -65,14 +65,14 @@ type Environment = Record<string, unknown>;
 export const readConfig = (env: Environment): Config => read(settings, env);
 export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
 
-export const schedulingOf = (config: Config): SchedulingPolicy => ({
-  ...defaultScheduling,
-  queue: config.BERTH_QUEUE_POLICY,
-  placement: config.BERTH_PLACEMENT_POLICY,
-  holdAfterMs: config.BERTH_HOLD_AFTER * 1_000,
+export const schedulingOf = (config: Config): SchedulerConfig => ({
+  ...defaultSchedulerConfig,
+  queuePolicy: config.BERTH_QUEUE_POLICY,
+  placementPolicy: config.BERTH_PLACEMENT_POLICY,
+  backfillReserveAfterMs: config.BERTH_HOLD_AFTER * 1_000,
   // Of fractions, too: agents are told whole milliseconds.
   lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
-  hostLoss: config.BERTH_HOST_LOSS,
+  hostLossPolicy: config.BERTH_HOST_LOSS,
 });
 
 /** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */

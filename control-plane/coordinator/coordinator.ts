@@ -18,7 +18,7 @@ import { mustBeEnabled, newExecution, type Submission } from '../core/lifecycle/
 import { OperationError } from '../core/model/errors.ts';
 import { isEnded } from '../core/model/execution.ts';
 import type { Host } from '../core/model/host.ts';
-import type { SchedulingPolicy } from '../core/model/scheduler-config.ts';
+import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/state/decision.ts';
@@ -63,7 +63,7 @@ import { reading, Turns } from './turns.ts';
 
 export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
-  scheduling: SchedulingPolicy;
+  scheduling: SchedulerConfig;
 }
 
 export class Coordinator implements Coordination {

@@ -7,7 +7,7 @@
 import { resumeSilence } from '../core/hosts/host-liveness.ts';
 import { nextDeadline, reconcile } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
-import type { SchedulingPolicy } from '../core/model/scheduler-config.ts';
+import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import type { Changes } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
@@ -55,7 +55,7 @@ export class Turns {
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #scheduling: SchedulingPolicy;
+  readonly #scheduling: SchedulerConfig;
   readonly #events: TurnEvents;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
@@ -70,7 +70,7 @@ export class Turns {
   /** Set once a later coordinator has taken over: this one can never commit again. */
   #retired = false;
 
-  constructor(db: Db, clock: Clock, log: Log, scheduling: SchedulingPolicy, events: TurnEvents) {
+  constructor(db: Db, clock: Clock, log: Log, scheduling: SchedulerConfig, events: TurnEvents) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
@@ -219,7 +219,7 @@ export class Turns {
    * coordinator counts the silence from its own beginning. Reports need no commit, so that this one might not notice.
    */
   async #prove(epoch: Epoch, nowMs: number): Promise<void> {
-    if (this.#scheduling.hostLoss !== 'requeue' || Math.abs(nowMs - this.#provenMs) < PROOF_MS) return;
+    if (this.#scheduling.hostLossPolicy !== 'requeue' || Math.abs(nowMs - this.#provenMs) < PROOF_MS) return;
     await this.#db.batch([fence(epoch)]);
     this.#provenMs = nowMs;
   }

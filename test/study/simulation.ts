@@ -9,7 +9,10 @@ import { nextDeadline, reconcile } from '../../control-plane/core/lifecycle/reco
 import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../control-plane/core/model/host.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../../control-plane/core/model/scheduler-config.ts';
+import {
+  defaultSchedulerConfig,
+  type SchedulerConfig,
+} from '../../control-plane/core/model/scheduler-config.ts';
 import { isAssigned, type Service } from '../../control-plane/core/model/service.ts';
 import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../control-plane/core/state/decision.ts';
@@ -21,7 +24,7 @@ import type { Job, Machines } from './workload.ts';
 export interface Scheduler {
   /** `rigid`: every instance is essential, as where the scheduler knows no elastic ones. */
   instances: 'rigid' | 'elastic';
-  queue: SchedulingPolicy['queue'];
+  queue: SchedulerConfig['queuePolicy'];
 }
 
 /** A job that is queued or runs. */
@@ -75,7 +78,7 @@ export class Simulation {
     this.cluster = new Cluster(
       { execution: 1, service: 1, host: 1 },
       // No machine is ever lost.
-      { ...defaultScheduling, queue: scheduler.queue, lostAfterMs: Number.POSITIVE_INFINITY },
+      { ...defaultSchedulerConfig, queuePolicy: scheduler.queue, lostAfterMs: Number.POSITIVE_INFINITY },
     );
     this.cluster.setQuota(quota(1));
     this.cluster.setUser(user(1, 1));

@@ -121,7 +121,7 @@ export class Agents implements SessionEvents {
     }
     this.#greeted.add(session);
     session.listed = new Set(hello.inventory.map(keyOf));
-    const { lostAfterMs } = cluster.scheduling;
+    const { lostAfterMs } = cluster.schedulerConfig;
     const welcome = {
       session: `${host.id}.${nowMs}`,
       reportPeriodMs: reportPeriodMs(lostAfterMs),

@@ -14,7 +14,7 @@ export interface Usage {
 }
 
 /** A cap that a start would exceed: `used` before, `wanted` by it, `over` the difference to the limit. In the quota's units. */
-export interface Excess {
+export interface ExceededLimit {
   dimension: 'executions' | 'memory' | 'cores';
   limit: number;
   used: number;
@@ -45,7 +45,7 @@ export function addUsage(usage: Usage, { memoryBytes, cores }: Service['requirem
 }
 
 /** The caps that are exceeded where `wanted` comes to `used`; none where it may start. What is not wanted exceeds nothing. */
-export function excesses(quota: Quota, used: Usage, wanted: Usage): Excess[] {
+export function exceededLimits(quota: Quota, used: Usage, wanted: Usage): ExceededLimit[] {
   const { concurrentExecutions, memoryBytes, cores } = quota;
   return [
     excess('executions', concurrentExecutions, used.executions, wanted.executions, 1),
@@ -56,12 +56,12 @@ export function excesses(quota: Quota, used: Usage, wanted: Usage): Excess[] {
 
 /** `used` and `wanted` are in integers, `unit` of which make one of the limit's. A limit of 0 is none. */
 function excess(
-  dimension: Excess['dimension'],
+  dimension: ExceededLimit['dimension'],
   limit: number,
   used: number,
   wanted: number,
   unit: number,
-): Excess | null {
+): ExceededLimit | null {
   const over = used + wanted - limit * unit;
   if (limit === 0 || wanted === 0 || over <= 0) return null;
   return { dimension, limit, used: used / unit, wanted: wanted / unit, over: over / unit };

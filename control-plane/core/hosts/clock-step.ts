@@ -17,8 +17,9 @@ export function noticeClock(cluster: Cluster, nowMs: number): void {
   if (!isSetBack) return;
   bringStartsForward(cluster, nowMs + MOST_BACKOFF_MS);
   for (const host of cluster.hosts.values()) countFromNow(cluster, host, nowMs);
-  const { hold } = cluster;
-  if (hold?.dueMs) hold.dueMs = Math.min(hold.dueMs, nowMs + cluster.scheduling.holdAfterMs);
+  const { reservation } = cluster;
+  if (reservation?.dueMs)
+    reservation.dueMs = Math.min(reservation.dueMs, nowMs + cluster.schedulerConfig.backfillReserveAfterMs);
 }
 
 function bringStartsForward(cluster: Cluster, latestMs: number): void {

@@ -6,7 +6,7 @@
 import { type Execution, isEnded } from '../model/execution.ts';
 import { type Host, isReachable, setLabels } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
-import { releaseHold } from '../scheduling/backfill-reservation.ts';
+import { releaseReservation } from '../scheduling/backfill-reservation.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { count } from '../views/explanation-text.ts';
 
@@ -77,7 +77,8 @@ export interface HostRemoval {
 export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRemoval {
   const leftBehind = [...cluster.servicesAt(host.id)].filter(({ status }) => status !== 'inactive').length;
   const requeued = requeueFrom(cluster, host, `host ${host.name} was removed`);
-  if (cluster.hold?.placements.some((placement) => placement.host === host)) releaseHold(cluster);
+  if (cluster.reservation?.placements.some((placement) => placement.host === host))
+    releaseReservation(cluster);
   cluster.removeHost(host, nowMs);
   for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
   return { name: host.name, requeued: requeued.map(({ id }) => id), leftBehind };

@@ -15,13 +15,17 @@ const LATE_MS = 10_000;
 
 /** When a host is lost, unless it is heard of before. */
 export const lossAtMs = (
-  { scheduling }: Cluster,
+  { schedulerConfig }: Cluster,
   { silentSinceMs, lastContactMs }: Pick<Host, 'silentSinceMs' | 'lastContactMs'>,
-): number => (silentSinceMs ?? lastContactMs) + scheduling.lostAfterMs;
+): number => (silentSinceMs ?? lastContactMs) + schedulerConfig.lostAfterMs;
 
 /** When what a lost host ran goes back to the queue; null where it never does. */
-export function requeueAtMs({ scheduling }: Cluster, { lost, leaseMs, silentSinceMs }: Host): number | null {
-  if (!lost || scheduling.hostLoss !== 'requeue' || leaseMs === null || silentSinceMs === null) return null;
+export function requeueAtMs(
+  { schedulerConfig }: Cluster,
+  { lost, leaseMs, silentSinceMs }: Host,
+): number | null {
+  if (!lost || schedulerConfig.hostLossPolicy !== 'requeue' || leaseMs === null || silentSinceMs === null)
+    return null;
   return silentSinceMs + leaseMs + MARGIN_MS;
 }
 
@@ -49,8 +53,10 @@ export function countAnew(cluster: Cluster, host: Host, nowMs: number): void {
 const LEASE_VERSION = 2;
 
 /** The lease that an agent is told; null: none. */
-export const leaseFor = ({ scheduling }: Cluster, version: number): number | null =>
-  scheduling.hostLoss === 'requeue' && version >= LEASE_VERSION ? scheduling.lostAfterMs : null;
+export const leaseFor = ({ schedulerConfig }: Cluster, version: number): number | null =>
+  schedulerConfig.hostLossPolicy === 'requeue' && version >= LEASE_VERSION
+    ? schedulerConfig.lostAfterMs
+    : null;
 
 /**
  * What is sure of the lease of an agent that says hello: the longer of the one it `keeps` and the one it is `told` now,

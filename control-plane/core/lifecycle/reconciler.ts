@@ -15,8 +15,8 @@ import {
   recentDeaths,
   type Service,
 } from '../model/service.ts';
-import { keepRoom } from '../scheduling/backfill-reservation.ts';
-import { fillRoom, hasOffers } from '../scheduling/scheduling-pass.ts';
+import { updateReservation } from '../scheduling/backfill-reservation.ts';
+import { hasCandidates, runSchedulingPass } from '../scheduling/scheduling-pass.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { apply, type Decision } from '../state/decision.ts';
 
@@ -33,7 +33,7 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
     if (host.lost && isLate(cluster, host, nowMs)) countAnew(cluster, host, nowMs);
     else if (nowMs >= silenceEndsMs(cluster, host))
       carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
-    cluster.rooms.update(host);
+    cluster.hostIndex.update(host);
   }
   for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
   do {
@@ -43,15 +43,17 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
       const execution = cluster.executions.get(id);
       if (execution) settle(cluster, execution, nowMs, carryOut);
     }
-    fillRoom(cluster, carryOut);
-    if (cluster.dirty.size === 0 && !hasOffers(cluster)) keepRoom(cluster, nowMs);
-  } while (cluster.dirty.size > 0 || hasOffers(cluster));
+    runSchedulingPass(cluster, carryOut);
+    if (cluster.dirty.size === 0 && !hasCandidates(cluster)) updateReservation(cluster, nowMs);
+  } while (cluster.dirty.size > 0 || hasCandidates(cluster));
   return decisions;
 }
 
 /** When the clock alone will change something next, or null. Passed already where the last turn was long ago. */
 export function nextDeadline(cluster: Cluster): number | null {
-  const known = [cluster.deadlines.next(), cluster.hold?.dueMs ?? null].filter((time) => time !== null);
+  const known = [cluster.deadlines.next(), cluster.reservation?.dueMs ?? null].filter(
+    (time) => time !== null,
+  );
   let next = Math.min(...known, Number.POSITIVE_INFINITY);
   for (const host of cluster.hosts.values()) next = Math.min(next, silenceEndsMs(cluster, host));
   return next === Number.POSITIVE_INFINITY ? null : next;
@@ -71,7 +73,7 @@ function settle(
     carryOut(decision);
   }
   if (!cluster.executions.has(execution.id)) return;
-  cluster.awaitRoom(execution, nowMs);
+  cluster.updateQueues(execution, nowMs);
   const delays = execution.services.map(({ restartAtMs }) => restartAtMs);
   for (const timeMs of [execution.retryAtMs, ...delays]) {
     if (timeMs !== null && timeMs > nowMs) cluster.deadlines.set(execution.id, timeMs);

@@ -42,8 +42,8 @@ export interface Host {
   elasticMemoryBytes: number;
   elasticCores: number;
   /** Kept for the execution that has waited longest; derived, never stored. */
-  keptMemoryBytes: number;
-  keptCores: number;
+  backfillReservedMemoryBytes: number;
+  backfillReservedCores: number;
 }
 
 /** Of a host where nothing is placed. */
@@ -52,8 +52,8 @@ export const unreserved = {
   reservedCores: 0,
   elasticMemoryBytes: 0,
   elasticCores: 0,
-  keptMemoryBytes: 0,
-  keptCores: 0,
+  backfillReservedMemoryBytes: 0,
+  backfillReservedCores: 0,
 };
 
 /** Takes in what its agent or an administrator says of its labels. */

@@ -6,26 +6,26 @@
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
 export const placementPolicies = ['average', 'waterfill', 'random'] as const;
 
-export const hostLosses = ['wait', 'requeue'] as const;
+export const hostLossPolicies = ['wait', 'requeue'] as const;
 
-export interface SchedulingPolicy {
-  queue: (typeof queuePolicies)[number];
-  placement: (typeof placementPolicies)[number];
+export interface SchedulerConfig {
+  queuePolicy: (typeof queuePolicies)[number];
+  placementPolicy: (typeof placementPolicies)[number];
   /** Of `random` placement: the same seed and state give the same hosts. */
   seed: number;
   /** How long the oldest that waits is passed by what fits; then room is kept for it (hold.ts). */
-  holdAfterMs: number;
+  backfillReserveAfterMs: number;
   /** Without contact for this long a host counts as lost. */
   lostAfterMs: number;
   /** What becomes of what a lost host runs: it is waited for, or goes back to the queue once its lease has passed. */
-  hostLoss: (typeof hostLosses)[number];
+  hostLossPolicy: (typeof hostLossPolicies)[number];
 }
 
-export const defaultScheduling: SchedulingPolicy = {
-  queue: 'FIFO',
-  placement: 'average',
+export const defaultSchedulerConfig: SchedulerConfig = {
+  queuePolicy: 'FIFO',
+  placementPolicy: 'average',
   seed: 1,
-  holdAfterMs: 10 * 60_000,
+  backfillReserveAfterMs: 10 * 60_000,
   lostAfterMs: 90_000,
-  hostLoss: 'wait',
+  hostLossPolicy: 'wait',
 };

@@ -9,116 +9,119 @@ import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
 import {
-  changeRoom,
+  adjust,
   EPSILON,
+  type FreeCapacity,
   fits,
+  freeCapacityOf,
+  freeShare,
   hasLabels,
   isUsable,
-  type Room,
-  roomOf,
-  shareLeft,
 } from './free-capacity.ts';
-import { largestFirst, type Placement, placeAll } from './gang-placement.ts';
-import { placeByReclaiming, type Reclaim, reclaimAt } from './preemption.ts';
-import { essentialNeeds, type Needs } from './resource-demand.ts';
+import { largestFirst, type Placement, placeGang } from './gang-placement.ts';
+import { type PreemptionPlan, placeWithPreemption, preemptAt } from './preemption.ts';
+import { gangDemand, type ResourceDemand } from './resource-demand.ts';
 
-export interface Hold {
+export interface BackfillReservation {
   readonly execution: Execution;
   /** When room will be kept for it; null from then on. */
   dueMs: number | null;
   /** Where room is kept for which service; empty as long as none is. */
   placements: readonly Placement[];
   /** It may start in the room that has just come to be kept. */
-  untried: boolean;
+  isUntried: boolean;
 }
 
-const MOST_KNOWN = 10_000;
+const MAX_CACHED = 10_000;
 
 /** Whether a gang would fit on the hosts that are there, were they empty: else no room is kept for it. Remembered. */
-export class Possibilities {
+export class FeasibilityCache {
   #version = -1;
   readonly #known = new Map<string, boolean>();
 
-  has(cluster: Cluster, execution: Execution, needs: Needs): boolean {
-    const { rooms, hosts } = cluster;
-    if (this.#version !== rooms.version || this.#known.size > MOST_KNOWN) this.#known.clear();
-    this.#version = rooms.version;
-    const known = this.#known.get(needs.key) ?? placesOnEmpty(execution, [...hosts.values()]) !== null;
-    this.#known.set(needs.key, known);
+  has(cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean {
+    const { hostIndex, hosts } = cluster;
+    if (this.#version !== hostIndex.version || this.#known.size > MAX_CACHED) this.#known.clear();
+    this.#version = hostIndex.version;
+    const known = this.#known.get(demand.key) ?? placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
+    this.#known.set(demand.key, known);
     return known;
   }
 }
 
 /** Sees to it that room is kept for the right one. */
-export function keepRoom(cluster: Cluster, nowMs: number): void {
-  const { queue, hold, possibilities } = cluster;
+export function updateReservation(cluster: Cluster, nowMs: number): void {
+  const { queue, reservation, feasibility } = cluster;
   const first = queue.oldest(
-    (userId) => cluster.standing(userId),
-    (execution, needs) =>
-      cluster.excesses(execution.userId, needs.usage).length === 0 &&
-      possibilities.has(cluster, execution, needs),
+    (userId) => cluster.fairShareKey(userId),
+    (execution, demand) =>
+      cluster.exceededLimits(execution.userId, demand.usage).length === 0 &&
+      feasibility.has(cluster, execution, demand),
   );
-  if (hold && (hold.execution !== first || !hold.placements.every(isSound))) releaseHold(cluster);
+  if (reservation && (reservation.execution !== first || !reservation.placements.every(isSound)))
+    releaseReservation(cluster);
   if (!first) {
-    cluster.hold = null;
+    cluster.reservation = null;
     return;
   }
-  if (hold?.execution !== first) {
-    const dueMs = nowMs + cluster.scheduling.holdAfterMs;
-    cluster.hold = { execution: first, dueMs, placements: [], untried: false };
+  if (reservation?.execution !== first) {
+    const dueMs = nowMs + cluster.schedulerConfig.backfillReserveAfterMs;
+    cluster.reservation = { execution: first, dueMs, placements: [], isUntried: false };
   }
-  const { hold: current } = cluster;
+  const { reservation: current } = cluster;
   if (!current || (current.dueMs ?? 0) > nowMs || current.placements.length > 0) return;
   current.dueMs = null;
-  current.placements = placesOnEmpty(first, emptiestFirst(cluster.hosts.values())) ?? [];
-  current.untried = current.placements.length > 0;
-  keep(cluster, current.placements, 1);
+  current.placements = placeOnEmptyHosts(first, emptiestFirst(cluster.hosts.values())) ?? [];
+  current.isUntried = current.placements.length > 0;
+  reserve(cluster, current.placements, 1);
 }
 
 /** Starts the execution for which room is kept, if it can start now: worth a try where a host grew, and once at first. */
-export function placeHeld(cluster: Cluster, carryOut: (decision: Decision) => void): void {
-  const { hold, rooms } = cluster;
-  if (!hold || hold.placements.length === 0) return;
-  const { execution, placements } = hold;
-  hold.untried = false;
-  const needs = essentialNeeds(execution);
-  if (!cluster.queue.has(execution.id) || cluster.excesses(execution.userId, needs.usage).length > 0) return;
+export function startReserved(cluster: Cluster, carryOut: (decision: Decision) => void): void {
+  const { reservation, hostIndex } = cluster;
+  if (!reservation || reservation.placements.length === 0) return;
+  const { execution, placements } = reservation;
+  reservation.isUntried = false;
+  const demand = gangDemand(execution);
+  if (!cluster.queue.has(execution.id) || cluster.exceededLimits(execution.userId, demand.usage).length > 0)
+    return;
   const essential = execution.services.filter((service) => service.essential);
-  const found: Reclaim | null =
-    withKeptRoom(cluster, () => withoutVictims(placeAll(essential, rooms))) ??
-    withKeptRoom(cluster, () => placeByReclaiming(cluster, execution, needs)) ??
-    reclaimAt(cluster, placements);
+  const found: PreemptionPlan | null =
+    withReservation(cluster, () => withoutVictims(placeGang(essential, hostIndex))) ??
+    withReservation(cluster, () => placeWithPreemption(cluster, execution, demand)) ??
+    preemptAt(cluster, placements);
   if (!found) return;
-  releaseHold(cluster);
-  cluster.hold = null;
-  for (const service of found.victims) carryOut({ kind: 'reclaim', service });
+  releaseReservation(cluster);
+  cluster.reservation = null;
+  for (const service of found.victims) carryOut({ kind: 'preempt', service });
   carryOut({ kind: 'place', execution, placements: found.placements });
 }
 
 /** What is found when the room that is kept is there for it, too. */
-export function withKeptRoom<T>({ hold, rooms }: Cluster, find: () => T): T {
-  for (const { service, host } of hold?.placements ?? []) rooms.suppose(host, service.requirement, 1);
+export function withReservation<T>({ reservation, hostIndex }: Cluster, find: () => T): T {
+  for (const { service, host } of reservation?.placements ?? [])
+    hostIndex.assume(host, service.requirement, 1);
   const found = find();
-  for (const { host } of hold?.placements ?? []) rooms.restore(host);
+  for (const { host } of reservation?.placements ?? []) hostIndex.forgetAssumed(host);
   return found;
 }
 
-const withoutVictims = (placements: Placement[] | null): Reclaim | null =>
+const withoutVictims = (placements: Placement[] | null): PreemptionPlan | null =>
   placements && { placements, victims: [] };
 
 /** Room is kept no longer where it was; `keepRoom` finds other, if it is still due. */
-export function releaseHold(cluster: Cluster): void {
-  const { hold } = cluster;
-  if (!hold) return;
-  keep(cluster, hold.placements, -1);
-  hold.placements = [];
+export function releaseReservation(cluster: Cluster): void {
+  const { reservation } = cluster;
+  if (!reservation) return;
+  reserve(cluster, reservation.placements, -1);
+  reservation.placements = [];
 }
 
-function keep(cluster: Cluster, placements: readonly Placement[], sign: 1 | -1): void {
+function reserve(cluster: Cluster, placements: readonly Placement[], sign: 1 | -1): void {
   for (const { service, host } of placements) {
-    host.keptMemoryBytes += sign * service.requirement.memoryBytes;
-    host.keptCores += sign * service.requirement.cores;
-    cluster.rooms.update(host);
+    host.backfillReservedMemoryBytes += sign * service.requirement.memoryBytes;
+    host.backfillReservedCores += sign * service.requirement.cores;
+    cluster.hostIndex.update(host);
   }
 }
 
@@ -126,24 +129,28 @@ function keep(cluster: Cluster, placements: readonly Placement[], sign: 1 | -1):
 const isSound = ({ service, host }: Placement): boolean =>
   isUsable(host) &&
   hasLabels(host, service.requirement.labels) &&
-  host.keptMemoryBytes <= host.memoryBytes &&
-  host.keptCores <= host.cores + EPSILON;
+  host.backfillReservedMemoryBytes <= host.memoryBytes &&
+  host.backfillReservedCores <= host.cores + EPSILON;
 
 /** Those with most of themselves left, since they may be free first. */
 const emptiestFirst = (hosts: Iterable<Host>): Host[] =>
-  Array.from(hosts, roomOf)
-    .sort((a, b) => shareLeft(b) - shareLeft(a) || a.host.id - b.host.id)
+  Array.from(hosts, freeCapacityOf)
+    .sort((a, b) => freeShare(b) - freeShare(a) || a.host.id - b.host.id)
     .map(({ host }) => host);
 
 /** Where the essential services would go if the hosts were empty, each on the first that it fits; or null. */
-function placesOnEmpty({ services }: Execution, hosts: readonly Host[]): Placement[] | null {
-  const wholes: Room[] = hosts.map((host) => ({ host, memoryBytes: host.memoryBytes, cores: host.cores }));
+function placeOnEmptyHosts({ services }: Execution, hosts: readonly Host[]): Placement[] | null {
+  const emptyHosts: FreeCapacity[] = hosts.map((host) => ({
+    host,
+    memoryBytes: host.memoryBytes,
+    cores: host.cores,
+  }));
   const placements: Placement[] = [];
   for (const service of largestFirst(services.filter(({ essential }) => essential))) {
-    const room = wholes.find((whole) => fits(whole, service.requirement));
-    if (!room) return null;
-    changeRoom(room, service.requirement, -1);
-    placements.push({ service, host: room.host });
+    const capacity = emptyHosts.find((whole) => fits(whole, service.requirement));
+    if (!capacity) return null;
+    adjust(capacity, service.requirement, -1);
+    placements.push({ service, host: capacity.host });
   }
   return placements;
 }

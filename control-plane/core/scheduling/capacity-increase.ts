@@ -1,41 +1,41 @@
 /** Owns what came to have more room, so that only what may fit now is tried again. Pure. */
 import type { Host } from '../model/host.ts';
-import { fits, isUsable, type Room } from './free-capacity.ts';
-import type { Needs } from './resource-demand.ts';
-import type { Amount } from './user-queue.ts';
+import { type FreeCapacity, fits, isUsable } from './free-capacity.ts';
+import type { ResourceDemand } from './resource-demand.ts';
+import type { Resources } from './user-queue.ts';
 
 /** Of more hosts than these each is not looked at: whatever fitted nowhere is tried again. */
 const MANY_HOSTS = 100;
 
-export class Growth {
+export class CapacityIncrease {
   readonly #hosts: readonly Host[];
-  readonly #left: (host: Host) => Room;
+  readonly #freeCapacityOf: (host: Host) => FreeCapacity;
 
   /** Hosts that grew; `left` is what they have now. */
-  constructor(hosts: readonly Host[], left: (host: Host) => Room) {
+  constructor(hosts: readonly Host[], freeCapacityOf: (host: Host) => FreeCapacity) {
     this.#hosts = hosts;
-    this.#left = left;
+    this.#freeCapacityOf = freeCapacityOf;
   }
 
   /** No service that needs more of either may fit. */
-  most(): Amount {
+  largestIncrease(): Resources {
     if (this.#isMany()) return EVERYTHING;
-    const most = { memoryBytes: Number.NEGATIVE_INFINITY, cores: Number.NEGATIVE_INFINITY };
+    const largest = { memoryBytes: Number.NEGATIVE_INFINITY, cores: Number.NEGATIVE_INFINITY };
     for (const host of this.#hosts) {
       if (!isUsable(host)) continue;
-      const { memoryBytes, cores } = this.#left(host);
-      most.memoryBytes = Math.max(most.memoryBytes, memoryBytes);
-      most.cores = Math.max(most.cores, cores);
+      const { memoryBytes, cores } = this.#freeCapacityOf(host);
+      largest.memoryBytes = Math.max(largest.memoryBytes, memoryBytes);
+      largest.cores = Math.max(largest.cores, cores);
     }
-    return most;
+    return largest;
   }
 
   /** Whether a part of the needs may fit now on one of the hosts. */
-  mayFit({ requirements }: Needs): boolean {
+  mayFit({ requirements }: ResourceDemand): boolean {
     if (this.#isMany()) return true;
     return this.#hosts.some((host) => {
-      const room = this.#left(host);
-      return requirements.some((requirement) => fits(room, requirement));
+      const free = this.#freeCapacityOf(host);
+      return requirements.some((requirement) => fits(free, requirement));
     });
   }
 
@@ -44,4 +44,4 @@ export class Growth {
   }
 }
 
-const EVERYTHING: Amount = { memoryBytes: Number.POSITIVE_INFINITY, cores: Number.POSITIVE_INFINITY };
+const EVERYTHING: Resources = { memoryBytes: Number.POSITIVE_INFINITY, cores: Number.POSITIVE_INFINITY };

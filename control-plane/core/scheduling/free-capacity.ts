@@ -3,7 +3,7 @@ import { type Host, isReachable, pauseOf } from '../model/host.ts';
 import type { Requirement } from '../model/service.ts';
 
 /** What is left of a host: of its own, less what is reserved there or kept for another. */
-export interface Room {
+export interface FreeCapacity {
   readonly host: Host;
   memoryBytes: number;
   cores: number;
@@ -12,28 +12,28 @@ export interface Room {
 /** Cores are fractions; this much over counts as equal. */
 export const EPSILON = 1e-9;
 
-export const roomOf = (host: Host): Room => ({
+export const freeCapacityOf = (host: Host): FreeCapacity => ({
   host,
-  memoryBytes: host.memoryBytes - host.reservedMemoryBytes - host.keptMemoryBytes,
-  cores: host.cores - host.reservedCores - host.keptCores,
+  memoryBytes: host.memoryBytes - host.reservedMemoryBytes - host.backfillReservedMemoryBytes,
+  cores: host.cores - host.reservedCores - host.backfillReservedCores,
 });
 
 export type FilterName = 'schedulable' | 'labels' | 'memory' | 'cores';
 
 interface Filter {
   name: FilterName;
-  check: (room: Room, requirement: Requirement) => boolean;
+  check: (free: FreeCapacity, requirement: Requirement) => boolean;
 }
 
 export const filters: readonly Filter[] = [
   { name: 'schedulable', check: ({ host }) => isUsable(host) },
   { name: 'labels', check: ({ host }, { labels }) => hasLabels(host, labels) },
-  { name: 'memory', check: (room, { memoryBytes }) => room.memoryBytes >= memoryBytes },
-  { name: 'cores', check: (room, { cores }) => room.cores + EPSILON >= cores },
+  { name: 'memory', check: (free, { memoryBytes }) => free.memoryBytes >= memoryBytes },
+  { name: 'cores', check: (free, { cores }) => free.cores + EPSILON >= cores },
 ];
 
-export const fits = (room: Room, requirement: Requirement): boolean =>
-  filters.every(({ check }) => check(room, requirement));
+export const fits = (free: FreeCapacity, requirement: Requirement): boolean =>
+  filters.every(({ check }) => check(free, requirement));
 
 export const isUsable = (host: Host): boolean => isReachable(host) && host.schedulable && !pauseOf(host);
 
@@ -41,7 +41,7 @@ export const hasLabels = (host: Pick<Host, 'labels'>, labels: readonly string[])
   labels.every((label) => host.labels.includes(label));
 
 /** The share of itself that a host has left, by the scarcer of memory and cores. */
-export function shareLeft({ host, memoryBytes, cores }: Room): number {
+export function freeShare({ host, memoryBytes, cores }: FreeCapacity): number {
   return Math.min(
     host.memoryBytes === 0 ? 0 : memoryBytes / host.memoryBytes,
     host.cores === 0 ? 0 : cores / host.cores,
@@ -49,7 +49,7 @@ export function shareLeft({ host, memoryBytes, cores }: Room): number {
 }
 
 /** Adds a need to what is left, or takes it away. */
-export function changeRoom(room: Room, { memoryBytes, cores }: Requirement, sign: 1 | -1): void {
-  room.memoryBytes += sign * memoryBytes;
-  room.cores += sign * cores;
+export function adjust(free: FreeCapacity, { memoryBytes, cores }: Requirement, sign: 1 | -1): void {
+  free.memoryBytes += sign * memoryBytes;
+  free.cores += sign * cores;
 }

@@ -1,8 +1,8 @@
 /** Owns the placement of a gang: all of its services get a host, or none does. Pure; never changes a host. */
 import type { Host } from '../model/host.ts';
-import { defaultScheduling, type SchedulingPolicy } from '../model/scheduler-config.ts';
+import { defaultSchedulerConfig, type SchedulerConfig } from '../model/scheduler-config.ts';
 import type { Requirement, Service } from '../model/service.ts';
-import { Rooms } from './host-index.ts';
+import { HostIndex } from './host-index.ts';
 
 export interface Placement {
   service: Service;
@@ -10,15 +10,15 @@ export interface Placement {
 }
 
 /** Places all of `services` or none. Null when any of them fits nowhere. The rooms are as before. */
-export function placeAll(services: readonly Service[], rooms: Rooms): Placement[] | null {
+export function placeGang(services: readonly Service[], hostIndex: HostIndex): Placement[] | null {
   const placements: Placement[] = [];
   for (const service of largestFirst(services)) {
-    const host = rooms.find(service);
+    const host = hostIndex.selectHost(service);
     if (!host) break;
-    rooms.suppose(host, service.requirement, -1);
+    hostIndex.assume(host, service.requirement, -1);
     placements.push({ service, host });
   }
-  for (const { host } of placements) rooms.restore(host);
+  for (const { host } of placements) hostIndex.forgetAssumed(host);
   return placements.length === services.length ? placements : null;
 }
 
@@ -26,10 +26,13 @@ export function placeAll(services: readonly Service[], rooms: Rooms): Placement[
 export const largestFirst = (services: readonly Service[]): Service[] =>
   services.toSorted((a, b) => compareRequirements(b.requirement, a.requirement) || a.id - b.id);
 
-export function roomsOf(hosts: Iterable<Host>, scheduling: SchedulingPolicy = defaultScheduling): Rooms {
-  const rooms = new Rooms(scheduling);
-  for (const host of hosts) rooms.update(host);
-  return rooms;
+export function hostIndexOf(
+  hosts: Iterable<Host>,
+  config: SchedulerConfig = defaultSchedulerConfig,
+): HostIndex {
+  const hostIndex = new HostIndex(config);
+  for (const host of hosts) hostIndex.update(host);
+  return hostIndex;
 }
 
 const compareRequirements = (a: Requirement, b: Requirement) =>

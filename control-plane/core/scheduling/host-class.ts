@@ -3,31 +3,31 @@
  * left, so that a search passes over what can't fit or can't win. Pure.
  */
 import type { Host } from '../model/host.ts';
-import type { SchedulingPolicy } from '../model/scheduler-config.ts';
+import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import type { Requirement } from '../model/service.ts';
-import { EPSILON, fits, isUsable, type Room, roomOf, shareLeft } from './free-capacity.ts';
+import { EPSILON, type FreeCapacity, fits, freeCapacityOf, freeShare, isUsable } from './free-capacity.ts';
 
 /** A host on its shelf. */
-export class Spot {
-  readonly shelf: Shelf;
+export class IndexedHost {
+  readonly hostClass: HostClass;
   /** What is left, with what is only supposed. */
-  readonly room: Room;
-  at = 0;
+  readonly free: FreeCapacity;
+  position = 0;
   /** Lowest first: the order in which the policy takes hosts that fit. */
   rank = 0;
   /** What is left with what elastic services have; nothing, where the host takes no services. */
-  reclaimableBytes = Number.NEGATIVE_INFINITY;
-  reclaimableCores = Number.NEGATIVE_INFINITY;
-  #leftBytes = Number.NEGATIVE_INFINITY;
-  #leftCores = Number.NEGATIVE_INFINITY;
+  preemptableBytes = Number.NEGATIVE_INFINITY;
+  preemptableCores = Number.NEGATIVE_INFINITY;
+  #freeBytes = Number.NEGATIVE_INFINITY;
+  #freeCores = Number.NEGATIVE_INFINITY;
   /** As the host was when it was put here. */
   readonly #labels: readonly string[];
   readonly #memoryBytes: number;
   readonly #cores: number;
 
-  constructor(host: Host, shelf: Shelf) {
-    this.shelf = shelf;
-    this.room = roomOf(host);
+  constructor(host: Host, hostClass: HostClass) {
+    this.hostClass = hostClass;
+    this.free = freeCapacityOf(host);
     this.#labels = host.labels;
     this.#memoryBytes = host.memoryBytes;
     this.#cores = host.cores;
@@ -35,105 +35,106 @@ export class Spot {
 
   /** Whether it took services at the last update. */
   get isUsable(): boolean {
-    return this.#leftBytes !== Number.NEGATIVE_INFINITY;
+    return this.#freeBytes !== Number.NEGATIVE_INFINITY;
   }
 
-  isAbout({ labels, memoryBytes, cores }: Host): boolean {
+  matches({ labels, memoryBytes, cores }: Host): boolean {
     return this.#labels === labels && this.#memoryBytes === memoryBytes && this.#cores === cores;
   }
 
   /** Follows the host, forgetting what was supposed; true where there is more for the taking, by reclaiming or without. */
   update(): boolean {
-    const { host } = this.room;
+    const { host } = this.free;
     const nothing = isUsable(host) ? 0 : Number.NEGATIVE_INFINITY;
-    const leftBytes = nothing + host.memoryBytes - host.reservedMemoryBytes - host.keptMemoryBytes;
-    const leftCores = nothing + host.cores - host.reservedCores - host.keptCores;
+    const leftBytes =
+      nothing + host.memoryBytes - host.reservedMemoryBytes - host.backfillReservedMemoryBytes;
+    const leftCores = nothing + host.cores - host.reservedCores - host.backfillReservedCores;
     const bytes = leftBytes + host.elasticMemoryBytes;
     const cores = leftCores + host.elasticCores;
     const grew =
-      leftBytes > this.#leftBytes ||
-      bytes > this.reclaimableBytes ||
-      leftCores > this.#leftCores + EPSILON ||
-      cores > this.reclaimableCores + EPSILON;
-    const { room } = this;
-    const same = bytes === this.reclaimableBytes && cores === this.reclaimableCores;
-    if (same && room.memoryBytes === leftBytes && room.cores === leftCores) return false;
-    room.memoryBytes = this.#leftBytes = leftBytes;
-    room.cores = this.#leftCores = leftCores;
-    this.reclaimableBytes = bytes;
-    this.reclaimableCores = cores;
-    this.shelf.put(this);
+      leftBytes > this.#freeBytes ||
+      bytes > this.preemptableBytes ||
+      leftCores > this.#freeCores + EPSILON ||
+      cores > this.preemptableCores + EPSILON;
+    const { free } = this;
+    const same = bytes === this.preemptableBytes && cores === this.preemptableCores;
+    if (same && free.memoryBytes === leftBytes && free.cores === leftCores) return false;
+    free.memoryBytes = this.#freeBytes = leftBytes;
+    free.cores = this.#freeCores = leftCores;
+    this.preemptableBytes = bytes;
+    this.preemptableCores = cores;
+    this.hostClass.refresh(this);
     return grew;
   }
 }
 
 /** What a node knows of the hosts beneath it: the most of each but the rank, and the lowest of that. */
-const [BYTES, CORES, RECLAIMABLE_BYTES, RECLAIMABLE_CORES, RANK, FIELDS] = [0, 1, 2, 3, 4, 5];
+const [BYTES, CORES, PREEMPTABLE_BYTES, PREEMPTABLE_CORES, RANK, FIELDS] = [0, 1, 2, 3, 4, 5];
 
-export class Shelf {
+export class HostClass {
   readonly key: string;
   readonly labels: readonly string[];
-  readonly #placement: SchedulingPolicy['placement'];
+  readonly #placement: SchedulerConfig['placementPolicy'];
   /** By id of the host. */
-  #spots: Spot[] = [];
+  #hosts: IndexedHost[] = [];
   /** Leaves of the tree. Node 1 is the root, the children of n are 2n and 2n+1, FIELDS numbers each. */
   #width = 1;
   #nodes = emptyNodes(1);
   #best = -1;
 
-  constructor(key: string, labels: readonly string[], placement: SchedulingPolicy['placement']) {
+  constructor(key: string, labels: readonly string[], placement: SchedulerConfig['placementPolicy']) {
     this.key = key;
     this.labels = labels;
     this.#placement = placement;
   }
 
   get size(): number {
-    return this.#spots.length;
+    return this.#hosts.length;
   }
 
-  add(spot: Spot): void {
-    const last = this.#spots.at(-1);
-    spot.at = this.#spots.push(spot) - 1;
-    if (this.#spots.length <= this.#width && (!last || idOf(last) < idOf(spot))) this.put(spot);
+  add(indexed: IndexedHost): void {
+    const last = this.#hosts.at(-1);
+    indexed.position = this.#hosts.push(indexed) - 1;
+    if (this.#hosts.length <= this.#width && (!last || idOf(last) < idOf(indexed))) this.refresh(indexed);
     else this.#build();
   }
 
-  remove(spot: Spot): void {
-    this.#spots.splice(spot.at, 1);
+  remove(indexed: IndexedHost): void {
+    this.#hosts.splice(indexed.position, 1);
     this.#build();
   }
 
   /** Takes in what is left of a host now. */
-  put(spot: Spot): void {
-    const { room } = spot;
-    spot.rank = rankOf(room, this.#placement);
-    const leaf = (this.#width + spot.at) * FIELDS;
+  refresh(indexed: IndexedHost): void {
+    const { free } = indexed;
+    indexed.rank = rankOf(free, this.#placement);
+    const leaf = (this.#width + indexed.position) * FIELDS;
     const nodes = this.#nodes;
-    nodes[leaf + BYTES] = room.memoryBytes;
-    nodes[leaf + CORES] = room.cores;
-    nodes[leaf + RECLAIMABLE_BYTES] = spot.reclaimableBytes;
-    nodes[leaf + RECLAIMABLE_CORES] = spot.reclaimableCores;
-    nodes[leaf + RANK] = spot.rank;
-    for (let node = (this.#width + spot.at) >> 1; node >= 1; node >>= 1) this.#join(node);
+    nodes[leaf + BYTES] = free.memoryBytes;
+    nodes[leaf + CORES] = free.cores;
+    nodes[leaf + PREEMPTABLE_BYTES] = indexed.preemptableBytes;
+    nodes[leaf + PREEMPTABLE_CORES] = indexed.preemptableCores;
+    nodes[leaf + RANK] = indexed.rank;
+    for (let node = (this.#width + indexed.position) >> 1; node >= 1; node >>= 1) this.#join(node);
   }
 
   /** The host of the lowest rank that has room, from position `from` on; of equals the first. */
-  search(requirement: Requirement, from = 0): Spot | undefined {
+  search(requirement: Requirement, from = 0): IndexedHost | undefined {
     this.#best = -1;
     this.#descend(1, 0, this.#width, requirement, from);
-    return this.#spots[this.#best];
+    return this.#hosts[this.#best];
   }
 
   /** All that have room if what elastic services hold counts as free. */
-  reclaimable({ memoryBytes, cores }: Requirement): Spot[] {
+  preemptable({ memoryBytes, cores }: Requirement): IndexedHost[] {
     const nodes = this.#nodes;
-    const found: Spot[] = [];
+    const found: IndexedHost[] = [];
     const visit = (node: number) => {
       const at = node * FIELDS;
-      if ((nodes[at + RECLAIMABLE_BYTES] ?? 0) < memoryBytes) return;
-      if ((nodes[at + RECLAIMABLE_CORES] ?? 0) + EPSILON < cores) return;
-      const spot = node < this.#width ? undefined : this.#spots[node - this.#width];
-      if (spot) found.push(spot);
+      if ((nodes[at + PREEMPTABLE_BYTES] ?? 0) < memoryBytes) return;
+      if ((nodes[at + PREEMPTABLE_CORES] ?? 0) + EPSILON < cores) return;
+      const indexed = node < this.#width ? undefined : this.#hosts[node - this.#width];
+      if (indexed) found.push(indexed);
       if (node >= this.#width) return;
       visit(2 * node);
       visit(2 * node + 1);
@@ -149,11 +150,11 @@ export class Shelf {
     if ((nodes[at + BYTES] ?? 0) < requirement.memoryBytes) return;
     if ((nodes[at + CORES] ?? 0) + EPSILON < requirement.cores) return;
     const rank = nodes[at + RANK] ?? 0;
-    const best = this.#spots[this.#best];
-    if (best && (rank > best.rank || (rank === best.rank && first > best.at))) return;
+    const best = this.#hosts[this.#best];
+    if (best && (rank > best.rank || (rank === best.rank && first > best.position))) return;
     if (width === 1) {
-      const spot = this.#spots[first];
-      if (spot && fits(spot.room, requirement)) this.#best = first;
+      const indexed = this.#hosts[first];
+      if (indexed && fits(indexed.free, requirement)) this.#best = first;
       return;
     }
     const half = width / 2;
@@ -165,12 +166,12 @@ export class Shelf {
   }
 
   #build(): void {
-    this.#spots.sort((a, b) => idOf(a) - idOf(b));
-    while (this.#width < this.#spots.length) this.#width *= 2;
+    this.#hosts.sort((a, b) => idOf(a) - idOf(b));
+    while (this.#width < this.#hosts.length) this.#width *= 2;
     this.#nodes = emptyNodes(this.#width);
-    for (const [at, spot] of this.#spots.entries()) {
-      spot.at = at;
-      this.put(spot);
+    for (const [at, indexed] of this.#hosts.entries()) {
+      indexed.position = at;
+      this.refresh(indexed);
     }
   }
 
@@ -183,7 +184,7 @@ export class Shelf {
   }
 }
 
-const idOf = ({ room }: Spot): number => room.host.id;
+const idOf = ({ free }: IndexedHost): number => free.host.id;
 
 function emptyNodes(width: number): Float64Array {
   const nodes = new Float64Array(2 * width * FIELDS).fill(Number.NEGATIVE_INFINITY);
@@ -192,8 +193,8 @@ function emptyNodes(width: number): Float64Array {
 }
 
 /** `average` takes the host with most of itself left, `waterfill` the fullest. */
-function rankOf(room: Room, placement: SchedulingPolicy['placement']): number {
-  if (room.memoryBytes === Number.NEGATIVE_INFINITY) return Number.POSITIVE_INFINITY;
+function rankOf(free: FreeCapacity, placement: SchedulerConfig['placementPolicy']): number {
+  if (free.memoryBytes === Number.NEGATIVE_INFINITY) return Number.POSITIVE_INFINITY;
   if (placement === 'random') return 0;
-  return placement === 'average' ? -shareLeft(room) : shareLeft(room);
+  return placement === 'average' ? -freeShare(free) : freeShare(free);
 }

@@ -5,149 +5,151 @@
 
 import { MICRO, type Usage } from '../accounts/quota.ts';
 import type { Host } from '../model/host.ts';
-import type { SchedulingPolicy } from '../model/scheduler-config.ts';
+import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import type { Requirement, Service } from '../model/service.ts';
-import { changeRoom, hasLabels, type Room } from './free-capacity.ts';
-import { Shelf, Spot } from './host-class.ts';
+import { adjust, type FreeCapacity, hasLabels } from './free-capacity.ts';
+import { HostClass, IndexedHost } from './host-class.ts';
 
 /** Sums of fractions drift. */
 const SLACK_CORES = 0.01;
 
-export class Rooms {
+export class HostIndex {
   /** Hosts that have more room, free or held by elastic services, than when this was last emptied. */
-  readonly grown = new Set<Host>();
+  readonly withFreedCapacity = new Set<Host>();
   /** Changes with the hosts that take services, and with what they are. */
   version = 0;
-  readonly #scheduling: SchedulingPolicy;
-  readonly #shelves = new Map<string, Shelf>();
-  readonly #spots = new Map<number, Spot>();
+  readonly #config: SchedulerConfig;
+  readonly #classes = new Map<string, HostClass>();
+  readonly #indexed = new Map<number, IndexedHost>();
   /** Sums over all hosts, with what elastic services have. */
-  #leftBytes = 0;
-  #leftCores = 0;
+  #totalFreeBytes = 0;
+  #totalFreeCores = 0;
 
-  constructor(scheduling: SchedulingPolicy) {
-    this.#scheduling = scheduling;
+  constructor(config: SchedulerConfig) {
+    this.#config = config;
   }
 
   /** Takes in a host as it is now. Costs little where nothing changed. */
   update(host: Host): void {
-    let spot = this.#spots.get(host.id);
-    if (!spot?.isAbout(host)) spot = this.#shelve(host, spot);
-    const { isUsable } = spot;
-    if (this.#follow(spot)) this.grown.add(host);
-    if (spot.isUsable !== isUsable) this.version++;
+    let indexed = this.#indexed.get(host.id);
+    if (!indexed?.matches(host)) indexed = this.#addToClass(host, indexed);
+    const { isUsable } = indexed;
+    if (this.#follow(indexed)) this.withFreedCapacity.add(host);
+    if (indexed.isUsable !== isUsable) this.version++;
   }
 
   /** Forgets a host that is no longer there. */
   remove(host: Host): void {
-    const spot = this.#spots.get(host.id);
-    if (!spot) return;
-    this.#takeOff(spot);
-    this.#spots.delete(host.id);
-    this.grown.delete(host);
+    const indexed = this.#indexed.get(host.id);
+    if (!indexed) return;
+    this.#removeFromClass(indexed);
+    this.#indexed.delete(host.id);
+    this.withFreedCapacity.delete(host);
     this.version++;
   }
 
   /** The host that the policy gives a service, or undefined where it fits nowhere. */
-  find(service: Pick<Service, 'id' | 'requirement'>): Host | undefined {
+  selectHost(service: Pick<Service, 'id' | 'requirement'>): Host | undefined {
     const { requirement } = service;
-    const shelves = [...this.#shelves.values()].filter((shelf) => hasLabels(shelf, requirement.labels));
-    if (this.#scheduling.placement === 'random') return this.#findFrom(shelves, service);
-    let found: Spot | undefined;
-    for (const shelf of shelves) {
-      const spot = shelf.search(requirement);
+    const classes = [...this.#classes.values()].filter((hostClass) =>
+      hasLabels(hostClass, requirement.labels),
+    );
+    if (this.#config.placementPolicy === 'random') return this.#selectHostFrom(classes, service);
+    let found: IndexedHost | undefined;
+    for (const hostClass of classes) {
+      const indexed = hostClass.search(requirement);
       if (
-        spot &&
+        indexed &&
         (!found ||
-          spot.rank < found.rank ||
-          (spot.rank === found.rank && spot.room.host.id < found.room.host.id))
+          indexed.rank < found.rank ||
+          (indexed.rank === found.rank && indexed.free.host.id < found.free.host.id))
       )
-        found = spot;
+        found = indexed;
     }
-    return found?.room.host;
+    return found?.free.host;
   }
 
   /** Hosts that could take a service if all their elastic services went. */
-  reclaimable(requirement: Requirement): Room[] {
-    return [...this.#shelves.values()]
-      .filter((shelf) => hasLabels(shelf, requirement.labels))
-      .flatMap((shelf) => shelf.reclaimable(requirement))
-      .map(({ room }) => room);
+  preemptableHosts(requirement: Requirement): FreeCapacity[] {
+    return [...this.#classes.values()]
+      .filter((hostClass) => hasLabels(hostClass, requirement.labels))
+      .flatMap((hostClass) => hostClass.preemptable(requirement))
+      .map(({ free }) => free);
   }
 
   /** What a host has left, with what is supposed of it. */
-  left(host: Host): Readonly<Room> {
-    return this.#spotOf(host).room;
+  freeCapacityOf(host: Host): Readonly<FreeCapacity> {
+    return this.#indexedHostOf(host).free;
   }
 
   /** Counts a requirement as given back (1) or taken (-1), until the `restore` of the host. */
-  suppose(host: Host, requirement: Requirement, sign: 1 | -1): void {
-    const spot = this.#spotOf(host);
-    changeRoom(spot.room, requirement, sign);
-    spot.shelf.put(spot);
+  assume(host: Host, requirement: Requirement, sign: 1 | -1): void {
+    const indexed = this.#indexedHostOf(host);
+    adjust(indexed.free, requirement, sign);
+    indexed.hostClass.refresh(indexed);
   }
 
   /** Ends what was supposed of a host. */
-  restore(host: Host): void {
-    const spot = this.#spots.get(host.id);
-    if (spot) this.#follow(spot);
+  forgetAssumed(host: Host): void {
+    const indexed = this.#indexed.get(host.id);
+    if (indexed) this.#follow(indexed);
   }
 
   /** Whether all hosts together have so much left, if all elastic services went: a gang that asks for more fits nowhere. */
-  mayHold({ memoryBytes, microCores }: Usage): boolean {
-    return memoryBytes <= this.#leftBytes && microCores <= (this.#leftCores + SLACK_CORES) * MICRO;
+  mayFitInTotal({ memoryBytes, microCores }: Usage): boolean {
+    return memoryBytes <= this.#totalFreeBytes && microCores <= (this.#totalFreeCores + SLACK_CORES) * MICRO;
   }
 
-  #follow(spot: Spot): boolean {
-    this.#count(spot, -1);
-    const grew = spot.update();
-    this.#count(spot, 1);
+  #follow(indexed: IndexedHost): boolean {
+    this.#count(indexed, -1);
+    const grew = indexed.update();
+    this.#count(indexed, 1);
     return grew;
   }
 
-  #count({ reclaimableBytes, reclaimableCores }: Spot, sign: 1 | -1): void {
-    this.#leftBytes += sign * Math.max(0, reclaimableBytes);
-    this.#leftCores += sign * Math.max(0, reclaimableCores);
+  #count({ preemptableBytes, preemptableCores }: IndexedHost, sign: 1 | -1): void {
+    this.#totalFreeBytes += sign * Math.max(0, preemptableBytes);
+    this.#totalFreeCores += sign * Math.max(0, preemptableCores);
   }
 
-  #spotOf(host: Host): Spot {
-    const spot = this.#spots.get(host.id);
-    if (!spot) throw new Error(`host ${host.name} has no room`);
-    return spot;
+  #indexedHostOf(host: Host): IndexedHost {
+    const indexed = this.#indexed.get(host.id);
+    if (!indexed) throw new Error(`host ${host.name} has no free`);
+    return indexed;
   }
 
   /** The first that fits, going round from a place that seed and service draw. */
-  #findFrom(shelves: readonly Shelf[], { id, requirement }: Pick<Service, 'id' | 'requirement'>) {
-    const total = shelves.reduce((sum, shelf) => sum + shelf.size, 0);
-    let from = draw(this.#scheduling.seed, id) % Math.max(1, total);
-    const rest: Shelf[] = [];
-    let found: Spot | undefined;
-    for (const shelf of shelves) {
-      if (from < shelf.size) found ??= shelf.search(requirement, from);
-      if (from > 0) rest.push(shelf);
-      from = Math.max(0, from - shelf.size);
+  #selectHostFrom(classes: readonly HostClass[], { id, requirement }: Pick<Service, 'id' | 'requirement'>) {
+    const total = classes.reduce((sum, hostClass) => sum + hostClass.size, 0);
+    let from = draw(this.#config.seed, id) % Math.max(1, total);
+    const rest: HostClass[] = [];
+    let found: IndexedHost | undefined;
+    for (const hostClass of classes) {
+      if (from < hostClass.size) found ??= hostClass.search(requirement, from);
+      if (from > 0) rest.push(hostClass);
+      from = Math.max(0, from - hostClass.size);
     }
-    for (const shelf of rest) found ??= shelf.search(requirement);
-    return found?.room.host;
+    for (const hostClass of rest) found ??= hostClass.search(requirement);
+    return found?.free.host;
   }
 
-  #takeOff(spot: Spot): void {
-    this.#count(spot, -1);
-    spot.shelf.remove(spot);
-    if (spot.shelf.size === 0) this.#shelves.delete(spot.shelf.key);
+  #removeFromClass(indexed: IndexedHost): void {
+    this.#count(indexed, -1);
+    indexed.hostClass.remove(indexed);
+    if (indexed.hostClass.size === 0) this.#classes.delete(indexed.hostClass.key);
   }
 
   /** Puts a host where hosts like it are; it may have stood elsewhere. */
-  #shelve(host: Host, former: Spot | undefined): Spot {
-    if (former) this.#takeOff(former);
+  #addToClass(host: Host, former: IndexedHost | undefined): IndexedHost {
+    if (former) this.#removeFromClass(former);
     const key = `${host.memoryBytes} ${host.cores} ${host.labels.toSorted().join(' ')}`;
-    const shelf = this.#shelves.get(key) ?? new Shelf(key, host.labels, this.#scheduling.placement);
-    this.#shelves.set(key, shelf);
-    const spot = new Spot(host, shelf);
-    shelf.add(spot);
-    this.#spots.set(host.id, spot);
+    const hostClass = this.#classes.get(key) ?? new HostClass(key, host.labels, this.#config.placementPolicy);
+    this.#classes.set(key, hostClass);
+    const indexed = new IndexedHost(host, hostClass);
+    hostClass.add(indexed);
+    this.#indexed.set(host.id, indexed);
     this.version++;
-    return spot;
+    return indexed;
   }
 }
 

@@ -8,11 +8,11 @@ import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Requirement, Service } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { changeRoom, EPSILON, isUsable, type Room } from './free-capacity.ts';
+import { adjust, EPSILON, type FreeCapacity, isUsable } from './free-capacity.ts';
 import { largestFirst, type Placement } from './gang-placement.ts';
-import type { Needs } from './resource-demand.ts';
+import type { ResourceDemand } from './resource-demand.ts';
 
-export interface Reclaim {
+export interface PreemptionPlan {
   placements: Placement[];
   victims: Service[];
 }
@@ -20,67 +20,75 @@ export interface Reclaim {
 type Amount = Pick<Requirement, 'memoryBytes' | 'cores'>;
 
 /** A service that fits nowhere, after others were placed; `left` is what each host has when its elastic services go, too. */
-export type Missed = (service: Service, placements: readonly Placement[], left: Room[]) => void;
+export type OnUnplaceable = (
+  service: Service,
+  placements: readonly Placement[],
+  left: FreeCapacity[],
+) => void;
 
 /** Places all essential services of an execution, which do not fit without, with what elastic ones give back, or none: then null. */
-export function placeByReclaiming(cluster: Cluster, execution: Execution, needs: Needs): Reclaim | null {
+export function placeWithPreemption(
+  cluster: Cluster,
+  execution: Execution,
+  demand: ResourceDemand,
+): PreemptionPlan | null {
   if (cluster.elasticCount === 0) return null;
-  const own = forQuota(cluster, execution, needs);
+  const own = victimsForQuota(cluster, execution, demand);
   const essential = execution.services.filter((service) => service.essential);
-  return own && placeServices(cluster, essential, own);
+  return own && placeWithVictims(cluster, essential, own);
 }
 
 /** Places all of `services`, where `own` go in any case, or none: then null, and `missed` is told of the first that fits nowhere. */
-export function placeServices(
+export function placeWithVictims(
   cluster: Cluster,
   services: readonly Service[],
   own: readonly Service[],
-  missed?: Missed,
-): Reclaim | null {
-  const { rooms } = cluster;
+  missed?: OnUnplaceable,
+): PreemptionPlan | null {
+  const { hostIndex } = cluster;
   const victims = new Set<Service>();
   const touched = new Set<Host>();
-  const suppose = (host: Host, requirement: Requirement, sign: 1 | -1) => {
-    rooms.suppose(host, requirement, sign);
+  const assume = (host: Host, requirement: Requirement, sign: 1 | -1) => {
+    hostIndex.assume(host, requirement, sign);
     touched.add(host);
   };
   const take = (service: Service) => {
     const host = cluster.hosts.get(service.hostId ?? 0);
     if (!host) throw new Error(`service ${service.id} has no host`);
-    suppose(host, service.requirement, 1);
+    assume(host, service.requirement, 1);
     victims.add(service);
   };
   for (const service of own) take(service);
   const placements: Placement[] = [];
   for (const service of largestFirst(services)) {
-    let host = rooms.find(service);
+    let host = hostIndex.selectHost(service);
     if (!host) {
-      const choice = choose(cluster, service.requirement, victims);
+      const choice = selectHostAndVictims(cluster, service.requirement, victims);
       for (const victim of choice?.victims ?? []) take(victim);
       host = choice?.host;
     }
     if (!host) {
-      missed?.(service, placements, leftWithout(cluster, victims));
+      missed?.(service, placements, freeWithoutElastic(cluster, victims));
       break;
     }
-    suppose(host, service.requirement, -1);
+    assume(host, service.requirement, -1);
     placements.push({ service, host });
   }
-  for (const host of touched) rooms.restore(host);
+  for (const host of touched) hostIndex.forgetAssumed(host);
   return placements.length === services.length ? { placements, victims: [...victims] } : null;
 }
 
 /** Takes the room at these places, those of one gang for which it is kept, or nothing: then null. */
-export function reclaimAt(cluster: Cluster, placements: readonly Placement[]): Reclaim | null {
+export function preemptAt(cluster: Cluster, placements: readonly Placement[]): PreemptionPlan | null {
   const victims: Service[] = [];
   for (const host of new Set(placements.map((placement) => placement.host))) {
     const left = {
       memoryBytes: host.memoryBytes - host.reservedMemoryBytes,
       cores: host.cores - host.reservedCores,
     };
-    const kept = { memoryBytes: host.keptMemoryBytes, cores: host.keptCores };
-    const services = [...cluster.servicesAt(host.id)].filter((service) => mayGo(cluster, service));
-    const chosen = isUsable(host) ? fewest(left, kept, services) : null;
+    const reserved = { memoryBytes: host.backfillReservedMemoryBytes, cores: host.backfillReservedCores };
+    const services = [...cluster.servicesAt(host.id)].filter((service) => isPreemptible(cluster, service));
+    const chosen = isUsable(host) ? selectVictims(left, reserved, services) : null;
     if (!chosen) return null;
     victims.push(...chosen);
   }
@@ -88,56 +96,60 @@ export function reclaimAt(cluster: Cluster, placements: readonly Placement[]): R
 }
 
 /** What each host has left where all elastic services go, of which these have gone. */
-function leftWithout(cluster: Cluster, gone: ReadonlySet<Service>): Room[] {
+function freeWithoutElastic(cluster: Cluster, gone: ReadonlySet<Service>): FreeCapacity[] {
   return Array.from(cluster.hosts.values(), (host) => {
-    const room = { ...cluster.rooms.left(host) };
+    const capacity = { ...cluster.hostIndex.freeCapacityOf(host) };
     for (const service of cluster.servicesAt(host.id)) {
-      if (!gone.has(service) && mayGo(cluster, service)) changeRoom(room, service.requirement, 1);
+      if (!gone.has(service) && isPreemptible(cluster, service)) adjust(capacity, service.requirement, 1);
     }
-    return room;
+    return capacity;
   });
 }
 
 /** Elastic services of the execution's own user that must go for its quota; null where that would not be enough. */
-export function forQuota(cluster: Cluster, { userId }: Execution, { usage }: Needs): Service[] | null {
-  const over = cluster.excesses(userId, usage);
+export function victimsForQuota(
+  cluster: Cluster,
+  { userId }: Execution,
+  { usage }: ResourceDemand,
+): Service[] | null {
+  const over = cluster.exceededLimits(userId, usage);
   if (over.length === 0) return [];
-  const lacking: Amount = { memoryBytes: 0, cores: 0 };
+  const shortfall: Amount = { memoryBytes: 0, cores: 0 };
   for (const excess of over) {
     if (excess.dimension === 'executions') return null;
-    if (excess.dimension === 'memory') lacking.memoryBytes = excess.over;
-    else lacking.cores = excess.over;
+    if (excess.dimension === 'memory') shortfall.memoryBytes = excess.over;
+    else shortfall.cores = excess.over;
   }
-  const services = [...cluster.elasticOf(userId)].filter((service) => mayGo(cluster, service));
-  const chosen = fewest({ memoryBytes: 0, cores: 0 }, lacking, services);
+  const services = [...cluster.elasticOf(userId)].filter((service) => isPreemptible(cluster, service));
+  const chosen = selectVictims({ memoryBytes: 0, cores: 0 }, shortfall, services);
   const wanted = { ...usage };
   for (const { requirement } of chosen ?? []) addUsage(wanted, requirement, -1);
-  return cluster.excesses(userId, wanted).length === 0 ? chosen : null;
+  return cluster.exceededLimits(userId, wanted).length === 0 ? chosen : null;
 }
 
 /** Of more hosts than these, once one has been found, no more are looked at. */
 const ENOUGH_HOSTS = 100;
 
 /** The host where the fewest must go, of equals the youngest. */
-function choose(cluster: Cluster, requirement: Requirement, taken: ReadonlySet<Service>) {
+function selectHostAndVictims(cluster: Cluster, requirement: Requirement, taken: ReadonlySet<Service>) {
   let best: { host: Host; victims: Service[]; oldest: number } | undefined;
-  for (const [at, room] of cluster.rooms.reclaimable(requirement).entries()) {
+  for (const [at, capacity] of cluster.hostIndex.preemptableHosts(requirement).entries()) {
     if (best && at >= ENOUGH_HOSTS) break;
-    const services = [...cluster.servicesAt(room.host.id)].filter(
-      (service) => !taken.has(service) && mayGo(cluster, service),
+    const services = [...cluster.servicesAt(capacity.host.id)].filter(
+      (service) => !taken.has(service) && isPreemptible(cluster, service),
     );
-    const victims = fewest(room, requirement, services);
+    const victims = selectVictims(capacity, requirement, services);
     if (!victims) continue;
     const oldest = Math.min(...victims.map(({ id }) => id));
     const fewer = victims.length - (best?.victims.length ?? Number.POSITIVE_INFINITY);
     if (!best || fewer < 0 || (fewer === 0 && oldest > best.oldest))
-      best = { host: room.host, victims, oldest };
+      best = { host: capacity.host, victims, oldest };
   }
   return best;
 }
 
 /** One that has ended or is about to gives its room back anyway. */
-const mayGo = (cluster: Cluster, service: Service): boolean =>
+const isPreemptible = (cluster: Cluster, service: Service): boolean =>
   service.placed &&
   !service.essential &&
   !service.exit &&
@@ -146,32 +158,36 @@ const mayGo = (cluster: Cluster, service: Service): boolean =>
   cluster.executions.get(service.executionId)?.ending === null;
 
 /** Of `services` the fewest that give `wanted` room beside what is left, of equals the youngest; null where all do not. */
-function fewest(left: Amount | Room, wanted: Amount, services: readonly Service[]): Service[] | null {
-  let lack = { memoryBytes: wanted.memoryBytes - left.memoryBytes, cores: wanted.cores - left.cores };
+function selectVictims(
+  left: Amount | FreeCapacity,
+  wanted: Amount,
+  services: readonly Service[],
+): Service[] | null {
+  let shortfall = { memoryBytes: wanted.memoryBytes - left.memoryBytes, cores: wanted.cores - left.cores };
   const rest = services.toSorted((a, b) => b.id - a.id);
   const chosen: Service[] = [];
-  while (weigh(lack, wanted) > 0) {
+  while (shortfallScore(shortfall, wanted) > 0) {
     let next = rest[0];
-    let lowest = weigh(lack, wanted);
+    let lowest = shortfallScore(shortfall, wanted);
     for (const service of rest) {
-      const weight = weigh(without(lack, service), wanted);
+      const weight = shortfallScore(without(shortfall, service), wanted);
       if (weight < lowest) [next, lowest] = [service, weight];
     }
-    if (!next || lowest === weigh(lack, wanted)) return null;
-    lack = without(lack, next);
+    if (!next || lowest === shortfallScore(shortfall, wanted)) return null;
+    shortfall = without(shortfall, next);
     chosen.push(next);
     rest.splice(rest.indexOf(next), 1);
   }
   return chosen;
 }
 
-const without = (lack: Amount, { requirement }: Service): Amount => ({
-  memoryBytes: lack.memoryBytes - requirement.memoryBytes,
-  cores: lack.cores - requirement.cores,
+const without = (shortfall: Amount, { requirement }: Service): Amount => ({
+  memoryBytes: shortfall.memoryBytes - requirement.memoryBytes,
+  cores: shortfall.cores - requirement.cores,
 });
 
 /** How much is lacking, as shares of what is wanted; 0 where nothing is. */
-function weigh({ memoryBytes, cores }: Amount, wanted: Amount): number {
+function shortfallScore({ memoryBytes, cores }: Amount, wanted: Amount): number {
   const share = (amount: number, whole: number, ignored: number) =>
     amount <= ignored ? 0 : amount / Math.max(whole, ignored);
   return share(memoryBytes, wanted.memoryBytes, 0) + share(cores, wanted.cores, EPSILON);

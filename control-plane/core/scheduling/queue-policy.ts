@@ -1,8 +1,8 @@
 /** Owns the order in which each policy has what waits. Pure. */
-import type { SchedulingPolicy } from '../model/scheduler-config.ts';
+import type { SchedulerConfig } from '../model/scheduler-config.ts';
 
 /** Ids ascend with the time of submission. */
-export interface Waiting {
+export interface QueueItem {
   readonly id: number;
   readonly userId: number;
   /** As its application says; what it means is the users' affair. */
@@ -10,20 +10,20 @@ export interface Waiting {
   readonly timeSubmitMs: number;
 }
 
-export type Comparison = (a: Waiting, b: Waiting) => number;
+export type Comparator = (a: QueueItem, b: QueueItem) => number;
 
 /** A size of DYNSIZE shrinks by 1 in this time; what waits alike keeps its order. */
 const SHRINK_MS = 1_000;
-const sizeAtSubmission = ({ size, timeSubmitMs }: Waiting) => size + timeSubmitMs / SHRINK_MS;
+const sizeAtSubmission = ({ size, timeSubmitMs }: QueueItem) => size + timeSubmitMs / SHRINK_MS;
 
-export const comparisons: Record<SchedulingPolicy['queue'], Comparison> = {
+export const queuePolicyComparators: Record<SchedulerConfig['queuePolicy'], Comparator> = {
   FIFO: (a, b) => a.id - b.id,
   SIZE: (a, b) => a.size - b.size || a.id - b.id,
   DYNSIZE: (a, b) => sizeAtSubmission(a) - sizeAtSubmission(b) || a.id - b.id,
 };
 
 /** How many of what ascends come before `wanted`. */
-export function placeOf<T, W>(
+export function lowerBound<T, W>(
   sorted: readonly T[],
   wanted: W,
   compare: (one: T, wanted: W) => number,

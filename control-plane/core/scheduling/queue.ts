@@ -5,158 +5,172 @@
  * Pure.
  */
 
-import type { SchedulingPolicy } from '../model/scheduler-config.ts';
-import type { Growth } from './capacity-increase.ts';
-import { type Comparison, comparisons, placeOf, type Waiting } from './queue-policy.ts';
-import type { Needs } from './resource-demand.ts';
-import { type Kind, type Line, Row } from './user-queue.ts';
+import type { SchedulerConfig } from '../model/scheduler-config.ts';
+import type { CapacityIncrease } from './capacity-increase.ts';
+import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } from './queue-policy.ts';
+import type { ResourceDemand } from './resource-demand.ts';
+import { type ClassQueue, type EquivalenceClass, UserQueue } from './user-queue.ts';
 
-export interface Offer<T> {
+export interface Candidate<T> {
   item: T;
-  needs: Needs;
+  demand: ResourceDemand;
   /** Says that no host has room for these needs, nor will have before one grows. */
-  refuse(): void;
+  markUnschedulable(): void;
 }
 
 /** What of a user decides where its executions stand. */
-export interface Standing {
+export interface FairShareKey {
   priority: number;
   /** Executions that have room. */
   executions: number;
 }
 
 /** What decides where the next of a user stands. */
-interface Entry<T extends Waiting> {
+interface Entry<T extends QueueItem> {
   readonly item: T;
   /** As it was when the entry took its place. */
-  readonly standing: Standing;
+  readonly fairShareKey: FairShareKey;
 }
 
-interface Candidate<T extends Waiting> extends Entry<T> {
-  readonly line: Line<T>;
+interface HeapEntry<T extends QueueItem> extends Entry<T> {
+  readonly classQueue: ClassQueue<T>;
   /** What of its row was offered room before. */
   readonly after: T | null;
 }
 
-interface Place<T extends Waiting> {
+interface Location<T extends QueueItem> {
   readonly item: T;
-  readonly line: Line<T>;
+  readonly classQueue: ClassQueue<T>;
 }
 
-export class Queue<T extends Waiting> {
-  readonly #compare: Comparison;
-  readonly #kinds = new Map<string, Kind<T>>();
+export class Queue<T extends QueueItem> {
+  readonly #compare: Comparator;
+  readonly #classes = new Map<string, EquivalenceClass<T>>();
   /** By user. */
-  readonly #rows = new Map<number, Row<T>>();
-  readonly #places = new Map<number, Place<T>>();
+  readonly #userQueues = new Map<number, UserQueue<T>>();
+  readonly #locations = new Map<number, Location<T>>();
   /** Rows with lines that are to be offered room. */
-  readonly #due = new Set<Row<T>>();
+  readonly #active = new Set<UserQueue<T>>();
   /** Of offers: what becomes due in one of them is offered room in the next. */
   #round = 1;
 
-  constructor(policy: SchedulingPolicy['queue']) {
-    this.#compare = comparisons[policy];
+  constructor(policy: SchedulerConfig['queuePolicy']) {
+    this.#compare = queuePolicyComparators[policy];
   }
 
   get size(): number {
-    return this.#places.size;
+    return this.#locations.size;
   }
 
   /** Whether some are to be offered room. */
-  get isDue(): boolean {
-    return this.#due.size > 0;
+  get isActive(): boolean {
+    return this.#active.size > 0;
   }
 
   has(id: number): boolean {
-    return this.#places.has(id);
+    return this.#locations.has(id);
   }
 
-  add(item: T, needs: Needs): void {
-    const row = this.#rows.get(item.userId) ?? new Row(item.userId, this.#compare);
-    this.#rows.set(item.userId, row);
-    const kind = this.#kinds.get(needs.key) ?? kindOf<T>(needs);
-    this.#kinds.set(needs.key, kind);
-    const line = row.add(item, kind);
-    this.#places.set(item.id, { item, line });
-    if (!kind.unfit && line.dueFrom === 0) this.#setDue(line, this.#round + 1);
+  add(item: T, demand: ResourceDemand): void {
+    const userQueue = this.#userQueues.get(item.userId) ?? new UserQueue(item.userId, this.#compare);
+    this.#userQueues.set(item.userId, userQueue);
+    const equivalenceClass = this.#classes.get(demand.key) ?? equivalenceClassOf<T>(demand);
+    this.#classes.set(demand.key, equivalenceClass);
+    const classQueue = userQueue.add(item, equivalenceClass);
+    this.#locations.set(item.id, { item, classQueue });
+    if (!equivalenceClass.unschedulable && classQueue.activeFromRound === 0)
+      this.#setActive(classQueue, this.#round + 1);
   }
 
   /** One that does not wait changes nothing. */
   remove(id: number): void {
-    const { item, line } = this.#places.get(id) ?? {};
-    if (!item || !line) return;
-    const { row, kind } = line;
-    this.#places.delete(id);
-    row.remove(item, line);
-    if (row.due === 0) this.#due.delete(row);
-    if (row.isEmpty) this.#rows.delete(row.userId);
-    if (kind.lines.length === 0) this.#kinds.delete(kind.key);
+    const { item, classQueue } = this.#locations.get(id) ?? {};
+    if (!item || !classQueue) return;
+    const { userQueue, equivalenceClass } = classQueue;
+    this.#locations.delete(id);
+    userQueue.remove(item, classQueue);
+    if (userQueue.active === 0) this.#active.delete(userQueue);
+    if (userQueue.isEmpty) this.#userQueues.delete(userQueue.userId);
+    if (equivalenceClass.classQueues.length === 0) this.#classes.delete(equivalenceClass.key);
   }
 
   /** A user may have more than before: what it waits for is offered room again. */
-  wakeUser(userId: number): void {
-    for (const line of this.#rows.get(userId)?.lines ?? [])
-      if (!line.kind.unfit && line.dueFrom === 0) this.#setDue(line, this.#round + 1);
+  requeueUser(userId: number): void {
+    for (const classQueue of this.#userQueues.get(userId)?.classQueues ?? [])
+      if (!classQueue.equivalenceClass.unschedulable && classQueue.activeFromRound === 0)
+        this.#setActive(classQueue, this.#round + 1);
   }
 
   /**
    * Offers room to those who may have it now, in order; where hosts grew, also to what fitted nowhere and may fit now.
    * Who takes it is removed before the next; where it isn't, no other in its line has a better chance.
    */
-  *offers(standingOf: (userId: number) => Standing, growth?: Growth): Generator<Offer<T>> {
+  *candidates(
+    fairShareKeyOf: (userId: number) => FairShareKey,
+    increase?: CapacityIncrease,
+  ): Generator<Candidate<T>> {
     const round = ++this.#round;
-    const isWanted = ({ dueFrom, kind }: Line<T>) =>
-      kind.unfit ? kind.round !== round && growth?.mayFit(kind) === true : dueFrom > 0 && dueFrom <= round;
-    const next = (row: Row<T>, after: T | null): Candidate<T>[] => {
-      const line = row.next(after, growth?.most() ?? null, isWanted);
-      const item = line?.items[0];
-      return line && item ? [{ item, line, after, standing: standingOf(row.userId) }] : [];
+    const isWanted = ({ activeFromRound, equivalenceClass }: ClassQueue<T>) =>
+      equivalenceClass.unschedulable
+        ? equivalenceClass.round !== round && increase?.mayFit(equivalenceClass) === true
+        : activeFromRound > 0 && activeFromRound <= round;
+    const next = (userQueue: UserQueue<T>, after: T | null): HeapEntry<T>[] => {
+      const classQueue = userQueue.next(after, increase?.largestIncrease() ?? null, isWanted);
+      const item = classQueue?.items[0];
+      return classQueue && item
+        ? [{ item, classQueue, after, fairShareKey: fairShareKeyOf(userQueue.userId) }]
+        : [];
     };
-    const rows = [...(growth ? this.#rows.values() : this.#due)];
-    const entries = rows.flatMap((row) => next(row, null)).sort((a, b) => this.#compareEntries(b, a));
+    const userQueues = [...(increase ? this.#userQueues.values() : this.#active)];
+    const entries = userQueues
+      .flatMap((userQueue) => next(userQueue, null))
+      .sort((a, b) => this.#compareEntries(b, a));
     for (let entry = entries.pop(); entry; entry = entries.pop()) {
-      const { line, item, after, standing } = entry;
-      const { row } = line;
-      const isCurrent = standingOf(row.userId).executions === standing.executions && isWanted(line);
-      if (isCurrent) yield* this.#offer(line, item, growth);
-      for (const one of next(row, isCurrent ? item : after)) this.#insert(entries, one);
+      const { classQueue, item, after, fairShareKey } = entry;
+      const { userQueue } = classQueue;
+      const isCurrent =
+        fairShareKeyOf(userQueue.userId).executions === fairShareKey.executions && isWanted(classQueue);
+      if (isCurrent) yield* this.#offerNext(classQueue, item, increase);
+      for (const one of next(userQueue, isCurrent ? item : after)) this.#insert(entries, one);
     }
   }
 
   /** All that wait, as they would be started if there were room for all; with another one, as if it waited, too. */
-  order(standingOf: (userId: number) => Standing, other?: T): T[] {
-    const itemsOf = new Map(Array.from(this.#rows.values(), (row) => [row.userId, row.items()]));
+  projectedOrder(fairShareKeyOf: (userId: number) => FairShareKey, other?: T): T[] {
+    const itemsOf = new Map(
+      Array.from(this.#userQueues.values(), (userQueue) => [userQueue.userId, userQueue.items()]),
+    );
     if (other) {
       const items = itemsOf.get(other.userId) ?? [];
-      itemsOf.set(other.userId, items.toSpliced(placeOf(items, other, this.#compare), 0, other));
+      itemsOf.set(other.userId, items.toSpliced(lowerBound(items, other, this.#compare), 0, other));
     }
     const entries = Array.from(itemsOf, ([userId, items]) => {
       const rest = items.values();
-      return { rest, item: rest.next().value as T, standing: { ...standingOf(userId) } };
+      return { rest, item: rest.next().value as T, fairShareKey: { ...fairShareKeyOf(userId) } };
     }).sort((a, b) => this.#compareEntries(b, a));
     const order: T[] = [];
     for (let entry = entries.pop(); entry; entry = entries.pop()) {
-      const { rest, item, standing } = entry;
+      const { rest, item, fairShareKey } = entry;
       order.push(item);
-      standing.executions += 1;
+      fairShareKey.executions += 1;
       const { value } = rest.next();
-      if (value) this.#insert(entries, { rest, item: value, standing });
+      if (value) this.#insert(entries, { rest, item: value, fairShareKey });
     }
     return order;
   }
 
   /** The one that was submitted first, of those of the highest priority whose needs pass `isEligible`. */
   oldest(
-    standingOf: (userId: number) => Standing,
-    isEligible: (item: T, needs: Needs) => boolean,
+    fairShareKeyOf: (userId: number) => FairShareKey,
+    isEligible: (item: T, demand: ResourceDemand) => boolean,
   ): T | undefined {
     let found: T | undefined;
     let priority = Number.NEGATIVE_INFINITY;
-    for (const row of this.#rows.values()) {
-      const { priority: its } = standingOf(row.userId);
+    for (const userQueue of this.#userQueues.values()) {
+      const { priority: its } = fairShareKeyOf(userQueue.userId);
       if (its < priority) continue;
       const before = its > priority ? Number.POSITIVE_INFINITY : (found?.id ?? Number.POSITIVE_INFINITY);
-      const first = row.oldest(before, isEligible);
+      const first = userQueue.oldest(before, isEligible);
       if (!first) continue;
       found = first;
       priority = its;
@@ -164,57 +178,71 @@ export class Queue<T extends Waiting> {
     return found;
   }
 
-  *#offer(line: Line<T>, item: T, growth: Growth | undefined): Generator<Offer<T>> {
-    const { kind } = line;
-    if (kind.unfit) {
-      kind.unfit = false;
-      kind.round = this.#round;
-      for (const each of kind.lines) this.#setDue(each, this.#round);
+  *#offerNext(
+    classQueue: ClassQueue<T>,
+    item: T,
+    increase: CapacityIncrease | undefined,
+  ): Generator<Candidate<T>> {
+    const { equivalenceClass } = classQueue;
+    if (equivalenceClass.unschedulable) {
+      equivalenceClass.unschedulable = false;
+      equivalenceClass.round = this.#round;
+      for (const each of equivalenceClass.classQueues) this.#setActive(each, this.#round);
     }
-    this.#setDue(line, 0);
-    const hasHope = kind.round !== this.#round || growth?.mayFit(kind);
-    if (hasHope) yield { item, needs: kind, refuse: () => this.#refuse(kind) };
-    else this.#refuse(kind);
-    if (!kind.unfit && line.items.length > 0 && line.items[0] !== item) this.#setDue(line, this.#round);
+    this.#setActive(classQueue, 0);
+    const hasHope = equivalenceClass.round !== this.#round || increase?.mayFit(equivalenceClass);
+    if (hasHope)
+      yield {
+        item,
+        demand: equivalenceClass,
+        markUnschedulable: () => this.#markUnschedulable(equivalenceClass),
+      };
+    else this.#markUnschedulable(equivalenceClass);
+    if (!equivalenceClass.unschedulable && classQueue.items.length > 0 && classQueue.items[0] !== item)
+      this.#setActive(classQueue, this.#round);
   }
 
-  #refuse(kind: Kind<T>): void {
-    kind.unfit = true;
-    kind.round = this.#round;
-    for (const line of kind.lines) this.#setDue(line, 0);
+  #markUnschedulable(equivalenceClass: EquivalenceClass<T>): void {
+    equivalenceClass.unschedulable = true;
+    equivalenceClass.round = this.#round;
+    for (const classQueue of equivalenceClass.classQueues) this.#setActive(classQueue, 0);
   }
 
-  #setDue(line: Line<T>, from: number): void {
-    const { row } = line;
-    row.setDue(line, from);
-    if (row.due > 0) this.#due.add(row);
-    else this.#due.delete(row);
+  #setActive(classQueue: ClassQueue<T>, from: number): void {
+    const { userQueue } = classQueue;
+    userQueue.setActive(classQueue, from);
+    if (userQueue.active > 0) this.#active.add(userQueue);
+    else this.#active.delete(userQueue);
   }
 
   /** Puts an entry among others of which the first to come is the last: it is popped. */
   #insert<E extends Entry<T>>(entries: E[], entry: E): void {
-    const at = placeOf(entries, entry, (a, b) => this.#compareEntries(b, a));
+    const at = lowerBound(entries, entry, (a, b) => this.#compareEntries(b, a));
     entries.splice(at, 0, entry);
   }
 
   #compareEntries(a: Entry<T>, b: Entry<T>): number {
     return (
-      b.standing.priority - a.standing.priority ||
-      a.standing.executions - b.standing.executions ||
+      b.fairShareKey.priority - a.fairShareKey.priority ||
+      a.fairShareKey.executions - b.fairShareKey.executions ||
       this.#compare(a.item, b.item)
     );
   }
 }
 
 /** Written out, since a spread would take more memory. */
-const kindOf = <T extends Waiting>({ key, requirements, usage }: Needs): Kind<T> => ({
+const equivalenceClassOf = <T extends QueueItem>({
   key,
   requirements,
   usage,
-  unfit: false,
+}: ResourceDemand): EquivalenceClass<T> => ({
+  key,
+  requirements,
+  usage,
+  unschedulable: false,
   round: 0,
-  lines: NO_LINES,
+  classQueues: NO_CLASS_QUEUES,
 });
 
 /** Never changed: most kinds have one line, in an array of that length. */
-const NO_LINES: readonly never[] = [];
+const NO_CLASS_QUEUES: readonly never[] = [];

@@ -2,7 +2,7 @@
 import { type Usage, usageOf } from '../accounts/quota.ts';
 import type { Requirement, Service } from '../model/service.ts';
 
-export interface Needs {
+export interface ResourceDemand {
   /** The same for the same needs. */
   readonly key: string;
   /** Each that differs, once. */
@@ -12,14 +12,17 @@ export interface Needs {
 }
 
 /** What the start of an execution asks for. */
-export const essentialNeeds = ({ services }: { services: readonly Service[] }): Needs =>
-  needsOf(
+export const gangDemand = ({ services }: { services: readonly Service[] }): ResourceDemand =>
+  demandOf(
     services.filter(({ essential }) => essential),
     1,
   );
 
 /** `executions` is how many executions the start begins. */
-export function needsOf(services: readonly Pick<Service, 'requirement'>[], executions: number): Needs {
+export function demandOf(
+  services: readonly Pick<Service, 'requirement'>[],
+  executions: number,
+): ResourceDemand {
   const counts = new Map<string, [number, Requirement]>();
   for (const { requirement } of services) {
     const key = [requirement.memoryBytes, requirement.cores, ...requirement.labels].join(' ');

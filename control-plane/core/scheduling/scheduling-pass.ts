@@ -4,57 +4,74 @@ import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
-import { placeHeld } from './backfill-reservation.ts';
-import { Growth } from './capacity-increase.ts';
-import { type Room, roomOf } from './free-capacity.ts';
-import { placeAll } from './gang-placement.ts';
-import { forQuota, placeByReclaiming, placeServices, type Reclaim } from './preemption.ts';
-import type { Needs } from './resource-demand.ts';
+import { startReserved } from './backfill-reservation.ts';
+import { CapacityIncrease } from './capacity-increase.ts';
+import { type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
+import { placeGang } from './gang-placement.ts';
+import { type PreemptionPlan, placeWithPreemption, placeWithVictims, victimsForQuota } from './preemption.ts';
+import type { ResourceDemand } from './resource-demand.ts';
 
 /** Whether anybody is to be offered room. */
-export const hasOffers = ({ queue, elastic, rooms, hold }: Cluster): boolean =>
-  queue.isDue || elastic.isDue || rooms.grown.size > 0 || hold?.untried === true;
+export const hasCandidates = ({ queue, elastic, hostIndex, reservation }: Cluster): boolean =>
+  queue.isActive ||
+  elastic.isActive ||
+  hostIndex.withFreedCapacity.size > 0 ||
+  reservation?.isUntried === true;
 
 /** Places what fits and may have more than before, within hosts and quotas. */
-export function fillRoom(cluster: Cluster, carryOut: (decision: Decision) => void): void {
-  const { queue, elastic, rooms } = cluster;
-  const grown = [...rooms.grown];
-  rooms.grown.clear();
-  if (grown.length > 0 || cluster.hold?.untried) placeHeld(cluster, carryOut);
-  const standingOf = (userId: number) => cluster.standing(userId);
-  const growthBy = (left: (host: Host) => Room) => (grown.length > 0 ? new Growth(grown, left) : undefined);
-  for (const { item: execution, needs, refuse } of queue.offers(standingOf, growthBy(reclaimableOf))) {
-    const isOver = cluster.excesses(execution.userId, needs.usage).length > 0;
-    const found = rooms.mayHold(needs.usage) ? findRoom(cluster, execution, needs, isOver) : null;
-    for (const service of found?.victims ?? []) carryOut({ kind: 'reclaim', service });
+export function runSchedulingPass(cluster: Cluster, carryOut: (decision: Decision) => void): void {
+  const { queue, elastic, hostIndex } = cluster;
+  const freed = [...hostIndex.withFreedCapacity];
+  hostIndex.withFreedCapacity.clear();
+  if (freed.length > 0 || cluster.reservation?.isUntried) startReserved(cluster, carryOut);
+  const fairShareKeyOf = (userId: number) => cluster.fairShareKey(userId);
+  const increaseBy = (left: (host: Host) => FreeCapacity) =>
+    freed.length > 0 ? new CapacityIncrease(freed, left) : undefined;
+  for (const { item: execution, demand, markUnschedulable } of queue.candidates(
+    fairShareKeyOf,
+    increaseBy(preemptableCapacityOf),
+  )) {
+    const isOverQuota = cluster.exceededLimits(execution.userId, demand.usage).length > 0;
+    const found = hostIndex.mayFitInTotal(demand.usage)
+      ? findPlacement(cluster, execution, demand, isOverQuota)
+      : null;
+    for (const service of found?.victims ?? []) carryOut({ kind: 'preempt', service });
     if (found) carryOut({ kind: 'place', execution, placements: found.placements });
-    else if (!isOver || fitsNowhere(cluster, execution, needs)) refuse();
+    else if (!isOverQuota || lacksCapacity(cluster, execution, demand)) markUnschedulable();
   }
-  for (const { item, needs, refuse } of elastic.offers(standingOf, growthBy(roomOf))) {
+  for (const { item, demand, markUnschedulable } of elastic.candidates(
+    fairShareKeyOf,
+    increaseBy(freeCapacityOf),
+  )) {
     const { execution, service } = item;
-    if (cluster.excesses(execution.userId, needs.usage).length > 0) continue;
-    const placements = placeAll([service], rooms);
+    if (cluster.exceededLimits(execution.userId, demand.usage).length > 0) continue;
+    const placements = placeGang([service], hostIndex);
     if (placements) carryOut({ kind: 'place', execution, placements });
-    else refuse();
+    else markUnschedulable();
   }
 }
 
 /** Room for the essential services, free or else reclaimed; `isOver`: only with what the quota of the user gets back. */
-function findRoom(cluster: Cluster, execution: Execution, needs: Needs, isOver: boolean): Reclaim | null {
+function findPlacement(
+  cluster: Cluster,
+  execution: Execution,
+  demand: ResourceDemand,
+  isOverQuota: boolean,
+): PreemptionPlan | null {
   const essential = execution.services.filter((service) => service.essential);
-  const placements = isOver ? null : placeAll(essential, cluster.rooms);
-  return placements ? { placements, victims: [] } : placeByReclaiming(cluster, execution, needs);
+  const placements = isOverQuota ? null : placeGang(essential, cluster.hostIndex);
+  return placements ? { placements, victims: [] } : placeWithPreemption(cluster, execution, demand);
 }
 
 /** Whether hosts hold what is over the quota, too: where they grow, its own elastic services may give it what it lacks there. */
-function fitsNowhere(cluster: Cluster, execution: Execution, needs: Needs): boolean {
-  if (!cluster.rooms.mayHold(needs.usage)) return true;
-  if (!forQuota(cluster, execution, needs)) return false;
+function lacksCapacity(cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean {
+  if (!cluster.hostIndex.mayFitInTotal(demand.usage)) return true;
+  if (!victimsForQuota(cluster, execution, demand)) return false;
   const essential = execution.services.filter((service) => service.essential);
-  return placeServices(cluster, essential, []) === null;
+  return placeWithVictims(cluster, essential, []) === null;
 }
 
-function reclaimableOf(host: Host): Room {
-  const { memoryBytes, cores } = roomOf(host);
+function preemptableCapacityOf(host: Host): FreeCapacity {
+  const { memoryBytes, cores } = freeCapacityOf(host);
   return { host, memoryBytes: memoryBytes + host.elasticMemoryBytes, cores: cores + host.elasticCores };
 }

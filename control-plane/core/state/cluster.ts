@@ -4,16 +4,16 @@
  */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Quota, User } from '../accounts/account.ts';
-import { addUsage, type Excess, excesses, noUsage, type Usage } from '../accounts/quota.ts';
+import { addUsage, type ExceededLimit, exceededLimits, noUsage, type Usage } from '../accounts/quota.ts';
 import { type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
-import type { SchedulingPolicy } from '../model/scheduler-config.ts';
+import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import { isLeaving, type Service } from '../model/service.ts';
-import { type Hold, Possibilities } from '../scheduling/backfill-reservation.ts';
-import { Rooms } from '../scheduling/host-index.ts';
-import { Queue, type Standing } from '../scheduling/queue.ts';
-import type { Waiting } from '../scheduling/queue-policy.ts';
-import { essentialNeeds, needsOf } from '../scheduling/resource-demand.ts';
+import { type BackfillReservation, FeasibilityCache } from '../scheduling/backfill-reservation.ts';
+import { HostIndex } from '../scheduling/host-index.ts';
+import { type FairShareKey, Queue } from '../scheduling/queue.ts';
+import type { QueueItem } from '../scheduling/queue-policy.ts';
+import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
 import { type Changes, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
 
@@ -34,16 +34,16 @@ export class Cluster {
   readonly nextIds: NextIds;
   /** Services whose ids were given before the database was restored from a copy that does not have them. */
   readonly unknown: IdRange[] = [];
-  readonly scheduling: SchedulingPolicy;
+  readonly schedulerConfig: SchedulerConfig;
   /** Queued executions, but for those whose start failed and is to be tried again later. */
   readonly queue: Queue<Execution>;
   /** Elastic services without a host, of running executions. */
   readonly elastic: Queue<ElasticPlace>;
   /** For whom room is kept, or will be. */
-  hold: Hold | null = null;
-  readonly possibilities = new Possibilities();
+  reservation: BackfillReservation | null = null;
+  readonly feasibility = new FeasibilityCache();
   /** What the hosts have left. */
-  readonly rooms: Rooms;
+  readonly hostIndex: HostIndex;
   /** Executions that count under the quota of their user: from their placing to their end or return to the queue. */
   readonly admitted = new Set<Execution>();
   /** Elastic services that are placed. */
@@ -62,12 +62,12 @@ export class Cluster {
   /** Placed ones, by user. */
   readonly #elasticOf = new Map<number, Set<Service>>();
 
-  constructor(nextIds: NextIds, scheduling: SchedulingPolicy) {
+  constructor(nextIds: NextIds, config: SchedulerConfig) {
     this.nextIds = nextIds;
-    this.scheduling = scheduling;
-    this.queue = new Queue(scheduling.queue);
-    this.elastic = new Queue(scheduling.queue);
-    this.rooms = new Rooms(scheduling);
+    this.schedulerConfig = config;
+    this.queue = new Queue(config.queuePolicy);
+    this.elastic = new Queue(config.queuePolicy);
+    this.hostIndex = new HostIndex(config);
   }
 
   /** Takes in an execution read from the store or just submitted. */
@@ -103,19 +103,19 @@ export class Cluster {
   removeHost(host: Host, nowMs: number): void {
     this.hosts.delete(host.id);
     this.#hostsByName.delete(host.name);
-    this.rooms.remove(host);
+    this.hostIndex.remove(host);
     this.changes.removedHosts.set(host, nowMs);
   }
 
   setUser(user: User): void {
     const before = this.users.get(user.id);
     this.users.set(user.id, user);
-    if (before && before.quotaId !== user.quotaId) this.#wakeUser(user.id);
+    if (before && before.quotaId !== user.quotaId) this.#requeueUser(user.id);
   }
 
   setQuota(quota: Quota): void {
     this.quotas.set(quota.id, quota);
-    for (const user of this.users.values()) if (user.quotaId === quota.id) this.#wakeUser(user.id);
+    for (const user of this.users.values()) if (user.quotaId === quota.id) this.#requeueUser(user.id);
   }
 
   quotaOf(userId: number): Quota {
@@ -125,8 +125,8 @@ export class Cluster {
   }
 
   /** Caps of the user's quota that `wanted` would exceed, where it comes to `used`: what is there now, unless told otherwise. */
-  excesses(userId: number, wanted: Usage, used: Usage = this.usage(userId)): Excess[] {
-    return excesses(this.quotaOf(userId), used, wanted);
+  exceededLimits(userId: number, wanted: Usage, used: Usage = this.usage(userId)): ExceededLimit[] {
+    return exceededLimits(this.quotaOf(userId), used, wanted);
   }
 
   /** What of the user is admitted, and reserved. */
@@ -135,7 +135,7 @@ export class Cluster {
   }
 
   /** Where the user's executions stand in the queue. */
-  standing(userId: number): Standing {
+  fairShareKey(userId: number): FairShareKey {
     return { priority: this.users.get(userId)?.priority ?? 0, executions: this.usage(userId).executions };
   }
 
@@ -173,7 +173,7 @@ export class Cluster {
   dismiss(execution: Execution): void {
     if (!this.admitted.delete(execution)) return;
     this.#usageOf(execution.userId).executions -= 1;
-    this.#wakeUser(execution.userId);
+    this.#requeueUser(execution.userId);
   }
 
   /** Reserves the service's needs on a host. */
@@ -201,10 +201,10 @@ export class Cluster {
   }
 
   /** Has those wait for room, of an execution and its elastic services, that may be placed at `nowMs`, and no others. */
-  awaitRoom(execution: Execution, nowMs: number): void {
+  updateQueues(execution: Execution, nowMs: number): void {
     const { id, userId, size, timeSubmitMs, status, ending, retryAtMs, services } = execution;
     if (status === 'queued' && !ending && (retryAtMs ?? 0) <= nowMs) {
-      if (!this.queue.has(id)) this.queue.add(execution, essentialNeeds(execution));
+      if (!this.queue.has(id)) this.queue.add(execution, gangDemand(execution));
     } else this.queue.remove(id);
     for (const service of services) {
       if (service.essential) continue;
@@ -212,7 +212,7 @@ export class Cluster {
       if (status !== 'running' || ending || !idle) this.elastic.remove(service.id);
       else if (!this.elastic.has(service.id)) {
         const place = { id: service.id, userId, size, timeSubmitMs, execution, service };
-        this.elastic.add(place, needsOf([service], 0));
+        this.elastic.add(place, demandOf([service], 0));
       }
     }
   }
@@ -235,9 +235,9 @@ export class Cluster {
   }
 
   /** What the user may have has grown: an end, another quota. */
-  #wakeUser(userId: number): void {
-    this.queue.wakeUser(userId);
-    this.elastic.wakeUser(userId);
+  #requeueUser(userId: number): void {
+    this.queue.requeueUser(userId);
+    this.elastic.requeueUser(userId);
   }
 
   #at(hostId: number): Set<Service> {
@@ -269,7 +269,7 @@ export class Cluster {
     const { requirement, essential, hostId } = service;
     const { userId } = this.#executionOf(service);
     addUsage(this.#usageOf(userId), requirement, sign);
-    if (sign === -1) this.#wakeUser(userId);
+    if (sign === -1) this.#requeueUser(userId);
     if (!essential) {
       this.elasticCount += sign;
       const elastic = this.#elasticOf.get(userId) ?? new Set();
@@ -284,12 +284,12 @@ export class Cluster {
       host.elasticMemoryBytes += sign * requirement.memoryBytes;
       host.elasticCores += sign * requirement.cores;
     }
-    this.rooms.update(host);
+    this.hostIndex.update(host);
   }
 }
 
 /** A service that may be placed while its execution runs. */
-export interface ElasticPlace extends Waiting {
+export interface ElasticPlace extends QueueItem {
   execution: Execution;
   service: Service;
 }

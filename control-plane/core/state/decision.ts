@@ -16,7 +16,7 @@ export type Decision =
   /** Stop the container of a service, or remove it where it has ended by itself. */
   | { kind: 'stop'; service: Service }
   /** Have an elastic service give its room to an execution that is placed next; its container is stopped. */
-  | { kind: 'reclaim'; service: Service }
+  | { kind: 'preempt'; service: Service }
   /** Have an elastic service leave a host that is drained; its container is stopped. */
   | { kind: 'evict'; service: Service }
   /** Start a service again after its container died. */
@@ -51,7 +51,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
     case 'replace-service':
       replace(cluster, decision.service, decision.restartAtMs);
       break;
-    case 'reclaim':
+    case 'preempt':
     case 'evict':
       cluster.release(decision.service);
       break;

@@ -1,8 +1,8 @@
 /** Owns the sentences that tell people why a start waits, and what would change that. Pure. */
 
-import type { Excess } from '../accounts/quota.ts';
+import type { ExceededLimit } from '../accounts/quota.ts';
 import { pauses } from '../model/host.ts';
-import type { Failure, Misfit } from './placement-diagnosis.ts';
+import type { Failure, UnplaceableService } from './placement-diagnosis.ts';
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -29,7 +29,7 @@ export function listText(names: readonly string[], most = 3): string {
 }
 
 /** Why no host takes services of the same needs, as far as one filter goes. */
-export function failureText(misfit: Misfit, failure: Failure): string {
+export function failureText(misfit: UnplaceableService, failure: Failure): string {
   switch (failure.filter) {
     case 'schedulable':
       return outageText(failure);
@@ -49,14 +49,14 @@ export function failureText(misfit: Misfit, failure: Failure): string {
 type Of<Filter extends Failure['filter']> = Extract<Failure, { filter: Filter }>;
 type Amounts = Failure & { missing: number; largest: number };
 
-function outageText({ hosts, of, disconnected, drained, paused }: Of<'schedulable'>): string {
+function outageText({ hosts, of, disconnected, drained, blocked }: Of<'schedulable'>): string {
   if (of === 0) return 'There is no host: start an agent on one.';
   const outages = [
     ...(disconnected > 0 ? [`${disconnected} not connected (start the agent there)`] : []),
     ...(drained > 0
       ? [`${drained} drained (until an administrator takes ${drained === 1 ? 'it' : 'them'} back)`]
       : []),
-    ...Array.from(paused, ([kind, [first, ...more]]) => {
+    ...Array.from(blocked, ([kind, [first, ...more]]) => {
       const text = `${more.length > 0 ? 'one: ' : ''}${first?.text}`;
       return `${1 + more.length} ${pauses.get(kind)} (${text})`;
     }),
@@ -64,7 +64,7 @@ function outageText({ hosts, of, disconnected, drained, paused }: Of<'schedulabl
   return `${hosts} of ${count(of, 'host')} ${hosts === 1 ? 'takes' : 'take'} no services now: ${outages.join(', ')}.`;
 }
 
-function needsText({ service, instances }: Misfit, what: string): string {
+function needsText({ service, instances }: UnplaceableService, what: string): string {
   if (instances === 1) return `${service.name} needs ${what}`;
   return `${service.name} and ${instances - 1} more like it need ${what} each`;
 }
@@ -80,7 +80,7 @@ function haveText({ hosts, of, labels }: Of<'labels'>): string {
 }
 
 function lackText(
-  { beside }: Misfit,
+  { beside }: UnplaceableService,
   { hosts, missing, largest }: Omit<Amounts, 'filter' | 'of'>,
   needed: number,
   amountText: (amount: number) => string,
@@ -93,7 +93,7 @@ function lackText(
 }
 
 /** Why the quota of a user holds a start, for one of its caps. */
-export function excessText({ dimension, limit, used, wanted, over }: Excess): string {
+export function exceededLimitText({ dimension, limit, used, wanted, over }: ExceededLimit): string {
   const remedy =
     wanted > limit
       ? 'it can start only when the quota is raised, or when it asks for less'

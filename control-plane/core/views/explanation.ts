@@ -3,17 +3,23 @@
  * waits for later on. Decides nothing and changes nothing. Pure.
  */
 
-import { type Excess, noUsage } from '../accounts/quota.ts';
+import { type ExceededLimit, noUsage } from '../accounts/quota.ts';
 import { requeueForeseenMs } from '../hosts/host-liveness.ts';
 import type { Ending, Execution, ExecutionStatus } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
 import { isLeaving, type Service } from '../model/service.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
-import { forQuota } from '../scheduling/preemption.ts';
-import { essentialNeeds, needsOf } from '../scheduling/resource-demand.ts';
+import { victimsForQuota } from '../scheduling/preemption.ts';
+import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { count, delayText, excessText, failureText, listText } from './explanation-text.ts';
-import { elasticMisfit, type Failure, isAlike, type Misfit, tryStart } from './placement-diagnosis.ts';
+import { count, delayText, exceededLimitText, failureText, listText } from './explanation-text.ts';
+import {
+  diagnose,
+  diagnoseElastic,
+  type Failure,
+  isAlike,
+  type UnplaceableService,
+} from './placement-diagnosis.ts';
 
 export interface Explanation {
   /** Null for what was not submitted. */
@@ -28,7 +34,7 @@ export interface Explanation {
   reasons: Reason[];
   quota: QuotaReason[];
   /** An execution that has waited longer, whose kept room is all that is lacking. */
-  keptFor: number | null;
+  backfillReservedFor: number | null;
   /** Not started before, after a start that failed for a passing reason. */
   retryAtMs: number | null;
   /** Of what waits: whether hosts and quota had room for it, if nothing else ran. */
@@ -39,7 +45,7 @@ export interface Explanation {
 
 /** A filter at which hosts fail services of the same needs; `instance` is the first of so many. */
 export type Reason = Failure & { instance: string; instances: number; text: string };
-export type QuotaReason = Excess & { text: string };
+export type QuotaReason = ExceededLimit & { text: string };
 
 export interface HostPlacement {
   host: string;
@@ -77,7 +83,7 @@ const NOTHING = {
   waitingFor: [],
   reasons: [],
   quota: [],
-  keptFor: null,
+  backfillReservedFor: null,
   retryAtMs: null,
   fitsWhenIdle: null,
   placement: null,
@@ -89,7 +95,7 @@ export function explainHead(
   most: number,
   nowMs: number,
 ): { execution: Execution; waitingFor: string[] }[] {
-  const order = cluster.queue.order((id) => cluster.standing(id));
+  const order = cluster.queue.projectedOrder((id) => cluster.fairShareKey(id));
   return order.slice(0, most).map((execution) => ({
     execution,
     waitingFor: explainQueued(cluster, execution, nowMs, order).waitingFor,
@@ -103,13 +109,13 @@ function explainQueued(
   order = orderWith(cluster, execution),
 ): Explanation {
   const { userId } = execution;
-  const needs = essentialNeeds(execution);
-  const own = forQuota(cluster, execution, needs);
-  const quota = own ? [] : cluster.excesses(userId, needs.usage).map(quotaReason);
-  const { placements, misfits, keptFor } = tryStart(cluster, execution, own ?? []);
-  const reasons = misfits.flatMap(reasonsOf);
-  const fitsHosts = misfits.length === 0 || cluster.possibilities.has(cluster, execution, needs);
-  const fitsQuota = cluster.excesses(userId, needs.usage, noUsage()).length === 0;
+  const needs = gangDemand(execution);
+  const own = victimsForQuota(cluster, execution, needs);
+  const quota = own ? [] : cluster.exceededLimits(userId, needs.usage).map(quotaReason);
+  const { placements, unplaceable, backfillReservedFor } = diagnose(cluster, execution, own ?? []);
+  const reasons = unplaceable.flatMap(reasonsOf);
+  const fitsHosts = unplaceable.length === 0 || cluster.feasibility.has(cluster, execution, needs);
+  const fitsQuota = cluster.exceededLimits(userId, needs.usage, noUsage()).length === 0;
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
     status: execution.status,
@@ -119,12 +125,12 @@ function explainQueued(
     waitingFor: [
       ...texts(quota),
       ...texts(reasons),
-      ...remedies(misfits, fitsHosts, keptFor),
+      ...remedies(unplaceable, fitsHosts, backfillReservedFor),
       ...retries(execution, nowMs),
     ],
     reasons,
     quota,
-    keptFor,
+    backfillReservedFor,
     retryAtMs: execution.retryAtMs,
     fitsWhenIdle: fitsHosts && fitsQuota,
     placement: placements && own ? byHost(placements) : null,
@@ -133,30 +139,39 @@ function explainQueued(
 
 /** The queue as it would be with the execution in it. */
 const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
-  cluster.queue.order((id) => cluster.standing(id), cluster.queue.has(execution.id) ? undefined : execution);
+  cluster.queue.projectedOrder(
+    (id) => cluster.fairShareKey(id),
+    cluster.queue.has(execution.id) ? undefined : execution,
+  );
 
 /** What becomes of misfits by waiting. */
-function remedies(misfits: readonly Misfit[], fitsHosts: boolean, keptFor: number | null): string[] {
-  if (misfits.length === 0) return [];
+function remedies(
+  unplaceable: readonly UnplaceableService[],
+  fitsHosts: boolean,
+  backfillReservedFor: number | null,
+): string[] {
+  if (unplaceable.length === 0) return [];
   if (!fitsHosts)
     return ['Waiting alone is not enough: there would be no room for it even if nothing else ran.'];
   return [
-    ...(keptFor === null
+    ...(backfillReservedFor === null
       ? []
-      : [`There would be room if some were not kept for execution ${keptFor}, which has waited longer.`]),
+      : [
+          `There would be room if some were not kept for execution ${backfillReservedFor}, which has waited longer.`,
+        ]),
     'Waiting is enough: there is room for it when enough of what runs has ended.',
   ];
 }
 
-const reasonsOf = (misfit: Misfit): Reason[] =>
-  misfit.failures.map((failure) => ({
+const reasonsOf = (unplaceableService: UnplaceableService): Reason[] =>
+  unplaceableService.failures.map((failure) => ({
     ...failure,
-    instance: misfit.service.name,
-    instances: misfit.instances,
-    text: failureText(misfit, failure),
+    instance: unplaceableService.service.name,
+    instances: unplaceableService.instances,
+    text: failureText(unplaceableService, failure),
   }));
 
-const quotaReason = (excess: Excess): QuotaReason => ({ ...excess, text: excessText(excess) });
+const quotaReason = (excess: ExceededLimit): QuotaReason => ({ ...excess, text: exceededLimitText(excess) });
 
 /** Each once: what hosts do is the same for all services. */
 const texts = (reasons: readonly { text: string }[]): string[] => [
@@ -201,12 +216,12 @@ function explainElastic(
       !essential && !placed && status === 'inactive' && (restartAtMs ?? 0) <= nowMs,
   );
   const first = waiting.filter((service, at) => waiting.findIndex((other) => isAlike(other, service)) === at);
-  const misfits = first.flatMap((service) => elasticMisfit(cluster, service) ?? []);
-  const counted = misfits.map((misfit) => {
-    const alike = waiting.filter((service) => isAlike(service, misfit.service));
-    return { ...misfit, instances: alike.length };
+  const unplaceable = first.flatMap((service) => diagnoseElastic(cluster, service) ?? []);
+  const counted = unplaceable.map((unplaceableService) => {
+    const alike = waiting.filter((service) => isAlike(service, unplaceableService.service));
+    return { ...unplaceableService, instances: alike.length };
   });
-  const over = first.flatMap((service) => cluster.excesses(userId, needsOf([service], 0).usage));
+  const over = first.flatMap((service) => cluster.exceededLimits(userId, demandOf([service], 0).usage));
   return { reasons: counted.flatMap(reasonsOf), quota: over.map(quotaReason) };
 }
 

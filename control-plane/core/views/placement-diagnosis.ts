@@ -7,23 +7,29 @@ import { MICRO } from '../accounts/quota.ts';
 import type { Execution } from '../model/execution.ts';
 import { isReachable, pauseOf } from '../model/host.ts';
 import type { Requirement, Service } from '../model/service.ts';
-import { withKeptRoom } from '../scheduling/backfill-reservation.ts';
-import { type FilterName, filters, fits, type Room, roomOf } from '../scheduling/free-capacity.ts';
+import { withReservation } from '../scheduling/backfill-reservation.ts';
+import {
+  type FilterName,
+  type FreeCapacity,
+  filters,
+  fits,
+  freeCapacityOf,
+} from '../scheduling/free-capacity.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
-import { placeServices } from '../scheduling/preemption.ts';
+import { placeWithVictims } from '../scheduling/preemption.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 /** Where services would go, or why they would not. */
-export interface Trial {
+export interface Diagnosis {
   /** Null where some are misfits. */
   placements: Placement[] | null;
-  misfits: Misfit[];
+  unplaceable: UnplaceableService[];
   /** The execution but for whose kept room they had a host. */
-  keptFor: number | null;
+  backfillReservedFor: number | null;
 }
 
 /** Services of the same needs that no host takes. */
-export interface Misfit {
+export interface UnplaceableService {
   /** The first of them. */
   service: Service;
   instances: number;
@@ -47,50 +53,53 @@ interface Outages {
   disconnected: number;
   drained: number;
   /** By the kind of condition for which they take nothing: these conditions. */
-  paused: ReadonlyMap<string, readonly Condition[]>;
+  blocked: ReadonlyMap<string, readonly Condition[]>;
 }
 
 /** Tries to start an execution; `own` are elastic services that would go for its quota. */
-export function tryStart(cluster: Cluster, execution: Execution, own: readonly Service[]): Trial {
-  const { hold } = cluster;
+export function diagnose(cluster: Cluster, execution: Execution, own: readonly Service[]): Diagnosis {
+  const { reservation } = cluster;
   const essential = execution.services.filter((service) => service.essential);
-  const tried = () => tryAll(cluster, essential, own);
-  if (hold?.execution === execution) return { ...withKeptRoom(cluster, tried), keptFor: null };
-  const trial = tried();
-  if (trial.placements || !hold) return { ...trial, keptFor: null };
-  const found = withKeptRoom(cluster, () => placeServices(cluster, essential, own));
-  return { ...trial, keptFor: found && hold.execution.id };
+  const attempt = () => tryAll(cluster, essential, own);
+  if (reservation?.execution === execution)
+    return { ...withReservation(cluster, attempt), backfillReservedFor: null };
+  const diagnosis = attempt();
+  if (diagnosis.placements || !reservation) return { ...diagnosis, backfillReservedFor: null };
+  const found = withReservation(cluster, () => placeWithVictims(cluster, essential, own));
+  return { ...diagnosis, backfillReservedFor: found && reservation.execution.id };
 }
 
 /** Each is a look at every host. */
-const MOST_MISFITS = 10;
+const MAX_UNPLACEABLE = 10;
 
 /** Places all, or finds those that fit nowhere beside those that do, the largest needs first. */
 function tryAll(
   cluster: Cluster,
   services: readonly Service[],
   own: readonly Service[],
-): Omit<Trial, 'keptFor'> {
-  const misfits: Misfit[] = [];
+): Omit<Diagnosis, 'backfillReservedFor'> {
+  const unplaceable: UnplaceableService[] = [];
   let rest = services;
   let placed: Placement[] | undefined;
-  while (!placed && misfits.length < MOST_MISFITS) {
-    placed = placeServices(cluster, rest, own, (missed, placements, left) => {
+  while (!placed && unplaceable.length < MAX_UNPLACEABLE) {
+    placed = placeWithVictims(cluster, rest, own, (missed, placements, left) => {
       const alike = rest.filter((service) => isAlike(service, missed));
-      const room = new Set(placements.map(({ service }) => service));
-      const without = alike.filter((service) => !room.has(service));
-      misfits.push(misfitOf(missed, without.length, placements.length, left));
+      const capacity = new Set(placements.map(({ service }) => service));
+      const without = alike.filter((service) => !capacity.has(service));
+      unplaceable.push(unplaceableService(missed, without.length, placements.length, left));
       rest = rest.filter((service) => !isAlike(service, missed));
     })?.placements;
   }
-  misfits.sort((a, b) => a.service.id - b.service.id);
-  return { placements: misfits.length === 0 && placed ? placed : null, misfits };
+  unplaceable.sort((a, b) => a.service.id - b.service.id);
+  return { placements: unplaceable.length === 0 && placed ? placed : null, unplaceable };
 }
 
 /** Why an elastic service, which nobody goes for, finds no host; undefined where it finds one. */
-export function elasticMisfit(cluster: Cluster, service: Service): Misfit | undefined {
-  const rooms = Array.from(cluster.hosts.values(), roomOf);
-  return rooms.some((room) => fits(room, service.requirement)) ? undefined : misfitOf(service, 1, 0, rooms);
+export function diagnoseElastic(cluster: Cluster, service: Service): UnplaceableService | undefined {
+  const capacities = Array.from(cluster.hosts.values(), freeCapacityOf);
+  return capacities.some((capacity) => fits(capacity, service.requirement))
+    ? undefined
+    : unplaceableService(service, 1, 0, capacities);
 }
 
 /** Whether two services ask for the same. */
@@ -98,14 +107,19 @@ export const isAlike = ({ requirement: a }: Service, { requirement: b }: Service
   a === b ||
   (a.memoryBytes === b.memoryBytes && a.cores === b.cores && a.labels.join(' ') === b.labels.join(' '));
 
-function misfitOf(service: Service, instances: number, beside: number, rooms: readonly Room[]): Misfit {
+function unplaceableService(
+  service: Service,
+  instances: number,
+  beside: number,
+  capacities: readonly FreeCapacity[],
+): UnplaceableService {
   const { requirement } = service;
-  const [unschedulable, schedulable] = split(rooms, 'schedulable', requirement);
+  const [unschedulable, schedulable] = split(capacities, 'schedulable', requirement);
   const [unlabelled, labelled] = split(schedulable, 'labels', requirement);
   const [small] = split(labelled, 'memory', requirement);
   const [busy] = split(labelled, 'cores', requirement);
   const failures: Failure[] = [
-    { filter: 'schedulable', hosts: unschedulable.length, of: rooms.length, ...outages(unschedulable) },
+    { filter: 'schedulable', hosts: unschedulable.length, of: capacities.length, ...outages(unschedulable) },
     {
       filter: 'labels',
       hosts: unlabelled.length,
@@ -116,51 +130,51 @@ function misfitOf(service: Service, instances: number, beside: number, rooms: re
       filter: 'memory',
       hosts: small.length,
       of: labelled.length,
-      missing: least(small, (room) => requirement.memoryBytes - room.memoryBytes),
+      missing: least(small, (capacity) => requirement.memoryBytes - capacity.memoryBytes),
       largest: most(small, ({ host }) => host.memoryBytes),
     },
     {
       filter: 'cores',
       hosts: busy.length,
       of: labelled.length,
-      missing: Math.round(least(busy, (room) => requirement.cores - room.cores) * MICRO) / MICRO,
+      missing: Math.round(least(busy, (capacity) => requirement.cores - capacity.cores) * MICRO) / MICRO,
       largest: most(busy, ({ host }) => host.cores),
     },
   ];
   // Where there is no host at all, that is what is told.
   const told = failures.filter(({ hosts }) => hosts > 0);
-  return { service, instances, beside, failures: rooms.length > 0 ? told : failures.slice(0, 1) };
+  return { service, instances, beside, failures: capacities.length > 0 ? told : failures.slice(0, 1) };
 }
 
 /** Those that fail the filter, and those that pass it. */
 function split(
-  rooms: readonly Room[],
+  capacities: readonly FreeCapacity[],
   name: FilterName,
   requirement: Requirement,
-): [failed: Room[], passed: Room[]] {
+): [failed: FreeCapacity[], passed: FreeCapacity[]] {
   const filter = filters.find((one) => one.name === name);
-  const { failed = [], passed = [] } = Object.groupBy(rooms, (room) =>
-    filter?.check(room, requirement) ? 'passed' : 'failed',
+  const { failed = [], passed = [] } = Object.groupBy(capacities, (capacity) =>
+    filter?.check(capacity, requirement) ? 'passed' : 'failed',
   );
   return [failed, passed];
 }
 
-function outages(rooms: readonly Room[]): Outages {
-  const reachable = rooms.filter(({ host }) => isReachable(host));
+function outages(capacities: readonly FreeCapacity[]): Outages {
+  const reachable = capacities.filter(({ host }) => isReachable(host));
   const paused = reachable.flatMap(({ host }) => (host.schedulable ? (pauseOf(host) ?? []) : []));
   return {
-    disconnected: rooms.length - reachable.length,
+    disconnected: capacities.length - reachable.length,
     drained: reachable.length - paused.length,
-    paused: Map.groupBy(paused, ({ kind }) => kind),
+    blocked: Map.groupBy(paused, ({ kind }) => kind),
   };
 }
 
-function lackedLabels(labels: readonly string[], rooms: readonly Room[]): readonly string[] {
-  const lacked = labels.filter((label) => !rooms.some(({ host }) => host.labels.includes(label)));
+function lackedLabels(labels: readonly string[], capacities: readonly FreeCapacity[]): readonly string[] {
+  const lacked = labels.filter((label) => !capacities.some(({ host }) => host.labels.includes(label)));
   return lacked.length > 0 ? lacked : labels;
 }
 
-const least = (rooms: readonly Room[], of: (room: Room) => number): number =>
-  rooms.reduce((found, room) => Math.min(found, of(room)), Number.POSITIVE_INFINITY);
-const most = (rooms: readonly Room[], of: (room: Room) => number): number =>
-  rooms.reduce((found, room) => Math.max(found, of(room)), 0);
+const least = (capacities: readonly FreeCapacity[], of: (capacity: FreeCapacity) => number): number =>
+  capacities.reduce((found, capacity) => Math.min(found, of(capacity)), Number.POSITIVE_INFINITY);
+const most = (capacities: readonly FreeCapacity[], of: (capacity: FreeCapacity) => number): number =>
+  capacities.reduce((found, capacity) => Math.max(found, of(capacity)), 0);

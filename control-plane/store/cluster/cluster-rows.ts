@@ -2,7 +2,7 @@
 
 import type { Execution } from '../../core/model/execution.ts';
 import type { Host } from '../../core/model/host.ts';
-import type { SchedulingPolicy } from '../../core/model/scheduler-config.ts';
+import type { SchedulerConfig } from '../../core/model/scheduler-config.ts';
 import type { Changes } from '../../core/state/changes.ts';
 import { Cluster } from '../../core/state/cluster.ts';
 import { useJoinToken } from '../accounts/join-tokens.ts';
@@ -27,7 +27,7 @@ export interface Claimant {
 /** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
 export async function takeOver(
   db: Db,
-  scheduling: SchedulingPolicy,
+  scheduling: SchedulerConfig,
   claimant: Claimant,
 ): Promise<{ epoch: Epoch; cluster: Cluster }> {
   const epoch = await claim(db, claimant);
@@ -104,7 +104,7 @@ function servicesToWrite(changes: Changes): Statement[] {
 
 const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';
 
-async function loadCluster(db: Db, scheduling: SchedulingPolicy): Promise<Cluster> {
+async function loadCluster(db: Db, scheduling: SchedulerConfig): Promise<Cluster> {
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
   const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
-import { defaultScheduling } from '../../../control-plane/core/model/scheduler-config.ts';
+import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Env } from '../../../control-plane/http/request.ts';
 import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
 import { variants } from '../../../control-plane/http/variant.ts';
@@ -29,7 +29,7 @@ beforeEach(async () => {
     clock,
     log: () => {},
     deploymentName: 'test',
-    scheduling: defaultScheduling,
+    scheduling: defaultSchedulerConfig,
   });
   const described = application(service());
   const submission = { name: 'x', application: described, description: JSON.stringify(described) };

@@ -7,10 +7,10 @@ import { newExecution } from '../../../control-plane/core/lifecycle/submission.t
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
 import {
-  defaultScheduling,
+  defaultSchedulerConfig,
   placementPolicies,
   queuePolicies,
-  type SchedulingPolicy,
+  type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Application } from '../../../shared/application.ts';
@@ -36,9 +36,9 @@ export async function measureScheduler(): Promise<Measurement[]> {
 
 /** 1,000 hosts, 10,000 queued executions that all fit. */
 function measurePlacements(): Measurement[] {
-  const policies: SchedulingPolicy[] = [
-    ...queuePolicies.map((queue) => ({ ...defaultScheduling, queue })),
-    ...placementPolicies.slice(1).map((placement) => ({ ...defaultScheduling, placement })),
+  const policies: SchedulerConfig[] = [
+    ...queuePolicies.map((queue) => ({ ...defaultSchedulerConfig, queue })),
+    ...placementPolicies.slice(1).map((placement) => ({ ...defaultSchedulerConfig, placement })),
   ];
   return policies.map((policy) => {
     const figure = median(
@@ -52,7 +52,7 @@ function measurePlacements(): Measurement[] {
         return (placed / ms) * 1_000;
       }).slice(1),
     );
-    const name = `placements, 10,000 that fit on 1,000 hosts (${policy.queue}, ${policy.placement})`;
+    const name = `placements, 10,000 that fit on 1,000 hosts (${policy.queuePolicy}, ${policy.placementPolicy})`;
     return { name, unit: '/s', figure, goal: atLeast(20_000, 'figure') };
   });
 }
@@ -70,7 +70,7 @@ function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurem
   const pass = timed(() => reconcile(cluster, NOW_MS));
   const queued = cluster.queue.size;
   if (queued < 90_000) throw new Error(`only ${queued} wait`);
-  for (const host of cluster.hosts.values()) cluster.rooms.grown.add(host);
+  for (const host of cluster.hosts.values()) cluster.hostIndex.withFreedCapacity.add(host);
   const again = timed(() => reconcile(cluster, NOW_MS));
   const event = (name: string, happen: (at: number) => void): Measurement => {
     const times = Array.from({ length: EVENTS }, (_, at) => {
@@ -120,7 +120,7 @@ function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurem
 /** What 100,000 queued executions add to the heap, all but their descriptions. */
 function measureMemory({ name, applicationOf }: Queued): Measurement {
   const count = 100_000;
-  const cluster = clusterOf(10, defaultScheduling);
+  const cluster = clusterOf(10, defaultSchedulerConfig);
   const before = heapBytes();
   for (let at = 0; at < count; at++) submit(cluster, at, applicationOf(at));
   cluster.takeChanges();
@@ -141,7 +141,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-function clusterOf(hosts: number, policy: SchedulingPolicy): Cluster {
+function clusterOf(hosts: number, policy: SchedulerConfig): Cluster {
   const cluster = new Cluster({ execution: 1, service: 1, host: 1 }, policy);
   cluster.setQuota(quota(1));
   for (let id = 1; id <= USERS; id++) cluster.setUser(user(id, 1));
@@ -162,7 +162,7 @@ const none: string[] = [];
 
 /** Hosts filled but for less than a core with executions of four cores that run. */
 function fullHouse(): { cluster: Cluster; blockers: Execution[] } {
-  const cluster = clusterOf(10_000, defaultScheduling);
+  const cluster = clusterOf(10_000, defaultSchedulerConfig);
   const blocker = application(service({ resources: needs(4 * GIB, 4) }));
   const cores = [...cluster.hosts.values()].reduce((sum, host) => sum + host.cores, 0);
   const blockers = Array.from({ length: cores / 4 }, (_, at) => submit(cluster, at, blocker));

@@ -3,8 +3,8 @@ import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import {
-  defaultScheduling,
-  type SchedulingPolicy,
+  defaultSchedulerConfig,
+  type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
@@ -38,16 +38,16 @@ export class CoordinatorRig {
   readonly logged: string[] = [];
   coordinator: Coordinator;
 
-  readonly #scheduling: Partial<SchedulingPolicy>;
+  readonly #scheduling: Partial<SchedulerConfig>;
 
-  constructor(memory: Db, scheduling: Partial<SchedulingPolicy> = {}) {
+  constructor(memory: Db, scheduling: Partial<SchedulerConfig> = {}) {
     this.memory = memory;
     this.#scheduling = scheduling;
     this.db = new TroubledDb(memory);
     this.coordinator = this.#make();
   }
 
-  static async open(scheduling: Partial<SchedulingPolicy> = {}): Promise<CoordinatorRig> {
+  static async open(scheduling: Partial<SchedulerConfig> = {}): Promise<CoordinatorRig> {
     const memory = await memoryDatabase();
     await memory.batch([insertHost(newHost(HOST_ID, 'one', 0))]);
     return new CoordinatorRig(memory, scheduling);
@@ -87,7 +87,7 @@ export class CoordinatorRig {
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),
       deploymentName: 'test',
-      scheduling: { ...defaultScheduling, ...this.#scheduling },
+      scheduling: { ...defaultSchedulerConfig, ...this.#scheduling },
     });
   }
 }

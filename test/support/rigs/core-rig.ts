@@ -14,8 +14,8 @@ import { newExecution } from '../../../control-plane/core/lifecycle/submission.t
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
 import {
-  defaultScheduling,
-  type SchedulingPolicy,
+  defaultSchedulerConfig,
+  type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Service } from '../../../control-plane/core/model/service.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
@@ -98,10 +98,10 @@ export class CoreRig {
   /** Every decision so far, as text: what happened, in order. */
   readonly journal: string[] = [];
 
-  constructor(scheduling: Partial<SchedulingPolicy> = {}) {
+  constructor(scheduling: Partial<SchedulerConfig> = {}) {
     this.cluster = new Cluster(
       { execution: 1, service: 1, host: 1 },
-      { ...defaultScheduling, ...scheduling },
+      { ...defaultSchedulerConfig, ...scheduling },
     );
     for (const id of [1, 2]) {
       this.cluster.setQuota(quota(id));
@@ -197,7 +197,7 @@ export class CoreRig {
 
 /** Ids of those that wait for room, in order. */
 export const queuedIds = (cluster: Cluster): number[] =>
-  cluster.queue.order((userId) => cluster.standing(userId)).map(({ id }) => id);
+  cluster.queue.projectedOrder((userId) => cluster.fairShareKey(userId)).map(({ id }) => id);
 
 export const keyOfService = ({ id, generation }: Service) => ({ service: id, generation });
 

@@ -6,7 +6,7 @@
 import { type HostChanges, objectionToRemoval } from '../../../control-plane/core/hosts/drain.ts';
 import { nextDeadline } from '../../../control-plane/core/lifecycle/reconciler.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
-import type { SchedulingPolicy } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { isAssigned } from '../../../control-plane/core/model/service.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import type { Application } from '../../../shared/application.ts';
@@ -108,7 +108,7 @@ export class Simulation {
   readonly #check: Check;
 
   /** `check` is called after every turn. */
-  constructor(check: Check = () => {}, scheduling: Partial<SchedulingPolicy> = {}) {
+  constructor(check: Check = () => {}, scheduling: Partial<SchedulerConfig> = {}) {
     this.rig = new CoreRig(scheduling);
     this.#check = check;
   }

@@ -1,14 +1,14 @@
 /** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
 
 import { newHost } from '../../../control-plane/core/model/host.ts';
-import type { SchedulingPolicy } from '../../../control-plane/core/model/scheduler-config.ts';
-import { Growth } from '../../../control-plane/core/scheduling/capacity-increase.ts';
-import { roomOf } from '../../../control-plane/core/scheduling/free-capacity.ts';
+import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import { CapacityIncrease } from '../../../control-plane/core/scheduling/capacity-increase.ts';
+import { freeCapacityOf } from '../../../control-plane/core/scheduling/free-capacity.ts';
 import { Queue } from '../../../control-plane/core/scheduling/queue.ts';
-import type { Waiting } from '../../../control-plane/core/scheduling/queue-policy.ts';
-import { needsOf } from '../../../control-plane/core/scheduling/resource-demand.ts';
+import type { QueueItem } from '../../../control-plane/core/scheduling/queue-policy.ts';
+import { demandOf } from '../../../control-plane/core/scheduling/resource-demand.ts';
 
-interface Item extends Waiting {
+interface Item extends QueueItem {
   /** Those with the same have the same needs. */
   cores: number;
 }
@@ -16,7 +16,7 @@ interface Item extends Waiting {
 type Given = Partial<Item> & { id: number };
 
 interface Options {
-  policy?: SchedulingPolicy['queue'];
+  policy?: SchedulerConfig['queuePolicy'];
   /** By user; others have 0. */
   priorities?: Record<number, number>;
   /** Executions that have room, by user; others have none. */
@@ -33,27 +33,27 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
   });
   const add = (one: Given) => {
     const item = { userId: 1, size: 0, timeSubmitMs: 0, cores: 1, ...one };
-    queue.add(item, needsOf([{ requirement: { memoryBytes: 0, cores: item.cores, labels: [] } }], 1));
+    queue.add(item, demandOf([{ requirement: { memoryBytes: 0, cores: item.cores, labels: [] } }], 1));
   };
   for (const one of given) add(one);
   return {
     queue,
     add,
     /** Ids of all that wait, in order. */
-    order: () => queue.order(standingOf).map(({ id }) => id),
+    order: () => queue.projectedOrder(standingOf).map(({ id }) => id),
     /** Has everything refused that is offered, and says what. */
-    refused(growth?: Growth): number[] {
+    refused(growth?: CapacityIncrease): number[] {
       const ids: number[] = [];
-      for (const { item, refuse } of queue.offers(standingOf, growth)) {
+      for (const { item, markUnschedulable } of queue.candidates(standingOf, growth)) {
         ids.push(item.id);
-        refuse();
+        markUnschedulable();
       }
       return ids;
     },
     /** Ids in the order they are offered room; those whom `starts` says take it. */
     offered(starts: (item: Item) => boolean): number[] {
       const ids: number[] = [];
-      for (const { item } of queue.offers(standingOf)) {
+      for (const { item } of queue.candidates(standingOf)) {
         ids.push(item.id);
         if (!starts(item)) continue;
         queue.remove(item.id);
@@ -65,5 +65,5 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
 }
 
 /** A host came to have so many cores left. */
-export const grownTo = (cores: number): Growth =>
-  new Growth([{ ...newHost(1, 'one', 0), connected: true, cores, memoryBytes: 1 }], roomOf);
+export const grownTo = (cores: number): CapacityIncrease =>
+  new CapacityIncrease([{ ...newHost(1, 'one', 0), connected: true, cores, memoryBytes: 1 }], freeCapacityOf);

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import {
-  defaultScheduling,
-  type SchedulingPolicy,
+  defaultSchedulerConfig,
+  type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { Answers } from './checks/answers.ts';
@@ -45,7 +45,7 @@ export class Simulation {
   readonly machines: Machine[] = [];
   readonly users: Users;
   readonly administrator: Administrator;
-  readonly scheduling: SchedulingPolicy;
+  readonly scheduling: SchedulerConfig;
   readonly containers: Containers;
   readonly logs: Logs;
   /** All that were ever started and not killed. */
@@ -91,7 +91,7 @@ export class Simulation {
     const { world } = this;
     this.store = await Store.open((changes) => this.#committed(changes));
     await this.#makeAccounts();
-    const requeues = this.scheduling.hostLoss === 'requeue';
+    const requeues = this.scheduling.hostLossPolicy === 'requeue';
     for (const name of MACHINES.slice(0, world.between(requeues ? 2 : 1, 3))) this.#addMachine(name);
     await this.#register();
     this.containers.engines = this.machines.map(({ engine }) => engine);
@@ -148,7 +148,7 @@ export class Simulation {
     const { world, ledger, scheduling, clockJumpsMs } = this;
     const machine = this.machines.find((one) => one.name === name);
     if (!machine || ledger.isRemoved(machine.hostId) || world.nowMs < machine.doubledUntilMs) return true;
-    if (scheduling.hostLoss !== 'requeue') return false;
+    if (scheduling.hostLossPolicy !== 'requeue') return false;
     const sinceMs = world.nowMs - 2 * scheduling.lostAfterMs - 60_000;
     const jumps = clockJumpsMs.filter((timeMs) => timeMs > sinceMs).length;
     return machine.isTroubled || fate.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
@@ -253,11 +253,11 @@ export class Simulation {
   async #trouble(): Promise<void> {
     const { world } = this;
     const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
-    const { hostLoss, lostAfterMs } = this.scheduling;
-    if (hostLoss === 'requeue') kinds.push('host cut off');
-    world.note(`faults: ${kinds.join(', ')}; lost hosts: ${hostLoss} after ${lostAfterMs} ms`);
+    const { hostLossPolicy, lostAfterMs } = this.scheduling;
+    if (hostLossPolicy === 'requeue') kinds.push('host cut off');
+    world.note(`faults: ${kinds.join(', ')}; lost hosts: ${hostLossPolicy} after ${lostAfterMs} ms`);
     // A host is lost, and then given up, only after a while.
-    const pace = hostLoss === 'requeue' ? 2 : 1;
+    const pace = hostLossPolicy === 'requeue' ? 2 : 1;
     const untilMs = world.nowMs + pace * world.between(30_000, 100_000);
     await world.run(world.between(0, 6_000));
     while (world.nowMs < untilMs) {
@@ -412,12 +412,12 @@ export class Simulation {
 }
 
 /** In some worlds what a lost host ran starts elsewhere; there hosts are soon lost. */
-function schedulingOf(world: World): SchedulingPolicy {
-  const hostLoss = world.chance(0.4) ? 'requeue' : 'wait';
+function schedulingOf(world: World): SchedulerConfig {
+  const hostLossPolicy = world.chance(0.4) ? 'requeue' : 'wait';
   const lostAfterMs = world.pick(
-    hostLoss === 'requeue' ? [10_000, 20_000, 30_000] : [20_000, 90_000, 90_000],
+    hostLossPolicy === 'requeue' ? [10_000, 20_000, 30_000] : [20_000, 90_000, 90_000],
   );
-  return { ...defaultScheduling, hostLoss, lostAfterMs };
+  return { ...defaultSchedulerConfig, hostLossPolicy, lostAfterMs };
 }
 
 /** Runs for ever. */

@@ -7,7 +7,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 let rig: CoordinatorRig;
 
 beforeEach(async () => {
-  rig = await CoordinatorRig.open({ hostLoss: 'requeue' });
+  rig = await CoordinatorRig.open({ hostLossPolicy: 'requeue' });
 });
 
 async function row() {

@@ -3,7 +3,7 @@ import { type Input, Turns } from '../../../control-plane/coordinator/turns.ts';
 import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
-import { defaultScheduling } from '../../../control-plane/core/model/scheduler-config.ts';
+import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { commit, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
@@ -14,7 +14,7 @@ import { told } from '../../support/rigs/core-rig.ts';
 import { TestClock } from '../../support/rigs/test-clock.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const LOSS_MS = defaultScheduling.lostAfterMs;
+const LOSS_MS = defaultSchedulerConfig.lostAfterMs;
 
 let memory: Db;
 let db: TroubledDb;
@@ -25,7 +25,7 @@ let events: string[];
 
 /** `faulty`: what is done after a commit throws. */
 function makeTurns(faulty: () => boolean = () => false): Turns {
-  return new Turns(db, clock, () => {}, defaultScheduling, {
+  return new Turns(db, clock, () => {}, defaultSchedulerConfig, {
     committed: (decisions: readonly Decision[]) => {
       events.push(`told ${told(decisions).join(', ')}`);
       if (faulty()) throw new Error('a fault of ours');
@@ -221,7 +221,7 @@ describe('C42: a later coordinator', () => {
   test('C42: makes the earlier one retire: it acknowledges nothing, commits nothing and asks for no alarm', async () => {
     turns.take(submission('a'));
     await happened(2);
-    await takeOver(memory, defaultScheduling, { name: 'another', hasHeld: false });
+    await takeOver(memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
     events = [];
     turns.take(submission('b'));
     await happened(2);
@@ -241,7 +241,7 @@ describe('C121: a coordinator that lost its state', () => {
     db.failing = 'unreachable';
     turns.take(submission('b'));
     await happened(4);
-    const other = await takeOver(memory, defaultScheduling, { name: 'another', hasHeld: false });
+    const other = await takeOver(memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
     db.failing = 'no';
     turns.take(submission('c'));
     await happened(6);

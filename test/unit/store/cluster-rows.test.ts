@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defaultScheduling } from '../../../control-plane/core/model/scheduler-config.ts';
+import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import { commit, loadExecution, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
@@ -29,11 +29,19 @@ function lasting(cluster: Cluster) {
     usages: [1, 2].map((userId) => cluster.usage(userId)),
     admitted: [...cluster.admitted].map(({ id }) => id).toSorted((a, b) => a - b),
     hosts: [...cluster.hosts.values()]
-      .map(({ connected: _, lastContactMs: __, keptMemoryBytes: ___, keptCores: ____, ...host }) => ({
-        ...host,
-        reservedCores: round(host.reservedCores),
-        elasticCores: round(host.elasticCores),
-      }))
+      .map(
+        ({
+          connected: _,
+          lastContactMs: __,
+          backfillReservedMemoryBytes: ___,
+          backfillReservedCores: ____,
+          ...host
+        }) => ({
+          ...host,
+          reservedCores: round(host.reservedCores),
+          elasticCores: round(host.elasticCores),
+        }),
+      )
       .toSorted((a, b) => a.id - b.id),
     servicesAt: [...cluster.hosts.keys()].map((id) =>
       [...cluster.servicesAt(id)].map((service) => service.id).toSorted(),
@@ -69,14 +77,14 @@ test('C41: what was committed and read again equals what was in memory, whatever
         await clear();
         const simulation = new Simulation();
         const { cluster } = simulation.rig;
-        let { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
+        let { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
         for (const [at, one] of operations.entries()) {
           simulation.run([one]);
           // A commit may cover one turn or several.
           if (at % (pause + 1) === 0) await commit(db, epoch, cluster.takeChanges());
         }
         await commit(db, epoch, cluster.takeChanges());
-        const read = await takeOver(db, defaultScheduling, CLAIMANT);
+        const read = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
         epoch = read.epoch;
         expect(lasting(read.cluster)).toEqual(lasting(cluster));
         executions += read.cluster.executions.size;
@@ -96,30 +104,30 @@ test('C41: what was committed and read again equals what was in memory, whatever
 test('C42: a coordinator that was taken over from can commit no more', async () => {
   await clear();
   const simulation = new Simulation();
-  const { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
+  const { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   simulation.run([{ do: 'submit', which: 0, user: 0 }]);
-  await takeOver(db, defaultScheduling, CLAIMANT);
+  await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   const late = commit(db, epoch, simulation.rig.cluster.takeChanges());
   await expect(late).rejects.toThrow(DatabaseError);
   await expect(late).rejects.toThrow('stale_coordinator');
-  expect((await takeOver(db, defaultScheduling, CLAIMANT)).cluster.executions.size).toBe(0);
+  expect((await takeOver(db, defaultSchedulerConfig, CLAIMANT)).cluster.executions.size).toBe(0);
 });
 
 test('C41: ids are never given twice, also after a deletion', async () => {
   await clear();
   const simulation = new Simulation();
-  const { epoch } = await takeOver(db, defaultScheduling, CLAIMANT);
+  const { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   simulation.run([
     { do: 'submit', which: 0, user: 0 },
     { do: 'remove', which: 0 },
   ]);
   await commit(db, epoch, simulation.rig.cluster.takeChanges());
-  const { cluster } = await takeOver(db, defaultScheduling, CLAIMANT);
+  const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   expect(cluster.executions.size).toBe(0);
   expect(cluster.nextIds).toMatchObject({ execution: 2, service: 2 });
 });
 
 test('C41: where nothing changed nothing is written', async () => {
-  const { epoch, cluster } = await takeOver(db, defaultScheduling, CLAIMANT);
+  const { epoch, cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   await expect(commit(db, epoch - 1, cluster.takeChanges())).resolves.toBeUndefined();
 });

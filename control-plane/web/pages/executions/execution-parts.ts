@@ -64,7 +64,13 @@ function lengthOf({ sinceMs, untilMs }: Step, nowMs: number): Html | string {
 }
 
 /** Where a live execution is, what it waits for, and what would change that. */
-export function waiting({ status, summary, waitingFor, placement, keptFor }: Explanation): Html | '' {
+export function waiting({
+  status,
+  summary,
+  waitingFor,
+  placement,
+  backfillReservedFor,
+}: Explanation): Html | '' {
   if (status === 'running' && waitingFor.length === 0) return '';
   const title = status === 'queued' ? 'Why it waits' : 'What it is doing';
   const places = placement?.map(
@@ -75,7 +81,7 @@ export function waiting({ status, summary, waitingFor, placement, keptFor }: Exp
 <h2 id="waiting-title">${title}</h2>
 <p>${summary}${status === 'queued' && waitingFor.length === 0 ? ' Nothing else holds it.' : ''}</p>
 ${waitingFor.length > 0 ? html`<ul>${waitingFor.map((sentence) => html`<li>${sentence}</li>`)}</ul>` : ''}
-${keptFor === null ? '' : html`<p><a href="/executions/${keptFor}">Execution ${keptFor}</a> is next.</p>`}
+${backfillReservedFor === null ? '' : html`<p><a href="/executions/${backfillReservedFor}">Execution ${backfillReservedFor}</a> is next.</p>`}
 ${places && places.length > 0 ? html`<p>When its turn comes, it goes to:</p><ul>${places}</ul>` : ''}
 </section>`;
 }

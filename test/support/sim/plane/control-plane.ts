@@ -2,7 +2,7 @@
 
 import type { Session } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
-import type { SchedulingPolicy } from '../../../../control-plane/core/model/scheduler-config.ts';
+import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Link, Network, Server } from '../world/network.ts';
 import type { Store } from '../world/store.ts';
 import { Process, type World } from '../world/time.ts';
@@ -11,7 +11,7 @@ export const DEPLOYMENT = 'sim';
 
 export interface ControlPlaneOptions {
   store: Store;
-  scheduling: SchedulingPolicy;
+  scheduling: SchedulerConfig;
   /** Whether its row says that a host was removed. */
   isRemoved(hostId: number): boolean;
 }

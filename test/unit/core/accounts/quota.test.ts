@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
-import { excesses, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
+import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
@@ -201,7 +201,7 @@ describe('C55: why something waits', () => {
   test('C55: each cap that a start would exceed, with what is missing, in the units of the quota', () => {
     const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
     const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
-    expect(excesses(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
+    expect(exceededLimits(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
       { dimension: 'executions', limit: 2, used: 2, wanted: 1, over: 1 },
       { dimension: 'memory', limit: 1_000, used: 900, wanted: 200, over: 100 },
       { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
@@ -209,8 +209,10 @@ describe('C55: why something waits', () => {
   });
   test('C55: what is not asked for, or has no cap, is no reason', () => {
     const used = { executions: 9, memoryBytes: 900, microCores: 9e6 };
-    expect(excesses(quota(1, { memoryBytes: 1 }), used, { ...noUsage(), executions: 1 })).toEqual([]);
-    expect(excesses(quota(1), used, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual([]);
+    expect(exceededLimits(quota(1, { memoryBytes: 1 }), used, { ...noUsage(), executions: 1 })).toEqual([]);
+    expect(exceededLimits(quota(1), used, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual(
+      [],
+    );
   });
 });
 
@@ -229,9 +231,9 @@ describe('C57: the queue', () => {
     const first = executions[0];
     if (!first) throw new Error('no execution');
     rig.terminate(first);
-    const look = rig.cluster.excesses.bind(rig.cluster);
+    const look = rig.cluster.exceededLimits.bind(rig.cluster);
     let looks = 0;
-    rig.cluster.excesses = (...asked) => {
+    rig.cluster.exceededLimits = (...asked) => {
       looks++;
       return look(...asked);
     };

@@ -40,7 +40,7 @@ const mixed = (workers = 0) =>
   );
 
 function rigWith(...cores: number[]): { rig: CoreRig; hosts: Host[] } {
-  const rig = new CoreRig({ placement: 'waterfill' });
+  const rig = new CoreRig({ placementPolicy: 'waterfill' });
   const hosts = cores.map((each, at) => rig.hello(hostFacts(`host${at}`, { cores: each })));
   rig.turn();
   return { rig, hosts };
@@ -260,12 +260,12 @@ describe('C93: a host that is removed', () => {
     rig.cluster.setQuota(quota(2));
     rig.advance(0);
     rig.advance(600_000);
-    const kept = rig.cluster.hold?.placements[0]?.host;
-    expect(kept?.keptCores).toBe(2);
+    const kept = rig.cluster.reservation?.placements[0]?.host;
+    expect(kept?.backfillReservedCores).toBe(2);
     const [left] = hosts.filter((host) => host !== kept);
     rig.disconnect(kept as Host);
     rig.removeHost(kept as Host);
-    expect(left?.keptCores).toBe(2);
+    expect(left?.backfillReservedCores).toBe(2);
     expect(queuedIds(rig.cluster)).toHaveLength(2);
   });
   test('C93: may come again under its name, as another host', () => {
@@ -300,7 +300,7 @@ describe('C94: removal is refused', () => {
     rig.disconnect(hosts[0] as Host);
     expect(objection(rig, hosts[0])).toContain('?force=true');
     expect(objection(rig, hosts[0], true)).toBeNull();
-    rig.advance(rig.cluster.scheduling.lostAfterMs, { silent: true });
+    rig.advance(rig.cluster.schedulerConfig.lostAfterMs, { silent: true });
     expect(objection(rig, hosts[0])).toBeNull();
   });
   test('C94: never where it has none', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import { newHost, reportPeriodMs, spreadMs } from '../../../../control-plane/core/model/host.ts';
-import { defaultScheduling } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
@@ -17,7 +17,7 @@ import {
   told,
 } from '../../../support/rigs/core-rig.ts';
 
-const LOSS_MS = defaultScheduling.lostAfterMs;
+const LOSS_MS = defaultSchedulerConfig.lostAfterMs;
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
 

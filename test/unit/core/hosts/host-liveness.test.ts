@@ -27,8 +27,8 @@ const LOST_MS = 90_000;
 const REQUEUED_MS = LOST_MS + MARGIN_MS;
 
 /** A gang with an elastic service, which fills two hosts; the agents keep a lease. */
-function spread(hostLoss: 'wait' | 'requeue' = 'requeue') {
-  const rig = new CoreRig({ hostLoss });
+function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
+  const rig = new CoreRig({ hostLossPolicy });
   const hosts = ['one', 'two', 'three'].map((name) => rig.hello(hostFacts(name, { cores: 0.2 })));
   for (const host of hosts) confirmLease(rig.cluster, host, leaseFor(rig.cluster, 2));
   const execution = rig.submit(
@@ -148,7 +148,7 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     expect(execution.status).toBe('running');
   });
   test('C104: a lease counts only once it is confirmed; the longer of two counts until then', () => {
-    const { cluster } = new CoreRig({ hostLoss: 'requeue' });
+    const { cluster } = new CoreRig({ hostLossPolicy: 'requeue' });
     expect(leaseFor(cluster, 1)).toBeNull();
     expect(leaseFor(cluster, 2)).toBe(LOST_MS);
     expect(surelyKept(LOST_MS, undefined)).toBeNull();

@@ -6,8 +6,8 @@ import {
   isEnded,
 } from '../../../../control-plane/core/model/execution.ts';
 import { placementPolicies, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
-import { placeAll } from '../../../../control-plane/core/scheduling/gang-placement.ts';
-import { hasOffers } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
+import { placeGang } from '../../../../control-plane/core/scheduling/gang-placement.ts';
+import { hasCandidates } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
 import { isBeyond, loadOf, plus, present } from '../../../support/fixtures/caps.ts';
 import { queuedIds } from '../../../support/rigs/core-rig.ts';
 import {
@@ -182,15 +182,15 @@ test('P5: no service ever has two containers, nor a key more than one', () => {
 });
 
 test('C67: only elastic services give their room away, and only to a gang that is placed with it, after every turn', () => {
-  let reclaimed = 0;
+  let preempted = 0;
   prove(
     (simulation) => simulation.heal(),
     (_, decisions) => {
       for (const [at, decision] of decisions.entries()) {
-        if (decision.kind !== 'reclaim') continue;
-        reclaimed++;
+        if (decision.kind !== 'preempt') continue;
+        preempted++;
         expect(decision.service.essential).toBe(false);
-        const next = decisions.slice(at).find(({ kind }) => kind !== 'reclaim');
+        const next = decisions.slice(at).find(({ kind }) => kind !== 'preempt');
         const gang = next?.kind === 'place' ? next : undefined;
         expect(gang?.placements.some(({ service }) => service.essential)).toBe(true);
         expect(gang?.execution.services).not.toContain(decision.service);
@@ -198,7 +198,7 @@ test('C67: only elastic services give their room away, and only to a gang that i
     },
     fullOfElastic,
   );
-  expect(reclaimed).toBeGreaterThan(20);
+  expect(preempted).toBeGreaterThan(20);
 });
 
 test('C67: containers never need more than their host has, whatever gives its room away', () => {
@@ -237,17 +237,17 @@ test('C40: after every turn nothing is left to decide, and the next deadline lie
     (simulation) => {
       const { cluster, nowMs } = simulation.rig;
       expect(cluster.dirty.size).toBe(0);
-      expect(hasOffers(cluster)).toBe(false);
+      expect(hasCandidates(cluster)).toBe(false);
       if (simulation.deadline !== null) expect(simulation.deadline).toBeGreaterThan(nowMs);
     },
   );
 });
 
 test('C40: the same inputs give the same decisions, by every policy', () => {
-  const queue = fc.constantFrom(...queuePolicies);
-  const placement = fc.constantFrom(...placementPolicies);
+  const queuePolicy = fc.constantFrom(...queuePolicies);
+  const placementPolicy = fc.constantFrom(...placementPolicies);
   fc.assert(
-    fc.property(lives, fc.record({ queue, placement }), (operations, scheduling) => {
+    fc.property(lives, fc.record({ queuePolicy, placementPolicy }), (operations, scheduling) => {
       const journals = [1, 2].map(() => {
         const simulation = new Simulation(() => {}, scheduling);
         simulation.run(operations);
@@ -268,7 +268,7 @@ test('C1: once all is well, everything has ended or runs, or waits for room that
       for (const execution of cluster.executions.values()) {
         const essential = execution.services.filter((one) => one.essential);
         if (execution.status === 'queued') {
-          const fits = placeAll(essential, cluster.rooms) !== null;
+          const fits = placeGang(essential, cluster.hostIndex) !== null;
           expect(fits && !isHeld(simulation, execution)).toBe(false);
         } else expect(execution.status).toBe('running');
       }
@@ -328,7 +328,7 @@ test('the simulated lives do what they are to prove: every decision occurs, and 
     'mark-running',
     'stop',
     'replace-service',
-    'reclaim',
+    'preempt',
     'evict',
     'begin-cleanup',
     'finish',

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { nextDeadline } from '../../../../control-plane/core/lifecycle/reconciler.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
-import { defaultScheduling, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
+import {
+  defaultSchedulerConfig,
+  queuePolicies,
+} from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { ServiceDescription } from '../../../../shared/application.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
@@ -18,7 +21,7 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
-const { holdAfterMs: HOLD_AFTER_MS } = defaultScheduling;
+const { backfillReserveAfterMs: RESERVE_AFTER_MS } = defaultSchedulerConfig;
 
 const wanting = (cores: number, changes: Partial<ServiceDescription> = {}) =>
   application(service({ resources: needs(null, cores), ...changes }));
@@ -52,11 +55,11 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     const passing = rig.submit(wanting(1));
     end(small[0]);
     expect(passing.status).toBe('starting');
-    rig.advance(HOLD_AFTER_MS - 1);
-    expect(rig.cluster.hold?.placements).toEqual([]);
+    rig.advance(RESERVE_AFTER_MS - 1);
+    expect(rig.cluster.reservation?.placements).toEqual([]);
     expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + 1);
     rig.advance(1);
-    expect(rig.cluster.hold).toMatchObject({
+    expect(rig.cluster.reservation).toMatchObject({
       execution: { id: big.id },
       placements: [{ host: { name: 'host0' } }],
     });
@@ -68,10 +71,10 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     rig.see(named(passing, 'web0'), running);
     end(passing);
     expect([big.status, later.status]).toEqual(['starting', 'queued']);
-    expect(rig.cluster.hostNamed('host0')).toMatchObject({ keptCores: 0, reservedCores: 3 });
+    expect(rig.cluster.hostNamed('host0')).toMatchObject({ backfillReservedCores: 0, reservedCores: 3 });
   });
   test('C73: the time is a setting, and may be none', () => {
-    const rig = new CoreRig({ holdAfterMs: 0 });
+    const rig = new CoreRig({ backfillReserveAfterMs: 0 });
     rig.hello(hostFacts('one', { cores: 2 }));
     const small = rig.submit(wanting(1));
     const big = rig.submit(wanting(2));
@@ -79,14 +82,14 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     const later = rig.submit(wanting(1));
     rig.turn();
     expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
-    expect(rig.cluster.hold?.execution).toBe(big);
+    expect(rig.cluster.reservation?.execution).toBe(big);
   });
   test('C70: keeps room on the hosts it needs only, and only as much as it needs', () => {
     const { rig, end, on } = fullRig(4, 2);
     const big = rig.submit(wanting(3));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
-    expect(rig.cluster.hold?.placements.map(({ host }) => host.name)).toEqual(['host0']);
+    rig.advance(RESERVE_AFTER_MS);
+    expect(rig.cluster.reservation?.placements.map(({ host }) => host.name)).toEqual(['host0']);
     const [first, second] = [rig.submit(wanting(1)), rig.submit(wanting(1))];
     end(on('host1')[0]);
     expect([first.status, second.status]).toEqual(['starting', 'queued']);
@@ -99,11 +102,11 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     const { rig } = fullRig(3);
     const big = rig.submit(wanting(3));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
+    rig.advance(RESERVE_AFTER_MS);
     rig.hello(hostFacts('later'));
     rig.turn();
     expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
-    expect(rig.cluster.hostNamed('host0')?.keptCores).toBe(0);
+    expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
   test('C70: gets the room also from elastic services, which are not placed in it', () => {
     const rig = new CoreRig();
@@ -125,7 +128,7 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
     const gang = rig.submit(wanting(4, { total_count: 2, essential_count: 2 }));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
+    rig.advance(RESERVE_AFTER_MS);
     expect(gang.status).toBe('queued');
     rig.see(named(elastic, 'work0'), exited(1));
     rig.see(named(elastic, 'work0'), gone);
@@ -136,24 +139,24 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     const { rig, small, end } = fullRig(2);
     const big = rig.submit(wanting(2));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
+    rig.advance(RESERVE_AFTER_MS);
     const later = rig.submit(wanting(1));
     end(small[0]);
     expect(later.status).toBe('queued');
     expect(told(rig.terminate(big)).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
-    expect(rig.cluster.hold).toBeNull();
+    expect(rig.cluster.reservation).toBeNull();
   });
   test('C70: gets other room where its host is lost or drained', () => {
     const { rig } = fullRig(2, 2);
     rig.submit(wanting(2));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
-    const kept = rig.cluster.hold?.placements[0]?.host;
+    rig.advance(RESERVE_AFTER_MS);
+    const kept = rig.cluster.reservation?.placements[0]?.host;
     if (!kept) throw new Error('nothing is kept');
     kept.schedulable = false;
     rig.turn();
-    const now = rig.cluster.hold?.placements[0]?.host;
-    expect([now?.name, now?.keptCores, kept.keptCores]).toEqual([
+    const now = rig.cluster.reservation?.placements[0]?.host;
+    expect([now?.name, now?.backfillReservedCores, kept.backfillReservedCores]).toEqual([
       kept.name === 'host0' ? 'host1' : 'host0',
       2,
       0,
@@ -171,8 +174,8 @@ describe('C71: no room is kept', () => {
     ].map((one) => rig.submit(one).id);
     const next = rig.submit(wanting(2));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
-    expect(rig.cluster.hold?.execution.id).toBe(next.id);
+    rig.advance(RESERVE_AFTER_MS);
+    expect(rig.cluster.reservation?.execution.id).toBe(next.id);
     expect(ids).not.toContain(next.id);
   });
   test('C71: for what would be beyond the quota of its user', () => {
@@ -180,30 +183,30 @@ describe('C71: no room is kept', () => {
     rig.cluster.setQuota(quota(2, { cores: 1 }));
     rig.submit(wanting(2), 2);
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
-    expect(rig.cluster.hold).toBeNull();
+    rig.advance(RESERVE_AFTER_MS);
+    expect(rig.cluster.reservation).toBeNull();
   });
   test('C71: for a start that failed and waits to be tried again', () => {
     const { rig, small, end } = fullRig(1);
     const next = rig.submit(wanting(1));
     rig.turn();
     end(small[0]);
-    expect(rig.cluster.hold).toBeNull();
+    expect(rig.cluster.reservation).toBeNull();
     rig.see(named(next, 'web0'), failed(true));
     rig.see(named(next, 'web0'), gone);
     expect(next.status).toBe('queued');
-    expect(rig.cluster.hold).toBeNull();
+    expect(rig.cluster.reservation).toBeNull();
   });
   test('C71: for what others of a higher priority wait before', () => {
     const { rig } = fullRig(2);
     rig.submit(wanting(2));
     rig.turn();
-    rig.advance(HOLD_AFTER_MS);
+    rig.advance(RESERVE_AFTER_MS);
     rig.cluster.setUser({ ...user(2, 2), priority: 5 });
     const urgent = rig.submit(wanting(2), 2);
     rig.turn();
-    expect(rig.cluster.hold?.execution.id).toBe(urgent.id);
-    expect(rig.cluster.hostNamed('host0')?.keptCores).toBe(0);
+    expect(rig.cluster.reservation?.execution.id).toBe(urgent.id);
+    expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
 });
 
@@ -222,11 +225,11 @@ describe('C72: nothing starves', () => {
   );
   test.each(queuePolicies)(
     'C72: with %s each waits 10 minutes and one run at most for those before it and itself',
-    (queue) => {
+    (queuePolicy) => {
       let longest = 0;
       fc.assert(
         fc.property(arrivals, (all) => {
-          const rig = new CoreRig({ queue });
+          const rig = new CoreRig({ queuePolicy });
           for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
           const runs: { execution: Execution; minutes: number; submitted: number; started: number | null }[] =
             [];
@@ -255,7 +258,7 @@ describe('C72: nothing starves', () => {
           for (const [at, { submitted, started }] of runs.entries()) {
             const waited = (started ?? 0) - submitted;
             longest = Math.max(longest, waited);
-            expect(waited).toBeLessThanOrEqual((at + 1) * (HOLD_AFTER_MS / MINUTE_MS + LONGEST + 2));
+            expect(waited).toBeLessThanOrEqual((at + 1) * (RESERVE_AFTER_MS / MINUTE_MS + LONGEST + 2));
           }
         }),
         { numRuns: 30 },

@@ -97,8 +97,8 @@ describe('C67: an essential start that fits nowhere', () => {
     const execution = run(rig, 3);
     const next = rig.submit(rigid(2, 1));
     expect(told(rig.turn())).toEqual([
-      'reclaim work2.1',
-      'reclaim work1.1',
+      'preempt work2.1',
+      'preempt work1.1',
       'place web0@host0 web1@host0',
       'stop work1.1',
       'stop work2.1',
@@ -116,7 +116,7 @@ describe('C67: an essential start that fits nowhere', () => {
     rig.submit(rigid(1, 2));
     rig.turn();
     const small = rig.submit(rigid(1, 0.5));
-    expect(told(rig.turn())).toEqual(['reclaim work0.1', 'place web0@host0', 'stop work0.1']);
+    expect(told(rig.turn())).toEqual(['preempt work0.1', 'place web0@host0', 'stop work0.1']);
     for (const one of execution.services.slice(1)) rig.see(one, gone);
     expect(small.services.map(({ status }) => status)).toEqual(['starting']);
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3.5);
@@ -132,27 +132,27 @@ describe('C67: an essential start that fits nowhere', () => {
     const rig = rigWith(4, 2);
     run(rig, 3);
     rig.submit(rigid(2, 1));
-    expect(told(rig.turn()).filter((line) => line.startsWith('reclaim'))).toEqual([]);
+    expect(told(rig.turn()).filter((line) => line.startsWith('preempt'))).toEqual([]);
   });
   test('C67: takes nothing from essential services, nor for elastic ones', () => {
     const rig = rigWith(2);
     run(rig, 1);
     rig.submit(rigid(1, 2));
     const other = rig.submit(elastic(1));
-    expect(told(rig.turn())).toEqual(['reclaim work0.1', 'place main0@host0', 'stop work0.1']);
+    expect(told(rig.turn())).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
     expect(other.status).toBe('starting');
   });
   test('C67: takes the fewest, on whatever host, of equals the youngest', () => {
-    const rig = new CoreRig({ placement: 'waterfill' });
+    const rig = new CoreRig({ placementPolicy: 'waterfill' });
     for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 3 }));
     const small = run(rig, 2);
     const large = run(rig, 1, { resources: needs(null, 2) });
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3);
     expect(rig.cluster.hostNamed('host1')?.reservedCores).toBe(3);
     rig.submit(rigid(1, 2));
-    expect(told(rig.turn())[0]).toBe(`reclaim ${named(large, 'work0').name}.1`);
+    expect(told(rig.turn())[0]).toBe(`preempt ${named(large, 'work0').name}.1`);
     rig.submit(rigid(1, 1));
-    expect(told(rig.turn())[0]).toBe('reclaim work1.1');
+    expect(told(rig.turn())[0]).toBe('preempt work1.1');
     expect(isLeaving(named(small, 'work1'))).toBe(true);
     expect(isLeaving(named(small, 'work0'))).toBe(false);
   });
@@ -164,7 +164,7 @@ describe('C67: an essential start that fits nowhere', () => {
     rig.advance(1_000);
     expect(named(late, 'work0')).toMatchObject({ placed: true, status: 'starting' });
     rig.submit(rigid(1, 2));
-    expect(told(rig.turn())).toEqual(['reclaim work0.2', 'place web0@host0', 'stop work0.2']);
+    expect(told(rig.turn())).toEqual(['preempt work0.2', 'place web0@host0', 'stop work0.2']);
     expect(told(rig.see(named(late, 'work0'), gone))).toEqual(['start web0.1']);
   });
   test('C67: takes back what its own user has under the quota beyond what is essential', () => {
@@ -173,7 +173,7 @@ describe('C67: an essential start that fits nowhere', () => {
     const execution = run(rig, 5);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
     const next = rig.submit(rigid(1, 2));
-    expect(told(rig.turn()).slice(0, 3)).toEqual(['reclaim work2.1', 'reclaim work1.1', 'place web0@host0']);
+    expect(told(rig.turn()).slice(0, 3)).toEqual(['preempt work2.1', 'preempt work1.1', 'place web0@host0']);
     for (const one of execution.services) if (isLeaving(one)) rig.see(one, gone);
     expect(statuses(next)).toEqual(['starting']);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
 import { type Host, newHost } from '../../../../control-plane/core/model/host.ts';
 import {
-  defaultScheduling,
-  type SchedulingPolicy,
+  defaultSchedulerConfig,
+  type SchedulerConfig,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Requirement, Service } from '../../../../control-plane/core/model/service.ts';
-import { fits, roomOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
-import { placeAll, roomsOf } from '../../../../control-plane/core/scheduling/gang-placement.ts';
+import { fits, freeCapacityOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
+import { hostIndexOf, placeGang } from '../../../../control-plane/core/scheduling/gang-placement.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
@@ -37,7 +37,7 @@ function services(...requirements: Partial<Requirement>[]): Service[] {
 
 /** Where each service goes, by name, in the order of the services; null where the gang does not fit. */
 const placed = (gang: Service[], ...hosts: Host[]): (string | undefined)[] | null => {
-  const placements = placeAll(gang, roomsOf(hosts));
+  const placements = placeGang(gang, hostIndexOf(hosts));
   return placements && gang.map((one) => placements.find((place) => place.service === one)?.host.name);
 };
 
@@ -124,23 +124,23 @@ describe('C61: placement policies', () => {
   const half = host('half', { reservedCores: 2 });
   const idle = host('idle');
   const gang = (count: number) => services(...Array.from({ length: count }, () => ({ cores: 1 })));
-  const where = (scheduling: Partial<SchedulingPolicy>, count: number, ...hosts: Host[]) =>
-    placeAll(gang(count), roomsOf(hosts, { ...defaultScheduling, ...scheduling }))?.map(
+  const where = (scheduling: Partial<SchedulerConfig>, count: number, ...hosts: Host[]) =>
+    placeGang(gang(count), hostIndexOf(hosts, { ...defaultSchedulerConfig, ...scheduling }))?.map(
       ({ host: { name } }) => name,
     );
 
   test('C61: average takes the emptiest, waterfill the fullest that has room', () => {
-    expect(where({ placement: 'average' }, 3, busy, half, idle)).toEqual(['idle', 'idle', 'half']);
-    expect(where({ placement: 'waterfill' }, 3, idle, half, busy)).toEqual(['busy', 'half', 'half']);
+    expect(where({ placementPolicy: 'average' }, 3, busy, half, idle)).toEqual(['idle', 'idle', 'half']);
+    expect(where({ placementPolicy: 'waterfill' }, 3, idle, half, busy)).toEqual(['busy', 'half', 'half']);
   });
   test('C61: of equal hosts both take the one that was there first', () => {
     const hosts = ['d', 'e', 'f'].map((name) => host(name)).toReversed();
-    for (const placement of ['average', 'waterfill'] as const)
-      expect(where({ placement }, 1, ...hosts)).toEqual(['d']);
+    for (const placementPolicy of ['average', 'waterfill'] as const)
+      expect(where({ placementPolicy }, 1, ...hosts)).toEqual(['d']);
   });
   test('C61: random takes each host that fits now and then, and the same for the same seed', () => {
     const hosts = Array.from({ length: 5 }, (_, at) => host(`r${at}`, { cores: 100 + at }));
-    const many = (seed: number) => where({ placement: 'random', seed }, 100, busy, ...hosts);
+    const many = (seed: number) => where({ placementPolicy: 'random', seed }, 100, busy, ...hosts);
     expect(new Set(many(1))).toEqual(new Set(['busy', 'r0', 'r1', 'r2', 'r3', 'r4']));
     expect(many(1)).toEqual(many(1));
     expect(many(1)).not.toEqual(many(2));
@@ -157,30 +157,33 @@ describe('C61: placement policies', () => {
   });
   test.each(['average', 'waterfill', 'random'] as const)(
     'C61: %s finds what looking at every host one by one finds, whatever happened to them before',
-    (placement) => {
-      const scheduling = { ...defaultScheduling, placement };
+    (placementPolicy) => {
+      const scheduling = { ...defaultSchedulerConfig, placementPolicy };
       const needs = fc.record({ size, labels: fc.subarray(['ssd', 'gpu']) });
       const history = fc.array(fc.record({ at: fc.nat({ max: 8 }), changes }), { maxLength: 30 });
       let found = 0;
       fc.assert(
         fc.property(history, needs, (lives, { size, labels }) => {
           const hosts = Array.from({ length: 9 }, (_, at) => host(`p${at}`));
-          const rooms = roomsOf(hosts, scheduling);
+          const rooms = hostIndexOf(hosts, scheduling);
           for (const life of lives) {
             const one = hosts[life.at] as Host;
             Object.assign(one, life.changes);
             rooms.update(one);
           }
           const [service] = services({ ...size, labels }) as [Service];
-          const able = hosts.filter((one) => fits(roomOf(one), service.requirement));
-          const taken = rooms.find(service);
-          if (placement === 'random') {
+          const able = hosts.filter((one) => fits(freeCapacityOf(one), service.requirement));
+          const taken = rooms.selectHost(service);
+          if (placementPolicy === 'random') {
             expect(able.length === 0 ? undefined : taken).toBe(able.find((one) => one === taken));
             if (able.length > 0) expect(taken).toBeDefined();
           } else {
             const share = (one: Host) =>
-              Math.min(roomOf(one).memoryBytes / one.memoryBytes, roomOf(one).cores / one.cores);
-            const sign = placement === 'average' ? -1 : 1;
+              Math.min(
+                freeCapacityOf(one).memoryBytes / one.memoryBytes,
+                freeCapacityOf(one).cores / one.cores,
+              );
+            const sign = placementPolicy === 'average' ? -1 : 1;
             const [best] = able.toSorted((a, b) => sign * (share(a) - share(b)) || a.id - b.id);
             expect(taken?.name).toBe(best?.name);
           }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
-import { comparisons } from '../../../../control-plane/core/scheduling/queue-policy.ts';
+import { queuePolicyComparators } from '../../../../control-plane/core/scheduling/queue-policy.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
@@ -108,9 +108,9 @@ describe('C65: what is offered room', () => {
     expect(offered(none)).toEqual([]);
     add({ id: 5 });
     expect(offered(none)).toEqual([1]);
-    queue.wakeUser(2);
+    queue.requeueUser(2);
     expect(offered(none)).toEqual([]);
-    queue.wakeUser(1);
+    queue.requeueUser(1);
     expect(offered(none)).toEqual([1, 4]);
   });
   test.each(queuePolicies)(
@@ -125,7 +125,7 @@ describe('C65: what is offered room', () => {
       });
       const given = Array.from({ length: 500 }, (_, at) => some(1 + ((at * 7) % 500)));
       const { queue, add, order, refused } = queueOf(given, { policy });
-      const compare = comparisons[policy];
+      const compare = queuePolicyComparators[policy];
       const expected = (those: readonly { id: number }[]) =>
         those.map((one) => ({ userId: 1, size: 0, timeSubmitMs: 0, ...one })).sort(compare);
       expect(order()).toEqual(expected(given).map(({ id }) => id));
@@ -145,7 +145,7 @@ describe('C65: what is offered room', () => {
   test('C65: what no host has room for is tried again when one that may take a part of it has more', () => {
     const { queue, refused } = queueOf([{ id: 1 }, { id: 2, cores: 2 }, { id: 3, userId: 2, cores: 2 }]);
     expect(refused()).toEqual([1, 2]);
-    queue.wakeUser(1);
+    queue.requeueUser(1);
     expect(refused()).toEqual([]);
     expect(refused(grownTo(1))).toEqual([1]);
     expect(refused()).toEqual([]);

@@ -3,10 +3,10 @@ import { newExecution } from '../../../../control-plane/core/lifecycle/submissio
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import {
-  defaultScheduling,
+  defaultSchedulerConfig,
   placementPolicies,
   queuePolicies,
-  type SchedulingPolicy,
+  type SchedulerConfig,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
 import {
   type Explanation,
@@ -52,13 +52,13 @@ const caps = fc.record({
   memoryBytes: fc.constantFrom(0, 0, 0, 0, 100),
   cores: fc.constantFrom(0, 0, 0, 0, 3),
 });
-const scheduling: fc.Arbitrary<SchedulingPolicy> = fc.record({
-  queue: fc.constantFrom(...queuePolicies),
-  placement: fc.constantFrom(...placementPolicies),
+const scheduling: fc.Arbitrary<SchedulerConfig> = fc.record({
+  queuePolicy: fc.constantFrom(...queuePolicies),
+  placementPolicy: fc.constantFrom(...placementPolicies),
   seed: fc.nat({ max: 9 }),
-  holdAfterMs: fc.constant(defaultScheduling.holdAfterMs),
+  backfillReserveAfterMs: fc.constant(defaultSchedulerConfig.backfillReserveAfterMs),
   lostAfterMs: fc.constant(90_000),
-  hostLoss: fc.constant('wait' as const),
+  hostLossPolicy: fc.constant('wait' as const),
 });
 const scene = fc.record({
   scheduling,
@@ -94,7 +94,7 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   }
   rig.cluster.setQuota(quota(1, caps));
   rig.turn();
-  if (waited) rig.advance(defaultScheduling.holdAfterMs);
+  if (waited) rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
   rig.turn();
   return rig;
 }
@@ -117,13 +117,13 @@ const placesOf = (rig: CoreRig, { services }: Execution) =>
   );
 
 test('H211: an execution without reasons is placed in the next turn, where it was foretold, and one with reasons is not', () => {
-  const seen = { placed: 0, held: 0, reclaiming: 0, kept: 0 };
+  const seen = { placed: 0, held: 0, preempting: 0, kept: 0 };
   fc.assert(
     fc.property(scene, (drawn) => {
       const rig = rigOf(drawn, drawn.before);
       const foretold = foretell(rig, drawn.asked);
       const execution = rig.submit(drawn.asked);
-      const reclaims = rig.turn().some(({ kind }) => kind === 'reclaim');
+      const preempts = rig.turn().some(({ kind }) => kind === 'preempt');
       expect(execution.status).toBe(hasReasons(foretold) ? 'queued' : 'starting');
       if (hasReasons(foretold)) {
         const { reasons, quota, position, waitingFor } = explain(rig.cluster, execution, rig.nowMs);
@@ -132,17 +132,17 @@ test('H211: an execution without reasons is placed in the next turn, where it wa
           ...{ position: foretold.position, waitingFor: foretold.waitingFor },
         });
         seen.held++;
-        if (foretold.keptFor !== null) seen.kept++;
+        if (foretold.backfillReservedFor !== null) seen.kept++;
       } else {
         expect(foretold.placement).toEqual(placesOf(rig, execution));
         seen.placed++;
-        if (reclaims) seen.reclaiming++;
+        if (preempts) seen.preempting++;
       }
     }),
     { numRuns: 4_000 },
   );
   expect(seen.placed).toBeGreaterThan(200);
-  expect(seen.reclaiming).toBeGreaterThan(30);
+  expect(seen.preempting).toBeGreaterThan(30);
   expect(seen.kept).toBeGreaterThan(5);
   expect(seen.held).toBeGreaterThan(500);
 });
@@ -189,11 +189,15 @@ function reckon(hosts: readonly Host[], asked: Application): Record<Reason['filt
     labels: fit.length < able.length ? { hosts: able.length - fit.length, of: able.length } : null,
     memory: lacks(
       (one) =>
-        memory - (one.memoryBytes - one.reservedMemoryBytes + one.elasticMemoryBytes - one.keptMemoryBytes),
+        memory -
+        (one.memoryBytes -
+          one.reservedMemoryBytes +
+          one.elasticMemoryBytes -
+          one.backfillReservedMemoryBytes),
       (one) => one.memoryBytes,
     ),
     cores: lacks(
-      (one) => cores - (one.cores - one.reservedCores + one.elasticCores - one.keptCores),
+      (one) => cores - (one.cores - one.reservedCores + one.elasticCores - one.backfillReservedCores),
       (one) => one.cores,
     ),
   };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
-import { defaultScheduling } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import {
   type Explanation,
   explain,
@@ -240,11 +240,11 @@ describe('H213: room that is kept for another', () => {
     const rig = rigOf('one');
     rig.submit(of({ resources: needs(2 * GIB, 1) }));
     const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
-    rig.advance(defaultScheduling.holdAfterMs);
-    rig.advance(defaultScheduling.holdAfterMs);
+    rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
+    rig.advance(defaultSchedulerConfig.backfillReserveAfterMs);
     const small = waiting(rig, of({ resources: needs(GIB, 1) }));
     expect(small).toMatchObject({
-      keptFor: large.id,
+      backfillReservedFor: large.id,
       reasons: [{ filter: 'memory', missing: 3 * GIB }],
       placement: null,
     });
@@ -254,10 +254,10 @@ describe('H213: room that is kept for another', () => {
       ENOUGH,
     ]);
     expect(explained(rig, large)).toMatchObject({
-      keptFor: null,
+      backfillReservedFor: null,
       reasons: [{ filter: 'memory', missing: 2 * GIB }],
     });
-    expect(waiting(rig, of({ resources: needs(7 * GIB, 1) })).keptFor).toBeNull();
+    expect(waiting(rig, of({ resources: needs(7 * GIB, 1) })).backfillReservedFor).toBeNull();
   });
 });
 
