@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { readNodeConfig } from '../../../control-plane/config.ts';
+import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { sourceOf, sourcesIn } from '../../support/tools/sources.ts';
+
+const guide = sourceOf('docs/operator-guide.md').text;
+
+/** The cells of the table below a heading, row by row, without its head. */
+function tableBelow(heading: string): string[][] {
+  const [, below = ''] = guide.split(`\n### ${heading}\n`);
+  const [section = ''] = below.split(/\n#{1,3} /);
+  const rows = section.split('\n').filter((line) => line.startsWith('| '));
+  return rows.slice(1).map((row) =>
+    row
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  );
+}
+
+/** The words in code style at the beginning of the rows below a heading. */
+const namesBelow = (heading: string): string[] =>
+  tableBelow(heading).map(([name = '']) => name.replaceAll('`', ''));
+
+const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
+
+const matchesIn = (code: string, pattern: RegExp): string[] =>
+  [...code.matchAll(pattern)].map(([match, name = match]) => name);
+
+const programs = (part: string) =>
+  sourcesIn(part).filter(({ path }) => !path.startsWith('control-plane/web/browser/'));
+
+describe('settings', () => {
+  const settingsIn = (path: string): string[] =>
+    matchesIn(sourceOf(path).code, /\b(BERTH_[A-Z_]*[A-Z]|DOCKER_HOST)\b/g);
+
+  test('the guide lists exactly the settings of the control plane, and apart from them the renamed ones', () => {
+    const renamed = namesBelow('Renamed settings');
+    const current = settingsIn('control-plane/config.ts').filter((name) => !renamed.includes(name));
+    expect(sorted(namesBelow('Settings of the control plane'))).toEqual(sorted(current));
+    const code = programs('control-plane').map((source) => source.code);
+    expect(renamed.filter((name) => !code.some((text) => text.includes(name)))).toEqual([]);
+  });
+
+  test('the guide lists exactly the settings of the agent', () => {
+    expect(sorted(namesBelow('Settings of the agent'))).toEqual(sorted(settingsIn('agent/config.ts')));
+  });
+
+  test('the guide names a default of the control plane as the program has it', () => {
+    const defaults = Object.entries(readNodeConfig({})).filter(([, value]) => value !== undefined);
+    const listed = new Map(
+      tableBelow('Settings of the control plane').map(([name, value]) => [name?.replaceAll('`', ''), value]),
+    );
+    for (const [name, value] of defaults) expect([name, listed.get(name)]).toEqual([name, `\`${value}\``]);
+  });
+
+  test('each other variable in the guide is in the sources', () => {
+    const script = sourceOf('agent/install/install.sh').text;
+    const code = [...sourcesIn('agent', 'control-plane').map((source) => source.code), script].join('\n');
+    const names = namesBelow('Other variables');
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.filter((name) => !code.includes(name))).toEqual([]);
+  });
+});
+
+describe('log events', () => {
+  const EVENT = /(?:journal|log|logger)\(\s*'([a-z-]+\.[a-z-]+)'/gi;
+  const eventsOf = (part: string): string[] => programs(part).flatMap(({ code }) => matchesIn(code, EVENT));
+
+  test.each([
+    ['control plane', 'control-plane'],
+    ['agent', 'agent'],
+  ])('the guide lists exactly the log events of the %s', (name, part) => {
+    const events = sorted(eventsOf(part));
+    expect(events.length).toBeGreaterThan(15);
+    expect(sorted(namesBelow(`Events of the ${name}`))).toEqual(events);
+  });
+});
+
+describe('quoted messages', () => {
+  /** Messages as they read once the parts of a text over several lines are joined. */
+  const messages = [...programs('agent'), ...programs('control-plane'), sourceOf('agent/install/install.sh')]
+    .map(({ text }) => text.replace(/['`]\s*\+\s*['`]/g, ''))
+    .join('\n');
+
+  test('a message that the guide quotes is in the sources, between the parts that vary', () => {
+    const quotes = matchesIn(guide, /^> (.*)$/gm);
+    expect(quotes.length).toBeGreaterThan(30);
+    const missing = quotes.flatMap((quote) => {
+      const parts = quote.split('…').map((part) => part.replace(/^\W+|\W+$/g, ''));
+      return parts.some((part) => !messages.includes(part)) ? [quote] : [];
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+test('the guide names the versions of the agent protocol that the control plane accepts', () => {
+  const text = guide.replace(/\s+/g, ' ');
+  expect(text).toContain(`agents of protocol versions ${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`);
+});
