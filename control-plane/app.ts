@@ -19,6 +19,7 @@ import { executionRoutes } from './http/routes/executions.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { hostRoutes } from './http/routes/hosts.ts';
 import { installRoutes } from './http/routes/install.ts';
+import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
 import type { Accounts, Variant } from './http/variant.ts';
@@ -46,7 +47,7 @@ export interface AppDeps extends Context {
 }
 
 /** Probes say themselves what is missing; documents and files are always there. */
-const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|assets\/.*)$/;
+const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
 
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
@@ -62,6 +63,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     agentRoutes(deps, (error) => deps.log('request.failed', { path: REGISTER_PATH, error: String(error) })),
   );
   app.route('/', installRoutes(deps.agentFile));
+  app.route('/', schemaRoutes());
   const { documentedAs } = deps.variant;
   if (documentedAs) app.route('/', docsRoutes(deps.variant, documentedAs, deps.swaggerFile));
   app.route('/', webRoutes(web));

@@ -3,7 +3,7 @@
  * API and so without a registry. Never replaces an image that exists.
  * Its programs find other containers by DNS name; only `wget -T` crashes (an error of Debian 12's static busybox).
  *
- * `node examples/image.ts` makes it on this machine's engine.
+ * `npm run image` makes it on this machine's engine.
  */
 import { realpathSync } from 'node:fs';
 import type Docker from 'dockerode';

@@ -1,12 +1,10 @@
 /**
  * Owns the checks of a description that span several fields. They read loosely, so that they also report on one whose
- * shape is wrong. Pure; the shape itself is application.ts's.
+ * shape is wrong. Pure; the shape itself is application-schema.ts's.
  */
-import type { Problem } from './application.ts';
+import { MAX_INSTANCES, type Problem } from './application-schema.ts';
 import { splitCommand } from './command.ts';
 import { unknownVariables } from './variables.ts';
-
-export const MAX_INSTANCES = 1000;
 
 export type Loose = Record<string, unknown>;
 export const isRecord = (value: unknown): value is Loose =>

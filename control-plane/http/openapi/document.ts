@@ -5,6 +5,7 @@
 import { Hono } from 'hono';
 import { describeRoute, generateSpecs, resolver } from 'hono-openapi';
 import * as z from 'zod';
+import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
 import { API_VERSION, VERSION } from '../../version.ts';
 import { errorShape, type Group } from '../json/schemas.ts';
 import { COOKIE } from '../request.ts';
@@ -100,12 +101,6 @@ function parametersOf(object: z.ZodType, place: 'query' | 'header') {
 
 const jsonOf = (schema: z.ZodType, io: 'input' | 'output') =>
   resolver(schema, { options: { io, override: dropSafeBounds } });
-
-/** That an integer is a safe one goes without saying. */
-function dropSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-}
 
 function responsesOf({ answer, access, errors }: Operation): Responses {
   const statuses = [...errors, ...(access.length > 0 ? [401, 403, 429] : []), 500, 503];

@@ -3,6 +3,7 @@ import type { Application } from '../../../../shared/application.ts';
 import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
 import { coresText, count } from '../../../core/views/explanation-text.ts';
+import { SCHEMA_PATH } from '../../../http/routes/schema.ts';
 import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { bytes, field } from '../../components/pieces.ts';
@@ -25,7 +26,7 @@ ${field({ name: 'name', label: 'Name of the execution', hint: "Left empty: the a
 <div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
 <textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
 ${description}</textarea></div>
-<p class="hint" id="description-hint">JSON of format 3${place.docsPath ? html` (<a href="${place.docsPath}">what may be in it</a>)` : ''}. Paste it<span class="scripted">, drop a file here</span> or type.</p>
+<p class="hint" id="description-hint">JSON of format 3 (${place.docsPath ? html`<a href="${place.docsPath}">what may be in it</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Paste it<span class="scripted">, drop a file here</span> or type.</p>
 <div id="check">${checkedText(description)}</div>
 </div>
 ${actions('')}`;

@@ -1,0 +1,210 @@
+/**
+ * Application description, format 3: its schema and types. The descriptions of the fields are shown to users, in the
+ * JSON Schema, in the API's document and in docs/user-guide.md; `npm run docs` updates the guide after a change.
+ */
+import * as z from 'zod';
+
+export const APPLICATION_FORMAT_VERSION = 3;
+export const MAX_INSTANCES = 1000;
+export const MAX_SERVICES = 100;
+/** Entries of a list within a service: far beyond any use, and a bound on the cost of checking a hostile description. */
+export const MAX_ENTRIES = 256;
+export const MAX_VARIABLES = 1000;
+
+/** Describes the schema in place. `describe` makes a copy, and every copy of a schema costs memory at run time. */
+const described = <T extends z.ZodType>(schema: T, description: string, title?: string): T => {
+  z.globalRegistry.add(schema, { description, ...(title !== undefined && { title }) });
+  return schema;
+};
+
+const text = z
+  .string()
+  .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
+  .refine((value) => value.isWellFormed(), 'must not contain half a surrogate pair');
+const bytes = z.int().nonnegative();
+const cores = z.number().nonnegative();
+const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$/;
+
+const portSchema = described(
+  z.strictObject({
+    name: described(text.min(1).max(128), 'The name of the endpoint, as users see it.'),
+    port_number: described(
+      z.int().min(1).max(65535),
+      'The port in the container. The host publishes it on a free port.',
+    ),
+    protocol: described(z.enum(['tcp', 'udp']), 'The transport protocol.'),
+    url_template: text.meta({
+      description:
+        'The URL of the endpoint. {ip_port} becomes the address and port on the host, {proxy_path} becomes "/".',
+    }),
+    proxy: described(z.boolean().optional(), 'Accepted for descriptions of other platforms; has no effect.'),
+  }),
+  'A port of the container that the host publishes.',
+  'Port',
+);
+
+const volumeSchema = described(
+  z.strictObject({
+    name: described(
+      z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._-]*$/, 'must be letters, digits, ".", "_" or "-"'),
+      'Letters, digits, ".", "_" and "-", beginning with a letter or digit. ' +
+        'The folder is mounted at /mnt/<name>. Unique within the service.',
+    ),
+    path: text
+      .refine((path) => path.startsWith('/'), 'must be an absolute path')
+      .meta({
+        description:
+          'The absolute path of a folder that exists on the host, beneath a folder that the operator allows.',
+        pattern: '^/',
+      }),
+    read_only: described(z.boolean(), 'Whether the container may only read the folder.'),
+  }),
+  'A folder of the host, mounted in the container.',
+  'Volume',
+);
+
+const resourcesSchema = described(
+  z.strictObject({
+    memory: described(
+      z.strictObject({
+        min: described(
+          bytes.nullable(),
+          'Bytes that are reserved on the host and count under the quota. Null reserves nothing.',
+        ),
+        max: described(
+          bytes.nullable(),
+          'Limit in bytes; a container beyond it is killed. At least "min". Null: all memory that the host offers.',
+        ),
+      }),
+      'The memory of each instance.',
+    ),
+    cores: described(
+      z.strictObject({
+        min: described(
+          cores.nullable(),
+          'Cores that are reserved on the host and count under the quota; fractions are allowed. Null reserves 0.1.',
+        ),
+        max: described(
+          cores.nullable(),
+          'Limit in cores, for the use of idle cores beyond "min". At least "min". Null: no limit.',
+        ),
+      }),
+      'The processor cores of each instance.',
+    ),
+    shm: described(
+      bytes.nullable().optional(),
+      "Size of /dev/shm in bytes. Null or absent: the engine's default.",
+    ),
+  }),
+  'What each instance of the service reserves, and what it may use.',
+);
+
+const environmentSchema = described(
+  z
+    .array(
+      z.tuple([
+        described(
+          text.regex(/^[^=]+$/, 'must be a name without "="'),
+          'The name of the variable, without "=".',
+        ),
+        text.meta({ description: 'The value. It may refer to variables such as {user_name}.' }),
+      ]),
+    )
+    .max(MAX_VARIABLES),
+  'Environment variables, each as ["NAME", "value"]. A value may refer to variables such as {user_name}.',
+);
+
+export const serviceSchema = z.strictObject({
+  name: described(
+    z.string().min(3).max(16).regex(DNS_LABEL, 'must be letters, digits and inner "-" (a DNS label)'),
+    'Letters, digits and inner "-". Unique in the application. Instances are named <name>0, <name>1 and so on.',
+  ),
+  image: described(
+    text.regex(/^\S+$/, 'must be an image name without spaces'),
+    'The container image, as the engine of the host knows it or can pull it. Without spaces.',
+  ),
+  monitor: described(
+    z.boolean(),
+    'Whether the execution ends when an instance of this service exits. At least one service must be a monitor.',
+  ),
+  total_count: described(
+    z.int().min(1).max(MAX_INSTANCES),
+    'Number of instances. All services together have at most 1000.',
+  ),
+  essential_count: described(
+    z.int().nonnegative(),
+    'Number of essential instances, at most total_count: the execution starts when all of them have a place. ' +
+      'The other instances are elastic: they come and go with the free capacity.',
+  ),
+  startup_order: described(
+    z.int(),
+    'Services of a lower number start first. A service starts when all essential instances of a lower number have started.',
+  ),
+  resources: resourcesSchema,
+  environment: environmentSchema,
+  volumes: described(z.array(volumeSchema).max(MAX_ENTRIES), 'Folders of the host that the container uses.'),
+  ports: described(z.array(portSchema).max(MAX_ENTRIES), 'Ports of the container that the host publishes.'),
+  command: described(
+    text.nullable(),
+    "The command line, split into words as a POSIX shell splits it; it may refer to variables. Null: the image's own command.",
+  ),
+  work_dir: described(
+    text.nullable().optional(),
+    "The working directory of the command. Null or absent: the image's own.",
+  ),
+  labels: described(
+    z.array(text.min(1)).max(MAX_ENTRIES).optional(),
+    'Labels that a host must have, all of them, to run the service.',
+  ),
+  network: described(
+    text.nullable().optional(),
+    "A network of the host to join instead of the deployment's own; the operator must allow it. " +
+      "Null or absent: the deployment's own.",
+  ),
+  replicas: described(
+    z.int().nonnegative().optional(),
+    'Accepted for descriptions of other platforms; has no effect.',
+  ),
+});
+serviceSchema.register(z.globalRegistry, {
+  id: 'ServiceDescription',
+  title: 'Service',
+  description: 'A service definition: one or more containers of the same kind.',
+});
+
+export const applicationSchema = z.strictObject({
+  name: described(
+    z
+      .string()
+      .min(3)
+      .max(128)
+      .regex(/^[@a-zA-Z0-9-]+$/, 'must be letters, digits, "@" and "-"'),
+    'The name of the application: letters, digits, "@" and "-".',
+  ),
+  version: described(z.literal(APPLICATION_FORMAT_VERSION), 'The version of the format.'),
+  will_end: described(
+    z.boolean(),
+    'Whether the application ends by itself. It is shown to users and has no other effect.',
+  ),
+  size: described(
+    z.int().nonnegative(),
+    'An estimate of the work, in a unit of your choice. The queue policies SIZE and DYNSIZE start smaller sizes first.',
+  ),
+  services: described(
+    z.array(serviceSchema).min(1).max(MAX_SERVICES),
+    'The services. At least one of them is a monitor.',
+  ),
+});
+applicationSchema.register(z.globalRegistry, {
+  id: 'Application',
+  description: 'Application description, format 3',
+});
+
+export type Application = z.infer<typeof applicationSchema>;
+export type ServiceDescription = z.infer<typeof serviceSchema>;
+
+/** One thing wrong with a description: where (RFC 6901 pointer, '' is the whole document) and what. */
+export interface Problem {
+  pointer: string;
+  message: string;
+}
