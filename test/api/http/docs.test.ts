@@ -95,4 +95,27 @@ onHosts(everySetup, (host, { variant }) => {
       expect(reply.json()).toEqual({ message: expect.stringContaining('There is no ') });
     });
   });
+
+  describe('the JSON Schema of descriptions', () => {
+    const path = '/schema/application-3.json';
+
+    test('H304: it is served to anyone, typed, and is the file in docs', async () => {
+      const reply = await anonymous.get(path);
+      expect(reply.status).toBe(200);
+      expect(reply.headers['content-type']).toBe('application/schema+json; charset=utf-8');
+      expect(reply.json()).toEqual(JSON.parse(await readFile('docs/application-3.schema.json', 'utf8')));
+    });
+
+    test('H304: a client that has it already gets 304', async () => {
+      const etag = (await anonymous.get(path)).headers.etag ?? '';
+      expect(etag).not.toBe('');
+      const again = await fetch(`${host().url()}${path}`, { headers: { 'if-none-match': etag } });
+      expect([again.status, await again.text()]).toEqual([304, '']);
+    });
+
+    test('H304: other formats are 404', async () => {
+      for (const other of ['/schema', '/schema/', '/schema/application-2.json', '/schema/constructor'])
+        expect((await anonymous.get(other)).status, other).toBe(404);
+    });
+  });
 });

@@ -41,6 +41,12 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     expect([status, text.includes('href="/docs"')]).toEqual([200, false]);
   });
 
+  test('W110: the start page links the JSON Schema of descriptions in this variant, too', async () => {
+    const { text } = await (await WebClient.logIn(host)).get('/start?by=description');
+    expect(text).toContain('href="/schema/application-3.json"');
+    expect((await new HttpClient(() => host().url()).get('/schema/application-3.json')).status).toBe(200);
+  });
+
   test('H150: the released command line runs a whole session', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
     const client = await login('alice', 'secret');

@@ -70,6 +70,11 @@ onHosts(hosts, (host) => {
     expect((await admin.get(BY_DESCRIPTION)).text).toContain('href="/docs"');
   });
 
+  test('W110: the editor links the JSON Schema of descriptions', async () => {
+    const { text } = await admin.get(BY_DESCRIPTION);
+    expect(text).toContain('<a href="/schema/application-3.json">JSON Schema</a>');
+  });
+
   test('W42: a check tells the problems of a text or what it needs, and nobody without a login gets one', async () => {
     const check = (description: string) => admin.post('/start/check', { description });
     const broken = await check('{\n  "name": "x",,\n}');

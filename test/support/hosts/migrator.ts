@@ -1,5 +1,5 @@
 /**
- * Owns one process among several that migrate the same database: `node migrator.ts <url> <migrations as JSON>`.
+ * Owns one process among several that migrate the same database: `migrator.ts <url> <migrations as JSON>`.
  * Says `ready`, waits for a line on stdin, migrates, and prints the versions it applied as JSON.
  */
 import { once } from 'node:events';

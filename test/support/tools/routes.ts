@@ -10,7 +10,7 @@ export interface Route {
 }
 
 /** All that is no page of the web interface (W rules). */
-const NOT_A_PAGE = /^\/(api|agent|docs|healthz|readyz|openapi\.json)(\/|$)/;
+const NOT_A_PAGE = /^\/(api|agent|docs|schema|healthz|readyz|openapi\.json)(\/|$)/;
 
 /** Each route once, but for pages. Middleware, which takes every method, is none. */
 export function routesOf(group: Group, variant: Variant = variants[group]): Route[] {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const FOLDERS = ['shared', 'control-plane', 'agent', 'examples', 'test', '.ci'];
+const FOLDERS = ['shared', 'control-plane', 'agent', 'examples', 'docs', 'test', '.ci'];
 
 export interface Import {
   /** As written. */

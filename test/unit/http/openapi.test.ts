@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
@@ -49,6 +50,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
         'GET /healthz',
         'GET /openapi.json',
         'GET /readyz',
+        'GET /schema/application-3.json',
         'POST /agent/v1/register',
       ]);
     },
@@ -107,6 +109,15 @@ test.each(['zoe-2018.12', 'zoe-2017.12'] as const)(
     for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui.css']) {
       expect((await appOf(variants[name]).request(path)).status).toBe(404);
     }
+  },
+);
+
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
+  'H304: %s serves the JSON Schema of descriptions, the same as the file in docs',
+  async (name) => {
+    const reply = await appOf(variants[name]).request('/schema/application-3.json');
+    expect(reply.status).toBe(200);
+    expect(await reply.json()).toEqual(JSON.parse(await readFile('docs/application-3.schema.json', 'utf8')));
   },
 );
 

@@ -1,0 +1,118 @@
+/** The documents of the repository: their links lead somewhere, and the paths that they quote exist. */
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  anchorsOf,
+  codeBlocksOf,
+  isThere,
+  linksOf,
+  quotedPathsOf,
+  runnableBlocksOf,
+} from '../../support/tools/documents.ts';
+import { projectFiles } from '../../support/tools/sources.ts';
+
+const all = projectFiles();
+const paths = [...all.map(({ path }) => path), 'LICENSE'];
+const documents = all.filter(({ path }) => path.endsWith('.md'));
+const textOf = new Map(documents.map(({ path, text }) => [path, text]));
+const roots = [...new Set(paths.flatMap((path) => (path.includes('/') ? [path.split('/')[0] ?? ''] : [])))];
+
+const isFolder = (path: string): boolean => paths.some((one) => one.startsWith(`${path}/`));
+
+/** What is wrong with a link of the document at `from`; undefined if it leads somewhere. */
+function problemOf(from: string, link: string): string | undefined {
+  const [target = '', anchor] = link.split('#');
+  if (target.startsWith('/')) return 'begins with "/": write it relative to the document';
+  const path =
+    target === ''
+      ? from
+      : posix.join(posix.dirname(from), decodeURIComponent(target)).replace(/\/$/, '') || '.';
+  if (path.startsWith('..')) return 'leads out of the repository';
+  if (!paths.includes(path) && !isFolder(path)) return `leads to ${path}, which is not there`;
+  const text = textOf.get(path);
+  if (anchor !== undefined && text !== undefined && !anchorsOf(text).has(anchor))
+    return `leads to the anchor #${anchor}, which ${path} does not have`;
+  return undefined;
+}
+
+test('the documents are found', () => {
+  const found = [...textOf.keys()];
+  expect(found).toEqual(expect.arrayContaining(['README.md', 'docs/user-guide.md', 'control-plane/SPEC.md']));
+  expect(linksOf(textOf.get('README.md') ?? '').length).toBeGreaterThan(5);
+});
+
+test.each(documents.map(({ path, text }) => [path, text] as const))(
+  '%s: every link leads to a file, and every anchor to a heading',
+  (path, text) => {
+    const broken = linksOf(text).flatMap((link) => {
+      const problem = problemOf(path, link);
+      return problem ? [`the link ${link} ${problem}`] : [];
+    });
+    expect(broken).toEqual([]);
+  },
+);
+
+test.each(documents.map(({ path, text }) => [path, text] as const))(
+  '%s: every path of the repository in backticks exists',
+  (path, text) => {
+    const missing = quotedPathsOf(text, roots).filter((quoted) => !isThere(quoted, path, paths));
+    expect(missing).toEqual([]);
+  },
+);
+
+test('every mark of a runnable block is known', () => {
+  for (const { path, text } of documents) expect(() => runnableBlocksOf(text), path).not.toThrow();
+  expect(() => runnableBlocksOf('```sh runnable later="x"\n```')).toThrow('line 1 has an unknown mark');
+  const [block] = runnableBlocksOf('```sh runnable prints="\\"a\\""\nls\n```');
+  expect(block).toMatchObject({ text: 'ls\n', mark: { kind: 'prints', pattern: /"a"/ } });
+});
+
+test('no document or message shows how to run a TypeScript file with node: Node 20 cannot', () => {
+  const allowed = ['package.json', 'wrangler.toml'];
+  const command = /\bnode (?:[\w./-]*\/)?[\w.-]+\.ts\b/;
+  const shown = all.filter(({ path, text }) => !allowed.includes(path) && command.test(text));
+  expect(shown.map(({ path, text }) => `${path}: ${command.exec(text)?.[0]}`)).toEqual([]);
+});
+
+describe('the reader of documents', () => {
+  const sample = [
+    '# The title',
+    'See [a](b.md#c), [x](https://example.org/) and `[no](link.md)`.',
+    '```sh runnable prints="1"',
+    '# no heading',
+    'echo [no](link.md)',
+    '```',
+    '## `code` and: marks (too)',
+    '## The title',
+    '![picture](p.png "words")',
+    '[ref]: docs/ref.md',
+  ].join('\n');
+
+  test('finds links outside of code', () => {
+    expect(linksOf(sample)).toEqual(['b.md#c', 'p.png', 'docs/ref.md']);
+  });
+  test('names anchors as GitHub does', () => {
+    expect([...anchorsOf(sample)]).toEqual(['the-title', 'code-and-marks-too', 'the-title-1']);
+  });
+  test('finds code blocks with their info string and line', () => {
+    expect(codeBlocksOf(sample)).toEqual([
+      { info: 'sh runnable prints="1"', text: '# no heading\necho [no](link.md)\n', line: 3 },
+    ]);
+  });
+  test('tells paths from other words in backticks', () => {
+    const text =
+      '`shared/x.ts` `execution/endpoints` `up.ts` `text/plain` `docs/` `npm run docs` `shared/gone/`';
+    expect(quotedPathsOf(text, ['shared', 'docs'])).toEqual([
+      'shared/x.ts',
+      'up.ts',
+      'docs/',
+      'shared/gone/',
+    ]);
+    const files = ['shared/protocol/up.ts', 'docs/a.md'];
+    expect(isThere('up.ts', 'README.md', files)).toBe(true);
+    expect(isThere('protocol/*.ts', 'shared/README.md', files)).toBe(true);
+    expect(isThere('docs/', 'shared/README.md', files)).toBe(true);
+    expect(isThere('shared/gone/', 'README.md', files)).toBe(false);
+    expect(isThere('protocol', 'README.md', files)).toBe(false);
+  });
+});
