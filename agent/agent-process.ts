@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { type AgentParts, type Assembly, assemble } from './assembly.ts';
 import { type Config, readConfig } from './config.ts';
 import { HostIdentity } from './connection/identity.ts';
-import { Refused } from './connection/refused-error.ts';
+import { RefusedError } from './connection/refused-error.ts';
 import { stayConnected } from './connection/socket.ts';
 import { DockerEngine } from './engine/docker/docker-engine.ts';
 import type { Engine, EngineFacts } from './engine/engine.ts';
@@ -12,11 +12,11 @@ import type { Conditions } from './host/conditions.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
 import { probeDisk, watchDisk } from './host/disk.ts';
 import { readMachine } from './host/machine.ts';
-import { type Journal, jsonJournal, wordsOf } from './logger.ts';
-import { leave } from './services/decommission.ts';
-import { keepHouse } from './services/housekeeping.ts';
+import { jsonLogger, type Logger, wordsOf } from './logger.ts';
+import { decommission } from './services/decommission.ts';
+import { startHousekeeping } from './services/housekeeping.ts';
 import { LEASE_CHECK_MS } from './services/lease.ts';
-import { pause } from './sleep.ts';
+import { sleep } from './sleep.ts';
 import { withResolvers } from './with-resolvers.ts';
 
 /** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
@@ -42,21 +42,21 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     stop.abort();
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  const journal = jsonJournal(process.stderr, Date.now);
+  const log = jsonLogger(process.stderr, Date.now);
   let unlock = () => {};
   try {
     unlock = await lockFolder(`${settings.dataDir}/${settings.deployment}`, {
-      journal,
+      log,
       nowMs: Date.now,
       waitMs: FOLDER_WAIT_MS,
       signal: stop.signal,
     });
-    const identity = await HostIdentity.open(settings, journal, Date.now);
+    const identity = await HostIdentity.open(settings, log, Date.now);
     const config = { ...settings, name: identity.name };
     const engine = dockerEngine(config, env);
-    const parts = { engine, identity, journal, probeDisk, stopSignal: stop.signal };
+    const parts = { engine, identity, log, probeDisk, stopSignal: stop.signal };
     await serveAgent(config, parts).catch(async (error) => {
-      if (error instanceof Refused && error.revoked) await identity.discard();
+      if (error instanceof RefusedError && error.revoked) await identity.discard();
       throw error;
     });
   } finally {
@@ -72,7 +72,7 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   const was = identity.hostId;
   const hostId = await identity.join().catch(async (error: unknown) => {
     // A key that nobody will ever know would only be in the way. An older one may be known: its answer may have got lost.
-    if (error instanceof Refused && identity.isNew) await identity.discard();
+    if (error instanceof RefusedError && identity.isNew) await identity.discard();
     throw error;
   });
   const done = was === null ? 'is now' : 'was already';
@@ -84,8 +84,8 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
  * host was removed, none of its containers is left.
  */
 export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
-  const { engine, journal, stopSignal } = parts;
-  const facts = await firstFacts(engine, journal, stopSignal);
+  const { engine, log, stopSignal } = parts;
+  const facts = await firstFacts(engine, log, stopSignal);
   if (!facts) return;
   const assembly = assemble(config, facts, parts);
   const { agent, watch, output, conditions, lease } = assembly;
@@ -106,9 +106,9 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
     endings.push(() => clearInterval(leaseCheck));
     await converse(config, parts, assembly).catch(async (error: unknown) => {
-      if (!(error instanceof Refused && error.revoked)) throw error;
+      if (!(error instanceof RefusedError && error.revoked)) throw error;
       // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
-      if (await leave(agent, journal, stopSignal)) throw error;
+      if (await decommission(agent, log, stopSignal)) throw error;
     });
     await watching;
   } finally {
@@ -116,8 +116,8 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     watch.close();
     agent.close();
     await output.close();
-    await engine.tidy().catch((error: unknown) => journal('network.kept', { reason: wordsOf(error) }));
-    journal('agent.ended');
+    await engine.tidy().catch((error: unknown) => log('network.removal-failed', { reason: wordsOf(error) }));
+    log('agent.stopped');
   }
 }
 
@@ -138,23 +138,31 @@ function lookAfterDisk(
 
 function lookAfterHouse(
   { logDays }: Config,
-  { engine, journal }: AgentParts,
+  { engine, log }: AgentParts,
   { output, agent }: Assembly,
 ): () => void {
-  return keepHouse({ engine, output, agent, logDays, journal, nowMs: Date.now, everyMs: HOUSEKEEPING_MS });
+  return startHousekeeping({
+    engine,
+    output,
+    agent,
+    logDays,
+    log,
+    nowMs: Date.now,
+    everyMs: HOUSEKEEPING_MS,
+  });
 }
 
 /** Stays connected, each connection with a session of its own. */
 function converse(
   { url }: Config,
-  { identity, journal, stopSignal }: AgentParts,
+  { identity, log, stopSignal }: AgentParts,
   { begin }: Assembly,
 ): Promise<void> {
   return stayConnected({
     url,
     identity,
     begin,
-    journal,
+    log,
     nowMs: Date.now,
     random: Math.random,
     pingMs: PING_MS,
@@ -185,15 +193,15 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
 /** Waits for the engine as long as it takes; undefined where told to stop meanwhile. */
 async function firstFacts(
   engine: Engine,
-  journal: Journal,
+  log: Logger,
   signal: AbortSignal,
 ): Promise<EngineFacts | undefined> {
   while (!signal.aborted) {
     try {
       return await engine.facts();
     } catch (error) {
-      journal('engine.unreachable', { reason: wordsOf(error) });
-      await pause(ENGINE_RETRY_MS, signal);
+      log('engine.unreachable', { reason: wordsOf(error) });
+      await sleep(ENGINE_RETRY_MS, signal);
     }
   }
   return undefined;

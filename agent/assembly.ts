@@ -4,17 +4,17 @@ import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
 import type { Config } from './config.ts';
 import type { Identity } from './connection/identity.ts';
-import { Session, type SessionSocket } from './connection/session.ts';
+import { ControlPlaneSession, type SessionSocket } from './connection/session.ts';
 import type { Engine, EngineFacts } from './engine/engine.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
 import type { DiskProbe } from './host/disk.ts';
 import { runnerOf } from './host/usage.ts';
 import { UsageMeter } from './host/usage-meter.ts';
-import type { Journal } from './logger.ts';
+import type { Logger } from './logger.ts';
 import { OutputStore } from './logs/output-store.ts';
 import { Agent } from './services/agent.ts';
-import { EngineWatch } from './services/engine-watcher.ts';
+import { EngineWatcher } from './services/engine-watcher.ts';
 import { Lease } from './services/lease.ts';
 import { Reporter } from './services/reporter.ts';
 
@@ -26,7 +26,7 @@ const USAGE_BOUND_MS = 5000;
 export interface AgentParts {
   engine: Engine;
   identity: Identity;
-  journal: Journal;
+  log: Logger;
   probeDisk: DiskProbe;
   stopSignal: AbortSignal;
   /** A clock that nobody sets, and that runs on while the machine sleeps; this machine's unless told otherwise. */
@@ -36,25 +36,25 @@ export interface AgentParts {
 /** What an agent is made of. */
 export interface Assembly {
   /** Takes a connection that was made: the conversation on it. */
-  begin(socket: SessionSocket): Session;
+  begin(socket: SessionSocket): ControlPlaneSession;
   output: OutputStore;
   conditions: Conditions;
   agent: Agent;
-  watch: EngineWatch;
+  watch: EngineWatcher;
   lease: Lease;
 }
 
 export function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
-  const { engine, journal, uptimeMs = () => 1000 * uptime() } = parts;
+  const { engine, log, uptimeMs = () => 1000 * uptime() } = parts;
   const folder = `${config.dataDir}/${config.deployment}`;
-  const output = new OutputStore(`${folder}/logs`, engine, journal);
+  const output = new OutputStore(`${folder}/logs`, engine, log);
   const reporter = new Reporter();
-  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
+  const conditions = new Conditions({ log, changed: (all) => reporter.complain(all) });
   const agent: Agent = new Agent({
     engine,
     output,
     reporter,
-    journal,
+    log,
     cores: hostFacts(config, facts).cores,
     lowDisk: () => conditions.textOf('low-disk'),
     leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
@@ -65,14 +65,14 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     file: `${folder}/lease.json`,
     now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
     lapsed: (unknown) => agent.lapse(unknown),
-    journal,
+    log,
   });
   const begin = sessions(config, facts, parts, { agent, reporter, output, conditions, lease });
   return { begin, output, conditions, agent, watch, lease };
 }
 
-function engineWatch(agent: Agent, conditions: Conditions, { engine, journal }: AgentParts): EngineWatch {
-  return new EngineWatch({
+function engineWatch(agent: Agent, conditions: Conditions, { engine, log }: AgentParts): EngineWatcher {
+  return new EngineWatcher({
     engine,
     changed: (id) => agent.changed(id),
     refresh: async () => {
@@ -82,7 +82,7 @@ function engineWatch(agent: Agent, conditions: Conditions, { engine, journal }: 
     lost: (reason) => conditions.put('no-engine', reason),
     refreshMs: ENGINE_REFRESH_MS,
     retryMs: ENGINE_RETRY_MS,
-    journal,
+    log,
   });
 }
 
@@ -90,7 +90,7 @@ function engineWatch(agent: Agent, conditions: Conditions, { engine, journal }: 
 function sessions(
   config: Config,
   facts: EngineFacts,
-  { engine, journal }: AgentParts,
+  { engine, log }: AgentParts,
   { agent, reporter, output, conditions, lease }: Omit<Assembly, 'begin' | 'watch'> & { reporter: Reporter },
 ): Assembly['begin'] {
   const meter = new UsageMeter({
@@ -99,17 +99,17 @@ function sessions(
     cores: facts.cores,
     found: (usage) => reporter.use(usage),
     boundMs: USAGE_BOUND_MS,
-    journal,
+    log,
   });
   const host = hostFacts(config, facts);
   return (socket) =>
-    new Session(socket, {
+    new ControlPlaneSession(socket, {
       agent,
       reporter,
       output,
       deployment: config.deployment,
       host,
-      journal,
+      log,
       nowMs: Date.now,
       lease,
       clock: (exchange) => compareClocks(exchange, conditions),

@@ -1,8 +1,8 @@
 /** Owns the agent's own log: one JSON object a line. Never holds values of environments or tokens. */
 
-export type Journal = (event: string, fields?: Record<string, string | number | boolean | null>) => void;
+export type Logger = (event: string, fields?: Record<string, string | number | boolean | null>) => void;
 
-export function jsonJournal(out: { write(text: string): unknown }, nowMs: () => number): Journal {
+export function jsonLogger(out: { write(text: string): unknown }, nowMs: () => number): Logger {
   return (event, fields) => {
     out.write(`${JSON.stringify({ time: new Date(nowMs()).toISOString(), event, ...fields })}\n`);
   };

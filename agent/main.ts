@@ -5,7 +5,7 @@
 
 import { joinCluster, runAgent } from './agent-process.ts';
 import { ConfigError } from './config.ts';
-import { Refused } from './connection/refused-error.ts';
+import { RefusedError } from './connection/refused-error.ts';
 import { checkHost } from './host/check.ts';
 import { wordsOf } from './logger.ts';
 
@@ -28,5 +28,5 @@ try {
 } catch (error) {
   process.stderr.write(`${wordsOf(error)}\n`);
   // 2: there is no use in starting it again, as what watches over services does, before a person has acted.
-  process.exit(error instanceof Refused || error instanceof ConfigError ? 2 : 1);
+  process.exit(error instanceof RefusedError || error instanceof ConfigError ? 2 : 1);
 }

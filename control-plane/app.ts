@@ -2,7 +2,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
-import type { Log } from './coordinator/ports.ts';
+import type { Logger } from './coordinator/ports.ts';
 import { authorise } from './core/accounts/account.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
@@ -41,7 +41,7 @@ export interface AppDeps extends Context {
   webFile: ReadFile;
   /** Whether pages are compressed here; on workerd its host does that. */
   compresses: boolean;
-  log: Log;
+  log: Logger;
   /** Brings the database up to date, where that was not done before anything is served; called for each request. */
   prepare?: () => Promise<void>;
 }

@@ -1,6 +1,6 @@
 /** Owns what worker and Durable Object have in common: settings, database and log, made from the bindings of an isolate. */
-import { type Config, ConfigError, readConfig, schedulingOf } from './config.ts';
-import type { Log } from './coordinator/ports.ts';
+import { type Config, ConfigError, readConfig, schedulerConfigOf } from './config.ts';
+import type { Logger } from './coordinator/ports.ts';
 import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
 import { logTo } from './logger.ts';
@@ -18,7 +18,7 @@ export interface Assembly {
   config: Config;
   scheduling: SchedulerConfig;
   db: Db;
-  log: Log;
+  log: Logger;
   /**
    * Brings the database up to date, if that was not done yet. Calls at the same time each do it, as several isolates do:
    * workerd ends a request as hung that waits for what another one has begun.
@@ -37,8 +37,8 @@ export function assemble(env: WorkerEnv): Assembly {
   const prepare = async () => {
     if (prepared) return;
     const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
-    if (password) log('administrator.made', { username: 'admin', password });
+    if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };
-  return { config, scheduling: schedulingOf(config), db, log, prepare };
+  return { config, scheduling: schedulerConfigOf(config), db, log, prepare };
 }

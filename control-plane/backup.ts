@@ -1,6 +1,6 @@
 /** Entry of `npm run backup FILE`: a copy of the embedded database, of one moment, while the control plane goes on. */
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
-import { command, databaseFile, mustExist, Refusal, readArguments, urlOf } from './local/database-file.ts';
+import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import { openEmbedded } from './store/db/embedded.ts';
 import { copyTo, inspect } from './store/schema/backup.ts';
 
@@ -9,7 +9,8 @@ await command(async () => {
   const { file } = readArguments(process.argv.slice(2), ['--json'], usage);
   const source = databaseFile(process.env);
   mustExist(source, 'The database');
-  if (existsSync(file)) throw new Refusal(`${file} is there already: name another file, or remove that one.`);
+  if (existsSync(file))
+    throw new UsageError(`${file} is there already: name another file, or remove that one.`);
   const unfinished = `${file}.${process.pid}.unfinished`;
   try {
     const found = await copy(source, unfinished);

@@ -65,7 +65,7 @@ type Environment = Record<string, unknown>;
 export const readConfig = (env: Environment): Config => read(settings, env);
 export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
 
-export const schedulingOf = (config: Config): SchedulerConfig => ({
+export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   ...defaultSchedulerConfig,
   queuePolicy: config.BERTH_QUEUE_POLICY,
   placementPolicy: config.BERTH_PLACEMENT_POLICY,

@@ -6,7 +6,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createApp } from './app.ts';
-import { ConfigError, type NodeConfig, readNodeConfig, schedulingOf } from './config.ts';
+import { ConfigError, type NodeConfig, readNodeConfig, schedulerConfigOf } from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
@@ -54,7 +54,7 @@ async function start(config: NodeConfig): Promise<void> {
     clock,
     log,
     deploymentName,
-    scheduling: schedulingOf(config),
+    scheduling: schedulerConfigOf(config),
     unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
   });
   const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
@@ -62,7 +62,7 @@ async function start(config: NodeConfig): Promise<void> {
   const app = createApp({
     db,
     log,
-    coordination: coordinator,
+    coordinator: coordinator,
     deploymentName,
     nowMs: () => Date.now(),
     addressOf,

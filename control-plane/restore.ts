@@ -10,7 +10,7 @@ import {
   rmSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { command, databaseFile, mustExist, Refusal, readArguments, urlOf } from './local/database-file.ts';
+import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import type { Db } from './store/db/db.ts';
 import { openEmbedded } from './store/db/embedded.ts';
 import { given, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/schema/backup.ts';
@@ -45,7 +45,7 @@ type Given = Awaited<ReturnType<typeof given>>;
 /** Sees to it that nobody uses the database that is there; what it has given, where it can be read. */
 async function leave(target: string, isForced: boolean): Promise<Given | null> {
   if (!isForced)
-    throw new Refusal(
+    throw new UsageError(
       `${target} is there already: with --force it is kept aside and the backup takes its place.`,
     );
   let db: Db;
@@ -57,7 +57,9 @@ async function leave(target: string, isForced: boolean): Promise<Given | null> {
   }
   try {
     if (!(await settle(db)))
-      throw new Refusal(`A control plane runs on ${target}: stop it first, and start it again afterwards.`);
+      throw new UsageError(
+        `A control plane runs on ${target}: stop it first, and start it again afterwards.`,
+      );
     return await given(db).catch(() => null);
   } finally {
     await db.close();
@@ -69,7 +71,7 @@ async function prepare(file: string, unfinished: string, former: Given | null | 
     return await prepareCopy(file, unfinished, former);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Refusal(`The backup ${file} can't be used, nothing was changed: ${reason}.`, { cause });
+    throw new UsageError(`The backup ${file} can't be used, nothing was changed: ${reason}.`, { cause });
   }
 }
 

@@ -2,8 +2,8 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
-import { coordinationOf } from './coordinator/runtime/durable-object.ts';
-import { connectTo } from './coordinator/runtime/forward-upgrade.ts';
+import { coordinatorClient } from './coordinator/runtime/durable-object.ts';
+import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variant.ts';
@@ -36,7 +36,7 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
     const deps = { db, deploymentName: config.BERTH_DEPLOYMENT_NAME, nowMs: () => Date.now() };
     const pass = await admitAgent(deps, request.headers.get('authorization'));
     if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
-    return await connectTo(coordinatorOf(env), request, pass);
+    return await forwardUpgrade(coordinatorOf(env), request, pass);
   } catch (error) {
     return refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) }));
   }
@@ -51,30 +51,30 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     // A stub belongs to its request: each call takes a new one.
-    coordination: {
-      ready: () => coordinationOf(coordinatorOf(env)).ready(),
-      submit: (submission) => coordinationOf(coordinatorOf(env)).submit(submission),
-      terminate: (id) => coordinationOf(coordinatorOf(env)).terminate(id),
-      remove: (id) => coordinationOf(coordinatorOf(env)).remove(id),
+    coordinator: {
+      ready: () => coordinatorClient(coordinatorOf(env)).ready(),
+      submit: (submission) => coordinatorClient(coordinatorOf(env)).submit(submission),
+      terminate: (id) => coordinatorClient(coordinatorOf(env)).terminate(id),
+      remove: (id) => coordinatorClient(coordinatorOf(env)).remove(id),
       openLog: (reader, id, format, from) =>
-        coordinationOf(coordinatorOf(env)).openLog(reader, id, format, from),
-      openEvents: (reader) => coordinationOf(coordinatorOf(env)).openEvents(reader),
-      lastEventId: () => coordinationOf(coordinatorOf(env)).lastEventId(),
-      reviewReaders: (userId) => coordinationOf(coordinatorOf(env)).reviewReaders(userId),
-      changeAccounts: (change) => coordinationOf(coordinatorOf(env)).changeAccounts(change),
-      registerHost: (registration) => coordinationOf(coordinatorOf(env)).registerHost(registration),
-      state: () => coordinationOf(coordinatorOf(env)).state(),
-      summary: () => coordinationOf(coordinatorOf(env)).summary(),
-      explain: (id) => coordinationOf(coordinatorOf(env)).explain(id),
-      explainSubmission: (submission) => coordinationOf(coordinatorOf(env)).explainSubmission(submission),
-      allowance: (userId) => coordinationOf(coordinatorOf(env)).allowance(userId),
-      progress: (ids) => coordinationOf(coordinatorOf(env)).progress(ids),
-      hosts: () => coordinationOf(coordinatorOf(env)).hosts(),
-      host: (id) => coordinationOf(coordinatorOf(env)).host(id),
-      overview: (search) => coordinationOf(coordinatorOf(env)).overview(search),
-      usages: () => coordinationOf(coordinatorOf(env)).usages(),
-      changeHost: (id, changes) => coordinationOf(coordinatorOf(env)).changeHost(id, changes),
-      removeHost: (id, force) => coordinationOf(coordinatorOf(env)).removeHost(id, force),
+        coordinatorClient(coordinatorOf(env)).openLog(reader, id, format, from),
+      openEvents: (reader) => coordinatorClient(coordinatorOf(env)).openEvents(reader),
+      lastEventId: () => coordinatorClient(coordinatorOf(env)).lastEventId(),
+      reviewSubscriptions: (userId) => coordinatorClient(coordinatorOf(env)).reviewSubscriptions(userId),
+      changeAccounts: (change) => coordinatorClient(coordinatorOf(env)).changeAccounts(change),
+      registerHost: (registration) => coordinatorClient(coordinatorOf(env)).registerHost(registration),
+      state: () => coordinatorClient(coordinatorOf(env)).state(),
+      summary: () => coordinatorClient(coordinatorOf(env)).summary(),
+      explain: (id) => coordinatorClient(coordinatorOf(env)).explain(id),
+      explainSubmission: (submission) => coordinatorClient(coordinatorOf(env)).explainSubmission(submission),
+      allowance: (userId) => coordinatorClient(coordinatorOf(env)).allowance(userId),
+      progress: (ids) => coordinatorClient(coordinatorOf(env)).progress(ids),
+      hosts: () => coordinatorClient(coordinatorOf(env)).hosts(),
+      host: (id) => coordinatorClient(coordinatorOf(env)).host(id),
+      overview: (search) => coordinatorClient(coordinatorOf(env)).overview(search),
+      usages: () => coordinatorClient(coordinatorOf(env)).usages(),
+      changeHost: (id, changes) => coordinatorClient(coordinatorOf(env)).changeHost(id, changes),
+      removeHost: (id, force) => coordinatorClient(coordinatorOf(env)).removeHost(id, force),
     },
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,

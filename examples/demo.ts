@@ -50,7 +50,7 @@ async function demo(): Promise<void> {
 
   const url = await startControlPlane(engine.host);
   tell('control plane', url);
-  await until(START_MS, 'no agent joined', () => output.includes('"agent.joined"'));
+  await until(START_MS, 'no agent joined', () => output.includes('"agent.connected"'));
   tell('agent', 'joined');
 
   const api = client(`${url}/api/0.7`);

@@ -7,10 +7,10 @@ import { SignJWT } from 'jose/jwt/sign';
 import { importJWK } from 'jose/key/import';
 import { PROOF_ALGORITHM, PROOF_LIFE_S } from '../../shared/protocol/enrolment.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { type Journal, wordsOf } from '../logger.ts';
-import { addKey, type KeptKey, newKey, readKey, removeKey, writeKey } from './key-file.ts';
-import { Refused } from './refused-error.ts';
-import { RegistrationRefused, register } from './registration.ts';
+import { type Logger, wordsOf } from '../logger.ts';
+import { addKey, newKey, readKey, removeKey, type StoredKey, writeKey } from './key-file.ts';
+import { RefusedError } from './refused-error.ts';
+import { RegistrationRefusedError, register } from './registration.ts';
 
 /** What the control plane said to a connection that it did not take. */
 export interface ConnectionRefusal {
@@ -33,25 +33,25 @@ const NOTABLE_SKEW_MS = 5_000;
 export class HostIdentity implements Identity {
   readonly #config: Config;
   readonly #folder: string;
-  readonly #journal: Journal;
+  readonly #log: Logger;
   readonly #nowMs: () => number;
-  #kept: KeptKey;
+  #kept: StoredKey;
   /** Added to this machine's clock, which the control plane has found wrong. */
   #correctionMs = 0;
   #isNew = false;
   /** The control plane did not know the key: its database is another one, or an older copy. */
   #unknown = false;
 
-  private constructor(config: Config, folder: string, kept: KeptKey, journal: Journal, nowMs: () => number) {
+  private constructor(config: Config, folder: string, kept: StoredKey, log: Logger, nowMs: () => number) {
     this.#config = config;
     this.#folder = folder;
     this.#kept = kept;
-    this.#journal = journal;
+    this.#log = log;
     this.#nowMs = nowMs;
   }
 
   /** With the key in the data folder, or a new one where there is a join token for it. Throws ConfigError. */
-  static async open(config: Config, journal: Journal, nowMs: () => number): Promise<HostIdentity> {
+  static async open(config: Config, log: Logger, nowMs: () => number): Promise<HostIdentity> {
     const folder = `${config.dataDir}/${config.deployment}/identity`;
     let kept = await readKey(folder);
     let isNew = false;
@@ -69,7 +69,7 @@ export class HostIdentity implements Identity {
       kept = { ...kept, name: config.name };
       await writeKey(folder, kept);
     }
-    const identity = new HostIdentity(config, folder, kept, journal, nowMs);
+    const identity = new HostIdentity(config, folder, kept, log, nowMs);
     identity.#isNew = isNew;
     return identity;
   }
@@ -111,7 +111,7 @@ export class HostIdentity implements Identity {
     this.#correctionMs = Math.abs(skewMs) > NOTABLE_SKEW_MS ? -skewMs : 0;
     if (this.#correctionMs === 0) return;
     const words = `this machine's clock differs by ${Math.round(skewMs / 1_000)} s from the control plane's: set it`;
-    this.#journal('clock.differs', { skewMs, reason: words });
+    this.#log('clock.differs', { skewMs, reason: words });
   }
 
   /** Registers the host, if that was not done; resolves to its id. Throws Refused where the control plane will not have it. */
@@ -120,18 +120,18 @@ export class HostIdentity implements Identity {
     try {
       return await this.#register();
     } catch (error) {
-      if (error instanceof RegistrationRefused) throw new Refused(error.message, { cause: error });
+      if (error instanceof RegistrationRefusedError) throw new RefusedError(error.message, { cause: error });
       throw error;
     }
   }
 
   /**
    * The host was removed: its key is good for nothing any more, and a join token makes a new one. One that can't be removed is
-   * told to the journal: why the agent ends counts for more.
+   * told to the log: why the agent ends counts for more.
    */
   async discard(): Promise<void> {
     await removeKey(this.#folder, this.#kept).catch((error: unknown) =>
-      this.#journal('key.kept', { reason: wordsOf(error) }),
+      this.#log('key.removal-failed', { reason: wordsOf(error) }),
     );
   }
 
@@ -144,7 +144,7 @@ export class HostIdentity implements Identity {
       return await this.#register();
     } catch (error) {
       // The token may have been used up long ago; the database may be changed back.
-      this.#journal('registration.failed', { reason: wordsOf(error) });
+      this.#log('registration.failed', { reason: wordsOf(error) });
       return hostId;
     }
   }
@@ -159,7 +159,7 @@ export class HostIdentity implements Identity {
     // First: what only this process knew would be lost with it, and the token is good for an hour.
     await writeKey(this.#folder, kept);
     this.#kept = kept;
-    this.#journal('host.registered', { host: name, id: hostId });
+    this.#log('host.registered', { host: name, id: hostId });
     return hostId;
   }
 }

@@ -16,16 +16,16 @@ const keptSchema = z.object({
     d: z.string(),
   }),
 });
-export type KeptKey = z.infer<typeof keptSchema>;
+export type StoredKey = z.infer<typeof keptSchema>;
 
 /** An Ed25519 key that is not registered yet. */
-export function newKey(name: string): KeptKey {
+export function newKey(name: string): StoredKey {
   const privateKey = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   return keptSchema.parse({ name, hostId: null, privateKey });
 }
 
 /** The key kept in `folder`, or undefined where there is none; throws ConfigError where it can't be used. */
-export async function readKey(folder: string): Promise<KeptKey | undefined> {
+export async function readKey(folder: string): Promise<StoredKey | undefined> {
   const path = pathIn(folder);
   let text: string;
   try {
@@ -44,12 +44,12 @@ export async function readKey(folder: string): Promise<KeptKey | undefined> {
   throw new ConfigError(`The key in ${path} is damaged: remove the file, and the host, and join again.`);
 }
 
-export function writeKey(folder: string, kept: KeptKey): Promise<void> {
+export function writeKey(folder: string, kept: StoredKey): Promise<void> {
   return withDraft(folder, kept, (draft) => rename(draft, pathIn(folder)));
 }
 
 /** Where none is there. Resolves to the one that is there then: another program's, where that has come first. */
-export function addKey(folder: string, kept: KeptKey): Promise<KeptKey> {
+export function addKey(folder: string, kept: StoredKey): Promise<StoredKey> {
   return withDraft(folder, kept, async (draft) => {
     try {
       await link(draft, pathIn(folder));
@@ -64,14 +64,14 @@ export function addKey(folder: string, kept: KeptKey): Promise<KeptKey> {
 }
 
 /** Not where it is another's by now, or has been registered by another. */
-export async function removeKey(folder: string, { hostId, privateKey }: KeptKey): Promise<void> {
+export async function removeKey(folder: string, { hostId, privateKey }: StoredKey): Promise<void> {
   const there = await readKey(folder);
   if (there?.hostId === hostId && there.privateKey.x === privateKey.x)
     await rm(pathIn(folder), { force: true });
 }
 
 /** With a whole file that is to become the key, under a name of its own: several programs may write at once. */
-async function withDraft<T>(folder: string, kept: KeptKey, use: (draft: string) => Promise<T>): Promise<T> {
+async function withDraft<T>(folder: string, kept: StoredKey, use: (draft: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // One that was there already may be open to others.
   await chmod(folder, 0o700);

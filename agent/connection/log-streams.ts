@@ -1,7 +1,7 @@
 /** Owns the log streams that are open on one connection. Never keeps one across connections (PROTOCOL.md P10). */
 import type { FileHandle } from 'node:fs/promises';
 import type { ServiceKey } from '../../shared/protocol/assignment.ts';
-import { MOST_LOG_STREAMS } from '../../shared/protocol/codec.ts';
+import { MAX_LOG_STREAMS } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { type LogEnd, LogReader } from '../logs/log-reader.ts';
@@ -27,7 +27,7 @@ export class LogStreams {
     const key = { service, generation };
     const end = (end: LogEnd) => this.#options.send({ type: 'logs.end', stream, ...end });
     // Each has buffers of a third of a megabyte.
-    if (this.#readers.size >= MOST_LOG_STREAMS) {
+    if (this.#readers.size >= MAX_LOG_STREAMS) {
       end({ reason: 'failed', message: 'too many log streams' });
       return;
     }

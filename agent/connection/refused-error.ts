@@ -1,7 +1,7 @@
 /** Owns the error of an agent that must not come back. */
 
 /** The control plane said not to come back; `revoked`: because the host was removed. */
-export class Refused extends Error {
+export class RefusedError extends Error {
   override name = 'Refused';
   readonly revoked: boolean;
 

@@ -9,13 +9,13 @@ import {
 } from '../../shared/protocol/enrolment.ts';
 
 /** The control plane will not have this agent, whatever it tries. */
-export class RegistrationRefused extends Error {
+export class RegistrationRefusedError extends Error {
   override name = 'RegistrationRefused';
 }
 
 const ANSWER_MS = 30_000;
 /** An answer of a control plane is a line. */
-const MOST_ANSWER_BYTES = 64 * 2 ** 10;
+const MAX_ANSWER_BYTES = 64 * 2 ** 10;
 /** Of what is answered with 4xx: too slow, too early, too often. */
 const PASSING = new Set([408, 425, 429]);
 
@@ -44,7 +44,7 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
     ? refusal.data.message
     : `it answered ${status} to ${target.href}; is this a control plane?`;
   const message = `The control plane did not register this host: ${words}`;
-  if (status >= 400 && status < 500 && !PASSING.has(status)) throw new RegistrationRefused(message);
+  if (status >= 400 && status < 500 && !PASSING.has(status)) throw new RegistrationRefusedError(message);
   throw new Error(message);
 }
 
@@ -73,8 +73,8 @@ async function textOf(response: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const part of response as AsyncIterable<Buffer>) {
     bytes += part.byteLength;
-    if (bytes > MOST_ANSWER_BYTES)
-      throw new Error(`it answers with more than ${MOST_ANSWER_BYTES} bytes; is this a control plane?`);
+    if (bytes > MAX_ANSWER_BYTES)
+      throw new Error(`it answers with more than ${MAX_ANSWER_BYTES} bytes; is this a control plane?`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString();

@@ -9,7 +9,7 @@ import type { Down } from '../../shared/protocol/down.ts';
 import type { HostFacts, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Exchange } from '../host/clock-check.ts';
-import type { Journal } from '../logger.ts';
+import type { Logger } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 import type { Agent } from '../services/agent.ts';
 import type { Lease, Moment } from '../services/lease.ts';
@@ -30,7 +30,7 @@ export interface SessionOptions {
   output: OutputStore;
   deployment: string;
   host: HostFacts;
-  journal: Journal;
+  log: Logger;
   nowMs(): number;
   /** Told of what is answered, which is contact. */
   lease: Pick<Lease, 'leaseMs' | 'hasLapsed' | 'check' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
@@ -49,7 +49,7 @@ type Phase =
 /** What is not urgent waits this long for something better to replace it. */
 const UNHURRIED_MS = 200;
 
-export class Session {
+export class ControlPlaneSession {
   readonly #socket: SessionSocket;
   readonly #options: SessionOptions;
   readonly #logs: LogStreams;
@@ -162,9 +162,9 @@ export class Session {
       return;
     }
     const { session, reportPeriodMs, timeMs, leaseMs, spreadMs = 0 } = welcome;
-    const { journal, reporter, measure } = this.#options;
+    const { log, reporter, measure } = this.#options;
     this.#spreadMs = spreadMs;
-    journal('session.welcome', { session });
+    log('session.welcome', { session });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
     this.#answered(0, (sent) => this.#options.lease.take(leaseMs, sent));
@@ -184,8 +184,8 @@ export class Session {
     }
     this.#phase.assignments.push(...assignments);
     if (more) return;
-    const { agent, journal, lease } = this.#options;
-    journal('session.synced', { revision, assignments: this.#phase.assignments.length });
+    const { agent, log, lease } = this.#options;
+    log('session.synced', { revision, assignments: this.#phase.assignments.length });
     lease.leaveAlone(unknown ?? []);
     agent.sync(this.#phase.assignments, unknown);
     this.#phase = { name: 'following', revision };
@@ -193,13 +193,13 @@ export class Session {
 
   /** Whether a change is the next one; after a gap only a new hello helps (P4). */
   #follows(revision: number): boolean {
-    const { journal } = this.#options;
+    const { log } = this.#options;
     if (this.#phase.name === 'following' && revision === this.#phase.revision + 1) {
       this.#phase.revision = revision;
       return true;
     }
     if (this.#phase.name !== 'closed') {
-      journal('session.gap', { revision });
+      log('session.revision-missing', { revision });
       this.#close('resync', 'a revision is missing');
     }
     return false;

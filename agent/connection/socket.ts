@@ -8,10 +8,10 @@ import { WebSocket } from 'ws';
 import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
 import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
 import { backoffMs } from '../backoff.ts';
-import { type Journal, wordsOf } from '../logger.ts';
-import { pause } from '../sleep.ts';
+import { type Logger, wordsOf } from '../logger.ts';
+import { sleep } from '../sleep.ts';
 import type { ConnectionRefusal, Identity } from './identity.ts';
-import { Refused } from './refused-error.ts';
+import { RefusedError } from './refused-error.ts';
 import { endpoint } from './registration.ts';
 import type { SessionSocket } from './session.ts';
 
@@ -28,7 +28,7 @@ export interface ConnectionOptions {
   url: URL;
   identity: Identity;
   begin(socket: SessionSocket): Receiver;
-  journal: Journal;
+  log: Logger;
   nowMs(): number;
   random(): number;
   /** A ping goes out this often; a peer that says nothing for three of these is gone. */
@@ -42,7 +42,7 @@ const HANDSHAKE_MS = 10_000;
 /** A peer that does not answer a close within this time is left. */
 const GOODBYE_MS = 1000;
 const LARGEST_MESSAGE_BYTES = 64 * 2 ** 20;
-const MOST_REFUSAL_BYTES = 16 * 2 ** 10;
+const MAX_REFUSAL_BYTES = 16 * 2 ** 10;
 
 interface Ending {
   code: number;
@@ -53,7 +53,7 @@ interface Ending {
 
 /** Stays connected until `signal` aborts; throws Refused where the control plane wants no retry. */
 export async function stayConnected(options: ConnectionOptions): Promise<void> {
-  const { signal, journal, random } = options;
+  const { signal, log, random } = options;
   let attempt = 0;
   let spreadMs = 0;
   while (!signal.aborted) {
@@ -63,7 +63,7 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
     if (retry === 'never') {
       const revoked = code === closeCodes.revoked.code;
       const way = revoked ? ' A new join token (POST host/token) makes this machine a host again.' : '';
-      throw new Refused(`The control plane refused this agent: ${reason || `code ${code}`}.${way}`, {
+      throw new RefusedError(`The control plane refused this agent: ${reason || `code ${code}`}.${way}`, {
         revoked,
       });
     }
@@ -72,8 +72,8 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
     const isAtOnce = retry === 'now' && attempt === 0;
     const waitMs = isAtOnce ? Math.round(random() * spreadMs) : backoffMs(attempt, random(), spreadMs);
     attempt += 1;
-    journal('connection.closed', { code, reason, waitMs });
-    await pause(waitMs, signal);
+    log('connection.closed', { code, reason, waitMs });
+    await sleep(waitMs, signal);
   }
 }
 
@@ -89,7 +89,7 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
   try {
     headers = await identity.headers();
   } catch (error) {
-    if (error instanceof Refused) throw error;
+    if (error instanceof RefusedError) throw error;
     return { code: 1006, reason: wordsOf(error), lastedMs: 0 };
   }
   // Told to end meanwhile: a signal that is aborted already tells nobody.
@@ -105,7 +105,7 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
 
 /** From the dialling to the end. */
 function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
-  const { identity, begin, nowMs, pingMs, signal, journal } = options;
+  const { identity, begin, nowMs, pingMs, signal, log } = options;
   return new Promise((resolve) => {
     let receiver: Receiver | undefined;
     let openedMs: number | undefined;
@@ -115,7 +115,7 @@ function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending
     const leaveIt = closeAt(signal, ws);
     ws.on('open', () => {
       openedMs = nowMs();
-      journal('connection.open');
+      log('connection.open');
       receiver = begin(sessionSocket(ws));
     });
     ws.on('message', (data, isBinary) => {
@@ -174,7 +174,7 @@ async function readRefusal(
   const { statusCode: status = 0, headers } = response;
   const parts: Buffer[] = [];
   try {
-    for await (const part of response) if (Buffer.concat(parts).length < MOST_REFUSAL_BYTES) parts.push(part);
+    for await (const part of response) if (Buffer.concat(parts).length < MAX_REFUSAL_BYTES) parts.push(part);
   } catch {
     // What came of it must do.
   }

@@ -5,7 +5,7 @@
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 
 /** What a service asks for, in cores. */
-export interface CoreClaim {
+export interface CpuClaim {
   /** Its reservation. */
   min: number;
   /** Null: whatever the host has. */
@@ -21,7 +21,7 @@ const STEPS_PER_CORE = 100;
 /** What decimals lose in binary is no step less. */
 const ROUNDING = 1e-6;
 
-export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'coresMax'>): CoreClaim => ({
+export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'coresMax'>): CpuClaim => ({
   min: coresMin ?? DEFAULT_MIN,
   max: coresMax,
 });
@@ -30,10 +30,10 @@ export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'c
  * What each service may use above its reservation as far as its max allows, in cores; 0 where nothing is left,
  * Infinity where all have their max. What one can't take is left to the others.
  */
-export function levelOf(claims: readonly CoreClaim[], cores: number): number {
+export function levelOf(claims: readonly CpuClaim[], cores: number): number {
   let left = cores - claims.reduce((sum, claim) => sum + floorOf(claim), 0);
   if (left <= 0) return 0;
-  const rooms = Float64Array.from(claims, roomOf).sort();
+  const rooms = Float64Array.from(claims, headroomOf).sort();
   for (const [at, room] of rooms.entries()) {
     const part = left / (rooms.length - at);
     if (part <= room) return part;
@@ -43,13 +43,13 @@ export function levelOf(claims: readonly CoreClaim[], cores: number): number {
 }
 
 /** The limit of a service at that level, in cores: at least its reservation, at most its max. */
-export function limitOf(claim: CoreClaim, level: number): number {
+export function limitOf(claim: CpuClaim, level: number): number {
   const floor = floorOf(claim);
   const whole = Math.floor((floor + level) * STEPS_PER_CORE + ROUNDING) / STEPS_PER_CORE;
   return Math.max(floor, Math.min(whole, claim.max ?? whole));
 }
 
-const floorOf = ({ min }: CoreClaim): number => Math.max(min, LEAST);
+const floorOf = ({ min }: CpuClaim): number => Math.max(min, LEAST);
 
-const roomOf = (claim: CoreClaim): number =>
+const headroomOf = (claim: CpuClaim): number =>
   claim.max === null ? Number.POSITIVE_INFINITY : Math.max(0, claim.max - floorOf(claim));

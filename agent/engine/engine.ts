@@ -1,17 +1,17 @@
 /** Owns what the agent needs of a container engine: the port, and the errors it speaks in. Never imports an engine. */
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
-import type { CoreClaim } from './cpu-allocation.ts';
+import type { CpuClaim } from './cpu-allocation.ts';
 
 export type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][number];
 
 /** What a container asks of the host's cores, and what it may use of them for now, in cores. */
-export type ContainerCores = CoreClaim & { limit: number };
+export type ContainerCpu = CpuClaim & { limit: number };
 
 /** What labels tell of a container besides its key; a part that another version of Berth did not write is not there. */
 interface Labelled {
   execution?: number | undefined;
-  cores?: ContainerCores | undefined;
+  cores?: ContainerCpu | undefined;
 }
 
 /** A container of this deployment and host, as the engine sees it. */

@@ -1,17 +1,17 @@
 /**
- * Owns what is wrong with this host at the moment (PROTOCOL.md P40): one sentence for each kind. Tells the journal when
+ * Owns what is wrong with this host at the moment (PROTOCOL.md P40): one sentence for each kind. Tells the log when
  * something comes or goes, and whoever listens when words change. Never finds out by itself.
  */
-import { type Condition, MOST_CONDITION_CHARACTERS } from '../../shared/protocol/up.ts';
-import type { Journal } from '../logger.ts';
+import { type Condition, MAX_CONDITION_LENGTH } from '../../shared/protocol/up.ts';
+import type { Logger } from '../logger.ts';
 
 export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew' | 'unknown-containers';
 
 /** The text of a condition is short. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 export interface ConditionsOptions {
-  journal: Journal;
+  log: Logger;
   changed(all: readonly Condition[]): void;
 }
 
@@ -34,24 +34,24 @@ export class Conditions {
     if (before === text) return;
     if (text === undefined) this.#texts.delete(kind);
     else this.#texts.set(kind, text);
-    const { journal, changed } = this.#options;
-    if (before === undefined) journal('condition.began', { kind, text: text ?? '' });
-    if (text === undefined) journal('condition.ended', { kind });
+    const { log, changed } = this.#options;
+    if (before === undefined) log('condition.began', { kind, text: text ?? '' });
+    if (text === undefined) log('condition.ended', { kind });
     changed(Array.from(this.#texts, ([one, told]) => ({ kind: one, text: told })));
   }
 }
 
 /** An engine's words may be a page of a proxy before it: with all of them the host would lose its connection. */
 const cut = (text: string): string =>
-  text.length <= MOST_CONDITION_CHARACTERS
+  text.length <= MAX_CONDITION_LENGTH
     ? text
-    : `${text.slice(0, MOST_CONDITION_CHARACTERS - 3).replace(/[\ud800-\udbff]$/, '')}...`;
+    : `${text.slice(0, MAX_CONDITION_LENGTH - 3).replace(/[\ud800-\udbff]$/, '')}...`;
 
 /** Undefined where there are none. */
 export function unknownContainers(services: readonly number[]): string | undefined {
   if (services.length === 0) return undefined;
   const named =
-    services.length > MOST_NAMED ? `${services.slice(0, MOST_NAMED).join(', ')} ...` : services.join(', ');
+    services.length > MAX_NAMED ? `${services.slice(0, MAX_NAMED).join(', ')} ...` : services.join(', ');
   const what = services.length === 1 ? 'a service that is' : `${services.length} services that are`;
   return (
     `there are containers of ${what} unknown to the control plane (${named}), whose database is perhaps a restored copy: ` +

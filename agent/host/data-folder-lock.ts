@@ -8,17 +8,17 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync 
 import { hostname } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { ConfigError } from '../config.ts';
-import { type Journal, wordsOf } from '../logger.ts';
-import { pause } from '../sleep.ts';
+import { type Logger, wordsOf } from '../logger.ts';
+import { sleep } from '../sleep.ts';
 import { findProgram, foreignEnv } from '../system-programs.ts';
 
 /** Another agent works with the data folder. */
-export class FolderTaken extends ConfigError {
+export class FolderTakenError extends ConfigError {
   override name = 'FolderTaken';
 }
 
 export interface FolderLockOptions {
-  journal: Journal;
+  log: Logger;
   nowMs: () => number;
   /** How long another agent has to end: one that was told to takes a moment. */
   waitMs: number;
@@ -30,7 +30,7 @@ const RETRY_MS = 200;
 
 /**
  * Resolves to what gives the folder back. Throws FolderTaken where another agent keeps it. Where it can't be locked at all (a
- * file system without locks, no program `flock`, a folder that can't be written) the journal is told, and the agent goes on.
+ * file system without locks, no program `flock`, a folder that can't be written) the log is told, and the agent goes on.
  */
 export async function lockFolder(folder: string, options: FolderLockOptions): Promise<() => void> {
   const path = `${folder}/agent.lock`;
@@ -42,14 +42,14 @@ export async function lockFolder(folder: string, options: FolderLockOptions): Pr
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Not for writing anew: what the holder tells of itself stays. No program that we start inherits it.
     file = openSync(path, 'a', 0o600);
-    if (!(await tryFor(file, options))) throw new FolderTaken(takenText(folder, path));
+    if (!(await tryFor(file, options))) throw new FolderTakenError(takenText(folder, path));
     if (!options.signal.aborted) sign(file, options.nowMs());
   } catch (error) {
-    if (error instanceof FolderTaken) {
+    if (error instanceof FolderTakenError) {
       close();
       throw error;
     }
-    options.journal('folder.unlocked', { folder, reason: wordsOf(error) });
+    options.log('data-folder.lock-unavailable', { folder, reason: wordsOf(error) });
   }
   return close;
 }
@@ -59,7 +59,7 @@ async function tryFor(file: number, { waitMs, signal }: FolderLockOptions): Prom
   for (let waitedMs = 0; !signal.aborted; waitedMs += RETRY_MS) {
     if (await flock(file)) return true;
     if (waitedMs >= waitMs) return false;
-    await pause(RETRY_MS, signal);
+    await sleep(RETRY_MS, signal);
   }
   return true;
 }

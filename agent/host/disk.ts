@@ -4,14 +4,14 @@
  */
 import { statfs } from 'node:fs/promises';
 
-export interface DiskRoom {
+export interface DiskSpace {
   freeBytes: number;
   /** Null where the file system has no fixed number of inodes. */
   freeInodesShare: number | null;
 }
 
 /** Undefined where there is no such folder on this machine. */
-export type DiskProbe = (folder: string) => Promise<DiskRoom | undefined>;
+export type DiskProbe = (folder: string) => Promise<DiskSpace | undefined>;
 
 export interface DiskWatchOptions {
   folders: readonly string[];
@@ -68,7 +68,7 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
 /** In what way a folder is low, e.g. `0.4 GiB free at /var/lib/docker`; `wasLow` where it was before. */
 export function lowText(
   folder: string,
-  { freeBytes, freeInodesShare }: DiskRoom,
+  { freeBytes, freeInodesShare }: DiskSpace,
   minBytes: number,
   wasLow: boolean,
 ): string | undefined {

@@ -4,7 +4,7 @@
  */
 import type { HostUsage } from '../../shared/protocol/up.ts';
 import type { Engine } from '../engine/engine.ts';
-import { type Journal, wordsOf } from '../logger.ts';
+import { type Logger, wordsOf } from '../logger.ts';
 import { nextReadings, type Readings, type Runner, totalOf } from './usage.ts';
 
 export interface UsageMeterOptions {
@@ -17,7 +17,7 @@ export interface UsageMeterOptions {
   found(usage: HostUsage | undefined): void;
   /** What a round may take. */
   boundMs: number;
-  journal: Journal;
+  log: Logger;
 }
 
 export class UsageMeter {
@@ -34,7 +34,7 @@ export class UsageMeter {
   async measure(): Promise<void> {
     if (this.#isMeasuring) return;
     this.#isMeasuring = true;
-    const { engine, running, cores, found, boundMs, journal } = this.#options;
+    const { engine, running, cores, found, boundMs, log } = this.#options;
     const bound = new AbortController();
     const timer = setTimeout(() => bound.abort(), boundMs);
     try {
@@ -45,7 +45,7 @@ export class UsageMeter {
       found(totalOf(this.#readings, cores));
     } catch (error) {
       found(undefined);
-      if (this.#isTold) journal('usage.unknown', { reason: wordsOf(error) });
+      if (this.#isTold) log('usage.unavailable', { reason: wordsOf(error) });
       this.#isTold = false;
     } finally {
       clearTimeout(timer);

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findProgram, foreignEnv, systemPath } from '../system-programs.ts';
 
 const LOCK_WAIT_S = 120;
@@ -48,7 +48,7 @@ async function apt(args: string[], folder?: string): Promise<void> {
     } catch (error) {
       const locked = error instanceof Error && /Could not get lock|Unable to lock/.test(error.message);
       if (!locked || waitedS >= LOCK_WAIT_S) throw error;
-      await pause(2000);
+      await sleep(2000);
     }
   }
 }

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_SOCKET, pingEngine, unixHost } from '../engine/engine-address.ts';
 import { foreignEnv, systemPath } from '../system-programs.ts';
 
@@ -94,7 +94,7 @@ async function waitForAnswer(
     if (end !== null) return { ended: end };
     if ((await pingEngine(unixHost(socketPath))) === null) return 'answers';
     if (waitedMs % PROGRESS_MS === 0) say(`Waiting for the engine to answer (${waitedMs / 1000} s)`);
-    await pause(STEP_MS);
+    await sleep(STEP_MS);
   }
   throw new Error(`dockerd runs, but has not answered at ${socketPath} for ${START_LIMIT_MS / 1000} s`);
 }
@@ -104,7 +104,7 @@ async function stop(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   for (let waitedMs = 0; waitedMs < STOP_LIMIT_MS; waitedMs += STEP_MS) {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    await pause(STEP_MS);
+    await sleep(STEP_MS);
   }
   throw new Error(`dockerd (process ${child.pid}) has not ended ${STOP_LIMIT_MS / 1000} s after SIGTERM`);
 }

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_SOCKET, pingEngine, socketOf, unixHost, usualHosts } from '../engine/engine-address.ts';
 import { findProgram } from '../system-programs.ts';
 import { hasApt, installPackage, isRoot } from './debian.ts';
@@ -108,6 +108,6 @@ async function lock(name: string): Promise<() => void> {
       holder.listen(`\0${name}`);
     });
     if (!taken) return () => holder.close();
-    await pause(200);
+    await sleep(200);
   }
 }

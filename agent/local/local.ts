@@ -5,8 +5,8 @@
  */
 
 import { runAgent } from '../agent-process.ts';
-import { Refused } from '../connection/refused-error.ts';
-import { FolderTaken } from '../host/data-folder-lock.ts';
+import { RefusedError } from '../connection/refused-error.ts';
+import { FolderTakenError } from '../host/data-folder-lock.ts';
 import { ensureEngine } from './local-engine.ts';
 import { terminal } from './terminal.ts';
 
@@ -23,5 +23,5 @@ try {
   process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
   // 1: nothing can run here until a person acts. 2: the control plane goes on, with another agent in this one's place. Else it
   // is started again: the agent of a control plane that was killed may take longer to end than the next one to begin.
-  process.exit(error instanceof FolderTaken ? 3 : error instanceof Refused ? 2 : 1);
+  process.exit(error instanceof FolderTakenError ? 3 : error instanceof RefusedError ? 2 : 1);
 }

@@ -7,7 +7,7 @@ import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../sha
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
 import { wordsOf } from '../logger.ts';
-import { pause } from '../sleep.ts';
+import { sleep } from '../sleep.ts';
 import {
   FRAME_BYTES,
   LONGEST_RECORD_BYTES,
@@ -89,7 +89,7 @@ export class LogReader {
       const live = this.#options.isLive();
       const file = await this.#options.open();
       if (file || !live) return file;
-      await pause(LAST_POLL_MS, this.#closed.signal);
+      await sleep(LAST_POLL_MS, this.#closed.signal);
     }
     return undefined;
   }
@@ -118,7 +118,7 @@ export class LogReader {
       if (bytesRead > 0) {
         pollMs = FIRST_POLL_MS;
       } else if (live) {
-        await pause(pollMs, this.#closed.signal);
+        await sleep(pollMs, this.#closed.signal);
         pollMs = Math.min(LAST_POLL_MS, pollMs * 1.2);
       } else return { reason: 'exited' };
     }

@@ -11,9 +11,9 @@ import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from
 import { dirname } from 'node:path';
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
-import { type Journal, wordsOf } from '../logger.ts';
+import { type Logger, wordsOf } from '../logger.ts';
 import type { OutputState } from '../services/plan.ts';
-import { pause } from '../sleep.ts';
+import { sleep } from '../sleep.ts';
 import { copyOutput } from './output-copy.ts';
 
 /** How the output of one container is kept safe. */
@@ -28,16 +28,16 @@ const FOLLOW_RETRY_MS = 1000;
 export class OutputStore {
   readonly #dir: string;
   readonly #engine: Pick<Engine, 'outputFile' | 'followOutput'>;
-  readonly #journal: Journal;
+  readonly #log: Logger;
   readonly #started: Set<string>;
   readonly #lapsed: Set<string>;
   readonly #keeping = new Map<string, Keeping & { key: string }>();
   #highestService: number;
 
-  constructor(dir: string, engine: Pick<Engine, 'outputFile' | 'followOutput'>, journal: Journal) {
+  constructor(dir: string, engine: Pick<Engine, 'outputFile' | 'followOutput'>, log: Logger) {
     this.#dir = dir;
     this.#engine = engine;
-    this.#journal = journal;
+    this.#log = log;
     mkdirSync(dir, { recursive: true });
     const paths = readdirSync(dir, { recursive: true }).map(String);
     this.#started = new Set(paths.flatMap((path) => markedKey(path, 'started')));
@@ -70,7 +70,7 @@ export class OutputStore {
       mkdirSync(this.#serviceDir(key.service), { recursive: true });
       writeFileSync(this.#path(key, 'lapsed'), '');
     } catch (error) {
-      this.#journal('lease.unmarked', { service: key.service, reason: wordsOf(error) });
+      this.#log('lapsed-mark.write-failed', { service: key.service, reason: wordsOf(error) });
     }
   }
 
@@ -112,7 +112,7 @@ export class OutputStore {
   }
 
   /** Makes the output of a container that is marked as started outlive it. */
-  async keep(container: Container): Promise<void> {
+  async preserve(container: Container): Promise<void> {
     if (this.#keeping.has(container.id)) return;
     mkdirSync(this.#serviceDir(container.service), { recursive: true });
     const keeping = (await this.#keepFile(container)) ?? this.#follow(container);
@@ -120,7 +120,7 @@ export class OutputStore {
   }
 
   /** Brings all the output of an ended container into the store; never throws, for the same reason. */
-  async complete(container: ServiceKey & { id: string }): Promise<void> {
+  async finalise(container: ServiceKey & { id: string }): Promise<void> {
     const keeping = this.#keeping.get(container.id);
     if (!keeping || keeping.by === 'link' || keeping.copied) return;
     try {
@@ -132,7 +132,7 @@ export class OutputStore {
         await this.#copyApi(container, keeping.abort.signal);
       }
     } catch (error) {
-      this.#journal('output.lost', { service: container.service, reason: wordsOf(error) });
+      this.#log('output.lost', { service: container.service, reason: wordsOf(error) });
     }
     keeping.copied = true;
   }
@@ -140,7 +140,7 @@ export class OutputStore {
   /** The container is not there any more. */
   async release(container: ServiceKey & { id: string }): Promise<void> {
     const keeping = this.#keeping.get(container.id);
-    if (keeping?.by === 'handle') await this.complete(container);
+    if (keeping?.by === 'handle') await this.finalise(container);
     if (keeping?.by === 'api') keeping.abort.abort();
     this.#keeping.delete(container.id);
   }
@@ -218,10 +218,10 @@ export class OutputStore {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#journal('output.interrupted', { service: container.service, reason: wordsOf(error) });
+        this.#log('output.interrupted', { service: container.service, reason: wordsOf(error) });
         // Somebody removed the container: there is nothing more to come.
         if (error instanceof EngineError && error.kind === 'permanent') return;
-        await pause(FOLLOW_RETRY_MS, signal);
+        await sleep(FOLLOW_RETRY_MS, signal);
       }
     }
   }

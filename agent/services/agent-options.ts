@@ -1,6 +1,6 @@
 /** Owns what an agent needs of the parts around it. */
 import type { Engine } from '../engine/engine.ts';
-import type { Journal } from '../logger.ts';
+import type { Logger } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 import type { Reporter } from './reporter.ts';
 
@@ -8,7 +8,7 @@ export interface AgentOptions {
   engine: Engine;
   output: OutputStore;
   reporter: Reporter;
-  journal: Journal;
+  log: Logger;
   /** What the host offers to services. */
   cores: number;
   /** In what way the host is low on disk, if it is: no image is pulled then. */

@@ -7,54 +7,54 @@ import type { Observation } from '../../shared/protocol/up.ts';
 import { type Container, type ContainerSummary, EngineError } from '../engine/engine.ts';
 import { wordsOf } from '../logger.ts';
 import type { AgentOptions } from './agent-options.ts';
-import { Lanes } from './concurrency-limits.ts';
-import { CoreLimits } from './cpu-limits.ts';
-import { forgetLogs } from './log-removal.ts';
+import { ConcurrencyLimits } from './concurrency-limits.ts';
+import { CpuLimits } from './cpu-limits.ts';
+import { removeLogs } from './log-removal.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
-import { type Entry, Roster } from './service-registry.ts';
+import { ServiceRegistry, type TrackedService } from './service-registry.ts';
 import { type Effect, execute, type Step, type StepKind } from './steps.ts';
 
 export class Agent {
   readonly #options: AgentOptions;
-  readonly #roster = new Roster();
-  readonly #coreLimits: CoreLimits;
-  readonly #lanes = new Lanes();
+  readonly #registry = new ServiceRegistry();
+  readonly #coreLimits: CpuLimits;
+  readonly #lanes = new ConcurrencyLimits();
   /** Until the first complete sync nothing is known to be unwanted. */
   #synced = false;
   #closed = false;
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { engine, cores, journal } = options;
-    this.#coreLimits = new CoreLimits({ engine, cores, journal, entries: () => this.#roster.all() });
+    const { engine, cores, log } = options;
+    this.#coreLimits = new CpuLimits({ engine, cores, log, tracked: () => this.#registry.all() });
   }
 
   /** Takes in the whole truth: what is not in it must not run, but for what is `unknown` to the control plane. */
   sync(assignments: readonly Assignment[], unknown: readonly IdRange[] = []): void {
     this.#synced = true;
-    this.#roster.unknown = unknown;
+    this.#registry.unknown = unknown;
     const wanted = new Set(assignments.map(keyOf));
-    this.#options.output.retainMarks(wanted, (service) => this.#roster.isUnknown(service));
-    this.#roster.dismissAllBut(wanted);
+    this.#options.output.retainMarks(wanted, (service) => this.#registry.isUnknown(service));
+    this.#registry.dismissAllBut(wanted);
     for (const assignment of assignments) this.#accept(assignment);
-    for (const entry of this.#roster.all()) this.#advance(entry);
-    this.#options.leftAlone(this.#roster.leftAlone());
+    for (const entry of this.#registry.all()) this.#advance(entry);
+    this.#options.leftAlone(this.#registry.leftAlone());
   }
 
   start(assignment: Assignment): void {
     this.#accept(assignment);
-    this.#advance(this.#roster.entry(assignment.service));
+    this.#advance(this.#registry.entry(assignment.service));
   }
 
   stop(key: ServiceKey): void {
-    const entry = this.#roster.entry(key.service);
+    const entry = this.#registry.entry(key.service);
     entry.dismiss(key);
     this.#advance(entry);
   }
 
   /** The control plane knows that the key is gone: it never asks for it again (P60). */
   conclude(key: ServiceKey): void {
-    const entry = this.#roster.get(key.service);
+    const entry = this.#registry.get(key.service);
     // Of what was given up (P33) only its marks may be left.
     if (!entry || entry.conclude(key)) this.#options.output.unmark(key);
     if (entry) this.#advance(entry);
@@ -63,51 +63,51 @@ export class Agent {
   /** Removes their logs; of those that still have something here, which may write, once that is gone. */
   forget(services: readonly number[]): void {
     for (const service of services) {
-      const entry = this.#roster.get(service);
+      const entry = this.#registry.get(service);
       if (entry) entry.isForgotten = true;
-      else forgetLogs(service, this.#options);
+      else removeLogs(service, this.#options);
     }
   }
 
   inventory(): Observation[] {
     const { output } = this.#options;
-    const seen = this.#roster.all().flatMap((entry) => inventoryOf(entry.view((id) => output.stateOf(id))));
+    const seen = this.#registry.all().flatMap((entry) => inventoryOf(entry.view((id) => output.stateOf(id))));
     return withLapsed(seen, output.lapsedKeys());
   }
 
   /** Stops all that it was told to run, by itself: there was no contact for the lease (P32). */
   lapse(unknown: readonly IdRange[]): void {
-    if (!this.#synced) this.#roster.unknown = unknown;
-    const keys = this.#roster.lapse();
+    if (!this.#synced) this.#registry.unknown = unknown;
+    const keys = this.#registry.lapse();
     for (const key of keys) this.#options.output.markLapsed(key);
-    this.#options.journal('lease.passed', { services: keys.map(({ service }) => service).join(' ') });
-    for (const { service } of keys) this.#advance(this.#roster.entry(service));
+    this.#options.log('lease.expired', { services: keys.map(({ service }) => service).join(' ') });
+    for (const { service } of keys) this.#advance(this.#registry.entry(service));
   }
 
   /** The highest ids that are in use on this host, by containers and stored logs (P31). */
   highestIds(): { execution: number; service: number } {
-    return this.#roster.highestIds(this.#options.output.highestService());
+    return this.#registry.highestIds(this.#options.output.highestService());
   }
 
   /** Nothing is wanted here, and nothing is there. */
   get isIdle(): boolean {
-    return this.#synced && this.#roster.all().length === 0;
+    return this.#synced && this.#registry.all().length === 0;
   }
 
   isKnown(service: number): boolean {
-    return this.#roster.get(service) !== undefined;
+    return this.#registry.get(service) !== undefined;
   }
 
   /** Whether output of this key may still come. */
   mayWrite(key: ServiceKey): boolean {
     const { output } = this.#options;
-    const mayStill = this.#roster.get(key.service)?.mayWrite(key, (id) => output.stateOf(id)) ?? false;
+    const mayStill = this.#registry.get(key.service)?.mayWrite(key, (id) => output.stateOf(id)) ?? false;
     return !this.#synced || output.isGrowing(key) || mayStill;
   }
 
   /** A container may have changed. */
   changed(containerId: string): void {
-    const entry = this.#roster.holderOf(containerId);
+    const entry = this.#registry.holderOf(containerId);
     if (!entry) return;
     entry.stale.add(containerId);
     this.#advance(entry);
@@ -115,7 +115,7 @@ export class Agent {
 
   /** Looks at all containers again, and counts what events and steps had not told. Throws EngineError. */
   async refresh(): Promise<void> {
-    const since = this.#roster.clock;
+    const since = this.#registry.clock;
     const listed = await this.#options.engine.list();
     const found = new Map<number, Map<string, Container>>();
     await Promise.all(
@@ -127,25 +127,25 @@ export class Agent {
       }),
     );
     let corrections = 0;
-    for (const service of new Set([...found.keys(), ...this.#roster.all().map((entry) => entry.service)])) {
-      const entry = this.#roster.entry(service);
+    for (const service of new Set([...found.keys(), ...this.#registry.all().map((entry) => entry.service)])) {
+      const entry = this.#registry.entry(service);
       entry.blocked = false;
       if (!entry.work && entry.touched <= since) corrections += this.#correct(entry, found.get(service));
       this.#advance(entry);
     }
-    if (corrections > 0) this.#options.journal('engine.corrected', { containers: corrections });
-    this.#options.leftAlone(this.#roster.leftAlone());
+    if (corrections > 0) this.#options.log('engine.corrected', { containers: corrections });
+    this.#options.leftAlone(this.#registry.leftAlone());
   }
 
   /** Begins no further step; those under way may end. */
   close(): void {
     this.#closed = true;
     this.#coreLimits.close();
-    for (const { work } of this.#roster.all()) if (work?.kind === 'pull') work.abort.abort();
+    for (const { work } of this.#registry.all()) if (work?.kind === 'pull') work.abort.abort();
   }
 
   #accept(assignment: Assignment): void {
-    const entry = this.#roster.entry(assignment.service);
+    const entry = this.#registry.entry(assignment.service);
     const { output, reporter } = this.#options;
     if ((entry.assignment?.generation ?? 0) >= assignment.generation || reporter.isGone(assignment)) return;
     if (output.isLapsed(assignment)) {
@@ -159,12 +159,12 @@ export class Agent {
 
   /** What is listed in a state already known needs no inspection. */
   async #lookAt({ id, service, state }: ContainerSummary): Promise<Container | undefined> {
-    const known = this.#roster.get(service)?.containers.get(id);
+    const known = this.#registry.get(service)?.containers.get(id);
     if (known?.state === state) return known;
     return await this.#lanes.of('look').run(() => this.#options.engine.inspect(id));
   }
 
-  #correct(entry: Entry, found: ReadonlyMap<string, Container> | undefined): number {
+  #correct(entry: TrackedService, found: ReadonlyMap<string, Container> | undefined): number {
     let corrections = 0;
     for (const id of [...entry.containers.keys()]) {
       if (found?.has(id)) continue;
@@ -179,14 +179,14 @@ export class Agent {
     return corrections;
   }
 
-  #advance(entry: Entry): void {
+  #advance(entry: TrackedService): void {
     this.#coreLimits.changed();
     if (entry.work) {
       // Nobody waits for the image any more.
       if (entry.work.kind === 'pull' && !entry.assignment) entry.work.abort.abort();
       return;
     }
-    if (this.#closed || !(this.#synced || entry.lapsed) || this.#roster.isUnknown(entry.service)) return;
+    if (this.#closed || !(this.#synced || entry.lapsed) || this.#registry.isUnknown(entry.service)) return;
     const { output } = this.#options;
     if (entry.stale.size > 0) {
       this.#look(entry);
@@ -198,12 +198,12 @@ export class Agent {
     else if (entry.isEmpty()) this.#drop(entry);
   }
 
-  #drop(entry: Entry): void {
-    this.#roster.drop(entry);
-    if (entry.isForgotten) forgetLogs(entry.service, this.#options);
+  #drop(entry: TrackedService): void {
+    this.#registry.drop(entry);
+    if (entry.isForgotten) removeLogs(entry.service, this.#options);
   }
 
-  #tell(entry: Entry): void {
+  #tell(entry: TrackedService): void {
     const { reporter, output } = this.#options;
     const observation = observeService(entry.view((id) => output.stateOf(id)));
     if (observation) reporter.observe(observation);
@@ -215,7 +215,7 @@ export class Agent {
     }
   }
 
-  #look(entry: Entry): void {
+  #look(entry: TrackedService): void {
     const ids = [...entry.stale];
     entry.stale.clear();
     this.#work(entry, 'look', async () => {
@@ -227,7 +227,7 @@ export class Agent {
     });
   }
 
-  #perform(entry: Entry, step: Step): void {
+  #perform(entry: TrackedService, step: Step): void {
     const { engine, output, reporter, lowDisk } = this.#options;
     const coreLimit = (assignment: Assignment) => this.#coreLimits.forNew(assignment);
     this.#work(entry, step.kind, async (signal) => {
@@ -246,7 +246,7 @@ export class Agent {
     });
   }
 
-  #apply(entry: Entry, { container, replaces, imagePulled }: Effect): void {
+  #apply(entry: TrackedService, { container, replaces, imagePulled }: Effect): void {
     if (replaces !== undefined && replaces !== container?.id) this.#vanished(entry, replaces);
     if (container) entry.see(container);
     if (imagePulled) {
@@ -256,10 +256,10 @@ export class Agent {
   }
 
   /** A start that failed is over; anything else is tried again when the engine has been looked at anew. */
-  #failed(entry: Entry, step: Step, error: unknown): void {
+  #failed(entry: TrackedService, step: Step, error: unknown): void {
     const kind = error instanceof EngineError ? error.kind : 'temporary';
     const message = wordsOf(error);
-    this.#options.journal('step.failed', { step: step.kind, service: entry.service, kind, reason: message });
+    this.#options.log('step.failed', { step: step.kind, service: entry.service, kind, reason: message });
     const starts = step.kind === 'create' || step.kind === 'start' || step.kind === 'pull';
     if (!starts || kind === 'unreachable') {
       entry.blocked = true;
@@ -271,27 +271,27 @@ export class Agent {
     else entry.start = { kind: 'failed', temporary: kind === 'temporary', message };
   }
 
-  #vanished(entry: Entry, id: string): void {
+  #vanished(entry: TrackedService, id: string): void {
     const container = entry.containers.get(id);
     entry.containers.delete(id);
     if (container) void this.#options.output.release(container);
   }
 
   /** Runs one piece of work for a service, then decides anew. */
-  #work(entry: Entry, kind: StepKind | 'look', work: (signal: AbortSignal) => Promise<void>): void {
+  #work(entry: TrackedService, kind: StepKind | 'look', work: (signal: AbortSignal) => Promise<void>): void {
     const abort = new AbortController();
     entry.work = { kind, abort };
-    this.#roster.touch(entry);
+    this.#registry.touch(entry);
     const lane = this.#lanes.of(kind);
     const done = () => {
       entry.work = undefined;
-      this.#roster.touch(entry);
+      this.#registry.touch(entry);
       this.#advance(entry);
     };
     lane
       .run(() => work(abort.signal))
       .catch((error: unknown) => {
-        this.#options.journal('work.failed', { work: kind, service: entry.service, reason: wordsOf(error) });
+        this.#options.log('work.failed', { work: kind, service: entry.service, reason: wordsOf(error) });
         entry.blocked = true;
         this.#options.onTrouble();
       })

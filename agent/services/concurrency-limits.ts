@@ -34,7 +34,7 @@ export class Lane {
   }
 }
 
-export class Lanes {
+export class ConcurrencyLimits {
   /** Ends mostly wait for grace periods to pass, so many of them cost little. */
   readonly #lanes: Record<LaneName, Lane> = {
     begin: new Lane(8),

@@ -3,18 +3,18 @@
  * follow as services come and go (C81). Nothing waits for it, and its failures are no container's (C82).
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
-import { type CoreClaim, claimOf, levelOf, limitOf } from '../engine/cpu-allocation.ts';
-import type { Container, ContainerCores, Engine } from '../engine/engine.ts';
-import { type Journal, wordsOf } from '../logger.ts';
-import type { Entry } from './service-registry.ts';
+import { type CpuClaim, claimOf, levelOf, limitOf } from '../engine/cpu-allocation.ts';
+import type { Container, ContainerCpu, Engine } from '../engine/engine.ts';
+import { type Logger, wordsOf } from '../logger.ts';
+import type { TrackedService } from './service-registry.ts';
 
-export interface CoreLimitsOptions {
+export interface CpuLimitsOptions {
   engine: Pick<Engine, 'limitCores'>;
   /** What there is on the host. */
-  entries(): readonly Entry[];
+  tracked(): readonly TrackedService[];
   /** What the host offers to services. */
   cores: number;
-  journal: Journal;
+  log: Logger;
 }
 
 /** What comes and goes within this time is one change; by its end a service that caused it has mostly started. */
@@ -22,15 +22,15 @@ const SETTLE_MS = 500;
 /** Limits that differ less are the same. */
 const SAME = 0.005;
 
-export class CoreLimits {
-  readonly #options: CoreLimitsOptions;
+export class CpuLimits {
+  readonly #options: CpuLimitsOptions;
   /** Limits set since the container was inspected, by what was read then. */
-  readonly #set = new WeakMap<ContainerCores, number>();
+  readonly #set = new WeakMap<ContainerCpu, number>();
   #timer: NodeJS.Timeout | undefined;
   #isDue = false;
   #closed = false;
 
-  constructor(options: CoreLimitsOptions) {
+  constructor(options: CpuLimitsOptions) {
     this.#options = options;
   }
 
@@ -60,33 +60,33 @@ export class CoreLimits {
   /** One after the other, so that starts never wait behind many. */
   async #apply(): Promise<void> {
     const level = this.#level();
-    for (const { id, state, cores } of this.#options.entries().flatMap(liveOf)) {
+    for (const { id, state, cores } of this.#options.tracked().flatMap(liveOf)) {
       if (this.#closed) return;
       if (state === 'running' && cores) await this.#limit(id, cores, limitOf(cores, level));
     }
   }
 
-  async #limit(id: string, cores: ContainerCores, limit: number): Promise<void> {
+  async #limit(id: string, cores: ContainerCpu, limit: number): Promise<void> {
     if (Math.abs((this.#set.get(cores) ?? cores.limit) - limit) < SAME) return;
-    const { engine, journal } = this.#options;
+    const { engine, log } = this.#options;
     try {
       await engine.limitCores(id, limit);
       this.#set.set(cores, limit);
     } catch (error) {
-      journal('cores.unchanged', { container: id, cores: limit, reason: wordsOf(error) });
+      log('cpu-limit.update-failed', { container: id, cores: limit, reason: wordsOf(error) });
     }
   }
 
   #level(): number {
-    return levelOf(this.#options.entries().flatMap(claimsOf), this.#options.cores);
+    return levelOf(this.#options.tracked().flatMap(claimsOf), this.#options.cores);
   }
 }
 
-const liveOf = ({ containers }: Entry): Container[] =>
+const liveOf = ({ containers }: TrackedService): Container[] =>
   [...containers.values()].filter(({ state }) => state !== 'exited');
 
 /** Those of its containers, or of the one that it is about to get; none while an image is pulled. */
-function claimsOf(entry: Entry): CoreClaim[] {
+function claimsOf(entry: TrackedService): CpuClaim[] {
   const live = liveOf(entry);
   if (live.length > 0) return live.flatMap(({ cores }) => cores ?? []);
   const { assignment, start } = entry;

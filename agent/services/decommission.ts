@@ -1,7 +1,7 @@
 /** Owns the end of a host that was removed: what ran here is started elsewhere now, so nothing of it may stay. */
 
-import { type Journal, wordsOf } from '../logger.ts';
-import { pause } from '../sleep.ts';
+import { type Logger, wordsOf } from '../logger.ts';
+import { sleep } from '../sleep.ts';
 import type { Agent } from './agent.ts';
 
 const LOOK_MS = 100;
@@ -9,36 +9,32 @@ const LOOK_MS = 100;
 const RETRY_MS = 1000;
 
 /** Stops and removes every container of this deployment on this host; false where `signal` aborts before they are gone. */
-export async function leave(
+export async function decommission(
   agent: Pick<Agent, 'inventory' | 'sync' | 'isIdle' | 'refresh'>,
-  journal: Journal,
+  log: Logger,
   signal: AbortSignal,
 ): Promise<boolean> {
-  journal('host.leaving', { containers: agent.inventory().length });
+  log('host.decommissioning', { containers: agent.inventory().length });
   // Also those that the control plane did not know: nobody is left who would decide about them.
   agent.sync([]);
   // The inventory would not do: it lacks what is being made, and keeps what a lease has ended.
   while (!signal.aborted) {
-    if (agent.isIdle && (await isAllSeen(agent, journal, signal)) && agent.isIdle) {
-      journal('host.left');
+    if (agent.isIdle && (await isAllSeen(agent, log, signal)) && agent.isIdle) {
+      log('host.decommissioned');
       return true;
     }
-    await pause(LOOK_MS, signal);
+    await sleep(LOOK_MS, signal);
   }
   return false;
 }
 
 /** The engine may have made what it answered with an error, and nobody has looked since. */
-async function isAllSeen(
-  agent: Pick<Agent, 'refresh'>,
-  journal: Journal,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isAllSeen(agent: Pick<Agent, 'refresh'>, log: Logger, signal: AbortSignal): Promise<boolean> {
   const looked = agent.refresh().then(
     () => true,
     async (error: unknown) => {
-      journal('host.unseen', { reason: wordsOf(error) });
-      await pause(RETRY_MS, signal);
+      log('host.containers-unreadable', { reason: wordsOf(error) });
+      await sleep(RETRY_MS, signal);
       return false;
     },
   );

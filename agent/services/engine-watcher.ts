@@ -3,7 +3,7 @@
  * everything again every so often and after trouble, and starts over when the engine was lost. Never changes anything.
  */
 import type { Engine } from '../engine/engine.ts';
-import { type Journal, wordsOf } from '../logger.ts';
+import { type Logger, wordsOf } from '../logger.ts';
 
 export interface EngineWatchOptions {
   engine: Pick<Engine, 'watch'>;
@@ -15,10 +15,10 @@ export interface EngineWatchOptions {
   refreshMs: number;
   /** Wait before a lost engine, or a step that failed, is tried again. */
   retryMs: number;
-  journal: Journal;
+  log: Logger;
 }
 
-export class EngineWatch {
+export class EngineWatcher {
   readonly #options: EngineWatchOptions;
   #wake: (() => void) | undefined;
   #closed = false;
@@ -34,10 +34,10 @@ export class EngineWatch {
         await this.#follow(ready);
       } catch (error) {
         const reason = wordsOf(error);
-        this.#options.journal('engine.lost', { reason });
+        this.#options.log('engine.lost', { reason });
         this.#options.lost(reason);
       }
-      if (!this.#closed) await this.#pause(this.#options.retryMs);
+      if (!this.#closed) await this.#sleep(this.#options.retryMs);
     }
   }
 
@@ -64,7 +64,7 @@ export class EngineWatch {
       while (!this.#closed && !ended) {
         await refresh();
         ready();
-        if (!ended) await this.#pause(refreshMs);
+        if (!ended) await this.#sleep(refreshMs);
       }
     } finally {
       watch.close();
@@ -72,7 +72,7 @@ export class EngineWatch {
     await watch.ended;
   }
 
-  #pause(ms: number): Promise<void> {
+  #sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         clearTimeout(timer);

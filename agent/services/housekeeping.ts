@@ -3,7 +3,7 @@
  * deployment's networks while nothing of it is on the host. Images are the administrator's (README.md).
  */
 import type { Engine } from '../engine/engine.ts';
-import { type Journal, wordsOf } from '../logger.ts';
+import { type Logger, wordsOf } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 
 export interface HousekeepingOptions {
@@ -11,7 +11,7 @@ export interface HousekeepingOptions {
   output: Pick<OutputStore, 'expire'>;
   agent: { isKnown(service: number): boolean; readonly isIdle: boolean };
   logDays: number;
-  journal: Journal;
+  log: Logger;
   nowMs(): number;
   everyMs: number;
 }
@@ -19,20 +19,20 @@ export interface HousekeepingOptions {
 const DAY_MS = 86_400_000;
 
 /** Begins at once, for an agent that is never up for long; returns what ends it. */
-export function keepHouse(options: HousekeepingOptions): () => void {
-  const timer = setInterval(() => void clearAway(options), options.everyMs);
-  void clearAway(options);
+export function startHousekeeping(options: HousekeepingOptions): () => void {
+  const timer = setInterval(() => void housekeep(options), options.everyMs);
+  void housekeep(options);
   return () => clearInterval(timer);
 }
 
 /** Never throws: what is left is tried again the next time. */
-export async function clearAway(options: Omit<HousekeepingOptions, 'everyMs'>): Promise<void> {
-  const { engine, output, agent, logDays, journal, nowMs } = options;
+export async function housekeep(options: Omit<HousekeepingOptions, 'everyMs'>): Promise<void> {
+  const { engine, output, agent, logDays, log, nowMs } = options;
   try {
     await output.expire(nowMs() - logDays * DAY_MS, (service) => agent.isKnown(service));
   } catch (error) {
-    journal('logs.unexpired', { reason: wordsOf(error) });
+    log('logs.expiry-failed', { reason: wordsOf(error) });
   }
   if (!agent.isIdle) return;
-  await engine.tidy().catch((error: unknown) => journal('network.kept', { reason: wordsOf(error) }));
+  await engine.tidy().catch((error: unknown) => log('network.removal-failed', { reason: wordsOf(error) }));
 }

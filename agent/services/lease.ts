@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { type IdRange, idRangeSchema } from '../../shared/protocol/assignment.ts';
-import { type Journal, wordsOf } from '../logger.ts';
+import { type Logger, wordsOf } from '../logger.ts';
 
 /** By the clock that runs on while the machine sleeps and that nobody sets, and by the one on the wall. */
 const momentSchema = z.object({ uptimeMs: z.number(), wallMs: z.number() });
@@ -25,7 +25,7 @@ export interface LeaseOptions {
   now(): Moment;
   /** The lease has passed; called once until there is contact again. `unknown` is left alone (P30). */
   lapsed(unknown: readonly IdRange[]): void;
-  journal: Journal;
+  log: Logger;
 }
 
 export const LEASE_CHECK_MS = 1000;
@@ -128,7 +128,7 @@ export class Lease {
     try {
       change();
     } catch (error) {
-      this.#options.journal('lease.unwritten', { reason: wordsOf(error) });
+      this.#options.log('lease.write-failed', { reason: wordsOf(error) });
     }
   }
 }

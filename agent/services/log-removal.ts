@@ -4,12 +4,12 @@ import { wordsOf } from '../logger.ts';
 import type { AgentOptions } from './agent-options.ts';
 
 /** Where the disk does not let go of them, the control plane asks again after the next hello. */
-export function forgetLogs(
+export function removeLogs(
   service: number,
-  { output, reporter, journal }: Pick<AgentOptions, 'output' | 'reporter' | 'journal'>,
+  { output, reporter, log }: Pick<AgentOptions, 'output' | 'reporter' | 'log'>,
 ): void {
   output.forget(service).then(
     () => reporter.forgot([service]),
-    (error: unknown) => journal('logs.unforgotten', { service, reason: wordsOf(error) }),
+    (error: unknown) => log('logs.removal-failed', { service, reason: wordsOf(error) }),
   );
 }

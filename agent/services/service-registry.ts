@@ -12,7 +12,7 @@ export interface Work {
   abort: AbortController;
 }
 
-export class Entry {
+export class TrackedService {
   readonly service: number;
   readonly containers = new Map<string, Container>();
   /** Generations that are to be gone, and to be reported so. */
@@ -30,7 +30,7 @@ export class Entry {
   isForgotten = false;
   /** The lease has passed: what is left goes, connected or not. */
   lapsed = false;
-  /** When it was last worked on, by the roster's clock. */
+  /** When it was last worked on, by the registry's clock. */
   touched = 0;
 
   constructor(service: number) {
@@ -110,34 +110,34 @@ export class Entry {
   }
 }
 
-export class Roster {
+export class ServiceRegistry {
   /** Services of which the control plane knows nothing: what runs of them is left alone. */
   unknown: readonly IdRange[] = [];
-  readonly #entries = new Map<number, Entry>();
+  readonly #tracked = new Map<number, TrackedService>();
   #clock = 0;
 
   get clock(): number {
     return this.#clock;
   }
 
-  touch(entry: Entry): void {
-    entry.touched = ++this.#clock;
+  touch(track: TrackedService): void {
+    track.touched = ++this.#clock;
   }
 
-  get(service: number): Entry | undefined {
-    return this.#entries.get(service);
+  get(service: number): TrackedService | undefined {
+    return this.#tracked.get(service);
   }
 
-  entry(service: number): Entry {
-    const known = this.#entries.get(service);
+  entry(service: number): TrackedService {
+    const known = this.#tracked.get(service);
     if (known) return known;
-    const entry = new Entry(service);
-    this.#entries.set(service, entry);
+    const entry = new TrackedService(service);
+    this.#tracked.set(service, entry);
     return entry;
   }
 
-  all(): Entry[] {
-    return [...this.#entries.values()];
+  all(): TrackedService[] {
+    return [...this.#tracked.values()];
   }
 
   /** Keeps of what was wanted only these keys. */
@@ -148,8 +148,8 @@ export class Roster {
     }
   }
 
-  drop(entry: Entry): void {
-    this.#entries.delete(entry.service);
+  drop(entry: TrackedService): void {
+    this.#tracked.delete(entry.service);
   }
 
   isUnknown(service: number): boolean {
@@ -180,7 +180,7 @@ export class Roster {
     };
   }
 
-  holderOf(containerId: string): Entry | undefined {
+  holderOf(containerId: string): TrackedService | undefined {
     return this.all().find(({ containers }) => containers.has(containerId));
   }
 }

@@ -56,14 +56,14 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
       throw error;
     });
     // It runs: where its output can't be kept yet, that is the next step, and is tried again.
-    await output.keep(container).catch(() => {});
+    await output.preserve(container).catch(() => {});
     return { container, replaces: created.id };
   },
 
   'keep-output': async ({ container }, { output }) => {
     output.markStarted(container);
-    await output.keep(container);
-    if (container.state === 'exited') await output.complete(container);
+    await output.preserve(container);
+    if (container.state === 'exited') await output.finalise(container);
     return {};
   },
 

@@ -5,17 +5,17 @@ import type { Allowance } from '../core/accounts/quota.ts';
 import type { HostChanges, HostRemoval } from '../core/hosts/drain.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import type { Submission } from '../core/lifecycle/submission.ts';
-import type { EventReader } from '../core/streams/events.ts';
+import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
-import type { OutputReader } from '../core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../core/views/explanation.ts';
 import type { HostDetail, HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
 import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
-import type { Written } from '../store/accounts/account-writes.ts';
+import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
 /** Every method rejects with OperationError, and with nothing else. */
-export interface Coordination {
+export interface CoordinatorApi {
   /** Resolves when it has its state and can take work. */
   ready(): Promise<void>;
   /** Resolves to the id of the execution once it is committed. */
@@ -29,22 +29,22 @@ export interface Coordination {
    * more. With `from` it begins there, in frames (core/log-frames.ts).
    */
   openLog(
-    reader: OutputReader,
+    reader: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>>;
   /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
-  openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>>;
+  openEvents(reader: EventSubscriber): Promise<ReadableStream<Uint8Array>>;
   /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows. */
   lastEventId(): Promise<string | null>;
   /**
    * What lets a user read, or any (null), has changed: streams of events end, whose readers come back and show again who
    * they are; those of logs break off for who would not be let in any more.
    */
-  reviewReaders(userId: number | null): Promise<void>;
+  reviewSubscriptions(userId: number | null): Promise<void>;
   /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
-  changeAccounts(change: AccountChange): Promise<Written>;
+  changeAccounts(change: AccountChange): Promise<WriteOutcome>;
   /** Makes a host, or finds the one that this registration has made already; resolves to its id once that is committed. */
   registerHost(registration: Registration): Promise<number>;
   /** What waits, runs and ends, and how full the hosts are. */

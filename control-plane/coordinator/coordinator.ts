@@ -10,11 +10,16 @@ import {
   changeHost,
   type HostChanges,
   type HostRemoval,
-  objectionToRemoval,
+  removalBlocker,
   removeHost,
 } from '../core/hosts/drain.ts';
-import { type Grounds, type Pass, type Registration, register } from '../core/hosts/registration.ts';
-import { mustBeEnabled, newExecution, type Submission } from '../core/lifecycle/submission.ts';
+import {
+  type Registration,
+  type RegistrationRecords,
+  register,
+  type VerifiedProof,
+} from '../core/hosts/registration.ts';
+import { assertEnabled, newExecution, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { isEnded } from '../core/model/execution.ts';
 import type { Host } from '../core/model/host.ts';
@@ -22,9 +27,9 @@ import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../core/state/decision.ts';
-import type { EventReader } from '../core/streams/events.ts';
+import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
-import type { OutputReader } from '../core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import { type Explanation, explain, explainSubmission } from '../core/views/explanation.ts';
 import {
   type HostDetail,
@@ -48,14 +53,14 @@ import {
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
 import { changeAccounts } from '../store/accounts/account-changes.ts';
-import type { Written } from '../store/accounts/account-writes.ts';
-import { findGrounds } from '../store/accounts/join-tokens.ts';
+import type { WriteOutcome } from '../store/accounts/account-writes.ts';
+import { findRegistrationRecords } from '../store/accounts/join-tokens.ts';
 import { loadExecution } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
-import type { Session } from './agents/agent-session.ts';
+import type { AgentSession } from './agents/agent-session.ts';
 import { Agents, type AgentsDeps } from './agents/agents.ts';
-import { Proofs } from './agents/replay-guard.ts';
-import type { Coordination } from './coordinator-api.ts';
+import { ReplayGuard } from './agents/replay-guard.ts';
+import type { CoordinatorApi } from './coordinator-api.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
@@ -66,10 +71,10 @@ export interface CoordinatorDeps extends AgentsDeps {
   scheduling: SchedulerConfig;
 }
 
-export class Coordinator implements Coordination {
+export class Coordinator implements CoordinatorApi {
   readonly #db: Db;
   readonly #clock: Clock;
-  readonly #proofs = new Proofs();
+  readonly #replayGuard = new ReplayGuard();
   readonly #turns: Turns;
   readonly #agents: Agents;
   readonly #logs: Logs;
@@ -103,22 +108,22 @@ export class Coordinator implements Coordination {
   }
 
   /** Takes note that a proof has let its host in; throws OperationError where it did before. */
-  admit(pass: Pass): void {
-    this.#proofs.use(pass, this.#clock.nowMs());
+  admit(pass: VerifiedProof): void {
+    this.#replayGuard.use(pass, this.#clock.nowMs());
   }
 
   /** Takes a connection of the host, which has proved that it is. */
-  connect(socket: AgentSocket, hostId: number): Session {
+  connect(socket: AgentSocket, hostId: number): AgentSession {
     return this.#agents.connect(socket, hostId);
   }
 
   async ready(): Promise<void> {
-    if (!this.#turns.cluster) await this.#turns.run(() => {});
+    if (!this.#turns.cluster) await this.#turns.update(() => {});
   }
 
   submit(submission: Submission): Promise<number> {
-    return this.#turns.run((cluster, nowMs) => {
-      mustBeEnabled(cluster, submission.userId);
+    return this.#turns.update((cluster, nowMs) => {
+      assertEnabled(cluster, submission.userId);
       const execution = newExecution(cluster.nextIds, submission, nowMs);
       cluster.addExecution(execution);
       cluster.changes.newExecutions.add(execution);
@@ -127,7 +132,7 @@ export class Coordinator implements Coordination {
   }
 
   terminate(executionId: number): Promise<void> {
-    return this.#turns.run((cluster, nowMs) => {
+    return this.#turns.update((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId);
       if (execution?.deleted) throw noSuchExecution();
       // The caller has seen it: what is not live any more has ended.
@@ -140,7 +145,7 @@ export class Coordinator implements Coordination {
     const ended = this.#turns.cluster?.executions.has(executionId)
       ? undefined
       : await reading(loadExecution(this.#db, executionId));
-    return this.#turns.run((cluster, nowMs) => {
+    return this.#turns.update((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId) ?? ended;
       if (!execution || execution.deleted) throw noSuchExecution();
       if (!cluster.executions.has(execution.id)) {
@@ -153,7 +158,7 @@ export class Coordinator implements Coordination {
   }
 
   openLog(
-    reader: OutputReader,
+    reader: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
@@ -161,8 +166,8 @@ export class Coordinator implements Coordination {
     return this.#logs.open(reader, serviceId, format, from);
   }
 
-  openEvents(reader: EventReader): Promise<ReadableStream<Uint8Array>> {
-    return this.#turns.look((cluster) => this.#events.open(reader, cluster));
+  openEvents(reader: EventSubscriber): Promise<ReadableStream<Uint8Array>> {
+    return this.#turns.query((cluster) => this.#events.open(reader, cluster));
   }
 
   async lastEventId(): Promise<string | null> {
@@ -170,7 +175,7 @@ export class Coordinator implements Coordination {
     return this.#events.lastId;
   }
 
-  async reviewReaders(userId: number | null): Promise<void> {
+  async reviewSubscriptions(userId: number | null): Promise<void> {
     this.#events.end(userId);
     await this.#logs.review(userId);
   }
@@ -180,10 +185,10 @@ export class Coordinator implements Coordination {
     this.#events.end(null);
   }
 
-  changeAccounts(change: AccountChange): Promise<Written> {
+  changeAccounts(change: AccountChange): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
-      let written: Written;
-      this.#turns.take({
+      let written: WriteOutcome;
+      this.#turns.enqueue({
         prepare: async ({ epoch, cluster }) => {
           written = await changeAccounts(this.#db, epoch, cluster, change);
         },
@@ -197,11 +202,11 @@ export class Coordinator implements Coordination {
   registerHost(registration: Registration): Promise<number> {
     const { tokenHash, publicKey } = registration;
     return new Promise((resolve, reject) => {
-      let grounds: Grounds;
+      let grounds: RegistrationRecords;
       let host: Host;
-      this.#turns.take({
+      this.#turns.enqueue({
         read: async () => {
-          grounds = await findGrounds(this.#db, tokenHash, publicKey);
+          grounds = await findRegistrationRecords(this.#db, tokenHash, publicKey);
         },
         run: (cluster, nowMs) => {
           host = register(cluster, registration, grounds, nowMs);
@@ -213,15 +218,15 @@ export class Coordinator implements Coordination {
   }
 
   state(): Promise<SchedulerState> {
-    return this.#turns.look(schedulerStateOf);
+    return this.#turns.query(schedulerStateOf);
   }
 
   summary(): Promise<SchedulerSummary> {
-    return this.#turns.look(schedulerSummaryOf);
+    return this.#turns.query(schedulerSummaryOf);
   }
 
   explain(executionId: number): Promise<Explanation | null> {
-    return this.#turns.look((cluster, nowMs) => {
+    return this.#turns.query((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId);
       if (execution?.deleted) throw noSuchExecution();
       return execution ? explain(cluster, execution, nowMs) : null;
@@ -229,50 +234,50 @@ export class Coordinator implements Coordination {
   }
 
   allowance(userId: number): Promise<Allowance> {
-    return this.#turns.look((cluster) => {
-      mustBeEnabled(cluster, userId);
+    return this.#turns.query((cluster) => {
+      assertEnabled(cluster, userId);
       return allowanceOf(cluster, userId);
     });
   }
 
   progress(serviceIds: readonly number[]): Promise<string[]> {
-    return this.#turns.look(({ services }) => serviceIds.map((id) => progressOf(services.get(id))));
+    return this.#turns.query(({ services }) => serviceIds.map((id) => progressOf(services.get(id))));
   }
 
   explainSubmission(submission: Submission): Promise<Explanation> {
-    return this.#turns.look((cluster, nowMs) => {
-      mustBeEnabled(cluster, submission.userId);
+    return this.#turns.query((cluster, nowMs) => {
+      assertEnabled(cluster, submission.userId);
       // With the ids that it would get, and which stay for who comes next.
       return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
     });
   }
 
   hosts(): Promise<HostView[]> {
-    return this.#turns.look(hostViewsOf);
+    return this.#turns.query(hostViewsOf);
   }
 
   host(hostId: number): Promise<HostDetail> {
-    return this.#turns.look((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
+    return this.#turns.query((cluster) => hostDetailOf(cluster, hostIn(cluster, hostId)));
   }
 
   overview(search: OverviewSearch): Promise<ClusterOverview> {
-    return this.#turns.look((cluster, nowMs) => this.#overview.of(cluster, search, nowMs));
+    return this.#turns.query((cluster, nowMs) => this.#overview.of(cluster, search, nowMs));
   }
 
   usages(): Promise<UserUsage[]> {
-    return this.#turns.look(usagesOf);
+    return this.#turns.query(usagesOf);
   }
 
   changeHost(hostId: number, changes: HostChanges): Promise<void> {
-    return this.#turns.run((cluster) => {
+    return this.#turns.update((cluster) => {
       changeHost(cluster, hostIn(cluster, hostId), changes);
     });
   }
 
   async removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
-    const removal = await this.#turns.run((cluster, nowMs) => {
+    const removal = await this.#turns.update((cluster, nowMs) => {
       const host = hostIn(cluster, hostId);
-      const objection = objectionToRemoval(cluster, host, force);
+      const objection = removalBlocker(cluster, host, force);
       if (objection !== null) throw new OperationError('conflict', objection);
       return removeHost(cluster, host, nowMs);
     });

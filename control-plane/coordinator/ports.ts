@@ -17,4 +17,4 @@ export interface AgentSocket {
 }
 
 /** One JSON object a line; never secrets or values of a description. */
-export type Log = (event: string, fields?: Record<string, unknown>) => void;
+export type Logger = (event: string, fields?: Record<string, unknown>) => void;

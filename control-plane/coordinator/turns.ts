@@ -4,7 +4,7 @@
  * after a commit that failed it is thrown away and read again, for then nobody knows what the database holds.
  */
 
-import { resumeSilence } from '../core/hosts/host-liveness.ts';
+import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
 import { nextDeadline, reconcile } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
@@ -13,7 +13,7 @@ import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
 import { commit, type Epoch, fence, isStale, takeOver } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
-import type { Clock, Log } from './ports.ts';
+import type { Clock, Logger } from './ports.ts';
 
 export interface State {
   epoch: Epoch;
@@ -47,30 +47,30 @@ export interface TurnEvents {
 /** Inputs of one commit at most, so that a burst makes several transactions of bearable size. */
 const MAX_INPUTS = 500;
 /** How long a coordinator takes for granted that none has taken over: well below the margin of a lease. */
-const PROOF_MS = 10_000;
+const EPOCH_CONFIRMED_MS = 10_000;
 /** Before a database that could not be read is tried again without anybody asking. */
 const RELOAD_DELAY_MS = 1_000;
 
 export class Turns {
   readonly #db: Db;
   readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #log: Logger;
   readonly #scheduling: SchedulerConfig;
   readonly #events: TurnEvents;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
   #active = false;
-  #provenMs = 0;
+  #confirmedMs = 0;
   #due = false;
   /** Set from the first change of a turn to its commit. */
-  #isAhead = false;
+  #hasUncommittedChanges = false;
   /** Tells this coordinator's hold on the database from another's. */
   readonly #name = crypto.randomUUID();
   #hasHeld = false;
   /** Set once a later coordinator has taken over: this one can never commit again. */
   #retired = false;
 
-  constructor(db: Db, clock: Clock, log: Log, scheduling: SchedulerConfig, events: TurnEvents) {
+  constructor(db: Db, clock: Clock, log: Logger, scheduling: SchedulerConfig, events: TurnEvents) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
@@ -90,21 +90,21 @@ export class Turns {
   }
 
   /** Whether the state holds what is not committed yet: it may be read, and nothing of it told. */
-  get isAhead(): boolean {
-    return this.#isAhead;
+  get hasUncommittedChanges(): boolean {
+    return this.#hasUncommittedChanges;
   }
 
   /** Takes an input into the next turn. */
-  take(input: Input): void {
+  enqueue(input: Input): void {
     this.#inputs.push(input);
     this.wake();
   }
 
   /** Runs `change` in a turn and resolves to its result once that is committed. */
-  run<T>(change: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+  update<T>(change: (cluster: Cluster, nowMs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let result: T;
-      this.take({
+      this.enqueue({
         run: (cluster, nowMs) => {
           result = change(cluster, nowMs);
         },
@@ -115,9 +115,9 @@ export class Turns {
   }
 
   /** Looks at the state when a turn has decided all there was to decide. Needs no commit where nothing changed. */
-  look<T>(look: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+  query<T>(look: (cluster: Cluster, nowMs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.take({
+      this.enqueue({
         run: () => {},
         done: (cluster, nowMs) => {
           try {
@@ -132,8 +132,8 @@ export class Turns {
   }
 
   /** Has a turn that finds out whether another coordinator has taken over, whatever there is to be committed. */
-  prove(): void {
-    this.take({
+  confirmEpoch(): void {
+    this.enqueue({
       prepare: async ({ epoch }) => {
         try {
           await this.#db.batch([fence(epoch)]);
@@ -174,15 +174,15 @@ export class Turns {
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
       state = await this.#ready(nowMs);
-      if (inputs.length > 0) await this.#prove(state.epoch, nowMs);
+      if (inputs.length > 0) await this.#confirmEpoch(state.epoch, nowMs);
       const informed = await readAll(inputs);
-      this.#isAhead = true;
+      this.#hasUncommittedChanges = true;
       for (const input of informed) await input.prepare?.(state);
       accepted = runAll(informed, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
-      this.#isAhead = false;
+      this.#hasUncommittedChanges = false;
     } catch (error) {
       this.#lose(error, inputs);
       return;
@@ -204,7 +204,7 @@ export class Turns {
       this.#state = await takeOver(this.#db, this.#scheduling, claimant);
       this.#hasHeld = true;
       const { epoch, cluster } = this.#state;
-      resumeSilence(cluster, nowMs);
+      resumeTimeouts(cluster, nowMs);
       this.#log('coordinator.ready', {
         epoch,
         executions: cluster.executions.size,
@@ -218,16 +218,20 @@ export class Turns {
    * Where agents stop what they run without contact, only who may still decide may tell them that they have it: a later
    * coordinator counts the silence from its own beginning. Reports need no commit, so that this one might not notice.
    */
-  async #prove(epoch: Epoch, nowMs: number): Promise<void> {
-    if (this.#scheduling.hostLossPolicy !== 'requeue' || Math.abs(nowMs - this.#provenMs) < PROOF_MS) return;
+  async #confirmEpoch(epoch: Epoch, nowMs: number): Promise<void> {
+    if (
+      this.#scheduling.hostLossPolicy !== 'requeue' ||
+      Math.abs(nowMs - this.#confirmedMs) < EPOCH_CONFIRMED_MS
+    )
+      return;
     await this.#db.batch([fence(epoch)]);
-    this.#provenMs = nowMs;
+    this.#confirmedMs = nowMs;
   }
 
   #lose(error: unknown, inputs: readonly Input[]): void {
     this.#state = undefined;
-    this.#isAhead = false;
-    this.#provenMs = 0;
+    this.#hasUncommittedChanges = false;
+    this.#confirmedMs = 0;
     if (isStale(error)) this.#retired = true;
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired

@@ -17,7 +17,7 @@ export type Env = { Variables: { actor: Actor; proof: Authenticated } };
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A larger body is read this far, and forgotten: an answer in the middle of it gets lost where the connection ends with it. */
-const MOST_READ_BYTES = 8 * MAX_BODY_BYTES;
+const MAX_READ_BYTES = 8 * MAX_BODY_BYTES;
 export const COOKIE = 'berth_session';
 
 /** Finds out who asks, before the routes that need to know. Anonymous goes on: operations refuse. */
@@ -124,7 +124,7 @@ async function readBody(c: HonoContext): Promise<ArrayBuffer> {
   for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
     bytes += part.value.byteLength;
     if (bytes <= MAX_BODY_BYTES) parts.push(part.value);
-    else if (bytes > MOST_READ_BYTES) break;
+    else if (bytes > MAX_READ_BYTES) break;
   }
   if (bytes > MAX_BODY_BYTES) throw tooLarge();
   return new Blob(parts).arrayBuffer();

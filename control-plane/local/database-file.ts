@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readNodeConfig } from '../config.ts';
 
 /** A reason for a person to act on. */
-export class Refusal extends Error {
+export class UsageError extends Error {
   override name = 'Refusal';
 }
 
@@ -20,7 +20,7 @@ export function readArguments(args: readonly string[], known: readonly string[],
   const files = args.filter((arg) => !arg.startsWith('--'));
   const [file] = files;
   if (file === undefined || files.length > 1 || flags.some((flag) => !known.includes(flag)))
-    throw new Refusal(`Usage: ${usage}`);
+    throw new UsageError(`Usage: ${usage}`);
   return { file: resolve(file), flags: new Set(flags) };
 }
 
@@ -31,7 +31,7 @@ export function databaseFile(env: NodeJS.ProcessEnv): string {
   if (url === undefined) return resolve(join(config.BERTH_DATA_DIR, 'berth.db'));
   if (url.startsWith('file:') && url !== 'file::memory:')
     return fileURLToPath(new URL(url, pathToFileURL('./')).href);
-  throw new Refusal(
+  throw new UsageError(
     url === ':memory:' || url === 'file::memory:'
       ? 'The database is in the memory of the control plane, where nothing outlives it.'
       : 'The database is on a server: back it up and restore it there (of a sqld, stop it and copy its folder; of ' +
@@ -42,7 +42,7 @@ export function databaseFile(env: NodeJS.ProcessEnv): string {
 export const urlOf = (path: string): string => pathToFileURL(path).href;
 
 export function mustExist(path: string, what: string): void {
-  if (!existsSync(path)) throw new Refusal(`${what} ${path} is not there.`);
+  if (!existsSync(path)) throw new UsageError(`${what} ${path} is not there.`);
 }
 
 /** Runs a command: its result as sentences, or as JSON; a reason it can't as one, and exit code 1. */

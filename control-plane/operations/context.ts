@@ -1,9 +1,9 @@
 /** Owns what every operation is given besides actor and input. */
-import type { Coordination } from '../coordinator/coordinator-api.ts';
+import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
 import type { Db } from '../store/db/db.ts';
 
 export interface Context {
   db: Db;
-  coordination: Coordination;
+  coordinator: CoordinatorApi;
   deploymentName: string;
 }

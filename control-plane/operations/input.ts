@@ -20,10 +20,10 @@ export function readInput<T>(
 }
 
 /** Names may be long, and many. */
-const MOST_OF_NAME = 40;
+const MAX_NAME_LENGTH = 40;
 
 function unknownFields(keys: readonly string[], schema: z.ZodType, what: string): string {
-  const names = listText(keys.map((key) => key.slice(0, MOST_OF_NAME)));
+  const names = listText(keys.map((key) => key.slice(0, MAX_NAME_LENGTH)));
   const noun = `${what === 'filter' || what === 'query' ? 'parameter' : 'field'}${keys.length === 1 ? '' : 's'}`;
   const known = fieldsOf(schema);
   if (known.length === 0) return `${names}: no known ${noun}`;

@@ -11,7 +11,7 @@ import { type Up, upSchema } from './up.ts';
 /** Bytes a reader may be sent before it grants more (PROTOCOL.md P9). */
 export const LOG_WINDOW_BYTES = 256 * 1024;
 /** Open at a time on one connection; an agent fails those beyond. */
-export const MOST_LOG_STREAMS = 256;
+export const MAX_LOG_STREAMS = 256;
 /** Largest payload of one chunk. */
 export const LOG_CHUNK_BYTES = 64 * 1024;
 

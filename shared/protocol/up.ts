@@ -54,7 +54,7 @@ export const hostFactsSchema = z.object({
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
 /** A report with more is refused as a whole. */
-export const MOST_CONDITION_CHARACTERS = 500;
+export const MAX_CONDITION_LENGTH = 500;
 
 /**
  * What is wrong with the host itself, for administrators. `kind` is for programs: `low-disk`, `no-engine` and
@@ -62,7 +62,7 @@ export const MOST_CONDITION_CHARACTERS = 500;
  */
 export const conditionSchema = z.object({
   kind: z.string().min(1).max(64),
-  text: z.string().max(MOST_CONDITION_CHARACTERS),
+  text: z.string().max(MAX_CONDITION_LENGTH),
 });
 export type Condition = z.infer<typeof conditionSchema>;
 /** All there are at the moment (P40). */

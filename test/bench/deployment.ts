@@ -52,7 +52,7 @@ export class Deployment {
       },
     });
     const [, url = ''] = await program.waitFor(/listens on (http:\S+) /);
-    if (agent === 'on') await program.waitFor(/agent\.joined/);
+    if (agent === 'on') await program.waitFor(/agent\.connected/);
     const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization: BASIC } });
     const cookie = login.headers.get('set-cookie')?.split(';')[0];
     if (cookie === undefined) throw new Error(`no session after a login: ${login.status}`);

@@ -31,7 +31,7 @@ afterEach(async () => {
   proxy.close();
 });
 
-const troubled = (reason: RegExp) => eventually(() => rig.journal.some((line) => reason.test(line)));
+const troubled = (reason: RegExp) => eventually(() => rig.log.some((line) => reason.test(line)));
 const statesOf = ({ service }: Assignment) => peer.observations(service).map(({ state }) => state);
 
 /** A service that runs, and one that is to. */

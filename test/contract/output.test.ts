@@ -73,7 +73,7 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
   async function run(script: string): Promise<Container> {
     const wanted = assignment({ name: `web-${deployment}`, command: ['sh', '-c', script] });
     const container = await engine.start(wanted, (await engine.create(wanted, CORE_LIMIT)).id, CORE_LIMIT);
-    await store.keep(container);
+    await store.preserve(container);
     return container;
   }
 
@@ -81,8 +81,8 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
     await docker.getContainer(id).wait();
     const ended = await engine.inspect(id);
     if (!ended) throw new Error('it is gone');
-    await store.keep(ended);
-    await store.complete(ended);
+    await store.preserve(ended);
+    await store.finalise(ended);
     await engine.remove(id);
     await store.release(ended);
   }

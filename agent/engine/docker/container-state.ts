@@ -1,7 +1,7 @@
 /** Owns the reading of what the engine says of a container. Pure. */
 import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
-import type { Container, ContainerCores, ContainerSummary, PublishedPort } from '../engine.ts';
+import type { Container, ContainerCpu, ContainerSummary, PublishedPort } from '../engine.ts';
 import { label } from './container-spec.ts';
 
 /** Undefined for labels that are not ours. */
@@ -40,7 +40,7 @@ function readKey(labels: Record<string, string> = {}): ServiceKey | undefined {
 }
 
 /** Undefined where the labels do not tell: another version of Berth made it. */
-function readCores({ Config, HostConfig }: ContainerInspectInfo): ContainerCores | undefined {
+function readCores({ Config, HostConfig }: ContainerInspectInfo): ContainerCpu | undefined {
   const { [label.coresMin]: min, [label.coresMax]: max } = Config.Labels;
   if (min === undefined) return undefined;
   return {

@@ -3,7 +3,7 @@
  * moves for the stall time or when nobody waits any more.
  */
 import type Docker from 'dockerode';
-import { pause } from '../../sleep.ts';
+import { sleep } from '../../sleep.ts';
 import { withResolvers } from '../../with-resolvers.ts';
 import { EngineError, type EngineErrorKind } from '../engine.ts';
 import { engineWords, statusOf } from './docker-error.ts';
@@ -83,7 +83,7 @@ export class Pulls {
       await this.#once(image, listeners, signal);
     } catch (error) {
       if (signal.aborted || !UNREACHABLE.test(engineWords(error))) throw error;
-      await pause(this.#options.retryMs, signal);
+      await sleep(this.#options.retryMs, signal);
       await this.#once(image, listeners, signal);
     }
   }

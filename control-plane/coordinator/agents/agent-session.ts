@@ -17,7 +17,7 @@ import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { AgentSocket } from '../ports.ts';
 
 /** Who reads a log stream (log-relay.ts). */
-export interface LogReader {
+export interface LogSink {
   /** False where it is more than was granted. */
   chunk(chunk: LogChunk): boolean;
   end(end: Extract<Up, { type: 'logs.end' }>): void;
@@ -27,11 +27,11 @@ export interface LogReader {
 
 /** What a session hands on. `bye` comes exactly once. */
 export interface SessionEvents {
-  hello(session: Session, hello: Extract<Up, { type: 'hello' }>): void;
-  report(session: Session, report: Extract<Up, { type: 'report' }>): void;
+  hello(session: AgentSession, hello: Extract<Up, { type: 'hello' }>): void;
+  report(session: AgentSession, report: Extract<Up, { type: 'report' }>): void;
   /** It has sent of a log what it was not asked for. */
-  overreached(session: Session, what: string): void;
-  bye(session: Session): void;
+  refused(session: AgentSession, what: string): void;
+  bye(session: AgentSession): void;
 }
 
 type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
@@ -39,7 +39,7 @@ type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 /** Assignments in one part of a sync; keeps frames far below the message limits of every runtime. */
 const SYNC_PART = 100;
 
-export class Session {
+export class AgentSession {
   /** The host it speaks for, as its key has proved. */
   readonly hostId: number;
   /** The lease that its welcome tells; null: none. */
@@ -50,7 +50,7 @@ export class Session {
   listed: ReadonlySet<string> = new Set();
   readonly #socket: AgentSocket;
   readonly #events: SessionEvents;
-  readonly #streams = new Map<number, LogReader>();
+  readonly #streams = new Map<number, LogSink>();
   readonly #firstStream: number;
   #nextStream: number;
   #revision = 0;
@@ -138,7 +138,7 @@ export class Session {
   }
 
   /** Opens a log stream and returns its number. */
-  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, reader: LogReader): number {
+  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, reader: LogSink): number {
     const stream = this.#nextStream;
     this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
     this.#streams.set(stream, reader);
@@ -168,7 +168,7 @@ export class Session {
         return;
       case 'logs.end': {
         if (!this.#wasOpened(message.stream)) {
-          this.#events.overreached(this, 'the end of a log');
+          this.#events.refused(this, 'the end of a log');
           return;
         }
         const reader = this.#streams.get(message.stream);
@@ -183,9 +183,9 @@ export class Session {
     const reader = this.#streams.get(chunk.stream);
     // A stream closed a moment ago may have chunks under way.
     if (reader) {
-      if (!reader.chunk(chunk)) this.#events.overreached(this, 'more of a log than its credit');
+      if (!reader.chunk(chunk)) this.#events.refused(this, 'more of a log than its credit');
     } else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
-    else this.#events.overreached(this, 'a part of a log');
+    else this.#events.refused(this, 'a part of a log');
   }
 
   /** On this connection; a stream number is given once on it. */

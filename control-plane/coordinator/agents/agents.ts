@@ -7,8 +7,13 @@ import { assignmentOf } from '../../../shared/expand.ts';
 import { type Assignment, type IdRange, keyOf } from '../../../shared/protocol/assignment.ts';
 import type { Condition, Up } from '../../../shared/protocol/up.ts';
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
-import { beginSilence, confirmLease, leaseFor, surelyKept } from '../../core/hosts/host-liveness.ts';
-import { overreachIn, straysIn } from '../../core/hosts/report-authorisation.ts';
+import {
+  confirmedLeaseMs,
+  confirmLease,
+  leaseFor,
+  markDisconnected,
+} from '../../core/hosts/host-liveness.ts';
+import { duplicateStarts, unauthorisedServices } from '../../core/hosts/report-authorisation.ts';
 import {
   observe,
   observeConditions,
@@ -23,9 +28,9 @@ import { isAssigned, type Service } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Decision } from '../../core/state/decision.ts';
 import { definitionOf } from '../../core/views/execution-views.ts';
-import type { AgentSocket, Clock, Log } from '../ports.ts';
+import type { AgentSocket, Clock, Logger } from '../ports.ts';
 import type { Turns } from '../turns.ts';
-import { Session, type SessionEvents } from './agent-session.ts';
+import { AgentSession, type SessionEvents } from './agent-session.ts';
 
 type Hello = Extract<Up, { type: 'hello' }>;
 type Report = Extract<Up, { type: 'report' }>;
@@ -36,7 +41,7 @@ export type UnknownContainers = 'keep' | 'remove';
 export interface AgentsDeps {
   deploymentName: string;
   clock: Clock;
-  log: Log;
+  log: Logger;
   /** `keep` unless told otherwise. */
   unknownContainers?: UnknownContainers;
 }
@@ -45,14 +50,14 @@ export class Agents implements SessionEvents {
   readonly #deployment: string;
   readonly #turns: Turns;
   readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #log: Logger;
   readonly #unknownContainers: UnknownContainers;
   /** By host id. A session is in here from its committed hello to its end. */
-  readonly #sessions = new Map<number, Session>();
+  readonly #sessions = new Map<number, AgentSession>();
   /** Ids of hosts whose hello this very turn has taken in: what ends meanwhile is an older session. */
   readonly #joining = new Set<number>();
   /** Greeted in this very turn: their sync holds the turn's starts already. */
-  readonly #greeted = new Set<Session>();
+  readonly #greeted = new Set<AgentSession>();
 
   constructor(turns: Turns, { deploymentName, clock, log, unknownContainers = 'keep' }: AgentsDeps) {
     this.#deployment = deploymentName;
@@ -63,11 +68,11 @@ export class Agents implements SessionEvents {
   }
 
   /** Takes a new connection; the caller feeds the session with frames and its end. */
-  connect(socket: AgentSocket, hostId: number): Session {
-    return new Session(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
+  connect(socket: AgentSocket, hostId: number): AgentSession {
+    return new AgentSession(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
   }
 
-  session(hostId: number | null): Session | undefined {
+  session(hostId: number | null): AgentSession | undefined {
     return hostId === null ? undefined : this.#sessions.get(hostId);
   }
 
@@ -78,7 +83,7 @@ export class Agents implements SessionEvents {
     this.#joining.clear();
   }
 
-  hello(session: Session, hello: Hello): void {
+  hello(session: AgentSession, hello: Hello): void {
     if (hello.version < OLDEST_PROTOCOL_VERSION || hello.version > PROTOCOL_VERSION) {
       const range = `${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`;
       session.close('version', `agent speaks protocol ${hello.version}, control plane ${range}`);
@@ -89,7 +94,7 @@ export class Agents implements SessionEvents {
       return;
     }
     let host: Host | undefined;
-    this.#turns.take({
+    this.#turns.enqueue({
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
         const known = this.#hostOf(session, hello, cluster);
@@ -97,7 +102,7 @@ export class Agents implements SessionEvents {
         host = known;
         this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster, hello.version);
-        host.leaseMs = surelyKept(session.leaseMs, hello.leaseMs);
+        host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
         this.#joining.add(host.id);
       },
@@ -109,7 +114,7 @@ export class Agents implements SessionEvents {
   }
 
   /** The hello is committed: from here on the session is that of its host. */
-  #join(session: Session, hello: Hello, host: Host, cluster: Cluster, nowMs: number): void {
+  #join(session: AgentSession, hello: Hello, host: Host, cluster: Cluster, nowMs: number): void {
     this.#joining.delete(host.id);
     this.#sessions.get(host.id)?.close('superseded', 'another agent has connected with the key of this host');
     this.#sessions.set(host.id, session);
@@ -131,16 +136,17 @@ export class Agents implements SessionEvents {
     };
     const assignments = assignmentsAt(cluster, host.id, this.#deployment);
     session.welcome(welcome, assignments, this.#unknownOf(cluster));
-    this.#log('agent.joined', { host: host.name, containers: hello.inventory.length });
+    this.#log('agent.connected', { host: host.name, containers: hello.inventory.length });
     this.#logUnknown(cluster, host, hello);
-    const strays = straysIn(cluster, host, hello.inventory);
-    if (strays.length > 0) this.#log('agent.strays', { host: host.name, services: strays.join(' ') });
+    const strays = duplicateStarts(cluster, host, hello.inventory);
+    if (strays.length > 0)
+      this.#log('agent.duplicate-starts', { host: host.name, services: strays.join(' ') });
   }
 
   /** Ids that the host has seen are not given again, be the database older than they are. */
-  #takesIds(cluster: Cluster, session: Session, hello: Hello): boolean {
+  #takesIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
     if (!isPlausible(cluster, hello)) {
-      this.#log('agent.implausible', { host: hello.host.name, ...hello.highest });
+      this.#log('agent.implausible-ids', { host: hello.host.name, ...hello.highest });
       session.close('badMessage', 'ids that this control plane can never have given');
       return false;
     }
@@ -160,7 +166,7 @@ export class Agents implements SessionEvents {
   }
 
   /** The host that the session has proved to be, as long as it is one and goes by its own name; closes it else. */
-  #hostOf(session: Session, hello: Hello, cluster: Cluster): Host | undefined {
+  #hostOf(session: AgentSession, hello: Hello, cluster: Cluster): Host | undefined {
     const host = cluster.hosts.get(session.hostId);
     if (!host) session.close('revoked', 'this host was removed');
     else if (host.name !== hello.host.name)
@@ -169,13 +175,13 @@ export class Agents implements SessionEvents {
     return undefined;
   }
 
-  report(session: Session, report: Report): void {
-    this.#turns.take({
+  report(session: AgentSession, report: Report): void {
+    this.#turns.enqueue({
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(session.hostId);
         if (!host || this.#sessions.get(host.id) !== session) return;
-        const overreach = overreachIn(cluster, host, report, session.listed);
-        if (overreach.length > 0) return this.overreached(session, `services ${overreach.join(' ')}`);
+        const overreach = unauthorisedServices(cluster, host, report, session.listed);
+        if (overreach.length > 0) return this.refused(session, `services ${overreach.join(' ')}`);
         host.lastContactMs = nowMs;
         host.heardMs = nowMs;
         confirmLease(cluster, host, session.leaseMs);
@@ -190,23 +196,23 @@ export class Agents implements SessionEvents {
   }
 
   /** It has spoken of what is another host's. Its connection ends; an agent that is right gets a new one. */
-  overreached(session: Session, what: string): void {
+  refused(session: AgentSession, what: string): void {
     if (session.isClosed) return;
     const host = this.#turns.cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
-    this.#log('agent.overreached', { host, what: what.slice(0, 200) });
+    this.#log('agent.report-refused', { host, what: what.slice(0, 200) });
     session.close('badMessage', `not of this host: ${what}`);
   }
 
-  bye(session: Session): void {
+  bye(session: AgentSession): void {
     const { hostId } = session;
     if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
-    this.#turns.take({
+    this.#turns.enqueue({
       run: (cluster) => {
         const host = cluster.hosts.get(hostId);
         if (!host || this.#sessions.has(hostId) || this.#joining.has(hostId)) return;
-        beginSilence(cluster, host);
-        this.#log('agent.left', { host: host.name });
+        markDisconnected(cluster, host);
+        this.#log('agent.disconnected', { host: host.name });
       },
       fail: () => {},
     });
@@ -222,7 +228,7 @@ export class Agents implements SessionEvents {
   /** Tells the agents what was decided and committed. */
   tell(decisions: readonly Decision[], cluster: Cluster): void {
     const assignment = assigner(cluster, this.#deployment);
-    const forget = new Map<Session, number[]>();
+    const forget = new Map<AgentSession, number[]>();
     for (const decision of decisions) {
       if (decision.kind === 'lose-host') this.#sessions.get(decision.host.id)?.close('resync');
       if (decision.kind === 'requeue-host') this.#log('host.requeued', { host: decision.host.name });

@@ -9,22 +9,22 @@ import { assemble, type WorkerEnv } from '../../assembly.ts';
 import type { AccountChange } from '../../core/accounts/account-input.ts';
 import type { Allowance } from '../../core/accounts/quota.ts';
 import type { HostChanges, HostRemoval } from '../../core/hosts/drain.ts';
-import type { Pass, Registration } from '../../core/hosts/registration.ts';
+import type { Registration, VerifiedProof } from '../../core/hosts/registration.ts';
 import type { Submission } from '../../core/lifecycle/submission.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import type { EventReader } from '../../core/streams/events.ts';
+import type { EventSubscriber } from '../../core/streams/events.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
-import type { OutputReader } from '../../core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../../core/views/explanation.ts';
 import type { HostDetail, HostView } from '../../core/views/host-view.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../../core/views/overview.ts';
 import type { SchedulerState, SchedulerSummary } from '../../core/views/statistics.ts';
-import type { Written } from '../../store/accounts/account-writes.ts';
-import type { Session } from '../agents/agent-session.ts';
+import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
+import type { AgentSession } from '../agents/agent-session.ts';
 import { Coordinator } from '../coordinator.ts';
-import type { Coordination } from '../coordinator-api.ts';
+import type { CoordinatorApi } from '../coordinator-api.ts';
 import type { AgentSocket } from '../ports.ts';
-import { PASS_HEADER, type Rejection } from './forward-upgrade.ts';
+import { PROOF_HEADER, type Rejection } from './forward-upgrade.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 
 /** Errors lose their class between a Durable Object and its caller, so they travel as values. */
@@ -32,7 +32,7 @@ type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number });
 
 export class CoordinatorObject extends DurableObject<WorkerEnv> {
   readonly #coordinator: Coordinator;
-  readonly #sessions = new Map<WebSocket, Session>();
+  readonly #sessions = new Map<WebSocket, AgentSession>();
   readonly #prepared: () => Promise<void>;
   readonly #alarm: ObjectAlarm;
 
@@ -60,7 +60,7 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
 
   /** An agent's upgrade request, from connectTo. */
   override async fetch(request: Request): Promise<Response> {
-    const pass = JSON.parse(request.headers.get(PASS_HEADER) ?? '') as Pass;
+    const pass = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
     const admitted = await this.#outcome(async () => this.#coordinator.admit(pass));
     if ('code' in admitted) return Response.json(admitted);
     const { 0: client, 1: server } = new WebSocketPair();
@@ -95,99 +95,99 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
   }
 
   ready(): Promise<Outcome<void>> {
-    return this.#outcome((coordination) => coordination.ready());
+    return this.#outcome((coordinator) => coordinator.ready());
   }
 
   submit(submission: Submission): Promise<Outcome<number>> {
-    return this.#outcome((coordination) => coordination.submit(submission));
+    return this.#outcome((coordinator) => coordinator.submit(submission));
   }
 
   terminate(executionId: number): Promise<Outcome<void>> {
-    return this.#outcome((coordination) => coordination.terminate(executionId));
+    return this.#outcome((coordinator) => coordinator.terminate(executionId));
   }
 
   remove(executionId: number): Promise<Outcome<void>> {
-    return this.#outcome((coordination) => coordination.remove(executionId));
+    return this.#outcome((coordinator) => coordinator.remove(executionId));
   }
 
   openLog(
-    reader: OutputReader,
+    reader: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
   ): Promise<Outcome<ReadableStream<Uint8Array>>> {
-    return this.#outcome((coordination) => coordination.openLog(reader, serviceId, format, from));
+    return this.#outcome((coordinator) => coordinator.openLog(reader, serviceId, format, from));
   }
 
-  openEvents(reader: EventReader): Promise<Outcome<ReadableStream<Uint8Array>>> {
-    return this.#outcome((coordination) => coordination.openEvents(reader));
+  openEvents(reader: EventSubscriber): Promise<Outcome<ReadableStream<Uint8Array>>> {
+    return this.#outcome((coordinator) => coordinator.openEvents(reader));
   }
 
   lastEventId(): Promise<Outcome<string | null>> {
-    return this.#outcome((coordination) => coordination.lastEventId());
+    return this.#outcome((coordinator) => coordinator.lastEventId());
   }
 
   reviewReaders(userId: number | null): Promise<Outcome<void>> {
-    return this.#outcome((coordination) => coordination.reviewReaders(userId));
+    return this.#outcome((coordinator) => coordinator.reviewSubscriptions(userId));
   }
 
-  changeAccounts(change: AccountChange): Promise<Outcome<Written>> {
-    return this.#outcome((coordination) => coordination.changeAccounts(change));
+  changeAccounts(change: AccountChange): Promise<Outcome<WriteOutcome>> {
+    return this.#outcome((coordinator) => coordinator.changeAccounts(change));
   }
 
   registerHost(registration: Registration): Promise<Outcome<number>> {
-    return this.#outcome((coordination) => coordination.registerHost(registration));
+    return this.#outcome((coordinator) => coordinator.registerHost(registration));
   }
 
   state(): Promise<Outcome<SchedulerState>> {
-    return this.#outcome((coordination) => coordination.state());
+    return this.#outcome((coordinator) => coordinator.state());
   }
 
   summary(): Promise<Outcome<SchedulerSummary>> {
-    return this.#outcome((coordination) => coordination.summary());
+    return this.#outcome((coordinator) => coordinator.summary());
   }
 
   explain(executionId: number): Promise<Outcome<Explanation | null>> {
-    return this.#outcome((coordination) => coordination.explain(executionId));
+    return this.#outcome((coordinator) => coordinator.explain(executionId));
   }
 
   explainSubmission(submission: Submission): Promise<Outcome<Explanation>> {
-    return this.#outcome((coordination) => coordination.explainSubmission(submission));
+    return this.#outcome((coordinator) => coordinator.explainSubmission(submission));
   }
 
   allowance(userId: number): Promise<Outcome<Allowance>> {
-    return this.#outcome((coordination) => coordination.allowance(userId));
+    return this.#outcome((coordinator) => coordinator.allowance(userId));
   }
 
   progress(serviceIds: readonly number[]): Promise<Outcome<string[]>> {
-    return this.#outcome((coordination) => coordination.progress(serviceIds));
+    return this.#outcome((coordinator) => coordinator.progress(serviceIds));
   }
 
   hosts(): Promise<Outcome<HostView[]>> {
-    return this.#outcome((coordination) => coordination.hosts());
+    return this.#outcome((coordinator) => coordinator.hosts());
   }
 
   host(hostId: number): Promise<Outcome<HostDetail>> {
-    return this.#outcome((coordination) => coordination.host(hostId));
+    return this.#outcome((coordinator) => coordinator.host(hostId));
   }
 
   overview(search: OverviewSearch): Promise<Outcome<ClusterOverview>> {
-    return this.#outcome((coordination) => coordination.overview(search));
+    return this.#outcome((coordinator) => coordinator.overview(search));
   }
 
   usages(): Promise<Outcome<UserUsage[]>> {
-    return this.#outcome((coordination) => coordination.usages());
+    return this.#outcome((coordinator) => coordinator.usages());
   }
 
   changeHost(hostId: number, changes: HostChanges): Promise<Outcome<void>> {
-    return this.#outcome((coordination) => coordination.changeHost(hostId, changes));
+    return this.#outcome((coordinator) => coordinator.changeHost(hostId, changes));
   }
 
   removeHost(hostId: number, force: boolean): Promise<Outcome<HostRemoval>> {
-    return this.#outcome((coordination) => coordination.removeHost(hostId, force));
+    return this.#outcome((coordinator) => coordinator.removeHost(hostId, force));
   }
 
-  async #outcome<T>(run: (coordination: Coordination) => Promise<T>): Promise<Outcome<T>> {
+  async #outcome<T>(run: (coordinator: CoordinatorApi) => Promise<T>): Promise<Outcome<T>> {
     try {
       await this.#prepared();
       return { value: await run(this.#coordinator) };
@@ -200,7 +200,7 @@ export class CoordinatorObject extends DurableObject<WorkerEnv> {
 }
 
 /** The coordinator as the worker's operations see it. */
-export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coordination {
+export function coordinatorClient(stub: DurableObjectStub<CoordinatorObject>): CoordinatorApi {
   const unwrap = async <T>(call: Promise<Outcome<T>>): Promise<T> => {
     let outcome: Outcome<T>;
     try {
@@ -220,7 +220,7 @@ export function coordinationOf(stub: DurableObjectStub<CoordinatorObject>): Coor
     openLog: (reader, id, format, from) => unwrap(stub.openLog(reader, id, format, from)),
     openEvents: (reader) => unwrap(stub.openEvents(reader)),
     lastEventId: () => unwrap(stub.lastEventId()),
-    reviewReaders: (userId) => unwrap(stub.reviewReaders(userId)),
+    reviewSubscriptions: (userId) => unwrap(stub.reviewReaders(userId)),
     changeAccounts: (change) => unwrap(stub.changeAccounts(change)),
     registerHost: (registration) => unwrap(stub.registerHost(registration)),
     state: () => unwrap(stub.state()),

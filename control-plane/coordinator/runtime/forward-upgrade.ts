@@ -1,9 +1,9 @@
 /** Owns handing an agent's upgrade request on from the worker to the coordinator's Durable Object. */
-import type { Pass } from '../../core/hosts/registration.ts';
+import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 
 /** Tells the object which host the worker has found a request to be of. */
-export const PASS_HEADER = 'berth-pass';
+export const PROOF_HEADER = 'berth-pass';
 
 /** Why the object lets an agent not in; errors lose their class between it and the worker. */
 export interface Rejection {
@@ -12,14 +12,14 @@ export interface Rejection {
 }
 
 /** Hands the request on, when the worker has checked who it is. Throws OperationError where it is not let in. */
-export async function connectTo(
+export async function forwardUpgrade(
   object: { fetch(request: Request): Promise<Response> },
   request: Request,
-  pass: Pass,
+  pass: VerifiedProof,
 ): Promise<Response> {
   const handed = new Request(request);
   // Whatever the agent sent under that name is overwritten.
-  handed.headers.set(PASS_HEADER, JSON.stringify(pass));
+  handed.headers.set(PROOF_HEADER, JSON.stringify(pass));
   let response: Response;
   try {
     response = await object.fetch(handed);

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
-import type { Pass } from '../../core/hosts/registration.ts';
+import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { Coordinator } from '../coordinator.ts';
 import type { AgentSocket } from '../ports.ts';
 
@@ -17,7 +17,7 @@ export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
 /** Tells which host an upgrade request is of. */
 export interface Gatekeeper {
   /** Rejects where it is of none. */
-  admit(authorization: string | undefined): Promise<Pass>;
+  admit(authorization: string | undefined): Promise<VerifiedProof>;
   /** The answer to that, whatever the error. */
   refusal(error: unknown): Response;
 }
@@ -50,7 +50,7 @@ async function admit(
   authorization: string | undefined,
   coordinator: Coordinator,
   gatekeeper: Gatekeeper,
-): Promise<Pass | Response> {
+): Promise<VerifiedProof | Response> {
   try {
     const pass = await gatekeeper.admit(authorization);
     coordinator.admit(pass);

@@ -2,7 +2,7 @@
  * Owns the alarm of the coordinator's Durable Object: its only clock while nobody asks it for anything. An alarm that ends
  * with an error is tried again by workerd a few times only, and then never; so this one never does.
  */
-import type { Log } from '../ports.ts';
+import type { Logger } from '../ports.ts';
 
 /** What it needs of the object's storage. */
 export interface AlarmStorage {
@@ -15,12 +15,12 @@ const LONGEST_PAUSE_MS = 30_000;
 
 export class ObjectAlarm {
   readonly #storage: AlarmStorage;
-  readonly #log: Log;
+  readonly #log: Logger;
   readonly #nowMs: () => number;
   #alarmMs: number | null = null;
   #failures = 0;
 
-  constructor(storage: AlarmStorage, log: Log, nowMs: () => number) {
+  constructor(storage: AlarmStorage, log: Logger, nowMs: () => number) {
     this.#storage = storage;
     this.#log = log;
     this.#nowMs = nowMs;
@@ -42,7 +42,7 @@ export class ObjectAlarm {
     } catch (error) {
       const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
       this.#failures += 1;
-      this.#log('alarm.put-off', { error: String(error), pauseMs });
+      this.#log('alarm.postponed', { error: String(error), pauseMs });
       // Where a request has found the database meanwhile, its turn knows better when to ring.
       if (this.#alarmMs === null) this.set(this.#nowMs() + pauseMs);
       return;

@@ -1,16 +1,16 @@
 /**
- * Owns one reader of events: what it may see, and how far it has read. It reads from the ring at its own pace, so that a
- * reader that stops costs nothing but its place; one that the ring has left behind is told to read everything again.
+ * Owns one subscriber of events: what it may see, and how far it has read. It reads from the ring at its own pace, so that a
+ * subscriber that stops costs nothing but its place; one that the ring has left behind is told to read everything again.
  */
 import { type EventRing, frameText } from '../../core/streams/event-ring.ts';
-import { type EventFrame, type EventReader, isFor } from '../../core/streams/events.ts';
+import { type EventFrame, type EventSubscriber, isFor } from '../../core/streams/events.ts';
 
-/** Made at once, and kept for a reader that does not read. */
+/** Made at once, and kept for a subscriber that does not read. */
 const CHUNK_BYTES = 16 * 1024;
 
 export class EventRelay {
   readonly stream: ReadableStream<Uint8Array>;
-  readonly reader: EventReader;
+  readonly subscriber: EventSubscriber;
   /** When it began. */
   readonly sinceMs: number;
   readonly #ring: EventRing;
@@ -22,12 +22,12 @@ export class EventRelay {
   #greeting: 'hello' | 'reset' | undefined;
 
   /** `done` is called once, when the stream has ended or was cancelled. */
-  constructor(reader: EventReader, ring: EventRing, sinceMs: number, done: () => void) {
-    this.reader = reader;
+  constructor(subscriber: EventSubscriber, ring: EventRing, sinceMs: number, done: () => void) {
+    this.subscriber = subscriber;
     this.sinceMs = sinceMs;
     this.#ring = ring;
     this.#done = done;
-    const { lastEventId } = reader;
+    const { lastEventId } = subscriber;
     const missed = lastEventId === null ? undefined : ring.behind(lastEventId);
     if (missed === undefined) this.#greeting = lastEventId === null ? 'hello' : 'reset';
     this.#next = missed ?? ring.next;
@@ -54,18 +54,18 @@ export class EventRelay {
     }
   }
 
-  /** Tells that the stream is alive, and where to go on: its reader may see none of what has happened. */
+  /** Tells that the stream is alive, and where to go on: its subscriber may see none of what has happened. */
   beat(): void {
     this.update();
     if (this.#hasRoom()) this.#send(this.#frame(this.#next - 1, { kind: 'beat' }));
   }
 
-  /** Its reader may come back, and goes on where it was. */
+  /** Its subscriber may come back, and goes on where it was. */
   end(): void {
     const controller = this.#controller;
     this.#finish();
     controller?.close();
-    // A byte stream with a reader waiting closes only after that reader was answered.
+    // A byte stream with a subscriber waiting closes only after that subscriber was answered.
     controller?.byobRequest?.respond(0);
   }
 
@@ -78,7 +78,7 @@ export class EventRelay {
     let text = this.#greeting ? this.#frame(this.#next - 1, { kind: this.#greeting }) : '';
     this.#greeting = undefined;
     for (let event = this.#ring.at(this.#next); event; event = this.#ring.at(this.#next)) {
-      if (isFor(this.reader, event)) text += this.#ring.textAt(this.#next);
+      if (isFor(this.subscriber, event)) text += this.#ring.textAt(this.#next);
       this.#next += 1;
       if (text.length >= CHUNK_BYTES) break;
     }

@@ -1,15 +1,15 @@
-/** Owns who watches, and for how long: streams end when what let their readers in may no longer hold. */
+/** Owns who watches, and for how long: streams end when what let their subscriptions in may no longer hold. */
 import type { Changes } from '../../core/state/changes.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { EventRing } from '../../core/streams/event-ring.ts';
-import { type EventReader, eventsOf } from '../../core/streams/events.ts';
+import { type EventSubscriber, eventsOf } from '../../core/streams/events.ts';
 import type { Clock } from '../ports.ts';
 import type { Turns } from '../turns.ts';
 import { EventRelay } from './event-relay.ts';
-import { Readers } from './subscriptions.ts';
+import { Subscriptions } from './subscriptions.ts';
 
 const BEAT_MS = 15_000;
-/** Then its reader comes back and shows again who it is. */
+/** Then its subscriber comes back and shows again who it is. */
 const LONGEST_MS = 10 * 60_000;
 /** Readers are told no more often: what a busy cluster writes in that time is one chunk for each, and one write. */
 const PACE_MS = 100;
@@ -17,7 +17,11 @@ const PACE_MS = 100;
 export class Events {
   readonly #turns: Turns;
   readonly #clock: Clock;
-  readonly #relays = new Readers<EventRelay>({ what: 'streams of events', ofUser: 50, ofAll: 1_000 });
+  readonly #relays = new Subscriptions<EventRelay>({
+    what: 'streams of events',
+    perUser: 50,
+    inTotal: 1_000,
+  });
   /** Made with the state, and lost with it: what comes after a lost state does not follow from what was told before. */
   #ring: EventRing | undefined;
   #isBeating = false;
@@ -30,10 +34,10 @@ export class Events {
   }
 
   /** Lines of EventFrame. Throws OperationError where the account has changed meanwhile, and where too many read. */
-  open(reader: EventReader, cluster: Cluster): ReadableStream<Uint8Array> {
-    this.#relays.check(reader, cluster);
+  open(subscriber: EventSubscriber, cluster: Cluster): ReadableStream<Uint8Array> {
+    this.#relays.check(subscriber, cluster);
     const nowMs = this.#clock.nowMs();
-    const relay = new EventRelay(reader, this.#ofState(), nowMs, () => this.#relays.delete(relay));
+    const relay = new EventRelay(subscriber, this.#ofState(), nowMs, () => this.#relays.delete(relay));
     this.#relays.add(relay);
     this.#beatLater();
     return relay.stream;
@@ -51,7 +55,7 @@ export class Events {
     const ring = this.#ofState();
     const events = eventsOf(cluster, changes);
     for (const event of events) ring.add(event);
-    for (const relay of this.#relays.strangers(cluster)) relay.end();
+    for (const relay of this.#relays.withStaleCredentials(cluster)) relay.end();
     if (events.length > 0) this.#tellSoon();
   }
 

@@ -1,6 +1,6 @@
 /**
- * Owns one reader of one service's output: which start of the service it is at, from which host, and how much may be
- * under way. A reader that stops costs at most one window of memory (P9), and goes on after a reconnect (P10).
+ * Owns one subscriber of one service's output: which start of the service it is at, from which host, and how much may be
+ * under way. A subscriber that stops costs at most one window of memory (P9), and goes on after a reconnect (P10).
  */
 import {
   CHUNK_HEADER_BYTES,
@@ -17,31 +17,31 @@ import {
   type LogNote,
   type LogPosition,
 } from '../../core/streams/log-frames.ts';
-import type { OutputReader } from '../../core/streams/stream-subscriber.ts';
-import type { LogReader, Session } from '../agents/agent-session.ts';
-import type { Reading } from './subscriptions.ts';
+import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
+import type { AgentSession, LogSink } from '../agents/agent-session.ts';
+import type { Subscription } from './subscriptions.ts';
 
 /** What is known of the service now: where its last start was, and whether more output can still come. */
 export interface LogSource {
   generation: number;
-  session: Session | undefined;
+  session: AgentSession | undefined;
   /** That host is none any more, and its logs are gone. */
   removed: boolean;
   /** No further generation will come. */
   final: boolean;
 }
 
-export class LogRelay implements LogReader, Reading {
+export class LogRelay implements LogSink, Subscription {
   readonly stream: ReadableStream<Uint8Array>;
-  readonly reader: OutputReader;
+  readonly subscriber: LogSubscriber;
   readonly #service: number;
   readonly #format: LogFormat;
   readonly #source: () => LogSource;
   readonly #done: () => void;
-  /** Each chunk behind its position (core/log-frames.ts), for readers who go on elsewhere. */
+  /** Each chunk behind its position (core/log-frames.ts), for subscriptions who go on elsewhere. */
   readonly #framed: boolean;
   #controller: ReadableByteStreamController | undefined;
-  #session: Session | undefined;
+  #session: AgentSession | undefined;
   #number = 0;
   #generation = 1;
   #offset = 0;
@@ -53,14 +53,14 @@ export class LogRelay implements LogReader, Reading {
    * With `from` the stream is of frames, and begins there.
    */
   constructor(
-    reader: OutputReader,
+    subscriber: LogSubscriber,
     service: number,
     format: LogFormat,
     source: () => LogSource,
     done: () => void,
     from?: LogPosition,
   ) {
-    this.reader = reader;
+    this.subscriber = subscriber;
     this.#service = service;
     this.#format = format;
     this.#source = source;
@@ -97,13 +97,13 @@ export class LogRelay implements LogReader, Reading {
       if (!this.#controller || this.#session) return;
     }
     if (this.#generation <= generation) {
-      // Without room it waits until the reader has read; or each reconnect would cost memory.
+      // Without room it waits until the subscriber has read; or each reconnect would cost memory.
       if (session && this.#free() > 0) this.#open(session);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
       controller.close();
-      // A byte stream with a reader waiting closes only after that reader was answered.
+      // A byte stream with a subscriber waiting closes only after that subscriber was answered.
       controller.byobRequest?.respond(0);
     }
   }
@@ -112,7 +112,7 @@ export class LogRelay implements LogReader, Reading {
     if (this.#framed && this.#free() > 0) this.#controller?.enqueue(heartbeat());
   }
 
-  /** Whatever is left of the output is not for this reader, or not to be had here: what it has must not look like all. */
+  /** Whatever is left of the output is not for this subscriber, or not to be had here: what it has must not look like all. */
   breakOff(cause: Error): void {
     const controller = this.#controller;
     this.#leave();
@@ -155,7 +155,7 @@ export class LogRelay implements LogReader, Reading {
     this.update();
   }
 
-  #open(session: Session): void {
+  #open(session: AgentSession): void {
     this.#session = session;
     this.#outstanding = this.#free();
     const key = { service: this.#service, generation: this.#generation };
@@ -167,7 +167,7 @@ export class LogRelay implements LogReader, Reading {
     return this.#controller?.desiredSize ?? 0;
   }
 
-  #grant(session: Session): void {
+  #grant(session: AgentSession): void {
     const credit = this.#free() - this.#outstanding;
     if (credit < LOG_CHUNK_BYTES) return;
     this.#outstanding += credit;

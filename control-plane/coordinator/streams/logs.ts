@@ -2,25 +2,25 @@
  * Owns who reads which log, for as long as what let them in lets them in, and where the output of each service is: on its
  * host, as long as that is one.
  */
-import { MOST_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
+import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { Account } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { isOver } from '../../core/model/execution.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
-import { maySeeLog, type OutputReader } from '../../core/streams/stream-subscriber.ts';
+import { type LogSubscriber, maySeeLog } from '../../core/streams/stream-subscriber.ts';
 import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { findLogPlace } from '../../store/executions/executions.ts';
-import type { Session } from '../agents/agent-session.ts';
+import type { AgentSession } from '../agents/agent-session.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Clock } from '../ports.ts';
 import { reading, type Turns } from '../turns.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
-import { Readers } from './subscriptions.ts';
+import { Subscriptions } from './subscriptions.ts';
 
-/** How often the readers there are are looked at. */
+/** How often the subscriptions there are are looked at. */
 const REVIEW_MS = 60_000;
 
 /** Where a service was started last, and how often it was. */
@@ -38,7 +38,7 @@ export class Logs {
   readonly #agents: Agents;
   readonly #clock: Clock;
   /** A page has up to 16 of them, and the agent of a host serves 256. */
-  readonly #relays = new Readers<LogRelay>({ what: 'logs', ofUser: 100, ofAll: 1_000 });
+  readonly #relays = new Subscriptions<LogRelay>({ what: 'logs', perUser: 100, inTotal: 1_000 });
   #isWatching = false;
 
   constructor(db: Db, turns: Turns, agents: Agents, clock: Clock) {
@@ -49,13 +49,13 @@ export class Logs {
   }
 
   async open(
-    reader: OutputReader,
+    subscriber: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
     // A turn makes sure that the state is there; what it ends itself is not live any more.
-    const live = await this.#turns.look(({ services }) => placeOf(services.get(serviceId)));
+    const live = await this.#turns.query(({ services }) => placeOf(services.get(serviceId)));
     const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
     // To one that has fallen behind it would look like an end.
     if (place && !place.hasEnded) {
@@ -68,40 +68,40 @@ export class Logs {
       throw new OperationError('unavailable', message);
     }
     const source = this.#sourceOf(serviceId, live ?? place ?? { hostId: null, generation: 0 });
-    this.#relays.check(reader, this.#turns.cluster);
+    this.#relays.check(subscriber, this.#turns.cluster);
     checkHost(source().session, this.#turns.cluster);
-    const relay = new LogRelay(reader, serviceId, format, source, () => this.#relays.delete(relay), from);
+    const relay = new LogRelay(subscriber, serviceId, format, source, () => this.#relays.delete(relay), from);
     this.#relays.add(relay);
     this.#watchLater();
     relay.update();
     return relay.stream;
   }
 
-  /** Something has changed: readers go on, or end. */
+  /** Something has changed: subscriptions go on, or end. */
   update(): void {
     for (const relay of this.#relays.of(null)) relay.update();
   }
 
   /** What a turn has changed is committed. */
   changed(cluster: Cluster): void {
-    for (const relay of this.#relays.strangers(cluster)) relay.breakOff(noMore());
+    for (const relay of this.#relays.withStaleCredentials(cluster)) relay.breakOff(noMore());
   }
 
   /**
-   * Breaks off those readers of a user, or of all (null), who would not be let in any more. Of whom that can't be found
+   * Breaks off those subscriptions of a user, or of all (null), who would not be let in any more. Of whom that can't be found
    * out now it is at the next review.
    */
   async review(userId: number | null): Promise<void> {
     const nowMs = this.#clock.nowMs();
     const accounts = new Map<string, Promise<Account | undefined>>();
-    const accountOf = ({ userId, credential }: OutputReader) => {
+    const accountOf = ({ userId, credential }: LogSubscriber) => {
       const key = JSON.stringify([userId, credential]);
       const account = accounts.get(key) ?? findAccountByCredential(this.#db, userId, credential, nowMs);
       accounts.set(key, account);
       return account;
     };
     const reviews = this.#relays.of(userId).map(async (relay) => {
-      if (!maySeeLog(relay.reader, await accountOf(relay.reader))) relay.breakOff(noMore());
+      if (!maySeeLog(relay.subscriber, await accountOf(relay.subscriber))) relay.breakOff(noMore());
     });
     await Promise.allSettled(reviews);
   }
@@ -119,7 +119,7 @@ export class Logs {
       this.#isWatching = false;
       for (const relay of this.#relays.of(null)) relay.beat();
       // Who only waits hears of nothing else that another coordinator has taken over.
-      this.#turns.prove();
+      this.#turns.confirmEpoch();
       void this.review(null);
       this.#watchLater();
     });
@@ -129,8 +129,9 @@ export class Logs {
   #sourceOf(serviceId: number, last: Place): () => LogSource {
     let { hostId, generation } = last;
     return () => {
-      // What is not committed is told nobody; after the commit all readers are asked again.
-      if (this.#turns.isAhead) return { generation, session: undefined, removed: false, final: false };
+      // What is not committed is told nobody; after the commit all subscriptions are asked again.
+      if (this.#turns.hasUncommittedChanges)
+        return { generation, session: undefined, removed: false, final: false };
       const cluster = this.#turns.cluster;
       const service = cluster?.services.get(serviceId);
       // Between a lost state and its reload nothing is known, so nothing is final.
@@ -152,8 +153,8 @@ export class Logs {
 }
 
 /** Its agent would fail one more, and so break off what has begun. */
-function checkHost(session: Session | undefined, cluster: Cluster | undefined): void {
-  if (!session || session.openLogs < MOST_LOG_STREAMS) return;
+function checkHost(session: AgentSession | undefined, cluster: Cluster | undefined): void {
+  if (!session || session.openLogs < MAX_LOG_STREAMS) return;
   const name = cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
   const message = `Too many logs of host ${name} are read at the moment; try again later.`;
   throw new OperationError('unavailable', message);

@@ -3,19 +3,19 @@
  * had begun to wait now. Pure.
  */
 
-import { MOST_BACKOFF_MS } from '../model/execution.ts';
+import { MAX_BACKOFF_MS } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 /** Less is what a clock does while it is being kept right. */
-const NOTICED_MS = 1_000;
+const STEP_THRESHOLD_MS = 1_000;
 
 /** At the beginning of each turn. The first one of a coordinator looks at what the one before has noted. */
-export function noticeClock(cluster: Cluster, nowMs: number): void {
-  const isSetBack = nowMs < cluster.lookedMs - NOTICED_MS;
-  cluster.lookedMs = nowMs;
+export function handleClockStep(cluster: Cluster, nowMs: number): void {
+  const isSetBack = nowMs < cluster.lastTurnMs - STEP_THRESHOLD_MS;
+  cluster.lastTurnMs = nowMs;
   if (!isSetBack) return;
-  bringStartsForward(cluster, nowMs + MOST_BACKOFF_MS);
+  bringStartsForward(cluster, nowMs + MAX_BACKOFF_MS);
   for (const host of cluster.hosts.values()) countFromNow(cluster, host, nowMs);
   const { reservation } = cluster;
   if (reservation?.dueMs)

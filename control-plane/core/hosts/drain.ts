@@ -37,7 +37,7 @@ export const servicesLeftAt = (cluster: Cluster, host: Host): Service[] =>
  * Why the host is not to be removed as it is; null where it may. What is started elsewhere must not run there still, so
  * one that can be asked is emptied first, and of one that can't somebody must know (`force`), or it is lost.
  */
-export function objectionToRemoval(cluster: Cluster, host: Host, force: boolean): string | null {
+export function removalBlocker(cluster: Cluster, host: Host, force: boolean): string | null {
   const left = servicesLeftAt(cluster, host).length;
   if (left === 0 || host.lost || (force && !isReachable(host))) return null;
   const has = `Host ${host.name} has ${count(left, 'service')}`;
@@ -85,7 +85,7 @@ export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRem
 }
 
 /** What a lost host ran counts as gone; the host stays, and comes back with its next hello. */
-export function abandonHost(cluster: Cluster, host: Host): void {
+export function releaseLostHost(cluster: Cluster, host: Host): void {
   requeueFrom(cluster, host, `host ${host.name} was lost`);
   for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
   host.silentSinceMs = null;
@@ -93,7 +93,7 @@ export function abandonHost(cluster: Cluster, host: Host): void {
 }
 
 /** The agent has stopped the container by itself, as its lease wants: the execution starts again. */
-export function takeBack(cluster: Cluster, host: Host, service: Service): void {
+export function requeueLapsed(cluster: Cluster, host: Host, service: Service): void {
   const execution = cluster.executions.get(service.executionId);
   if (service.essential && execution) requeue(cluster, execution, `host ${host.name} was out of contact`);
   countAsGone(cluster, service);

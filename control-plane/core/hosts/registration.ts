@@ -17,7 +17,7 @@ export interface Registration {
 }
 
 /** What the database has on a registration. */
-export interface Grounds {
+export interface RegistrationRecords {
   token: JoinToken | undefined;
   /** Whose the key is already. */
   holder: { id: number; removed: boolean } | undefined;
@@ -34,7 +34,7 @@ export interface JoinToken {
 }
 
 /** Proof of one connection of a host, checked already but for its single use. */
-export interface Pass {
+export interface VerifiedProof {
   hostId: number;
   /** The id of the proof. */
   proofId: string;
@@ -49,10 +49,10 @@ export interface Pass {
 export function register(
   cluster: Cluster,
   { tokenHash, name, publicKey }: Registration,
-  { token, holder }: Grounds,
+  { token, holder }: RegistrationRecords,
   nowMs: number,
 ): Host {
-  mustBeGood(token, nowMs);
+  assertUsable(token, nowMs);
   const known = keyHolder(cluster, publicKey, holder);
   const usedFor = cluster.changes.usedTokens.get(tokenHash)?.id ?? token.hostId;
   if (usedFor !== null) {
@@ -81,11 +81,15 @@ export function register(
 }
 
 /** Throws OperationError for a join token with which nobody has anything to ask. A used one may still be its agent's. */
-export function mustBeGood(token: JoinToken | undefined, nowMs: number): asserts token is JoinToken {
+export function assertUsable(token: JoinToken | undefined, nowMs: number): asserts token is JoinToken {
   if (!token || token.expiresMs <= nowMs) throw badToken('is not known here or has expired');
 }
 
-function keyHolder(cluster: Cluster, publicKey: string, holder: Grounds['holder']): Host | undefined {
+function keyHolder(
+  cluster: Cluster,
+  publicKey: string,
+  holder: RegistrationRecords['holder'],
+): Host | undefined {
   if (!holder) {
     // Perhaps it has got its host in this very turn.
     return [...cluster.changes.hosts].find((host) => host.publicKey === publicKey);

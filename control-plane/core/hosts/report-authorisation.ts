@@ -9,7 +9,7 @@ import type { Cluster } from '../state/cluster.ts';
  * Services in a report that its host can have no word on: of starts that others were given, or nobody was. `listed`: keys in
  * the inventory of its hello, which are of no start that it was given now, but of containers that are there.
  */
-export function overreachIn(
+export function unauthorisedServices(
   cluster: Cluster,
   host: Host,
   { observations, forgotten }: Pick<Report, 'observations' | 'forgotten'>,
@@ -30,7 +30,7 @@ export function overreachIn(
 }
 
 /** Services in an inventory whose very start another host was given: two hosts have one container, or one of them lies. */
-export const straysIn = (cluster: Cluster, host: Host, inventory: readonly ServiceKey[]): number[] =>
+export const duplicateStarts = (cluster: Cluster, host: Host, inventory: readonly ServiceKey[]): number[] =>
   inventory.flatMap(({ service: id, generation }) => {
     const service = cluster.services.get(id);
     const isAway = service && service.hostId !== host.id && service.status !== 'inactive';

@@ -1,13 +1,13 @@
 /** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
 import type { Condition, HostFacts, HostUsage, Observation } from '../../../shared/protocol/up.ts';
-import { takeBack } from '../hosts/drain.ts';
+import { requeueLapsed } from '../hosts/drain.ts';
 import { type Host, setLabels } from '../model/host.ts';
 import {
   describeExit,
   type Exit,
   type Failure,
   isAssigned,
-  isLeaving,
+  isPreempted,
   recentDeaths,
   type Service,
 } from '../model/service.ts';
@@ -15,11 +15,11 @@ import type { Cluster } from '../state/cluster.ts';
 import { adopt } from './restored-database.ts';
 
 /** Of what a host tells of the progress of a start; thousands of these are kept as events. */
-const MOST_OF_DETAIL = 500;
+const MAX_DETAIL_LENGTH = 500;
 
 /** A copy of the beginning: a mere part of a long text keeps all of it in memory. */
 const cut = (text: string): string =>
-  text.length > MOST_OF_DETAIL ? JSON.parse(JSON.stringify(text.slice(0, MOST_OF_DETAIL))) : text;
+  text.length > MAX_DETAIL_LENGTH ? JSON.parse(JSON.stringify(text.slice(0, MAX_DETAIL_LENGTH))) : text;
 
 /** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
 export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
@@ -56,10 +56,10 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
       break;
     case 'gone':
       if (observation.lapsed && isAssigned(service) && service.placed && !service.exit && !service.failure) {
-        takeBack(cluster, host, service);
+        requeueLapsed(cluster, host, service);
         break;
       }
-      if (isLeaving(service)) cluster.vacate(host);
+      if (isPreempted(service)) cluster.wakeWaitingFor(host);
       recordGone(service, nowMs);
       break;
   }
@@ -126,7 +126,7 @@ export function observeForgotten(cluster: Cluster, host: Host, serviceId: number
 function recordExit(service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
   // One that gave its room away comes back: this was not its end.
-  if (service.exit || isLeaving(service)) return;
+  if (service.exit || isPreempted(service)) return;
   service.exit = exit;
   if (service.status === 'terminating') return;
   if (exit.code !== 0) service.errorMessage = describeExit(service, exit);

@@ -3,14 +3,14 @@
  * more follows. No I/O, no clock, no chance: the same state and time give the same decisions. Works in place on the
  * cluster it is given, since that may hold 100,000 executions; a caller whose commit fails throws the cluster away.
  */
-import { noticeClock } from '../hosts/clock-step.ts';
-import { countAnew, isLate, silenceEndsMs } from '../hosts/host-liveness.ts';
+import { handleClockStep } from '../hosts/clock-step.ts';
+import { livenessDeadlineMs, missedItsDeadline, restartTimeout } from '../hosts/host-liveness.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
 import {
   DEATH_WINDOW_MS,
   describeExit,
   isAssigned,
-  isLeaving,
+  isPreempted,
   MAX_DEATHS,
   recentDeaths,
   type Service,
@@ -27,11 +27,11 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
     apply(cluster, decision, nowMs);
     decisions.push(decision);
   };
-  noticeClock(cluster, nowMs);
+  handleClockStep(cluster, nowMs);
   for (const host of cluster.hosts.values()) {
     // Its agent may need all of the second count: a clock that was set must not take that away.
-    if (host.lost && isLate(cluster, host, nowMs)) countAnew(cluster, host, nowMs);
-    else if (nowMs >= silenceEndsMs(cluster, host))
+    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout(cluster, host, nowMs);
+    else if (nowMs >= livenessDeadlineMs(cluster, host))
       carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
     cluster.hostIndex.update(host);
   }
@@ -55,7 +55,7 @@ export function nextDeadline(cluster: Cluster): number | null {
     (time) => time !== null,
   );
   let next = Math.min(...known, Number.POSITIVE_INFINITY);
-  for (const host of cluster.hosts.values()) next = Math.min(next, silenceEndsMs(cluster, host));
+  for (const host of cluster.hosts.values()) next = Math.min(next, livenessDeadlineMs(cluster, host));
   return next === Number.POSITIVE_INFINITY ? null : next;
 }
 
@@ -89,7 +89,7 @@ function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision
   }
   for (const service of execution.services) {
     if (mustMove(cluster, execution, service)) return { kind: 'evict', service };
-    if (isAssigned(service) && (execution.ending || service.exit || service.failure || isLeaving(service)))
+    if (isAssigned(service) && (execution.ending || service.exit || service.failure || isPreempted(service)))
       return { kind: 'stop', service };
   }
   if (execution.ending) {
@@ -157,7 +157,7 @@ function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number):
     }
     const { hostId, restartAtMs } = service;
     // What gave its room away uses it until its container is gone.
-    if (hostId === null || cluster.isVacating(hostId)) continue;
+    if (hostId === null || cluster.hasDepartingContainers(hostId)) continue;
     if (restartAtMs !== null ? restartAtMs <= nowMs : isTurnOf(service, execution)) {
       return { kind: 'start', service };
     }

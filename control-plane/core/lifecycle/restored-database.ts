@@ -13,12 +13,12 @@ import { startGeneration } from '../state/decision.ts';
 type Hello = Pick<Extract<Up, { type: 'hello' }>, 'highest' | 'inventory'>;
 
 /** More than these at once is no restored copy, but an agent that would use them up. */
-const MOST_SKIPPED = 100_000_000;
+const MAX_SKIPPED_IDS = 100_000_000;
 
 /** False where the ids of a host are beyond all that can have been given. */
 export function isPlausible({ nextIds }: Cluster, hello: Hello): boolean {
   const { execution, service } = highestOf(hello);
-  return execution - nextIds.execution < MOST_SKIPPED && service - nextIds.service < MOST_SKIPPED;
+  return execution - nextIds.execution < MAX_SKIPPED_IDS && service - nextIds.service < MAX_SKIPPED_IDS;
 }
 
 /** Goes past ids that a host has seen; those of services are remembered as unknown. */
@@ -66,7 +66,7 @@ function adoptOne(
   if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;
   const goesOn = service.placed && !execution.ending;
   startGeneration(cluster, service, generation);
-  cluster.locate(service, host);
+  cluster.recordHost(service, host);
   if (goesOn) return;
   service.status = 'terminating';
   // What is queued in the copy has started since: it begins anew once nothing of that runs.

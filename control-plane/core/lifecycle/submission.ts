@@ -15,7 +15,7 @@ export interface Submission {
 }
 
 /** Whoever was known when the request came may have been deleted or disabled since. */
-export function mustBeEnabled({ users }: Cluster, userId: number): void {
+export function assertEnabled({ users }: Cluster, userId: number): void {
   if (!users.get(userId)?.enabled)
     throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }

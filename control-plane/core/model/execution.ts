@@ -60,8 +60,8 @@ export function isOver({ status, ending }: Execution, service: Service): boolean
   return service.monitor && service.exit !== null;
 }
 
-export const MOST_BACKOFF_MS = 60_000;
+export const MAX_BACKOFF_MS = 60_000;
 
 /** Delay before attempt number `attempt` (1 is the first repetition): 1 s, 2 s, 4 s ... at most 60 s. */
 export const backoffMs = (attempt: number): number =>
-  Math.min(MOST_BACKOFF_MS, 1_000 * 2 ** Math.min(attempt - 1, 10));
+  Math.min(MAX_BACKOFF_MS, 1_000 * 2 ** Math.min(attempt - 1, 10));

@@ -74,18 +74,18 @@ export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'
   connected && !lost;
 
 /** The kinds of conditions for which a host takes nothing new, and what it is then called. */
-export const pauses: ReadonlyMap<string, string> = new Map([
+export const blockingConditions: ReadonlyMap<string, string> = new Map([
   ['low-disk', 'low on disk'],
   ['no-engine', 'without an engine that answers'],
   ['no-network', 'without the network that services are on'],
 ]);
 
 /** The condition for which it takes nothing new, where it has one: what runs would suffer, and what starts fail. */
-export const pauseOf = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
-  conditions.find(({ kind }) => pauses.has(kind));
+export const blockingConditionOf = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
+  conditions.find(({ kind }) => blockingConditions.has(kind));
 
 /** Of a host whose agent has not said anything yet. */
-export const untold = { connected: false, conditions: [], usage: null };
+export const unknownFacts = { connected: false, conditions: [], usage: null };
 
 /** An agent sends a sign of life this often: nine times, at least, before its silence makes its host lost. */
 export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
@@ -116,6 +116,6 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   lost: false,
   silentSinceMs: null,
   leaseMs: null,
-  ...untold,
+  ...unknownFacts,
   ...unreserved,
 });

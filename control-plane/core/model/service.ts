@@ -101,7 +101,7 @@ export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string
 }
 
 /** True while the container of one that gave its room away is still there. */
-export const isLeaving = ({ placed, status }: Pick<Service, 'placed' | 'status'>): boolean =>
+export const isPreempted = ({ placed, status }: Pick<Service, 'placed' | 'status'>): boolean =>
   !placed && status !== 'inactive';
 
 /** True while a container of the service exists or may come to exist on its host. */

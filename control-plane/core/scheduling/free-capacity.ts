@@ -1,5 +1,5 @@
 /** Owns what is left of a host, and whether a service fits there: each filter says so by itself. Pure. */
-import { type Host, isReachable, pauseOf } from '../model/host.ts';
+import { blockingConditionOf, type Host, isReachable } from '../model/host.ts';
 import type { Requirement } from '../model/service.ts';
 
 /** What is left of a host: of its own, less what is reserved there or kept for another. */
@@ -35,7 +35,8 @@ export const filters: readonly Filter[] = [
 export const fits = (free: FreeCapacity, requirement: Requirement): boolean =>
   filters.every(({ check }) => check(free, requirement));
 
-export const isUsable = (host: Host): boolean => isReachable(host) && host.schedulable && !pauseOf(host);
+export const isUsable = (host: Host): boolean =>
+  isReachable(host) && host.schedulable && !blockingConditionOf(host);
 
 export const hasLabels = (host: Pick<Host, 'labels'>, labels: readonly string[]): boolean =>
   labels.every((label) => host.labels.includes(label));

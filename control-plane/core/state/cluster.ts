@@ -8,7 +8,7 @@ import { addUsage, type ExceededLimit, exceededLimits, noUsage, type Usage } fro
 import { type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
-import { isLeaving, type Service } from '../model/service.ts';
+import { isPreempted, type Service } from '../model/service.ts';
 import { type BackfillReservation, FeasibilityCache } from '../scheduling/backfill-reservation.ts';
 import { HostIndex } from '../scheduling/host-index.ts';
 import { type FairShareKey, Queue } from '../scheduling/queue.ts';
@@ -51,7 +51,7 @@ export class Cluster {
   /** By execution. */
   readonly deadlines = new Deadlines();
   /** When the last turn was, by the clock of then. Before the first one: by one that may have been ahead. */
-  lookedMs = Number.POSITIVE_INFINITY;
+  lastTurnMs = Number.POSITIVE_INFINITY;
   /** Executions to look at in the next turn. */
   readonly dirty = new Set<number>();
   changes: Changes = noChanges();
@@ -145,13 +145,13 @@ export class Cluster {
   }
 
   /** Whether room on the host was given away by services whose containers are still there. */
-  isVacating(hostId: number): boolean {
-    for (const service of this.#at(hostId)) if (isLeaving(service)) return true;
+  hasDepartingContainers(hostId: number): boolean {
+    for (const service of this.#at(hostId)) if (isPreempted(service)) return true;
     return false;
   }
 
   /** A container is gone that others may have waited for. */
-  vacate(host: Host): void {
+  wakeWaitingFor(host: Host): void {
     for (const { executionId } of this.#at(host.id)) this.dirty.add(executionId);
   }
 
@@ -178,7 +178,7 @@ export class Cluster {
 
   /** Reserves the service's needs on a host. */
   place(service: Service, host: Host): void {
-    this.locate(service, host);
+    this.recordHost(service, host);
     service.placed = true;
     this.elastic.remove(service.id);
     this.#reserve(service, 1);
@@ -186,7 +186,7 @@ export class Cluster {
   }
 
   /** Notes on which host its container is. Of one that is placed, only its own. */
-  locate(service: Service, host: Host): void {
+  recordHost(service: Service, host: Host): void {
     if (service.hostId !== null) this.#at(service.hostId).delete(service);
     service.hostId = host.id;
     this.#at(host.id).add(service);

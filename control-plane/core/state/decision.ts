@@ -1,6 +1,6 @@
 /** Owns the decisions of the coordinator and what each does to the state. Pure. */
 
-import { abandonHost } from '../hosts/drain.ts';
+import { releaseLostHost } from '../hosts/drain.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
@@ -72,7 +72,7 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
       loseHost(cluster, decision.host, nowMs);
       break;
     case 'requeue-host':
-      abandonHost(cluster, decision.host);
+      releaseLostHost(cluster, decision.host);
       break;
   }
 }

@@ -9,7 +9,7 @@ import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts'
 import type { Changes } from '../state/changes.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { type HostState, hostStateOf } from '../views/host-view.ts';
-import type { Reader } from './stream-subscriber.ts';
+import type { Subscriber } from './stream-subscriber.ts';
 
 export type ClusterEvent = ExecutionEvent | ServiceEvent | HostEvent;
 
@@ -50,7 +50,7 @@ export interface Audience {
 }
 
 /** Who opens a stream of events, and where it left off. */
-export interface EventReader extends Audience, Reader {
+export interface EventSubscriber extends Audience, Subscriber {
   /** Null where it has read none before. */
   lastEventId: string | null;
 }

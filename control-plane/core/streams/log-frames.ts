@@ -32,7 +32,7 @@ export interface LogFrame {
 
 const HEADER_BYTES = 20;
 /** Chunks have 64 KiB at most; whatever is longer is no frame. */
-const MOST_PAYLOAD_BYTES = 1 << 20;
+const MAX_PAYLOAD_BYTES = 1 << 20;
 
 export function encodeFrame({ service, position, payload }: LogFrame): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(HEADER_BYTES + payload.byteLength);
@@ -78,7 +78,7 @@ export class FrameSplitter {
     let at = 0;
     while (bytes.byteLength - at >= HEADER_BYTES) {
       const length = view.getUint32(at + 16);
-      if (length > MOST_PAYLOAD_BYTES) throw new Error('the stream of the log is garbled');
+      if (length > MAX_PAYLOAD_BYTES) throw new Error('the stream of the log is garbled');
       const end = at + HEADER_BYTES + length;
       if (end > bytes.byteLength) break;
       frames.push(bytes.subarray(at, end));

@@ -1,7 +1,7 @@
 /** Owns the sentences that tell people why a start waits, and what would change that. Pure. */
 
 import type { ExceededLimit } from '../accounts/quota.ts';
-import { pauses } from '../model/host.ts';
+import { blockingConditions } from '../model/host.ts';
 import type { Failure, UnplaceableService } from './placement-diagnosis.ts';
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -58,7 +58,7 @@ function outageText({ hosts, of, disconnected, drained, blocked }: Of<'schedulab
       : []),
     ...Array.from(blocked, ([kind, [first, ...more]]) => {
       const text = `${more.length > 0 ? 'one: ' : ''}${first?.text}`;
-      return `${1 + more.length} ${pauses.get(kind)} (${text})`;
+      return `${1 + more.length} ${blockingConditions.get(kind)} (${text})`;
     }),
   ];
   return `${hosts} of ${count(of, 'host')} ${hosts === 1 ? 'takes' : 'take'} no services now: ${outages.join(', ')}.`;

@@ -4,10 +4,10 @@
  */
 
 import { type ExceededLimit, noUsage } from '../accounts/quota.ts';
-import { requeueForeseenMs } from '../hosts/host-liveness.ts';
+import { projectedRequeueMs } from '../hosts/host-liveness.ts';
 import type { Ending, Execution, ExecutionStatus } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
-import { isLeaving, type Service } from '../model/service.ts';
+import { isPreempted, type Service } from '../model/service.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
@@ -271,12 +271,12 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
     if (restartAtMs !== null && restartAtMs > nowMs)
       return `to be started again ${delayText(restartAtMs - nowMs)}`;
     if (!service.placed) return null;
-    if (host && cluster.isVacating(host.id))
+    if (host && cluster.hasDepartingContainers(host.id))
       return `waiting until services that gave it their room have left host ${host.name}`;
     return 'waiting for essential services that start earlier (lower startup_order)';
   }
   if (host && !isReachable(host)) return silenceText(cluster, host, nowMs);
-  if (isLeaving(service))
+  if (isPreempted(service))
     return host?.schedulable === false
       ? `leaving host ${host.name}, which is drained`
       : `giving its room on host ${host?.name} to others`;
@@ -289,7 +289,7 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
 }
 
 function silenceText(cluster: Cluster, host: Host, nowMs: number): string {
-  const requeueMs = requeueForeseenMs(cluster, host);
+  const requeueMs = projectedRequeueMs(cluster, host);
   if (requeueMs === null)
     return `on host ${host.name}, which is not connected; it goes on when its agent is back`;
   const silentS = Math.max(0, Math.round((nowMs - host.heardMs) / 1000));

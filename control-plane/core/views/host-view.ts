@@ -3,7 +3,7 @@ import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 import { MICRO } from '../accounts/quota.ts';
 import { servicesLeftAt } from '../hosts/drain.ts';
 import { OperationError } from '../model/errors.ts';
-import { type Host, isReachable, pauseOf } from '../model/host.ts';
+import { blockingConditionOf, type Host, isReachable } from '../model/host.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { containersAt } from './statistics.ts';
@@ -110,5 +110,5 @@ export function hostStateOf(cluster: Cluster, host: Host): HostState {
   if (host.lost) return 'lost';
   if (!host.connected) return 'disconnected';
   if (!host.schedulable) return servicesLeftAt(cluster, host).length > 0 ? 'draining' : 'drained';
-  return pauseOf(host) ? 'paused' : 'ready';
+  return blockingConditionOf(host) ? 'paused' : 'ready';
 }

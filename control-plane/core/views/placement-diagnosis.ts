@@ -5,7 +5,7 @@
 import type { Condition } from '../../../shared/protocol/up.ts';
 import { MICRO } from '../accounts/quota.ts';
 import type { Execution } from '../model/execution.ts';
-import { isReachable, pauseOf } from '../model/host.ts';
+import { blockingConditionOf, isReachable } from '../model/host.ts';
 import type { Requirement, Service } from '../model/service.ts';
 import { withReservation } from '../scheduling/backfill-reservation.ts';
 import {
@@ -161,7 +161,7 @@ function split(
 
 function outages(capacities: readonly FreeCapacity[]): Outages {
   const reachable = capacities.filter(({ host }) => isReachable(host));
-  const paused = reachable.flatMap(({ host }) => (host.schedulable ? (pauseOf(host) ?? []) : []));
+  const paused = reachable.flatMap(({ host }) => (host.schedulable ? (blockingConditionOf(host) ?? []) : []));
   return {
     disconnected: capacities.length - reachable.length,
     drained: reachable.length - paused.length,

@@ -9,7 +9,7 @@ const bytes = z.int().nonnegative().describe('Bytes');
 const cores = z.number().nonnegative();
 const labels = z.array(z.string()).readonly();
 
-export const hostShape = z
+export const hostSchema = z
   .strictObject({
     id,
     name: z.string(),
@@ -39,7 +39,7 @@ export const hostShape = z
   })
   .meta({ id: 'Host' });
 
-const hostServiceShape = z
+const hostServiceSchema = z
   .strictObject({
     id,
     name: z.string(),
@@ -50,15 +50,15 @@ const hostServiceShape = z
   })
   .meta({ id: 'HostService' });
 
-export const hostDetailShape = hostShape
+export const hostDetailSchema = hostSchema
   .extend({
     services: z
-      .array(hostServiceShape)
+      .array(hostServiceSchema)
       .describe('That are placed there, or whose containers may still be there'),
   })
   .meta({ id: 'HostDetail' });
 
-export const hostRemovalShape = z
+export const hostRemovalSchema = z
   .strictObject({
     message: z.string().describe('For people'),
     requeued: z.array(id).describe('Executions that go back to the queue'),
@@ -66,7 +66,7 @@ export const hostRemovalShape = z
   })
   .meta({ id: 'HostRemoval' });
 
-export const hostJson = (host: HostView): z.infer<typeof hostShape> => ({
+export const hostJson = (host: HostView): z.infer<typeof hostSchema> => ({
   id: host.id,
   name: host.name,
   address: host.address,
@@ -89,12 +89,12 @@ export const hostJson = (host: HostView): z.infer<typeof hostShape> => ({
   conditions: host.conditions.map(({ kind, text }) => ({ kind, text })),
 });
 
-export const hostDetailJson = (host: HostDetail): z.infer<typeof hostDetailShape> => ({
+export const hostDetailJson = (host: HostDetail): z.infer<typeof hostDetailSchema> => ({
   ...hostJson(host),
   services: host.services.map(hostServiceJson),
 });
 
-const hostServiceJson = (service: HostService): z.infer<typeof hostServiceShape> => ({
+const hostServiceJson = (service: HostService): z.infer<typeof hostServiceSchema> => ({
   id: service.id,
   name: service.name,
   execution_id: service.executionId,
@@ -106,7 +106,7 @@ const hostServiceJson = (service: HostService): z.infer<typeof hostServiceShape>
 export const hostRemovalJson = (
   { name, requeued, leftBehind }: HostRemoval,
   deploymentName: string,
-): z.infer<typeof hostRemovalShape> => ({
+): z.infer<typeof hostRemovalSchema> => ({
   message:
     leftBehind === 0
       ? `Host ${name} is removed.`

@@ -11,7 +11,7 @@ import type { Variant } from '../variant.ts';
 const id = z.int().positive();
 const seconds = (meaning: string) => z.number().describe(`${meaning}, in seconds since the epoch (UTC)`);
 
-export const infoShape = z
+export const infoSchema = z
   .strictObject({
     version: z.string().describe('Release of the service'),
     deployment_name: z.string(),
@@ -20,7 +20,7 @@ export const infoShape = z
   })
   .meta({ id: 'Info' });
 
-export const statisticsShape = z
+export const statisticsSchema = z
   .strictObject({
     termination_threads_count: z.int().nonnegative().describe('Executions that are being cleaned up'),
     queue_length: z.int().nonnegative().describe('Executions that wait to start'),
@@ -49,7 +49,7 @@ export const statisticsShape = z
   })
   .meta({ id: 'SchedulerStatistics' });
 
-export const discoveryShape = z
+export const discoverySchema = z
   .strictObject({
     service_type: z.string().describe('The service group, as given'),
     execution_id: z.string().describe('As given'),
@@ -57,12 +57,12 @@ export const discoveryShape = z
   })
   .meta({ id: 'Discovery' });
 
-export const endpointsShape = z
+export const endpointsSchema = z
   .array(z.tuple([z.string(), z.string()]).describe('Name and URL'))
   .meta({ id: 'Endpoints' });
 
 /** In the words of the variant. */
-export const executionShape = (variant: Variant, userId: z.ZodType<number | string>) =>
+export const executionSchema = (variant: Variant, userId: z.ZodType<number | string>) =>
   z
     .strictObject({
       id,
@@ -80,7 +80,7 @@ export const executionShape = (variant: Variant, userId: z.ZodType<number | stri
 
 const sentence = z.string().describe('For people');
 
-const reasonShape = z
+const reasonSchema = z
   .strictObject({
     instance: z.string().describe('The first of the services with these needs'),
     instances: z.int().positive().describe('How many they are'),
@@ -94,7 +94,7 @@ const reasonShape = z
   })
   .meta({ id: 'Reason' });
 
-const excessShape = z
+const exceededLimitSchema = z
   .strictObject({
     dimension: z.enum(['executions', 'memory', 'cores']),
     limit: z.number(),
@@ -106,7 +106,7 @@ const excessShape = z
   .meta({ id: 'QuotaReason' });
 
 /** In the words of the variant. */
-export const explanationShape = (variant: Variant) =>
+export const explanationSchema = (variant: Variant) =>
   z
     .strictObject({
       status: z
@@ -117,8 +117,8 @@ export const explanationShape = (variant: Variant) =>
       position: z.int().positive().nullable().describe('In the queue; 1 is next'),
       queue_length: z.int().positive().nullable(),
       waiting_for: z.array(sentence),
-      reasons: z.array(reasonShape).describe('Why hosts do not take its services'),
-      quota: z.array(excessShape).describe("Caps of the user's quota that it would exceed"),
+      reasons: z.array(reasonSchema).describe('Why hosts do not take its services'),
+      quota: z.array(exceededLimitSchema).describe("Caps of the user's quota that it would exceed"),
       kept_for: id.nullable().describe('The execution whose kept room is all that is lacking'),
       retry_at: seconds('When a failed start is tried again').nullable(),
       fits_when_idle: z.boolean().nullable().describe('Whether there were room if nothing else ran'),
@@ -129,7 +129,7 @@ export const explanationShape = (variant: Variant) =>
     })
     .meta({ id: 'Explanation' });
 
-export const serviceShape = z
+export const serviceViewSchema = z
   .strictObject({
     id,
     name: z.string().describe('The group and a number'),
@@ -148,7 +148,7 @@ export const serviceShape = z
   })
   .meta({ id: 'Service' });
 
-export const userShape = z
+export const userSchema = z
   .strictObject({
     id,
     username: z.string(),
@@ -162,7 +162,7 @@ export const userShape = z
   })
   .meta({ id: 'User' });
 
-export const roleShape = z
+export const roleSchema = z
   .strictObject({
     id,
     name: z.string(),
@@ -176,7 +176,7 @@ export const roleShape = z
   })
   .meta({ id: 'Role' });
 
-export const quotaShape = z
+export const quotaSchema = z
   .strictObject({
     id,
     name: z.string(),
@@ -186,7 +186,7 @@ export const quotaShape = z
   })
   .meta({ id: 'Quota' });
 
-export const joinTokenShape = z
+export const joinTokenSchema = z
   .strictObject({
     token: z.string().describe('For one agent, as BERTH_JOIN_TOKEN; it is told only here'),
     expires_at: seconds('When it can no longer be used'),
@@ -194,7 +194,7 @@ export const joinTokenShape = z
   })
   .meta({ id: 'JoinToken' });
 
-export const tokenShape = z
+export const tokenSchema = z
   .strictObject({
     token_type: z.literal('Bearer'),
     access_token: z.string(),
@@ -204,19 +204,19 @@ export const tokenShape = z
   .meta({ id: 'Token' });
 
 /** What is of another kind in each group. */
-export const groupShapes = {
+export const groupSchemas = {
   A: {
     userId: z.string(),
     login: z
       .strictObject({ role: z.string(), uid: z.string().describe('The user name') })
       .meta({ id: 'Login' }),
   },
-  B: { userId: id, login: z.strictObject({ user: userShape }).meta({ id: 'Login' }) },
+  B: { userId: id, login: z.strictObject({ user: userSchema }).meta({ id: 'Login' }) },
 } as const;
 
-export type Group = keyof typeof groupShapes;
+export type Group = keyof typeof groupSchemas;
 
-export const errorShape = z
+export const errorSchema = z
   .strictObject({
     message: z.string(),
     problems: z
@@ -227,15 +227,15 @@ export const errorShape = z
   })
   .meta({ id: 'Error', examples: [{ message: 'What is wrong, and what to do' }] });
 
-export type InfoJson = z.infer<typeof infoShape>;
-export type StatisticsJson = z.infer<typeof statisticsShape>;
-export type DiscoveryJson = z.infer<typeof discoveryShape>;
-export type ExecutionJson = z.infer<ReturnType<typeof executionShape>>;
-export type ExplanationJson = z.infer<ReturnType<typeof explanationShape>>;
-export type ServiceJson = z.infer<typeof serviceShape>;
-export type UserJson = z.infer<typeof userShape>;
-export type RoleJson = z.infer<typeof roleShape>;
-export type QuotaJson = z.infer<typeof quotaShape>;
-export type TokenJson = z.infer<typeof tokenShape>;
-export type JoinTokenJson = z.infer<typeof joinTokenShape>;
-export type LoginJson = z.infer<(typeof groupShapes)[Group]['login']>;
+export type InfoJson = z.infer<typeof infoSchema>;
+export type StatisticsJson = z.infer<typeof statisticsSchema>;
+export type DiscoveryJson = z.infer<typeof discoverySchema>;
+export type ExecutionJson = z.infer<ReturnType<typeof executionSchema>>;
+export type ExplanationJson = z.infer<ReturnType<typeof explanationSchema>>;
+export type ServiceJson = z.infer<typeof serviceViewSchema>;
+export type UserJson = z.infer<typeof userSchema>;
+export type RoleJson = z.infer<typeof roleSchema>;
+export type QuotaJson = z.infer<typeof quotaSchema>;
+export type TokenJson = z.infer<typeof tokenSchema>;
+export type JoinTokenJson = z.infer<typeof joinTokenSchema>;
+export type LoginJson = z.infer<(typeof groupSchemas)[Group]['login']>;

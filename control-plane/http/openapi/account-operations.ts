@@ -1,6 +1,6 @@
 /** Owns what the API's document says of the operations on users, roles and quotas. */
 import * as z from 'zod';
-import { quotaShape, roleShape, userShape } from '../json/schemas.ts';
+import { quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
 import type { Accounts } from '../variant.ts';
 import type { Operation, Scheme } from './operations.ts';
 
@@ -10,9 +10,9 @@ export const accountOperations = (
   { users, roles, quotas }: Accounts,
   access: readonly Scheme[],
 ): Operation[] => [
-  ...resourceOperations(users, 'Users', userShape, access),
-  ...resourceOperations(roles, 'Roles', roleShape, access),
-  ...resourceOperations(quotas, 'Quotas', quotaShape, access),
+  ...resourceOperations(users, 'Users', userSchema, access),
+  ...resourceOperations(roles, 'Roles', roleSchema, access),
+  ...resourceOperations(quotas, 'Quotas', quotaSchema, access),
 ];
 
 /** The five operations that users, roles and quotas have in common. */

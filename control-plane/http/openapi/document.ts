@@ -7,7 +7,7 @@ import { describeRoute, generateSpecs, resolver } from 'hono-openapi';
 import * as z from 'zod';
 import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
 import { API_VERSION, VERSION } from '../../version.ts';
-import { errorShape, type Group } from '../json/schemas.ts';
+import { errorSchema, type Group } from '../json/schemas.ts';
 import { COOKIE } from '../request.ts';
 import type { Variant } from '../variant.ts';
 import { EXAMPLE } from './example.ts';
@@ -149,7 +149,7 @@ function errorResponses({ statusHeader }: Variant): Responses {
         ...(status === '401' && { 'WWW-Authenticate': text }),
         ...((status === '429' || status === '503') && { 'Retry-After': text }),
       };
-      const content = { 'application/json': { schema: jsonOf(errorShape, 'output') } };
+      const content = { 'application/json': { schema: jsonOf(errorSchema, 'output') } };
       return [status, { description, headers, content }];
     }),
   );

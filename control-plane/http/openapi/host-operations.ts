@@ -1,7 +1,7 @@
 /** Owns what the API's document says of the operations on hosts. */
 import * as z from 'zod';
-import { hostDetailShape, hostRemovalShape, hostShape } from '../json/host-schemas.ts';
-import { joinTokenShape } from '../json/schemas.ts';
+import { hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
+import { joinTokenSchema } from '../json/schemas.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../routes/hosts.ts';
 import type { Operation, Scheme } from './operations.ts';
 
@@ -14,7 +14,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       path: '/host/token',
       summary: 'Make a token with which one agent can join as one host, within an hour',
       body: joinTokenFields,
-      answer: joinTokenShape,
+      answer: joinTokenSchema,
       errors: [400, 413],
     },
     {
@@ -23,7 +23,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       path: '/host',
       summary: 'List hosts by id',
       query: hostFilter,
-      answer: z.record(z.string(), hostShape),
+      answer: z.record(z.string(), hostSchema),
       errors: [400],
     },
     {
@@ -31,7 +31,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       method: 'get',
       path: '/host/:id',
       summary: 'Read a host, with its services',
-      answer: z.strictObject({ host: hostDetailShape }),
+      answer: z.strictObject({ host: hostDetailSchema }),
       errors: [404],
     },
     {
@@ -49,7 +49,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       path: '/host/:id',
       summary: 'Remove a host that has no services, or is lost',
       query: hostRemoval,
-      answer: hostRemovalShape,
+      answer: hostRemovalSchema,
       errors: [400, 404, 409],
     },
   ];

@@ -4,16 +4,16 @@ import { applicationSchema } from '../../../shared/application.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions/executions.ts';
 import { executionFilters } from '../json/execution-filter-query.ts';
 import {
-  discoveryShape,
-  endpointsShape,
-  executionShape,
-  explanationShape,
+  discoverySchema,
+  endpointsSchema,
+  executionSchema,
+  explanationSchema,
   type Group,
-  groupShapes,
-  infoShape,
-  serviceShape,
-  statisticsShape,
-  tokenShape,
+  groupSchemas,
+  infoSchema,
+  serviceViewSchema,
+  statisticsSchema,
+  tokenSchema,
 } from '../json/schemas.ts';
 import { eventQuery } from '../routes/events.ts';
 import { grantSchema } from '../routes/tokens.ts';
@@ -55,7 +55,7 @@ export function operationsOf(variant: Variant, group: Group): Operation[] {
       tag: 'Session',
       summary: 'Log in; sets the session cookie',
       access,
-      answer: groupShapes[group].login,
+      answer: groupSchemas[group].login,
       errors: [],
     },
     ...(variant.tokens ? tokenOperations(access) : []),
@@ -74,7 +74,7 @@ const publicOperations: Operation[] = [
     tag: 'Public',
     summary: 'Release, deployment and versions',
     access: ANYBODY,
-    answer: infoShape,
+    answer: infoSchema,
     errors: [],
   },
   {
@@ -93,7 +93,7 @@ const publicOperations: Operation[] = [
     tag: 'Public',
     summary: 'What waits and what is being cleaned up, of all users',
     access: ANYBODY,
-    answer: statisticsShape,
+    answer: statisticsSchema,
     errors: [],
   },
   {
@@ -102,7 +102,7 @@ const publicOperations: Operation[] = [
     tag: 'Public',
     summary: 'DNS names of the active instances of a service group',
     access: ANYBODY,
-    answer: discoveryShape,
+    answer: discoverySchema,
     errors: [404],
   },
 ];
@@ -115,7 +115,7 @@ const tokenOperations = (access: readonly Scheme[]): Operation[] => [
     summary: 'Get a pair of tokens for a password, or an access token for a refresh token',
     access: ['basic', 'refresh'],
     body: grantSchema,
-    answer: tokenShape,
+    answer: tokenSchema,
     errors: BODY_ERRORS,
   },
   {
@@ -130,7 +130,7 @@ const tokenOperations = (access: readonly Scheme[]): Operation[] => [
 ];
 
 function executionOperations(variant: Variant, group: Group, access: readonly Scheme[]): Operation[] {
-  const execution = executionShape(variant, groupShapes[group].userId);
+  const execution = executionSchema(variant, groupSchemas[group].userId);
   const common = { tag: 'Executions', access };
   return [
     {
@@ -180,7 +180,7 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       method: 'get',
       path: '/execution/:id/explain',
       summary: 'Why an execution waits, and what would change that',
-      answer: explanationShape(variant),
+      answer: explanationSchema(variant),
       errors: [404],
     },
     {
@@ -189,7 +189,7 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       path: '/execution/explain',
       summary: 'What would become of an application, were it submitted now',
       body: draftSchema.extend({ application: applicationSchema }),
-      answer: explanationShape(variant),
+      answer: explanationSchema(variant),
       errors: BODY_ERRORS,
     },
     ...(variant.endpoints === 'off' ? [] : [endpointsOperation(access)]),
@@ -202,7 +202,7 @@ const endpointsOperation = (access: readonly Scheme[]): Operation => ({
   tag: 'Executions',
   summary: 'Names and URLs of what an execution exposes now',
   access,
-  answer: endpointsShape,
+  answer: endpointsSchema,
   errors: [404],
 });
 
@@ -213,7 +213,7 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
     tag: 'Services',
     summary: 'Read a service',
     access,
-    answer: serviceShape,
+    answer: serviceViewSchema,
     errors: [404],
   },
   {

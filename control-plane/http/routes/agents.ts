@@ -1,7 +1,7 @@
 /** Owns what agents ask for before they have a connection, outside of the API: to be registered, and to be let in. */
 import { Hono } from 'hono';
 import { REGISTER_PATH, registrationSchema } from '../../../shared/protocol/enrolment.ts';
-import type { Pass } from '../../core/hosts/registration.ts';
+import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { OperationError } from '../../core/model/errors.ts';
 import { type ProofDeps, readProof } from '../../operations/cluster/agent-proof.ts';
 import { registerHost } from '../../operations/cluster/join-tokens.ts';
@@ -30,8 +30,10 @@ export function agentRoutes(
 }
 
 /** Who connects; throws OperationError where that is not proved. */
-export const admitAgent = (deps: ProofDeps, authorization: string | null | undefined): Promise<Pass> =>
-  readProof(deps, bearerOf(authorization));
+export const admitAgent = (
+  deps: ProofDeps,
+  authorization: string | null | undefined,
+): Promise<VerifiedProof> => readProof(deps, bearerOf(authorization));
 
 /** The answer to who is not let in; `failed` is told what was not foreseen. */
 export function refuseAgent(

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import type { Granted, Tokens } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
-import { reviewReaders } from '../../operations/stream-access.ts';
+import { reviewSubscriptions } from '../../operations/stream-access.ts';
 import { json } from '../json/render.ts';
 import type { TokenJson } from '../json/schemas.ts';
 import { checked, type Env, jsonBody } from '../request.ts';
@@ -19,7 +19,7 @@ export function tokenRoutes(context: Context, tokens: Tokens, variant: TokenVari
   });
   routes.delete('/revoke/:token', async (c) => {
     const userId = await tokens.revoke(c.get('actor'), c.req.param('token'));
-    await reviewReaders(context, userId);
+    await reviewSubscriptions(context, userId);
     return json(variant.revokedResult('Revoked token.'));
   });
   return routes;

@@ -4,7 +4,7 @@ import type { Allowance } from '../../core/accounts/quota.ts';
 import type { Context } from '../context.ts';
 
 /** The actor's own quota, and what is taken of it. */
-export async function getAllowance({ coordination }: Context, actor: Actor): Promise<Allowance> {
+export async function getAllowance({ coordinator }: Context, actor: Actor): Promise<Allowance> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  return coordination.allowance(user.id);
+  return coordinator.allowance(user.id);
 }

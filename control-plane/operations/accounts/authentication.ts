@@ -21,7 +21,7 @@ import {
   insertSession,
 } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import { Gate } from './concurrency-limit.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { digest } from './digest.ts';
 import { beginAttempt } from './login-throttle.ts';
 import { verifyPassword } from './passwords.ts';
@@ -78,7 +78,7 @@ export class Authentication {
   readonly #db: Db;
   readonly #nowMs: () => number;
   readonly #key = randomBytes(32).toString('base64url');
-  readonly #gate: Gate;
+  readonly #gate: ConcurrencyLimit;
   /** By keyed hash of name and password; oldest first. */
   readonly #remembered = new Map<string, Remembered>();
 
@@ -86,7 +86,7 @@ export class Authentication {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
-    this.#gate = new Gate(SCRYPTS_AT_ONCE, deps.nowMs);
+    this.#gate = new ConcurrencyLimit(SCRYPTS_AT_ONCE, deps.nowMs);
   }
 
   /**

@@ -1,21 +1,21 @@
 /** Owns how much of a costly kind of work is done at once in this process or isolate; the rest waits in line, within limits. */
 import { OperationError } from '../../core/model/errors.ts';
 
-const MOST_WAITING = 512;
+const MAX_WAITING = 512;
 const WAIT_MS = 15_000;
 /** Work that takes longer is lost: workerd may end a request without a word. */
 const LOST_MS = 60_000;
 
-interface Place {
+interface Slot {
   sinceMs: number;
 }
 
-export class Gate {
+export class ConcurrencyLimit {
   readonly #most: number;
   readonly #nowMs: () => number;
-  readonly #inside = new Set<Place>();
+  readonly #inside = new Set<Slot>();
   /** In the order they came. */
-  readonly #waiting = new Set<(place: Place) => void>();
+  readonly #waiting = new Set<(place: Slot) => void>();
 
   constructor(most: number, nowMs: () => number) {
     this.#most = most;
@@ -33,16 +33,16 @@ export class Gate {
     }
   }
 
-  #take(): Place {
+  #take(): Slot {
     const place = { sinceMs: this.#nowMs() };
     this.#inside.add(place);
     return place;
   }
 
-  async #turn(): Promise<Place> {
-    if (this.#waiting.size >= MOST_WAITING) throw busy();
+  async #turn(): Promise<Slot> {
+    if (this.#waiting.size >= MAX_WAITING) throw busy();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const turn = new Promise<Place>((enter, refuse) => {
+    const turn = new Promise<Slot>((enter, refuse) => {
       this.#waiting.add(enter);
       // workerd would take a request for hung that waits for another one and for nothing of its own.
       timer = setTimeout(() => {
@@ -53,7 +53,7 @@ export class Gate {
   }
 
   /** The place goes to the next in line. */
-  #leave(place: Place): void {
+  #leave(place: Slot): void {
     this.#inside.delete(place);
     const [next] = this.#waiting;
     if (!next || this.#inside.size >= this.#most) return;

@@ -3,7 +3,7 @@ import { type Actor, authorise, type Quota } from '../../core/accounts/account.t
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
 import * as store from '../../store/accounts/quotas.ts';
 import type { Context } from '../context.ts';
-import { existing, type Input, idOf, usesText } from './write-outcome.ts';
+import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
 
 /** Of an update whose quota went at that moment. */
 const GONE = 'The quota has just been deleted.';
@@ -11,7 +11,7 @@ const GONE = 'The quota has just been deleted.';
 export async function createQuota(context: Context, actor: Actor, input: Input<NewQuota>): Promise<number> {
   authorise(actor, { kind: 'configure' });
   const quota = await input();
-  return idOf(await context.coordination.changeAccounts({ kind: 'create-quota', quota }), 'quota', '');
+  return idOf(await context.coordinator.changeAccounts({ kind: 'create-quota', quota }), 'quota', '');
 }
 
 export async function getQuota({ db }: Context, actor: Actor, id: number): Promise<Quota> {
@@ -25,7 +25,7 @@ export async function listQuotas({ db }: Context, actor: Actor, filter: Input<Na
 }
 
 export async function updateQuota(
-  { db, coordination }: Context,
+  { db, coordinator }: Context,
   actor: Actor,
   id: number,
   input: Input<QuotaChanges>,
@@ -33,12 +33,12 @@ export async function updateQuota(
   authorise(actor, { kind: 'configure' });
   const changes = await input();
   existing(await store.findQuota(db, id), 'quota');
-  idOf(await coordination.changeAccounts({ kind: 'update-quota', id, changes }), 'quota', GONE);
+  idOf(await coordinator.changeAccounts({ kind: 'update-quota', id, changes }), 'quota', GONE);
 }
 
-export async function deleteQuota({ db, coordination }: Context, actor: Actor, id: number): Promise<void> {
+export async function deleteQuota({ db, coordinator }: Context, actor: Actor, id: number): Promise<void> {
   authorise(actor, { kind: 'configure' });
   existing(await store.findQuota(db, id), 'quota');
-  const deleted = await coordination.changeAccounts({ kind: 'delete-quota', id });
-  idOf(deleted, 'quota', deleted.done ? '' : await usesText(db, 'quota', id));
+  const deleted = await coordinator.changeAccounts({ kind: 'delete-quota', id });
+  idOf(deleted, 'quota', deleted.done ? '' : await referencesText(db, 'quota', id));
 }

@@ -4,8 +4,8 @@ import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/accou
 import { OperationError } from '../../core/model/errors.ts';
 import * as store from '../../store/accounts/roles.ts';
 import type { Context } from '../context.ts';
-import { reviewReaders } from '../stream-access.ts';
-import { existing, type Input, idOf, usesText } from './write-outcome.ts';
+import { reviewSubscriptions } from '../stream-access.ts';
+import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
 
 const IMMUTABLE = `The role ${ADMIN_ROLE} can't be changed or deleted.`;
 
@@ -34,14 +34,14 @@ export async function updateRole(
   const changes = await input();
   mutable(await store.findRole(context.db, id));
   idOf(await store.updateRole(context.db, id, changes), 'role', IMMUTABLE);
-  await reviewReaders(context, null);
+  await reviewSubscriptions(context, null);
 }
 
 export async function deleteRole({ db }: Context, actor: Actor, id: number): Promise<void> {
   authorise(actor, { kind: 'configure' });
   mutable(await store.findRole(db, id));
   const deleted = await store.deleteRole(db, id);
-  idOf(deleted, 'role', deleted.done ? '' : await usesText(db, 'role', id));
+  idOf(deleted, 'role', deleted.done ? '' : await referencesText(db, 'role', id));
 }
 
 function mutable(role: Role | undefined): void {

@@ -23,7 +23,7 @@ export async function createUser(context: Context, actor: Actor, input: Input<Ne
   authorise(actor, { kind: 'configure' });
   const { password, ...user } = await input();
   await checkReferences(context, user);
-  const created = await context.coordination.changeAccounts({
+  const created = await context.coordinator.changeAccounts({
     kind: 'create-user',
     user: { ...user, passwordHash: await hashIfGiven(password) },
   });
@@ -52,7 +52,7 @@ export async function updateUser(
   authorise(actor, { kind: 'update-user', userId: id, fields: givenFields(changes) });
   existing(await store.findUser(context.db, id), 'user');
   await checkReferences(context, changes);
-  const updated = await context.coordination.changeAccounts({
+  const updated = await context.coordinator.changeAccounts({
     kind: 'update-user',
     id,
     changes: { ...changes, passwordHash: await hashIfGiven(password) },
@@ -86,8 +86,8 @@ export async function deleteUser(context: Context, actor: Actor, id: number): Pr
   await context.db.batch([store.purgeUsers]);
 }
 
-async function hide({ db, coordination }: Context, id: number): Promise<number[]> {
-  idOf(await coordination.changeAccounts({ kind: 'delete-user', id }), 'user', LAST_ADMINISTRATOR);
+async function hide({ db, coordinator }: Context, id: number): Promise<number[]> {
+  idOf(await coordinator.changeAccounts({ kind: 'delete-user', id }), 'user', LAST_ADMINISTRATOR);
   return store.listExecutionIds(db, id);
 }
 
@@ -97,9 +97,9 @@ async function left({ db }: Context, id: number): Promise<number[]> {
   return existing(executions.length > 0 ? executions : undefined, 'user');
 }
 
-async function removeExecution({ coordination }: Context, executionId: number): Promise<void> {
+async function removeExecution({ coordinator }: Context, executionId: number): Promise<void> {
   try {
-    await coordination.remove(executionId);
+    await coordinator.remove(executionId);
   } catch (error) {
     // Deleted by somebody else meanwhile.
     if (!(error instanceof OperationError) || error.code !== 'not-found') throw error;

@@ -1,8 +1,8 @@
 /** Owns what the use cases on users, roles and quotas have in common: input that is read late, and refusals in words. */
 import { OperationError } from '../../core/model/errors.ts';
 import { count, listText } from '../../core/views/explanation-text.ts';
-import type { Written } from '../../store/accounts/account-writes.ts';
-import { findUses } from '../../store/accounts/references.ts';
+import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
+import { findReferences } from '../../store/accounts/references.ts';
 import type { Db } from '../../store/db/db.ts';
 
 export type Kind = 'user' | 'role' | 'quota';
@@ -11,7 +11,7 @@ export type Kind = 'user' | 'role' | 'quota';
 export type Input<T> = () => Promise<T>;
 
 /** The id of what was written. Where the data refused it: the error that says why; `refused` is for conditions of its own. */
-export function idOf(written: Written, kind: Kind, refused: string): number {
+export function idOf(written: WriteOutcome, kind: Kind, refused: string): number {
   if (written.done) return written.id;
   switch (written.why) {
     case 'taken':
@@ -30,8 +30,8 @@ export function existing<T>(found: T | undefined, kind: Kind): T {
 }
 
 /** Why a role or quota is not deleted, and until when; it may have come free meanwhile. */
-export async function usesText(db: Db, kind: 'role' | 'quota', id: number): Promise<string> {
-  const { users, deletedUsers, hosts } = await findUses(db, kind, id);
+export async function referencesText(db: Db, kind: 'role' | 'quota', id: number): Promise<string> {
+  const { users, deletedUsers, hosts } = await findReferences(db, kind, id);
   if (users > 0)
     return `The ${kind} is still in use by ${count(users, 'user')}: give ${users === 1 ? 'that user' : 'them'} another one first.`;
   if (deletedUsers === 0) return `The ${kind} was still in use a moment ago; try again.`;

@@ -7,7 +7,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import { importJWK } from 'jose/key/import';
 import { CLOCK_TOLERANCE_S, PROOF_ALGORITHM, PROOF_LIFE_S } from '../../../shared/protocol/enrolment.ts';
-import { type Pass, revoked } from '../../core/hosts/registration.ts';
+import { revoked, type VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findHostKey } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
@@ -19,13 +19,13 @@ export interface ProofDeps {
 }
 
 /** Of an id that is none by chance. */
-const MOST_CHARACTERS = 64;
+const MAX_PROOF_ID_LENGTH = 64;
 
 /**
  * The host that the proof is of. Throws OperationError: `bad-token` where it proves nothing, saying why, `unknown-host` where
  * no host has that key, and `revoked` for the key of a host that was removed.
  */
-export async function readProof(deps: ProofDeps, proof: string | undefined): Promise<Pass> {
+export async function readProof(deps: ProofDeps, proof: string | undefined): Promise<VerifiedProof> {
   const hostId = proof === undefined ? undefined : hostIdOf(proof);
   if (proof === undefined || hostId === undefined)
     throw badProof('Send a proof: Authorization: Bearer <JWT signed with the key of the host>.');
@@ -50,7 +50,7 @@ async function verified(
   { deploymentName, nowMs }: ProofDeps,
   proof: string,
   publicKey: string,
-): Promise<Omit<Pass, 'hostId'>> {
+): Promise<Omit<VerifiedProof, 'hostId'>> {
   const key = await importJWK({ kty: 'OKP', crv: 'Ed25519', x: publicKey }, PROOF_ALGORITHM);
   try {
     const { payload } = await jwtVerify(proof, key, {
@@ -63,8 +63,8 @@ async function verified(
       currentDate: new Date(nowMs()),
     });
     const { jti, iat = 0 } = payload;
-    if (typeof jti !== 'string' || jti === '' || jti.length > MOST_CHARACTERS)
-      throw badProof(`The proof's jti is not a text of 1 to ${MOST_CHARACTERS} characters.`);
+    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_PROOF_ID_LENGTH)
+      throw badProof(`The proof's jti is not a text of 1 to ${MAX_PROOF_ID_LENGTH} characters.`);
     return { proofId: jti, expiresMs: (iat + PROOF_LIFE_S + CLOCK_TOLERANCE_S + 1) * 1_000 };
   } catch (error) {
     if (error instanceof JOSEError) throw refusal(error, deploymentName, nowMs());

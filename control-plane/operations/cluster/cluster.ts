@@ -19,12 +19,12 @@ export type SeenCluster = Omit<ClusterOverview, 'queue'> & { queue: SeenQueued[]
 export type SeenHost = Omit<HostDetail, 'services'> & { services: SeenService[] };
 
 export async function viewCluster(
-  { coordination }: Context,
+  { coordinator }: Context,
   actor: Actor,
   search: HostSearch,
 ): Promise<SeenCluster> {
   const account = authorise(actor, { kind: 'see-status' });
-  const { queue, ...rest } = await coordination.overview({
+  const { queue, ...rest } = await coordinator.overview({
     ...search,
     queued: QUEUE_SHOWN,
     hosts: HOSTS_SHOWN,
@@ -36,9 +36,9 @@ export async function viewCluster(
   return { ...rest, queue: seen };
 }
 
-export async function viewHost({ coordination }: Context, actor: Actor, hostId: number): Promise<SeenHost> {
+export async function viewHost({ coordinator }: Context, actor: Actor, hostId: number): Promise<SeenHost> {
   const account = authorise(actor, { kind: 'see-status' });
-  const { services, ...host } = await coordination.host(hostId);
+  const { services, ...host } = await coordinator.host(hostId);
   const seen = services.map(({ id, name, executionId, executionName, userId, ...one }) => ({
     ...one,
     own: maySee(account, userId) ? { id, name, executionId, executionName } : null,
@@ -47,9 +47,9 @@ export async function viewHost({ coordination }: Context, actor: Actor, hostId: 
 }
 
 /** What counts under the quotas now, of all of whom anything runs. */
-export async function listUsages({ coordination }: Context, actor: Actor): Promise<UserUsage[]> {
+export async function listUsages({ coordinator }: Context, actor: Actor): Promise<UserUsage[]> {
   authorise(actor, { kind: 'configure' });
-  return coordination.usages();
+  return coordinator.usages();
 }
 
 const maySee = ({ user, role }: Account, ownerId: number): boolean =>

@@ -11,12 +11,12 @@ export const authoriseEvents = (actor: Actor): Account => authorise(actor, { kin
  * on behind the event of `lastEventId`, which is read after authorisation; null: from now on. The stream ends now and then, and is to be opened again.
  */
 export async function openEvents(
-  { coordination }: Context,
+  { coordinator }: Context,
   actor: Actor,
   lastEventId: () => string | null,
 ): Promise<ReadableStream<Uint8Array>> {
   const { user, role } = authoriseEvents(actor);
-  return coordination.openEvents({
+  return coordinator.openEvents({
     userId: user.id,
     credentialVersion: user.credentialVersion,
     seesOthers: role.canOperateOthers,
@@ -26,10 +26,10 @@ export async function openEvents(
 }
 
 /** From where a stream tells all that changes from now on; null where that is not known: then from its beginning. */
-export async function lastEventId({ coordination }: Context, actor: Actor): Promise<string | null> {
+export async function lastEventId({ coordinator }: Context, actor: Actor): Promise<string | null> {
   authoriseEvents(actor);
   try {
-    return await coordination.lastEventId();
+    return await coordinator.lastEventId();
   } catch (error) {
     if (error instanceof OperationError && error.code === 'unavailable') return null;
     throw error;

@@ -11,24 +11,24 @@ export interface HostFilter {
 }
 
 export async function listHosts(
-  { coordination }: Context,
+  { coordinator }: Context,
   actor: Actor,
   filter: Input<HostFilter>,
 ): Promise<HostView[]> {
   authorise(actor, { kind: 'configure' });
   const { name } = await filter();
-  const all = await coordination.hosts();
+  const all = await coordinator.hosts();
   return name === undefined ? all : all.filter((host) => host.name === name);
 }
 
-export async function getHost({ coordination }: Context, actor: Actor, id: number): Promise<HostDetail> {
+export async function getHost({ coordinator }: Context, actor: Actor, id: number): Promise<HostDetail> {
   authorise(actor, { kind: 'configure' });
-  return coordination.host(id);
+  return coordinator.host(id);
 }
 
 /** Drains it or takes it back, and gives it labels; resolves when that is decided, not when services have left. */
 export async function updateHost(
-  { coordination }: Context,
+  { coordinator }: Context,
   actor: Actor,
   id: number,
   input: Input<HostChanges>,
@@ -40,17 +40,17 @@ export async function updateHost(
       'invalid',
       'force: goes with "schedulable": false, and moves essential services, too.',
     );
-  await coordination.changeHost(id, changes);
+  await coordinator.changeHost(id, changes);
 }
 
 /** Its key is worth nothing from here on; what ran there is started elsewhere. */
 export async function removeHost(
-  { coordination }: Context,
+  { coordinator }: Context,
   actor: Actor,
   id: number,
   input: Input<{ force?: boolean | undefined }>,
 ): Promise<HostRemoval> {
   authorise(actor, { kind: 'configure' });
   const { force = false } = await input();
-  return coordination.removeHost(id, force);
+  return coordinator.removeHost(id, force);
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RegistrationBody } from '../../../shared/protocol/enrolment.ts';
 import { type Actor, authorise } from '../../core/accounts/account.ts';
-import { JOIN_TOKEN_MS, mustBeGood } from '../../core/hosts/registration.ts';
+import { assertUsable, JOIN_TOKEN_MS } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findJoinToken, insertJoinToken } from '../../store/accounts/join-tokens.ts';
 import type { Db } from '../../store/db/db.ts';
@@ -51,7 +51,7 @@ export async function makeJoinToken(
  * further than one reading of the database. That it is used once is the coordinator's to see.
  */
 export async function registerHost(
-  { db, coordination, deploymentName }: Context,
+  { db, coordinator, deploymentName }: Context,
   joinToken: string | undefined,
   input: Input<RegistrationBody>,
   nowMs: number,
@@ -59,11 +59,11 @@ export async function registerHost(
   if (!joinToken)
     throw new OperationError('bad-token', 'Send the join token: Authorization: Bearer <token>.');
   const tokenHash = digest(joinToken);
-  mustBeGood(await findJoinToken(db, tokenHash), nowMs);
+  assertUsable(await findJoinToken(db, tokenHash), nowMs);
   const { deployment, name, publicKey } = await input();
   if (deployment !== deploymentName) {
     const way = `set BERTH_DEPLOYMENT_NAME=${deploymentName}, or BERTH_URL to the other control plane`;
     throw new OperationError('conflict', `This is deployment ${deploymentName}, not ${deployment}: ${way}.`);
   }
-  return coordination.registerHost({ tokenHash, name, publicKey: publicKey.x });
+  return coordinator.registerHost({ tokenHash, name, publicKey: publicKey.x });
 }

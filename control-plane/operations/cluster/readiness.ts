@@ -6,14 +6,14 @@ import type { Context } from '../context.ts';
 const LIMIT_MS = 4_000;
 
 /** Rejects with `unavailable`, naming what is missing. */
-export async function checkReadiness({ db, coordination }: Context, limitMs = LIMIT_MS): Promise<void> {
-  const [database, coordinator] = await Promise.all([
+export async function checkReadiness({ db, coordinator }: Context, limitMs = LIMIT_MS): Promise<void> {
+  const [isDatabaseUp, isCoordinatorReady] = await Promise.all([
     succeeds(db.query('SELECT 1 AS ready LIMIT 1'), limitMs),
-    succeeds(coordination.ready(), limitMs),
+    succeeds(coordinator.ready(), limitMs),
   ]);
   const missing = [
-    ...(database ? [] : ['the database does not answer']),
-    ...(coordinator ? [] : ['the coordinator does not have its state']),
+    ...(isDatabaseUp ? [] : ['the database does not answer']),
+    ...(isCoordinatorReady ? [] : ['the coordinator does not have its state']),
   ];
   if (missing.length > 0) throw new OperationError('unavailable', `Not ready: ${missing.join('; ')}.`);
 }

@@ -3,8 +3,8 @@ import type { SchedulerState, SchedulerSummary } from '../../core/views/statisti
 import type { Context } from '../context.ts';
 
 /** A few numbers: cheap however long the queue is. */
-export const schedulerSummary = ({ coordination }: Context): Promise<SchedulerSummary> =>
-  coordination.summary();
+export const schedulerSummary = ({ coordinator }: Context): Promise<SchedulerSummary> =>
+  coordinator.summary();
 
 /** Every live execution by what it is doing, and every host, as the coordinator has them. */
-export const schedulerState = ({ coordination }: Context): Promise<SchedulerState> => coordination.state();
+export const schedulerState = ({ coordinator }: Context): Promise<SchedulerState> => coordinator.state();

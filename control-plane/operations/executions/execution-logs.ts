@@ -3,7 +3,7 @@ import { type Actor, noSuchExecution, noSuchService } from '../../core/accounts/
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { findOwner, listServices } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
-import { outputReader } from '../stream-access.ts';
+import { logSubscriber } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';
 
 /** Opens the output of a service from a position on, as frames with times (core/log-frames.ts). Throws OperationError. */
@@ -19,14 +19,14 @@ export async function openExecutionLogs(
   const ownerId = await findOwner(context.db, executionId);
   authoriseOwned(actor, 'read-execution', ownerId);
   if (ownerId === undefined) throw noSuchExecution();
-  const reader = outputReader(actor, ownerId);
+  const reader = logSubscriber(actor, ownerId);
   const services = await listServices(context.db, executionId);
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(
     [...positions].map(([id, from]): [number, OpenLog] => [
       id,
-      () => context.coordination.openLog(reader, id, 'timestamps', from),
+      () => context.coordinator.openLog(reader, id, 'timestamps', from),
     ]),
   );
 }

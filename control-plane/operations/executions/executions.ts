@@ -60,7 +60,7 @@ export async function submitExecution(
   const { user } = authorise(actor, { kind: 'submit-execution' });
   const submission = readSubmission(submissionSchema, user, body);
   if (overQuota === 'refuse') await checkConcurrency(context, user);
-  return context.coordination.submit(submission);
+  return context.coordinator.submit(submission);
 }
 
 /** What would become of an application, were it submitted now. Nothing is queued. */
@@ -70,13 +70,13 @@ export async function explainApplication(
   body: unknown,
 ): Promise<Explanation> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  return context.coordination.explainSubmission(readSubmission(draftSchema, user, body));
+  return context.coordinator.explainSubmission(readSubmission(draftSchema, user, body));
 }
 
 /** Why an execution is where it is; of one that has ended, the reason of its end. */
 export async function explainExecution(context: Context, actor: Actor, id: number): Promise<Explanation> {
   authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
-  const explanation = await context.coordination.explain(id);
+  const explanation = await context.coordinator.explain(id);
   if (explanation) return explanation;
   const ended = await findExecution(context.db, id);
   if (!ended) throw noSuchExecution();
@@ -138,12 +138,12 @@ function within({ user, role }: Account, filter: ExecutionFilter): ExecutionFilt
 
 export async function terminateExecution(context: Context, actor: Actor, id: number): Promise<void> {
   authoriseOwned(actor, 'terminate-execution', await findOwner(context.db, id));
-  await context.coordination.terminate(id);
+  await context.coordinator.terminate(id);
 }
 
 export async function deleteExecution(context: Context, actor: Actor, id: number): Promise<void> {
   authoriseOwned(actor, 'delete-execution', await findOwner(context.db, id));
-  await context.coordination.remove(id);
+  await context.coordinator.remove(id);
 }
 
 /** [name, URL] of what the execution exposes now. */

@@ -11,7 +11,7 @@ import {
   listServices,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
-import { outputReader } from '../stream-access.ts';
+import { logSubscriber } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
@@ -45,12 +45,12 @@ export async function listExecutionServices(
 
 /** Without a coordinator nobody knows. */
 async function withProgress(
-  { coordination }: Context,
+  { coordinator }: Context,
   services: readonly ServiceView[],
 ): Promise<ServiceView[]> {
   const starting = services.filter(({ status }) => status === 'starting').map(({ id }) => id);
   if (starting.length === 0) return [...services];
-  const told = await coordination.progress(starting).catch((error: unknown) => {
+  const told = await coordinator.progress(starting).catch((error: unknown) => {
     if (error instanceof OperationError && error.code === 'unavailable') return [];
     throw error;
   });
@@ -69,7 +69,7 @@ export async function openServiceLog(
   format: LogFormat,
 ): Promise<ReadableStream<Uint8Array>> {
   const { userId } = await getService(context, actor, id);
-  return context.coordination.openLog(outputReader(actor, userId), id, format);
+  return context.coordinator.openLog(logSubscriber(actor, userId), id, format);
 }
 
 /** DNS names of the active instances of a group. Public (api: discovery). */

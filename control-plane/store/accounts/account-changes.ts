@@ -6,7 +6,7 @@ import type { AccountChange } from '../../core/accounts/account-input.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { type Epoch, fence } from '../cluster/cluster-rows.ts';
 import type { Db, Statement } from '../db/db.ts';
-import { type Written, writing } from './account-writes.ts';
+import { type WriteOutcome, writing } from './account-writes.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
@@ -16,7 +16,7 @@ export async function changeAccounts(
   epoch: Epoch,
   cluster: Cluster,
   change: AccountChange,
-): Promise<Written> {
+): Promise<WriteOutcome> {
   const written = await writing(async () => {
     const [, affected] = await db.batch([fence(epoch), statementOf(change)]);
     return affected === 0 ? undefined : idOf(db, change);

@@ -1,5 +1,5 @@
 /** Owns the rows of join tokens, of which only hashes are kept, and of the keys that hosts were registered with. */
-import type { Grounds, JoinToken } from '../../core/hosts/registration.ts';
+import type { JoinToken, RegistrationRecords } from '../../core/hosts/registration.ts';
 import type { Host } from '../../core/model/host.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
@@ -23,7 +23,11 @@ export async function insertJoinToken(db: Db, token: NewJoinToken, nowMs: number
 }
 
 /** What a registration goes by: the token, used or not, and whose the key is already. */
-export async function findGrounds(db: Db, tokenHash: string, publicKey: string): Promise<Grounds> {
+export async function findRegistrationRecords(
+  db: Db,
+  tokenHash: string,
+  publicKey: string,
+): Promise<RegistrationRecords> {
   const token = await findJoinToken(db, tokenHash);
   const [holder] = await db.query('SELECT id, removed_ms FROM hosts WHERE public_key = ? LIMIT 1', [
     publicKey,

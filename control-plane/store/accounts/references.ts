@@ -10,7 +10,7 @@ export interface Uses {
 
 const COLUMN = { role: 'role_id', quota: 'quota_id' } as const;
 
-export async function findUses(db: Db, kind: keyof typeof COLUMN, id: number): Promise<Uses> {
+export async function findReferences(db: Db, kind: keyof typeof COLUMN, id: number): Promise<Uses> {
   const uses = `users.${COLUMN[kind]} = ?`;
   const [counts, hosts] = await Promise.all([
     db.query(

@@ -2,7 +2,7 @@
 import { ADMIN_ROLE, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import type { Db, Row } from '../db/db.ts';
-import { allRows, given, type Written, write } from './account-writes.ts';
+import { allRows, given, type WriteOutcome, write } from './account-writes.ts';
 
 export async function findRole(db: Db, id: number): Promise<Role | undefined> {
   const [row] = await db.query('SELECT * FROM roles WHERE id = ? LIMIT 1', [id]);
@@ -14,7 +14,7 @@ export async function listRoles(db: Db, { name }: NameFilter): Promise<Role[]> {
   return (await allRows(db, sql, [given(name)])).map(roleOf);
 }
 
-export const insertRole = (db: Db, role: NewRole): Promise<Written> =>
+export const insertRole = (db: Db, role: NewRole): Promise<WriteOutcome> =>
   write(db, {
     sql: `INSERT INTO roles (name, can_change_config, can_delete_executions, can_see_status,
       can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
@@ -23,7 +23,7 @@ export const insertRole = (db: Db, role: NewRole): Promise<Written> =>
   });
 
 /** Changes what is given; refused where the role is not there or is the administrators'. */
-export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<Written> =>
+export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<WriteOutcome> =>
   write(db, {
     sql: `UPDATE roles SET name = COALESCE(?, name), can_change_config = COALESCE(?, can_change_config),
       can_delete_executions = COALESCE(?, can_delete_executions), can_see_status = COALESCE(?, can_see_status),
@@ -35,7 +35,7 @@ export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<Wr
   });
 
 /** Refused where the role is not there, is the administrators' or is in use. */
-export const deleteRole = (db: Db, id: number): Promise<Written> =>
+export const deleteRole = (db: Db, id: number): Promise<WriteOutcome> =>
   write(db, {
     sql: `DELETE FROM roles WHERE id = ? AND name <> '${ADMIN_ROLE}'
       AND NOT EXISTS (SELECT 1 FROM users WHERE role_id = roles.id) RETURNING id`,

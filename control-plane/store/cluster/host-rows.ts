@@ -1,5 +1,5 @@
 /** Owns the rows of hosts. */
-import { allLabels, type Host, unreserved, untold } from '../../core/model/host.ts';
+import { allLabels, type Host, unknownFacts, unreserved } from '../../core/model/host.ts';
 import type { Row, Statement } from '../db/db.ts';
 
 export function hostOf(row: Row): Host {
@@ -23,7 +23,7 @@ const fieldsOf = (row: Row) => ({
   lost: row.lost === 1,
   silentSinceMs: row.silent_since_ms === null ? null : Number(row.silent_since_ms),
   leaseMs: row.lease_ms === null ? null : Number(row.lease_ms),
-  ...untold,
+  ...unknownFacts,
   ...unreserved,
 });
 

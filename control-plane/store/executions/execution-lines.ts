@@ -6,14 +6,14 @@ import type { Db, Row } from '../db/db.ts';
 import { filterCondition } from './execution-filter-sql.ts';
 
 /** More of an error is for who looks at the execution. */
-const MOST_OF_ERROR = 200;
+const MAX_ERROR_LENGTH = 200;
 
 /** Those that the filter lets through, newest first. Descriptions of these alone are read. */
 export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promise<ExecutionLine[]> {
   const { sql, args } = filterCondition(filter);
   const rows = await db.query(
     `SELECT e.id, e.name, u.username, e.status, json_extract(e.description, '$.name') AS application,
-      CASE e.status WHEN 'error' THEN substr(e.error_message, 1, ${MOST_OF_ERROR}) END AS error,
+      CASE e.status WHEN 'error' THEN substr(e.error_message, 1, ${MAX_ERROR_LENGTH}) END AS error,
       e.time_submit_ms, e.time_start_ms, e.time_end_ms,
       (SELECT count(*) FROM services s WHERE s.execution_id = e.id) AS services,
       (SELECT count(*) FROM services s WHERE s.execution_id = e.id AND s.status = 'active') AS active_services

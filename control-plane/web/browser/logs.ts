@@ -8,7 +8,7 @@ import { LogSearchBar } from './parts/log-search-bar.ts';
 import { LogView } from './parts/log-view.ts';
 
 /** Of output; with what is made of it the page stays below 300 MB. */
-const MOST_BYTES = 128 * 2 ** 20;
+const MAX_BYTES = 128 * 2 ** 20;
 /** A service that has been silent for so long holds up no line of another; of one just asked for the first takes longer. */
 const QUIET_MS = 250;
 const FIRST_MS = 1_500;
@@ -43,7 +43,7 @@ class LogPage {
     this.#services = JSON.parse(services) as Service[];
     this.#quietFromMs = this.#services.map(() => Number.POSITIVE_INFINITY);
     this.#generations = this.#services.map(() => 0);
-    this.#rows = new LogRows(this.#services.length, MOST_BYTES);
+    this.#rows = new LogRows(this.#services.length, MAX_BYTES);
     this.#lines = new LogLines(
       this.#rows,
       this.#services.map(({ name }) => name),

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { WebContext } from '../context.ts';
 import { statusOf } from '../error-page.ts';
 import { fieldsOf, formOf, type Problems, readFields } from './form.ts';
-import { isRefusal } from './notice.ts';
+import { isOperationError } from './notice.ts';
 
 /** What is in a form, and what became of it. */
 export interface Entry {
@@ -28,7 +28,7 @@ export async function takeForm<T>(
   try {
     return await act(value, values);
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    if (!isOperationError(error)) throw error;
     return again({ values, refused: error.message, status: statusOf(error) });
   }
 }

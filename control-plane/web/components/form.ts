@@ -6,12 +6,12 @@ import { bodyText } from '../../http/request.ts';
 import type { WebContext } from '../context.ts';
 
 /** More than any page has. Hundreds of thousands fit into a body, and cost a second each time. */
-const MOST_FIELDS = 5_000;
+const MAX_FIELDS = 5_000;
 
 export async function formOf(c: WebContext): Promise<URLSearchParams> {
   const text = await bodyText(c);
-  if (text.split('&', MOST_FIELDS + 1).length > MOST_FIELDS)
-    throw new OperationError('invalid', `The form has more than ${MOST_FIELDS} fields.`);
+  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS)
+    throw new OperationError('invalid', `The form has more than ${MAX_FIELDS} fields.`);
   return new URLSearchParams(text);
 }
 

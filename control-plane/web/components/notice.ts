@@ -5,7 +5,7 @@ import { isHttps } from '../../http/request.ts';
 import type { WebContext } from '../context.ts';
 
 const COOKIE = 'berth_notice';
-const MOST_LENGTH = 500;
+const MAX_NOTICE_LENGTH = 500;
 
 export interface Notice {
   kind: 'done' | 'failed';
@@ -14,7 +14,7 @@ export interface Notice {
 
 /** To `path`, which shows the notice. */
 export function redirectWith(c: WebContext, path: string, { kind, text }: Notice): Response {
-  setCookie(c, COOKIE, `${kind}:${text.slice(0, MOST_LENGTH)}`, {
+  setCookie(c, COOKIE, `${kind}:${text.slice(0, MAX_NOTICE_LENGTH)}`, {
     httpOnly: true,
     sameSite: 'Lax',
     path: '/',
@@ -25,7 +25,7 @@ export function redirectWith(c: WebContext, path: string, { kind, text }: Notice
 }
 
 /** What the operations refuse for the state of things or for what was asked; the rest is a page of its own. */
-export const isRefusal = (error: unknown): error is OperationError =>
+export const isOperationError = (error: unknown): error is OperationError =>
   error instanceof OperationError && ['conflict', 'invalid', 'too-many'].includes(error.code);
 
 /** Does it and goes on to `path` with `done`, or with why it was refused. */
@@ -38,7 +38,7 @@ export async function redirectAfter(
   try {
     await act();
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    if (!isOperationError(error)) throw error;
     return redirectWith(c, path, { kind: 'failed', text: error.message });
   }
   return redirectWith(c, path, { kind: 'done', text: done });

@@ -12,7 +12,7 @@ export interface Fault extends Place {
 }
 
 /** Told at most: the rest often follows from the first. */
-const MOST_FAULTS = 5;
+const MAX_SYNTAX_ERRORS = 5;
 
 const STRICT = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
 
@@ -45,19 +45,21 @@ export function readJson(text: string): { value: unknown; faults?: undefined } |
 }
 
 /** Looked at, of errors that may be as many as the text has letters. */
-const MOST_ERRORS = 50;
+const MAX_PROBLEMS = 50;
 
 function faultsOf(text: string): Fault[] {
   const errors: ParseError[] = [];
   treeOf(text, errors);
   const placeAt = placesOf(text);
-  const faults = errors.slice(0, MOST_ERRORS).map(({ error, offset }) => ({
+  const faults = errors.slice(0, MAX_PROBLEMS).map(({ error, offset }) => ({
     ...placeAt(offset),
     message: MESSAGES[printParseErrorCode(error)] ?? 'is no JSON',
   }));
   const first = faults.filter(({ line }, at) => faults.findIndex((other) => other.line === line) === at);
   // What this parser lets pass is for JavaScript's to refuse.
-  return first.length > 0 ? first.slice(0, MOST_FAULTS) : [{ line: 1, column: 1, message: 'is no JSON' }];
+  return first.length > 0
+    ? first.slice(0, MAX_SYNTAX_ERRORS)
+    : [{ line: 1, column: 1, message: 'is no JSON' }];
 }
 
 /** Undefined where there is nothing, or it is nested too deeply to be walked. */

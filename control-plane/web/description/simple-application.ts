@@ -53,8 +53,8 @@ export const PORT_KINDS: Readonly<Record<string, string>> = {
 };
 
 /** One more than a description takes (shared/application.ts): enough for it to be refused. */
-const MOST_ROWS = 257;
-const MOST_LINES = 1001;
+const MAX_ROWS = 257;
+const MAX_LINES = 1001;
 
 export function readSimple(form: URLSearchParams): SimpleApplication {
   const text = (name: string) => form.get(name) ?? '';
@@ -68,7 +68,7 @@ export function readSimple(form: URLSearchParams): SimpleApplication {
     cores: text('cores').trim(),
     life: text('life'),
     environment: text('environment').replaceAll('\r\n', '\n'),
-    ports: [...rows].slice(0, MOST_ROWS).map((row) => ({
+    ports: [...rows].slice(0, MAX_ROWS).map((row) => ({
       number: text(`port_number-${row}`).trim(),
       name: text(`port_name-${row}`).trim(),
       kind: text(`port_kind-${row}`),
@@ -126,7 +126,7 @@ interface Source {
 }
 
 function describe(simple: SimpleApplication, name: string): { description: unknown; sources: Source[] } {
-  const lines = linesOf(simple.environment).slice(0, MOST_LINES);
+  const lines = linesOf(simple.environment).slice(0, MAX_LINES);
   const rows = simple.ports.map((port, at) => ({ port, at })).filter(({ port }) => isPort(port));
   const memory = numberOf(simple.memory);
   const service = {
@@ -207,12 +207,12 @@ const both = (amount: number | null) => {
   return { min: known, max: known };
 };
 
-const MOST_NAME = 128;
+const MAX_NAME_LENGTH = 128;
 
 /** The execution's name in the letters that an application's may have. A longer one is refused anyway (nameProblem). */
 function applicationName(name: string): string {
   const letters = name
-    .slice(0, MOST_NAME)
+    .slice(0, MAX_NAME_LENGTH)
     .replaceAll(/[^@a-zA-Z0-9-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '');
   return letters.length < 3 ? `app-${letters}` : letters;

@@ -5,7 +5,7 @@ import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { COOKIE, isHttps, sessionCookie } from '../../http/request.ts';
 import { endSession } from '../../operations/accounts/authentication.ts';
-import { reviewReaders } from '../../operations/stream-access.ts';
+import { reviewSubscriptions } from '../../operations/stream-access.ts';
 import { formOf } from '../components/form.ts';
 import { html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
@@ -62,7 +62,7 @@ async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
   const actor = await actorOf(deps, c);
   for (const token of sessionTokens(c)) await endSession(deps, token);
   // Other pages of this session are still open, and those of other sessions come back.
-  if (actor.kind === 'user') await reviewReaders(deps, actor.user.id);
+  if (actor.kind === 'user') await reviewSubscriptions(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });
 }

@@ -173,7 +173,7 @@ onHosts(everySetup, (host, { variant }) => {
     const [one] = await agent.assigned(id);
     if (!one) throw new Error('no assignment');
     await expect(stranger.report(seen.failed(one, 'sabotage'), seen.gone(one))).rejects.toThrow('4400');
-    expect(host().output()).toContain('agent.overreached');
+    expect(host().output()).toContain('agent.report-refused');
     expect((await api.execution(id)).status).toBe('starting');
     await agent.report(seen.running(one));
     expect((await api.execution(id)).status).toBe('running');

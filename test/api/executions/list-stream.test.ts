@@ -49,7 +49,7 @@ beforeEach(async () => {
   });
   app.route(
     '/execution',
-    executionRoutes({ db: watched, coordination: coordinator, deploymentName: 'test' }, variants.B),
+    executionRoutes({ db: watched, coordinator: coordinator, deploymentName: 'test' }, variants.B),
   );
   app.onError((error) => new Response(String(error), { status: 503 }));
 });

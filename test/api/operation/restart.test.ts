@@ -138,7 +138,7 @@ test('C131, W103: while the database is away a Worker that begins says so on a p
     await host.crash();
     await host.database.kill();
     await host.start();
-    await eventually(async () => host.output().includes('"alarm.put-off"'), 30_000);
+    await eventually(async () => host.output().includes('"alarm.postponed"'), 30_000);
     expect(host.output()).not.toContain('"coordinator.ready"');
     const page = await new HttpClient(() => host.url(), { accept: 'text/html' }).get('/executions');
     expect([page.status, page.headers['retry-after'], page.headers['content-type']]).toEqual([

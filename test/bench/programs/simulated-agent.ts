@@ -49,7 +49,7 @@ export function simulateAgent(
     url: new URL(url),
     identity: { headers: async () => ({ Authorization: proofOf(hostId, deployment, key) }) },
     begin: (socket) => new SimulatedSession(socket, options, events, assignments),
-    journal: () => {},
+    log: () => {},
     nowMs: Date.now,
     random: Math.random,
     pingMs: PING_MS,

@@ -210,7 +210,7 @@ test('C97, H233: a host that is cut off and removed ends what it ran when it is 
 
   await host.heal();
   expect(await host.agent.waitForEnd(60_000)).not.toBe(0);
-  expect(host.agent.output).toContain('host.left');
+  expect(host.agent.output).toContain('host.decommissioned');
   expect(await cluster.containersOf(id)).toEqual({});
   await host.destroy();
   await cluster.terminate(id);

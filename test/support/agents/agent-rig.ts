@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { Identity } from '../../../agent/connection/identity.ts';
-import { Session } from '../../../agent/connection/session.ts';
+import { ControlPlaneSession } from '../../../agent/connection/session.ts';
 import { stayConnected } from '../../../agent/connection/socket.ts';
 import type { Engine } from '../../../agent/engine/engine.ts';
 import { compareClocks } from '../../../agent/host/clock-check.ts';
@@ -11,7 +11,7 @@ import { runnerOf } from '../../../agent/host/usage.ts';
 import { UsageMeter } from '../../../agent/host/usage-meter.ts';
 import { OutputStore } from '../../../agent/logs/output-store.ts';
 import { Agent } from '../../../agent/services/agent.ts';
-import { EngineWatch } from '../../../agent/services/engine-watcher.ts';
+import { EngineWatcher } from '../../../agent/services/engine-watcher.ts';
 import { Lease, type Moment } from '../../../agent/services/lease.ts';
 import { Reporter } from '../../../agent/services/reporter.ts';
 import { ControlPlanePeer } from './control-plane-peer.ts';
@@ -24,7 +24,7 @@ export interface AgentRig {
   conditions: Conditions;
   /** What became of the connection: settles when the agent gives up or is closed. */
   connected: Promise<void>;
-  journal: string[];
+  log: string[];
   close(): Promise<void>;
 }
 
@@ -63,28 +63,28 @@ export async function agentRig(
 ): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
   const lines: string[] = [];
-  const journal = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
-  const output = new OutputStore(dataDir, engine, journal);
+  const log = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
+  const output = new OutputStore(dataDir, engine, log);
   const reporter = new Reporter();
-  const conditions = new Conditions({ journal, changed: (all) => reporter.complain(all) });
+  const conditions = new Conditions({ log, changed: (all) => reporter.complain(all) });
   const agent: Agent = new Agent({
     engine,
     output,
     reporter,
-    journal,
+    log,
     cores: 2,
     lowDisk: () => conditions.textOf('low-disk'),
     leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
     onTrouble: () => watch.trouble(),
   });
-  const watch = new EngineWatch({
+  const watch = new EngineWatcher({
     engine,
     changed: (id) => agent.changed(id),
     refresh: () => agent.refresh(),
     lost: () => {},
     refreshMs,
     retryMs: 20,
-    journal,
+    log,
   });
   const meter = new UsageMeter({
     engine,
@@ -92,7 +92,7 @@ export async function agentRig(
     cores: 2,
     found: (usage) => reporter.use(usage),
     boundMs: 5000,
-    journal,
+    log,
   });
   const seen = Promise.withResolvers<void>();
   const watching = watch.run(seen.resolve);
@@ -101,7 +101,7 @@ export async function agentRig(
     file: `${dataDir}.lease.json`,
     now,
     lapsed: (unknown) => agent.lapse(unknown),
-    journal,
+    log,
   });
   lease.check();
   const stop = new AbortController();
@@ -118,19 +118,19 @@ export async function agentRig(
     url: peer.url,
     identity,
     begin: (socket) =>
-      new Session(socket, {
+      new ControlPlaneSession(socket, {
         agent,
         reporter,
         output,
         deployment: 'test',
         host,
-        journal,
+        log,
         nowMs,
         lease,
         clock: (exchange) => compareClocks(exchange, conditions),
         measure: () => void meter.measure(),
       }),
-    journal,
+    log,
     nowMs: socketNowMs,
     random,
     pingMs,
@@ -145,7 +145,7 @@ export async function agentRig(
     await watching;
     await output.close();
   };
-  return { peer, agent, lease, output, conditions, connected, journal: lines, close };
+  return { peer, agent, lease, output, conditions, connected, log: lines, close };
 }
 
 export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {

@@ -1,6 +1,6 @@
 /** Owns an agent's end of a connection in memory, for tests of the coordinator: it keeps what it is told, and says what the test says. */
 
-import type { Session } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import type { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import type { AgentSocket } from '../../../control-plane/coordinator/ports.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
@@ -36,7 +36,7 @@ export class MemorySocket implements AgentSocket {
 
 export class ModelAgent {
   readonly socket = new MemorySocket();
-  readonly session: Session;
+  readonly session: AgentSession;
   readonly facts: HostFacts;
   #sequence = 0;
 

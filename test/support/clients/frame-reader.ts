@@ -1,9 +1,9 @@
 /** Owns a reader of the coordinator's events for tests: the frames it got, and whether the stream has ended. */
-import type { EventFrame, EventReader } from '../../../control-plane/core/streams/events.ts';
+import type { EventFrame, EventSubscriber } from '../../../control-plane/core/streams/events.ts';
 import { eventually } from '../tools/eventually.ts';
 
 /** User 1, who sees everything. */
-export const everything: EventReader = {
+export const everything: EventSubscriber = {
   userId: 1,
   credentialVersion: 1,
   seesOthers: true,

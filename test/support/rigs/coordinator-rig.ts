@@ -6,7 +6,7 @@ import {
   defaultSchedulerConfig,
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
-import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { findExecution } from '../../../control-plane/store/executions/executions.ts';
@@ -22,7 +22,7 @@ import { TestClock } from './test-clock.ts';
 export const HOST_ID = 1;
 
 /** User 1, who reads the logs of their own executions. */
-export const owner: OutputReader = {
+export const owner: LogSubscriber = {
   userId: 1,
   credentialVersion: 1,
   credential: { by: 'password' },
@@ -68,7 +68,7 @@ export class CoordinatorRig {
     });
   }
 
-  openLog(service: number, reader: Partial<OutputReader> = {}): Promise<ReadableStream<Uint8Array>> {
+  openLog(service: number, reader: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {
     return this.coordinator.openLog({ ...owner, ...reader }, service, 'raw');
   }
 

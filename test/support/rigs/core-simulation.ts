@@ -3,7 +3,7 @@
  * on both, drawn by fast-check. A sequence of operations gives the same run each time.
  */
 
-import { type HostChanges, objectionToRemoval } from '../../../control-plane/core/hosts/drain.ts';
+import { type HostChanges, removalBlocker } from '../../../control-plane/core/hosts/drain.ts';
 import { nextDeadline } from '../../../control-plane/core/lifecycle/reconciler.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
@@ -169,7 +169,7 @@ export class Simulation {
   /** What is removed does not run any more; a machine of that name may come anew. */
   #removeHost(host: ModelHost, force: boolean): void {
     const known = this.rig.cluster.hostNamed(host.facts.name);
-    if (!known || objectionToRemoval(this.rig.cluster, known, force) !== null) return;
+    if (!known || removalBlocker(this.rig.cluster, known, force) !== null) return;
     host.wipe();
     this.#turned(this.rig.removeHost(known));
     this.removed += 1;

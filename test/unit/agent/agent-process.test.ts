@@ -22,7 +22,7 @@ test('an agent that is told to end while the engine has not answered yet ends', 
   const ended = serveAgent(config, {
     engine,
     identity: { headers: async () => ({}) },
-    journal: (event) => events.push(event),
+    log: (event) => events.push(event),
     probeDisk: async () => undefined,
     stopSignal: stop.signal,
   });
@@ -30,7 +30,7 @@ test('an agent that is told to end while the engine has not answered yet ends', 
   stop.abort();
   answer.resolve(facts);
   await ended;
-  expect(events.at(-1)).toBe('agent.ended');
+  expect(events.at(-1)).toBe('agent.stopped');
   await scratch.remove();
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventRelay } from '../../../control-plane/coordinator/streams/event-relay.ts';
 import { EventRing } from '../../../control-plane/core/streams/event-ring.ts';
-import type { ClusterEvent, EventReader } from '../../../control-plane/core/streams/events.ts';
+import type { ClusterEvent, EventSubscriber } from '../../../control-plane/core/streams/events.ts';
 import { eventText } from '../../../control-plane/http/routes/events.ts';
 import { groupA } from '../../../control-plane/http/variants/group-a.ts';
 import { everything, FrameReader } from '../../support/clients/frame-reader.ts';
@@ -23,7 +23,7 @@ const told = (events: FrameReader, text: string): Promise<void> => {
   return events.until(text);
 };
 const MINUTE_MS = 60_000;
-const open = async (reader: Partial<EventReader> = {}): Promise<FrameReader> =>
+const open = async (reader: Partial<EventSubscriber> = {}): Promise<FrameReader> =>
   new FrameReader(await rig.coordinator.openEvents({ ...everything, ...reader }));
 
 /** The next commit waits until it is released. */
@@ -268,6 +268,6 @@ test('H295: all users have 1,000 streams at most', async () => {
   const readers = Array.from({ length: 1_000 }, (_, n) => open({ userId: 2 + (n % 20) }));
   await Promise.all(readers);
   expect(await codeOf(open())).toBe('unavailable');
-  await rig.coordinator.reviewReaders(2);
+  await rig.coordinator.reviewSubscriptions(2);
   expect(await codeOf(open())).toBe('fulfilled');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Session } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
 import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
 import {
   decodeFrame,
@@ -15,7 +15,7 @@ class Rig {
   source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
   done = 0;
   /** What the agent has sent beyond what it may. */
-  readonly overreached: string[] = [];
+  readonly refused: string[] = [];
   socket = new MemorySocket();
   readonly relay: LogRelay;
   #streams = 100;
@@ -33,13 +33,13 @@ class Rig {
     const events = {
       hello: () => {},
       report: () => {},
-      overreached: (_: Session, what: string) => this.overreached.push(what),
+      refused: (_: AgentSession, what: string) => this.refused.push(what),
       bye: () => {
         this.source = { ...this.source, session: undefined };
       },
     };
     this.#streams += 100;
-    this.source = { ...this.source, session: new Session(this.socket, 1, events, this.#streams) };
+    this.source = { ...this.source, session: new AgentSession(this.socket, 1, events, this.#streams) };
     this.relay.update();
     return this;
   }
@@ -165,9 +165,9 @@ test('P9, P12: more of a log than its credit is not taken, and ends the connecti
   const rig = new Rig().attach();
   for (let sent = LOG_CHUNK_BYTES; sent <= LOG_WINDOW_BYTES; sent += LOG_CHUNK_BYTES)
     rig.send(sent, LOG_CHUNK_BYTES);
-  expect(rig.overreached).toEqual([]);
+  expect(rig.refused).toEqual([]);
   rig.send(LOG_WINDOW_BYTES + 1, 1);
-  expect(rig.overreached).toEqual(['more of a log than its credit']);
+  expect(rig.refused).toEqual(['more of a log than its credit']);
   const { value } = await rig.relay.stream
     .getReader({ mode: 'byob' })
     .read(new Uint8Array(2 * LOG_WINDOW_BYTES));

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
-import type { OutputReader } from '../../../control-plane/core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../../control-plane/core/streams/stream-subscriber.ts';
 import { CoordinatorRig, codeOf, owner, seen } from '../../support/rigs/coordinator-rig.ts';
 import { running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -43,7 +43,7 @@ class Log {
   }
 }
 
-const open = async (reader: Partial<OutputReader> = {}, from?: LogPosition): Promise<Log> =>
+const open = async (reader: Partial<LogSubscriber> = {}, from?: LogPosition): Promise<Log> =>
   new Log(await rig.coordinator.openLog({ ...owner, ...reader }, service, 'timestamps', from));
 const brokenOff = 'What let you read this log has changed or is over: log in again.';
 const takenOver = 'Another control plane has taken over; it has the log.';
@@ -52,7 +52,7 @@ const write = (sql: string) => rig.memory.batch([{ sql, args: [] }]);
 const addSession = (name: string, expiresMs: number) =>
   write(`INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms)
     VALUES ('${name}', 1, 1, ${expiresMs})`);
-const bySession = (tokenHash: string): Partial<OutputReader> => ({
+const bySession = (tokenHash: string): Partial<LogSubscriber> => ({
   credential: { by: 'session', tokenHash },
 });
 
@@ -73,7 +73,7 @@ test('H298: a log breaks off when the session is over that it was opened with, a
   await addSession('other', rig.clock.nowMs() + 10 * MINUTE_MS);
   const [one, other, basic] = [await open(bySession('one')), await open(bySession('other')), await open()];
   await write(`DELETE FROM sessions WHERE token_hash = 'one'`);
-  await rig.coordinator.reviewReaders(1);
+  await rig.coordinator.reviewSubscriptions(1);
   await until(one, brokenOff);
   expect([other.ended, basic.ended]).toEqual([undefined, undefined]);
 });
@@ -85,7 +85,7 @@ test('H298: a session or a token that has expired reads on for a minute at most'
     VALUES ('two', 'access', 'two', 1, 1, ${expiresMs})`);
   const logs = [await open(bySession('one')), await open({ credential: { by: 'token', idHash: 'two' } })];
   rig.clock.pass(MINUTE_MS);
-  await rig.coordinator.reviewReaders(1);
+  await rig.coordinator.reviewSubscriptions(1);
   expect(logs.map(({ ended }) => ended)).toEqual([undefined, undefined]);
   rig.clock.pass(MINUTE_MS);
   rig.clock.pass(MINUTE_MS);
@@ -99,20 +99,20 @@ test('H298: a change of a role breaks off the logs that it allows no more, and n
   await write('UPDATE users SET role_id = 9');
   const [own, others] = [await open(), await open({ ownerId: 7 })];
   await write('UPDATE roles SET can_operate_others = 0 WHERE id = 9');
-  await rig.coordinator.reviewReaders(null);
+  await rig.coordinator.reviewSubscriptions(null);
   await until(others, brokenOff);
   expect(own.ended).toBeUndefined();
   await write('UPDATE roles SET can_access_api = 0 WHERE id = 9');
-  await rig.coordinator.reviewReaders(null);
+  await rig.coordinator.reviewSubscriptions(null);
   await until(own, brokenOff);
 });
 
 test('C152: whoever may read cannot be found out while the database is away, but a minute after it is back', async () => {
   const log = await open(bySession('none'));
   rig.db.failing = 'unreachable';
-  await rig.coordinator.reviewReaders(1);
+  await rig.coordinator.reviewSubscriptions(1);
   rig.clock.pass(MINUTE_MS);
-  await rig.coordinator.reviewReaders(1);
+  await rig.coordinator.reviewSubscriptions(1);
   expect(log.ended).toBeUndefined();
   rig.db.failing = 'no';
   rig.clock.pass(MINUTE_MS);
@@ -125,7 +125,7 @@ test('C152: a log that breaks off is closed at its host', async () => {
   await one.tell(seen(web, running));
   const log = await open(bySession('none'));
   const stream = one.socket.all('logs.open')[0]?.stream;
-  await rig.coordinator.reviewReaders(null);
+  await rig.coordinator.reviewSubscriptions(null);
   await until(log, brokenOff);
   expect(one.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream }]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { connectTo } from '../../../control-plane/coordinator/runtime/forward-upgrade.ts';
+import { forwardUpgrade } from '../../../control-plane/coordinator/runtime/forward-upgrade.ts';
 import { ObjectAlarm } from '../../../control-plane/coordinator/runtime/object-alarm.ts';
 
 /** An alarm at second 100, with what it was set to, what it logged and how often it woke the coordinator. */
@@ -28,7 +28,7 @@ test('C131: an alarm without a database is put off, for longer each time up to 3
   const { ring, seen } = alarmClock();
   for (let n = 0; n < 7; n++) await ring(away);
   expect(seen.set).toEqual([1, 2, 4, 8, 16, 30, 30].map((pauseS) => (100 + pauseS) * 1_000));
-  expect(seen.logged).toEqual(Array(7).fill('alarm.put-off'));
+  expect(seen.logged).toEqual(Array(7).fill('alarm.postponed'));
   expect(seen.woken).toBe(0);
 });
 
@@ -63,7 +63,7 @@ test('P71: a coordinator that fails at a connection is out of reach, which is no
   const pass = { hostId: 1, proofId: 'proof', expiresMs: 0 };
   const request = new Request('http://berth.test/agent/v1/connect');
   await expect(
-    connectTo({ fetch: () => Promise.reject(new Error('broken')) }, request, pass),
+    forwardUpgrade({ fetch: () => Promise.reject(new Error('broken')) }, request, pass),
   ).rejects.toMatchObject({
     code: 'unavailable',
     message: 'The coordinator does not answer; try again.',

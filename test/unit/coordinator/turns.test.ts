@@ -73,7 +73,7 @@ describe('C43: commit first', () => {
   test('C43: nobody is answered or told before the commit is made', async () => {
     const commit = Promise.withResolvers<void>();
     db.before = () => commit.promise;
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await eventually(() => db.batches.length === 1);
     expect(events).toEqual([]);
     commit.resolve();
@@ -82,7 +82,7 @@ describe('C43: commit first', () => {
     expect(await stored()).toBe(1);
   });
   test('C43: callers are answered in the order of their inputs, before agents are told', async () => {
-    turns.take({
+    turns.enqueue({
       run: (cluster, nowMs) => {
         const host = { ...newHost(cluster.nextIds.host++, 'one', nowMs), cores: 1, connected: true };
         cluster.addHost(host);
@@ -90,8 +90,8 @@ describe('C43: commit first', () => {
       },
       fail: () => {},
     });
-    turns.take(submission('a'));
-    turns.take(submission('b'));
+    turns.enqueue(submission('a'));
+    turns.enqueue(submission('b'));
     await happened(3);
     expect(events).toEqual([
       'done a',
@@ -100,15 +100,15 @@ describe('C43: commit first', () => {
     ]);
   });
   test('C43: an input that is refused changes nothing, is answered, and leaves the others alone', async () => {
-    turns.take(submission('a'));
-    turns.take({
+    turns.enqueue(submission('a'));
+    turns.enqueue({
       run: () => {
         throw new OperationError('conflict', 'no');
       },
       done: () => events.push('done b'),
       fail: (error) => events.push(`fail b ${(error as OperationError).code}`),
     });
-    turns.take(submission('c'));
+    turns.enqueue(submission('c'));
     await happened(4);
     expect(events).toEqual(['fail b conflict', 'done a', 'done c', 'told ']);
     expect(await stored()).toBe(2);
@@ -120,19 +120,19 @@ test('C43: one that can not be told of a lost commit keeps nobody from hearing o
     throw new Error('a fault of ours');
   };
   db.failing = 'refused';
-  turns.take({ ...submission('a'), fail });
-  turns.take(submission('b'));
+  turns.enqueue({ ...submission('a'), fail });
+  turns.enqueue(submission('b'));
   await happened(2);
   db.failing = 'no';
-  turns.take(submission('c'));
+  turns.enqueue(submission('c'));
   await happened(4);
   expect(events).toEqual(['fail b unavailable', 'lost', 'done c', 'told ']);
 });
 
 test('C132: an input that can not read what it must know is answered, and costs the others nothing', async () => {
-  turns.take(submission('a'));
-  turns.take({ ...submission('b'), read: () => Promise.reject(new Error('the connection broke off')) });
-  turns.take({ ...submission('c'), read: async () => void events.push('read c') });
+  turns.enqueue(submission('a'));
+  turns.enqueue({ ...submission('b'), read: () => Promise.reject(new Error('the connection broke off')) });
+  turns.enqueue({ ...submission('c'), read: async () => void events.push('read c') });
   await happened(5);
   expect(events).toEqual(['fail b unavailable', 'read c', 'done a', 'done c', 'told ']);
   expect(await stored()).toBe(2);
@@ -140,7 +140,7 @@ test('C132: an input that can not read what it must know is answered, and costs 
 
 describe('C44: group commit', () => {
   test('C44: inputs that come in one moment share one commit', async () => {
-    for (let n = 0; n < 16; n++) turns.take(submission(`s${n}`));
+    for (let n = 0; n < 16; n++) turns.enqueue(submission(`s${n}`));
     await happened(17);
     expect(db.batches).toHaveLength(1);
     expect(await stored()).toBe(16);
@@ -148,15 +148,15 @@ describe('C44: group commit', () => {
   test('C44: inputs that come while a commit is under way share the next one', async () => {
     const commit = Promise.withResolvers<void>();
     db.before = () => commit.promise;
-    turns.take(submission('first'));
+    turns.enqueue(submission('first'));
     await eventually(() => db.batches.length === 1);
-    for (let n = 0; n < 16; n++) turns.take(submission(`s${n}`));
+    for (let n = 0; n < 16; n++) turns.enqueue(submission(`s${n}`));
     commit.resolve();
     await happened(19);
     expect(db.batches).toHaveLength(2);
   });
   test('C44: a burst makes commits of at most 500 inputs', async () => {
-    for (let n = 0; n < 1_100; n++) turns.take(submission(`s${n}`));
+    for (let n = 0; n < 1_100; n++) turns.enqueue(submission(`s${n}`));
     await happened(1_103);
     expect(db.batches).toHaveLength(3);
     expect(await stored()).toBe(1_100);
@@ -172,18 +172,18 @@ describe('C43: a commit that fails', () => {
   test.each(['refused', 'committed'] as const)(
     'C43: (%s) is acknowledged to nobody, and the state is read again',
     async (failing) => {
-      turns.take(submission('before'));
+      turns.enqueue(submission('before'));
       await happened(2);
       db.failing = failing;
       events = [];
-      turns.take(submission('a'));
-      turns.take(submission('b'));
+      turns.enqueue(submission('a'));
+      turns.enqueue(submission('b'));
       await happened(3);
       expect(events).toEqual(['fail a unavailable', 'fail b unavailable', 'lost']);
       expect(turns.cluster).toBeUndefined();
       db.failing = 'no';
       events = [];
-      turns.take(submission('c'));
+      turns.enqueue(submission('c'));
       await happened(2);
       const names = (cluster: Cluster | undefined) =>
         [...(cluster?.executions.values() ?? [])].map((e) => e.name);
@@ -194,7 +194,7 @@ describe('C43: a commit that fails', () => {
   );
   test('C43: is followed by another look after a second, though nobody asks', async () => {
     db.failing = 'unreachable';
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await happened(2);
     await eventually(() => clock.alarmMs !== null);
     expect(clock.alarmMs).toBe(clock.nowMs() + 1_000);
@@ -205,12 +205,12 @@ describe('C43: a commit that fails', () => {
   test('C43: what fails after a commit undoes no answer; the state is read again', async () => {
     let faulty = true;
     turns = makeTurns(() => faulty);
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await happened(3);
     expect(events).toEqual(['done a', 'told ', 'lost']);
     faulty = false;
     events = [];
-    turns.take(submission('b'));
+    turns.enqueue(submission('b'));
     await happened(2);
     expect(events).toEqual(['done b', 'told ']);
     expect(turns.cluster?.executions.size).toBe(2);
@@ -219,14 +219,14 @@ describe('C43: a commit that fails', () => {
 
 describe('C42: a later coordinator', () => {
   test('C42: makes the earlier one retire: it acknowledges nothing, commits nothing and asks for no alarm', async () => {
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await happened(2);
     await takeOver(memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
     events = [];
-    turns.take(submission('b'));
+    turns.enqueue(submission('b'));
     await happened(2);
     expect(events).toEqual(['fail b unavailable', 'lost']);
-    turns.take(submission('c'));
+    turns.enqueue(submission('c'));
     await happened(4);
     expect(events.slice(2)).toEqual(['fail c unavailable', 'lost']);
     await eventually(() => clock.alarmMs === null);
@@ -236,14 +236,14 @@ describe('C42: a later coordinator', () => {
 
 describe('C121: a coordinator that lost its state', () => {
   test('C121: retires where another has taken over meanwhile, which goes on', async () => {
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await happened(2);
     db.failing = 'unreachable';
-    turns.take(submission('b'));
+    turns.enqueue(submission('b'));
     await happened(4);
     const other = await takeOver(memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
     db.failing = 'no';
-    turns.take(submission('c'));
+    turns.enqueue(submission('c'));
     await happened(6);
     expect(events.slice(2)).toEqual(['fail b unavailable', 'lost', 'fail c unavailable', 'lost']);
     await eventually(() => clock.alarmMs === null);
@@ -252,11 +252,11 @@ describe('C121: a coordinator that lost its state', () => {
   });
 
   test('C121: goes on where the last to take over was itself, though it was told that it failed', async () => {
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await happened(2);
     const query = db.query.bind(db);
     db.failing = 'refused';
-    turns.take(submission('b'));
+    turns.enqueue(submission('b'));
     await happened(4);
     db.failing = 'no';
     db.query = async (sql, args) => {
@@ -265,9 +265,9 @@ describe('C121: a coordinator that lost its state', () => {
       db.query = query;
       throw new DatabaseError('unavailable', 'the answer is lost');
     };
-    turns.take(submission('c'));
+    turns.enqueue(submission('c'));
     await happened(6);
-    turns.take(submission('d'));
+    turns.enqueue(submission('d'));
     await happened(8);
     expect(events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'told ']);
   });
@@ -282,12 +282,12 @@ describe('C120: a takeover that the database carries out late', () => {
       claims.push(() => query(sql, args));
       throw new DatabaseError('unavailable', 'it does not answer in time');
     };
-    turns.take(submission('a'));
+    turns.enqueue(submission('a'));
     await happened(2);
-    turns.take(submission('b'));
+    turns.enqueue(submission('b'));
     await happened(4);
     await claims[0]?.();
-    turns.take(submission('c'));
+    turns.enqueue(submission('c'));
     await happened(6);
     expect(events).toEqual(['fail a unavailable', 'lost', 'done b', 'told ', 'done c', 'told ']);
   });
@@ -306,7 +306,7 @@ describe('C17: time', () => {
     };
   }
   test('C17: the alarm is set for the next deadline, and what is due then is done', async () => {
-    turns.take(joined());
+    turns.enqueue(joined());
     await eventually(() => clock.alarmMs !== null);
     expect(clock.alarmMs).toBe(clock.nowMs() + LOSS_MS);
     clock.pass(LOSS_MS);
@@ -316,7 +316,7 @@ describe('C17: time', () => {
     expect(events).toEqual(['told lose-host one']);
   });
   test('C17: after a restart a host has the whole time to come back, however long ago its last stored contact', async () => {
-    turns.take(joined());
+    turns.enqueue(joined());
     await happened(2);
     clock.pass(10 * LOSS_MS);
     events = [];

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigError, readConfig, schedulingOf } from '../../../control-plane/config.ts';
+import { ConfigError, readConfig, schedulerConfigOf } from '../../../control-plane/config.ts';
 
 describe('BERTH_HOST_LOST_AFTER', () => {
   const lostAfterMs = (text?: string) =>
-    schedulingOf(readConfig({ BERTH_HOST_LOST_AFTER: text })).lostAfterMs;
+    schedulerConfigOf(readConfig({ BERTH_HOST_LOST_AFTER: text })).lostAfterMs;
 
   test('C110: is in seconds, and 90 without it', () => {
     expect(lostAfterMs('5')).toBe(5_000);

@@ -14,7 +14,7 @@ const soon = async () => undefined;
 
 /** What was asked, with these two answers. */
 const asked = (query: () => Promise<unknown>, ready: () => Promise<unknown>) =>
-  checkReadiness({ db: { query }, coordination: { ready } } as unknown as Context);
+  checkReadiness({ db: { query }, coordinator: { ready } } as unknown as Context);
 
 test.each([
   ['the database', never, soon, 'Not ready: the database does not answer.'],

@@ -6,7 +6,7 @@
 const CHECK = '/start/check';
 const CHECK_MS = 350;
 /** What a request may be, once it is encoded. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 export function editDescription(form: HTMLFormElement, editor: HTMLElement): void {
   const text = editor.querySelector('textarea');
@@ -146,7 +146,7 @@ function takeFiles(
   refuse: (problem: string) => void,
 ): void {
   const read = async (file: File) => {
-    if (file.size > MOST_BYTES) refuse(`${file.name} is larger than 1 MiB: that is no description.`);
+    if (file.size > MAX_BYTES) refuse(`${file.name} is larger than 1 MiB: that is no description.`);
     else take((await file.text()).replaceAll('\r\n', '\n'));
   };
   const input = form.querySelector<HTMLInputElement>('#open > input');

@@ -5,7 +5,7 @@ import { rangesOf } from './log-search.ts';
 import { colouredText, partsOf } from './log-text.ts';
 
 /** Of a line that is longer, so much is shown until one asks for all. */
-const MOST_BYTES = 8_192;
+const MAX_LINE_BYTES = 8_192;
 /** Colours of services (berth.css), after which they come again. */
 const COLOURS = 8;
 
@@ -40,8 +40,8 @@ export class LogLines {
     if (this.#names.length > 1)
       element.append(span(`log-name log-${source % COLOURS}`, this.#names[source] ?? ''));
     const key = `${source}/${line}`;
-    const isCut = text.byteLength > MOST_BYTES && !this.#whole.has(key);
-    const shown = colouredText(decoder.decode(isCut ? text.subarray(0, MOST_BYTES) : text));
+    const isCut = text.byteLength > MAX_LINE_BYTES && !this.#whole.has(key);
+    const shown = colouredText(decoder.decode(isCut ? text.subarray(0, MAX_LINE_BYTES) : text));
     const body = span('log-text', '');
     const pieces = piecesOf(shown);
     paint(body, pieces, rangesOf(pieces.map((piece) => piece.text).join(''), pattern));

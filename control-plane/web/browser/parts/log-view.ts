@@ -6,7 +6,7 @@
 
 export const ROW_PX = 20;
 /** Browsers lay out less exactly from some ten millions on, and not at all from some more. */
-const MOST_PX = 4_000_000;
+const MAX_HEIGHT_PX = 4_000_000;
 /** Wrapped lists up to this are measured as a whole. */
 const FEW_ROWS = 150;
 /** A longer way in one event is a pull at the scroll bar. */
@@ -207,13 +207,13 @@ export class LogView {
       for (let row = first; row < end; row++) sum += this.#height(row);
       return sum;
     }
-    return Math.min((end - first) * ROW_PX, MOST_PX);
+    return Math.min((end - first) * ROW_PX, MAX_HEIGHT_PX);
   }
 
   /** Whether a pixel of the scroll bar is a pixel of the rows. */
   #isExact(): boolean {
     const { first, end } = this.#source;
-    return !this.#isWrapped && (end - first) * ROW_PX <= MOST_PX;
+    return !this.#isWrapped && (end - first) * ROW_PX <= MAX_HEIGHT_PX;
   }
 
   #moveBar(): void {

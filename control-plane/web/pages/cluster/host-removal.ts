@@ -6,7 +6,7 @@ import { pathId } from '../../../http/request.ts';
 import { getHost, removeHost } from '../../../operations/cluster/hosts.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
-import { isRefusal, redirectWith } from '../../components/notice.ts';
+import { isOperationError, redirectWith } from '../../components/notice.ts';
 import { page } from '../../components/page.ts';
 import { badge, checkbox, crumbs } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
@@ -25,7 +25,7 @@ export function hostRemovalPages(deps: WebDeps): Hono<WebEnv> {
       const back = requeued.length === 0 ? '' : ` Back in the queue: ${requeued.join(', ')}.`;
       return redirectWith(c, '/cluster', { kind: 'done', text: message + back });
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isOperationError(error)) throw error;
       // As it is now, which is not what the page showed that was asked.
       return redirectWith(c, `/cluster/hosts/${id}/remove`, { kind: 'failed', text: 'It was not removed.' });
     }

@@ -107,14 +107,14 @@ ${rows.length > 0 ? html`<ul class="endpoints">${rows}</ul>` : html`<p class="qu
 export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 
 /** Rows shown at first. */
-const MOST_SERVICES = 100;
+const MAX_SERVICES = 100;
 
 export function serviceTable(
   { id, services: { length } }: { id: number; services: readonly ServiceView[] },
   services: readonly ServiceView[],
   showAll: boolean,
 ): Html {
-  const shown = showAll ? services : services.slice(0, MOST_SERVICES);
+  const shown = showAll ? services : services.slice(0, MAX_SERVICES);
   return html`
 <section aria-labelledby="services-title">
 <div class="bar"><h2 id="services-title">Services</h2>

@@ -15,7 +15,7 @@ import {
 import { listExecutionServices } from '../../../operations/executions/services.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
-import { isRefusal, redirectAfter, redirectWith } from '../../components/notice.ts';
+import { isOperationError, redirectAfter, redirectWith } from '../../components/notice.ts';
 import { page } from '../../components/page.ts';
 import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
@@ -75,7 +75,7 @@ async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Respo
       text: `Submitted again, as execution ${next}.`,
     });
   } catch (error) {
-    if (!isRefusal(error)) throw error;
+    if (!isOperationError(error)) throw error;
     return redirectWith(c, `/executions/${id}`, { kind: 'failed', text: error.message });
   }
 }

@@ -30,7 +30,7 @@ import {
 
 const PAGE_SIZE = 50;
 /** Of one request; more than a page has. */
-const MOST_TERMINATED = 200;
+const MAX_TERMINATED = 200;
 
 export function executionPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -50,7 +50,7 @@ export function executionPages(deps: WebDeps): Hono<WebEnv> {
 
 /** Each by itself: one that can't be terminated is in no other's way. */
 async function terminateAll(deps: WebDeps, c: WebContext, ids: readonly string[]): Promise<Notice> {
-  const known = ids.filter((id) => /^\d{1,15}$/.test(id)).slice(0, MOST_TERMINATED);
+  const known = ids.filter((id) => /^\d{1,15}$/.test(id)).slice(0, MAX_TERMINATED);
   if (known.length === 0) return { kind: 'failed', text: 'No execution was ticked.' };
   const outcomes = await Promise.all(
     known.map((id) =>

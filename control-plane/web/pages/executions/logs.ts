@@ -18,7 +18,7 @@ import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { mergedLogs } from '../../log-stream.ts';
 
 /** In one page; each costs a window of memory, here and at its host. */
-const MOST_SERVICES = 16;
+const MAX_SERVICES = 16;
 
 export function logPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -68,9 +68,9 @@ function positionsOf(text: string): Map<number, LogPosition> {
   const positions = new Map<number, LogPosition>();
   for (const part of parts) {
     const [, service, generation, offset] = /^(\d{1,15})\.([1-9]\d{0,8})\.(\d{1,15})$/.exec(part) ?? [];
-    if (service === undefined || parts.length > MOST_SERVICES) {
+    if (service === undefined || parts.length > MAX_SERVICES) {
       const form = 'SERVICE.GENERATION.OFFSET with commas between';
-      throw new OperationError('invalid', `"from" must be ${form}, at most ${MOST_SERVICES} of them.`);
+      throw new OperationError('invalid', `"from" must be ${form}, at most ${MAX_SERVICES} of them.`);
     }
     positions.set(Number(service), { generation: Number(generation), offset: Number(offset) });
   }
@@ -87,7 +87,7 @@ async function logPage(c: WebContext, deps: WebDeps): Promise<Response> {
   const wanted = c.req.query('service') ?? '';
   const one = all.find((service) => String(service.id) === wanted);
   if (wanted !== '' && !one) throw new OperationError('not-found', 'There is no such service.');
-  const shown = one ? [one] : all.slice(0, MOST_SERVICES);
+  const shown = one ? [one] : all.slice(0, MAX_SERVICES);
   return page(c, {
     title: `Log of ${one ? `${one.name} of ` : ''}${execution.name}`,
     scripts: ['logs'],
@@ -108,7 +108,7 @@ ${all.length === 0 ? empty('No services', html`<p>This execution has no services
 const serviceForm = (all: readonly ServiceView[], one: ServiceView | undefined): Html => html`
 <form method="get">
 <label>Service <select name="service" id="log-service">
-<option value="">${all.length > MOST_SERVICES ? `the first ${MOST_SERVICES} of ${all.length}` : 'all together'}</option>
+<option value="">${all.length > MAX_SERVICES ? `the first ${MAX_SERVICES} of ${all.length}` : 'all together'}</option>
 ${all.map((service) => html`<option value="${service.id}"${service === one ? html` selected` : ''}>${service.name}</option>`)}
 </select></label>
 <noscript><button>Show</button></noscript>

@@ -18,7 +18,7 @@ import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from '.
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
 
 /** Shown above the form; any number of fields can be sent. */
-const MOST_PROBLEMS = 20;
+const MAX_PROBLEMS = 20;
 
 /** What was sent, and what became of it. */
 export interface Filled {
@@ -79,7 +79,7 @@ function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: F
     return html`
 <div class="notice failed order" role="alert">
 <p>${others.length < problems.length ? 'Nothing was started: look at the fields that are marked.' : 'Nothing was started.'}</p>
-${others.slice(0, MOST_PROBLEMS).map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
+${others.slice(0, MAX_PROBLEMS).map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
 </div>`;
   }
   if (!explanation) return '';

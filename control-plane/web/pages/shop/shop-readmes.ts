@@ -5,9 +5,9 @@ import { type Html, html, trusted } from '../../components/html.ts';
 import { renderMarkdown } from '../../components/markdown.ts';
 import { shopPath } from './shop-entry.ts';
 
-const MOST_KEPT = 200;
+const MAX_CACHED = 200;
 /** Characters: a longer one is shown as it is, for Markdown can be written that takes seconds for each page of it. */
-const MOST_RENDERED = 64 * 1024;
+const MAX_RENDERED_LENGTH = 64 * 1024;
 
 export class Readmes {
   /** By id, the one asked for last at the end. */
@@ -20,7 +20,7 @@ export class Readmes {
     this.#kept.delete(id);
     this.#kept.set(id, { readme, rendered });
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MOST_KEPT) break;
+      if (this.#kept.size <= MAX_CACHED) break;
       this.#kept.delete(oldest);
     }
     return rendered;
@@ -28,7 +28,7 @@ export class Readmes {
 }
 
 async function render(entry: ShopEntry): Promise<Html> {
-  if (entry.readme.length > MOST_RENDERED) return html`<pre tabindex="0">${entry.readme}</pre>`;
+  if (entry.readme.length > MAX_RENDERED_LENGTH) return html`<pre tabindex="0">${entry.readme}</pre>`;
   const files = `${shopPath(entry.id)}/files/`;
   const pictureUrl = (name: string) => (pictureType(name) ? files + encodeURIComponent(name) : undefined);
   return trusted(await renderMarkdown(withoutTitle(entry), { pictureUrl }));

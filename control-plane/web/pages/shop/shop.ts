@@ -131,17 +131,17 @@ const wrong = (problems: readonly ShopProblem[]): Html => html`
 </table></div>
 </section>`;
 
-const MOST_SUMMARY = 160;
-const MOST_LOOKED_AT = 4_000;
+const MAX_SUMMARY_LENGTH = 160;
+const MAX_README_LENGTH = 4_000;
 
 /** The first paragraph of a Markdown text, roughly as plain text. */
 function summaryOf(readme: string): string {
-  const blocks = readme.slice(0, MOST_LOOKED_AT).split(/\n\s*\n/);
+  const blocks = readme.slice(0, MAX_README_LENGTH).split(/\n\s*\n/);
   const paragraph = blocks.find((block) => /^\s{0,3}[\p{L}\p{N}"'*_`]/u.test(block)) ?? '';
   const text = paragraph
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/[*_`]/g, '')
     .replace(/\s+/g, ' ')
     .trim();
-  return text.length > MOST_SUMMARY ? `${text.slice(0, MOST_SUMMARY - 1).trimEnd()}…` : text;
+  return text.length > MAX_SUMMARY_LENGTH ? `${text.slice(0, MAX_SUMMARY_LENGTH - 1).trimEnd()}…` : text;
 }

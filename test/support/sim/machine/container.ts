@@ -1,5 +1,5 @@
 /** Owns what a simulated container is: its identity, its state, what it will do, and what it has written. */
-import type { ContainerCores, OutputRecord } from '../../../../agent/engine/engine.ts';
+import type { ContainerCpu, OutputRecord } from '../../../../agent/engine/engine.ts';
 import type { Inode } from '../world/disk.ts';
 
 /** How a container ends by itself, so long after its start; null: never. */
@@ -22,7 +22,7 @@ export interface SimContainer {
   /** Null: of somebody else, and none of an agent's business. */
   readonly key: { execution: number; service: number; generation: number } | null;
   readonly fate: Fate;
-  readonly cores: ContainerCores;
+  readonly cores: ContainerCpu;
   state: 'created' | 'running' | 'exited';
   exitCode: number;
   outOfMemory: boolean;

@@ -5,7 +5,7 @@
 import { claimOf } from '../../../../agent/engine/cpu-allocation.ts';
 import {
   type Container,
-  type ContainerCores,
+  type ContainerCpu,
   type ContainerSummary,
   type Engine,
   EngineError,
@@ -47,7 +47,7 @@ export const GOOD_IMAGE = 'berth/busybox:1';
 /** Not there yet, but in a registry. */
 export const FAR_IMAGE = 'registry.test/far:1';
 
-const NO_CLAIM: ContainerCores = { min: 0, max: null, limit: 1 };
+const NO_CLAIM: ContainerCpu = { min: 0, max: null, limit: 1 };
 
 export class SimEngine implements Engine {
   readonly containers = new Map<string, SimContainer>();
@@ -223,7 +223,7 @@ export class SimEngine implements Engine {
 
   // What people and faults do
 
-  add(name: string, key: SimContainer['key'], fate: Fate, cores: ContainerCores = NO_CLAIM): SimContainer {
+  add(name: string, key: SimContainer['key'], fate: Fate, cores: ContainerCpu = NO_CLAIM): SimContainer {
     const id = `${this.machine}-c${++this.#ids}`;
     this.disk.makeFolder(`${this.disk.root}/engine`);
     const container: SimContainer = {

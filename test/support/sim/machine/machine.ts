@@ -2,7 +2,7 @@
 
 import { serveAgent } from '../../../../agent/agent-process.ts';
 import { type Config, readConfig } from '../../../../agent/config.ts';
-import { Refused } from '../../../../agent/connection/refused-error.ts';
+import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { DEPLOYMENT } from '../plane/control-plane.ts';
 import { Disk } from '../world/disk.ts';
 import type { Dialler, Network } from '../world/network.ts';
@@ -117,7 +117,7 @@ export class Machine {
       serveAgent(this.#config, {
         engine: this.engine,
         identity: { headers: async () => ({}) },
-        journal: (event, fields = {}) => {
+        log: (event, fields = {}) => {
           world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
           if (event === 'output.lost') this.#options.lost(Number(fields.service));
         },
@@ -189,12 +189,12 @@ export class Machine {
   #ended(running: Running, error: unknown): void {
     if (!this.#agents.includes(running)) return;
     this.#world.note(`${running.process.name} has ended: ${error ?? 'as told'}`);
-    this.#world.count(error instanceof Refused ? 'agent: refused' : 'agent: ended as told');
+    this.#world.count(error instanceof RefusedError ? 'agent: refused' : 'agent: ended as told');
     // On a full disk it can't begin; whoever runs it tries again.
-    if (error && !(error instanceof Refused) && !this.disk.full)
+    if (error && !(error instanceof RefusedError) && !this.disk.full)
       this.#world.violate(`an agent failed: ${error}`);
     this.#gone(running, false);
-    if (error instanceof Refused && error.revoked) this.#options.revoked(this);
+    if (error instanceof RefusedError && error.revoked) this.#options.revoked(this);
     else this.#restartLater();
   }
 

@@ -1,6 +1,6 @@
 /** Owns a simulated control plane: the real coordinator on the simulated database and network, until it is killed. */
 
-import type { Session } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Link, Network, Server } from '../world/network.ts';
@@ -36,7 +36,7 @@ export class ControlPlane implements Server {
     network.servers.unshift(this);
   }
 
-  accept(link: Link): Session | undefined {
+  accept(link: Link): AgentSession | undefined {
     if (this.#isRemoved(link.hostId)) return undefined;
     const socket = {
       send: (data: string | Uint8Array) => link.sendDown(data),

@@ -1,5 +1,5 @@
 /** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
-import type { OutputReader } from '../../../../control-plane/core/streams/stream-subscriber.ts';
+import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../../shared/application.ts';
 import type { Answers } from '../checks/answers.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
@@ -21,7 +21,7 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export const USERS = [1, 2];
 
-const somebody: OutputReader = {
+const somebody: LogSubscriber = {
   userId: 1,
   credentialVersion: 1,
   credential: { by: 'password' },

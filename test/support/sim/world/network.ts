@@ -2,7 +2,7 @@
  * Owns the simulated network: connections of agents to control planes, in order and late as TCP is, and all that may
  * happen to them. A tap sees each frame where it is sent and where it arrives.
  */
-import type { Session } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { downAs, upAs } from '../machine/version-skew.ts';
 import type { WebSocket } from '../machine/ws.ts';
 import { Pipe, type Route } from './pipe.ts';
@@ -16,7 +16,7 @@ export interface Server {
   readonly name: string;
   readonly process: Process;
   /** Undefined: that host was removed. */
-  accept(link: Link): Session | undefined;
+  accept(link: Link): AgentSession | undefined;
 }
 
 /** Who dials out, and how. */
@@ -100,7 +100,7 @@ export class Link {
   readonly #network: Network;
   readonly #socket: WebSocket;
   readonly #version: number;
-  #session: Session | undefined;
+  #session: AgentSession | undefined;
   #framesToCut: number | null;
   #framesToDeafness: number | null;
   #isCut = false;

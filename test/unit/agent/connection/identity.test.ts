@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { joinCluster } from '../../../../agent/agent-process.ts';
 import { ConfigError, readConfig } from '../../../../agent/config.ts';
 import { HostIdentity } from '../../../../agent/connection/identity.ts';
-import { Refused } from '../../../../agent/connection/refused-error.ts';
+import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { isConnect, serveAgents } from '../../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { bearerOf } from '../../../../control-plane/http/request.ts';
@@ -28,13 +28,13 @@ let url: string;
 /** Whether the answers to registrations get lost. */
 let lossy = false;
 let stop: AbortController;
-const journal: string[] = [];
+const log: string[] = [];
 
 beforeEach(async () => {
   folder = await scratchFolder('berth-identity-');
   rig = await CoordinatorRig.open();
   stop = new AbortController();
-  journal.length = 0;
+  log.length = 0;
   lossy = false;
   const context = {
     db: rig.memory,
@@ -42,7 +42,7 @@ beforeEach(async () => {
     variant: variants.B,
     nowMs: () => rig.clock.nowMs(),
     // Another one after a restart.
-    get coordination() {
+    get coordinator() {
       return rig.coordinator;
     },
   };
@@ -75,7 +75,7 @@ const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, r
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
   const machine = { hostname: 'node1', routedAddress: undefined, dockerHost: 'unix:///none' };
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
-  const write = (event: string, fields = {}) => journal.push(JSON.stringify({ event, ...fields }));
+  const write = (event: string, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
   return HostIdentity.open(readConfig(given, machine), write, nowMs);
 }
 
@@ -85,7 +85,7 @@ function connect(identity: HostIdentity): Promise<void> {
     url: new URL(url),
     identity,
     begin: () => ({ receive: () => {}, closed: () => {} }),
-    journal: (event, fields = {}) => journal.push(JSON.stringify({ event, ...fields })),
+    log: (event, fields = {}) => log.push(JSON.stringify({ event, ...fields })),
     nowMs: Date.now,
     random: () => 0,
     pingMs: 60_000,
@@ -95,7 +95,7 @@ function connect(identity: HostIdentity): Promise<void> {
   return connected;
 }
 
-const journaled = (word: string) => eventually(() => journal.some((line) => line.includes(word)));
+const journaled = (word: string) => eventually(() => log.some((line) => line.includes(word)));
 const provedHost = async (identity: HostIdentity): Promise<number> =>
   (await readProof(deps(), bearerOf((await identity.headers()).Authorization))).hostId;
 const hostNames = async () =>
@@ -172,13 +172,13 @@ describe('a registration', () => {
     lossy = true;
     await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() })).rejects.toThrow(/reached/);
     lossy = false;
-    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'used up' })).rejects.toThrow(Refused);
+    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'used up' })).rejects.toThrow(RefusedError);
     await joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() });
     expect(await hostNames()).toEqual(['node1']);
   });
   test('P21: that is refused at once leaves no key', async () => {
     const env = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder };
-    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'nobody knows it' })).rejects.toThrow(Refused);
+    await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'nobody knows it' })).rejects.toThrow(RefusedError);
     await expect(stat(keyFile())).rejects.toThrow('ENOENT');
   });
 });
@@ -189,7 +189,7 @@ describe('the name', () => {
     await rm(keyFile());
     await mkdir(keyFile());
     await identity.discard();
-    await journaled('key.kept');
+    await journaled('key.removal-failed');
   });
   test('P20: is kept when the machine gets another one', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken(), BERTH_AGENT_NAME: 'first' })).join();
@@ -216,7 +216,7 @@ describe('the registration', () => {
   });
   test('P17: with a token that is not good ends the agent, which says why', async () => {
     await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(/not known here/);
-    await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(Refused);
+    await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(RefusedError);
   });
   test('P16: tells the public half of the key alone', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
@@ -234,9 +234,9 @@ describe('connecting', () => {
       const identity = await open({ BERTH_JOIN_TOKEN: await newToken() }, () => Date.now() + skewS * 1_000);
       connect(identity);
       await journaled('connection.open');
-      const told = journal.filter((line) => line.includes('clock.differs'));
+      const told = log.filter((line) => line.includes('clock.differs'));
       expect(told).toEqual([expect.stringMatching(/this machine's clock differs by -?(3599|36\d\d) s/)]);
-      expect(journal.some((line) => line.includes('answered 401: The proof was made'))).toBe(true);
+      expect(log.some((line) => line.includes('answered 401: The proof was made'))).toBe(true);
     },
   );
   test('P20: an agent that was removed gives up, and throws its key away', async () => {
@@ -262,7 +262,7 @@ describe('connecting', () => {
     await forgetHosts();
     connect(await open({}));
     await journaled('No host here has this key');
-    await eventually(() => journal.filter((line) => line.includes('connection.closed')).length > 1);
+    await eventually(() => log.filter((line) => line.includes('connection.closed')).length > 1);
     expect((await stat(keyFile())).isFile()).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Refused } from '../../../../agent/connection/refused-error.ts';
+import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
@@ -94,11 +94,11 @@ describe('connecting', () => {
   test('P72: an agent that was told over how long all come back waits a random part of that, until it is told otherwise', async () => {
     const connection = await restart({ random: () => 0.5 });
     connection.welcome([], { spreadMs: 600 });
-    await eventually(() => rig.journal.some((line) => line.includes('session.synced')));
+    await eventually(() => rig.log.some((line) => line.includes('session.synced')));
     connection.close(closeCodes.resync.code);
     (await rig.peer.connection(2)).terminate();
     await rig.peer.connection(3);
-    const closed = rig.journal.filter((line) => line.includes('connection.closed'));
+    const closed = rig.log.filter((line) => line.includes('connection.closed'));
     expect(closed.map((line) => JSON.parse(line).waitMs)).toEqual([300, 250 + 300]);
   });
   test('P61: a peer that is silently gone is noticed also when the clock was set back', async () => {
@@ -109,7 +109,7 @@ describe('connecting', () => {
       url: peer.url,
       identity: { headers: async () => ({}) },
       begin: () => ({ receive: () => {}, closed: () => {} }),
-      journal: () => {},
+      log: () => {},
       nowMs: () => nowMs,
       random: () => 0,
       pingMs: 10,
@@ -124,7 +124,7 @@ describe('connecting', () => {
   });
   test('P11: a superseded agent does not come back', async () => {
     (await rig.peer.connection()).close(closeCodes.superseded.code);
-    await expect(rig.connected).rejects.toThrow(Refused);
+    await expect(rig.connected).rejects.toThrow(RefusedError);
   });
   test('a peer that is silently gone is noticed', async () => {
     const connection = await restart({ pingMs: 20 });
@@ -146,7 +146,7 @@ describe('connecting', () => {
       url: peer.url,
       identity: { headers: () => proof.promise },
       begin: () => ({ receive: () => {}, closed: () => {} }),
-      journal: () => {},
+      log: () => {},
       nowMs: Date.now,
       random: () => 0,
       pingMs: 60_000,
@@ -169,7 +169,7 @@ describe('running services', () => {
     second.send({ type: 'welcome', version: 1, session: 's', reportPeriodMs: 60_000, timeMs: Date.now() });
     second.send({ type: 'sync', revision: 0, assignments: [], more: true });
     second.send({ type: 'sync', revision: 0, assignments: [assignment()], more: false });
-    await eventually(() => rig.journal.some((line) => line.includes('session.synced')));
+    await eventually(() => rig.log.some((line) => line.includes('session.synced')));
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
   test('P5: an assignment that arrives again starts nothing', async () => {
@@ -225,9 +225,9 @@ describe('running services', () => {
   });
   test('a container that runs while its output can not be kept yet runs on, and its output is kept later', async () => {
     const connection = await rig.peer.connection();
-    const keep = rig.output.keep.bind(rig.output);
+    const keep = rig.output.preserve.bind(rig.output);
     let failures = 2;
-    rig.output.keep = async (container) => {
+    rig.output.preserve = async (container) => {
       if (failures-- > 0) throw new Error('no space left on device');
       return keep(container);
     };

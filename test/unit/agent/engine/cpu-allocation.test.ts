@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { type CoreClaim, claimOf, levelOf, limitOf } from '../../../../agent/engine/cpu-allocation.ts';
+import { type CpuClaim, claimOf, levelOf, limitOf } from '../../../../agent/engine/cpu-allocation.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
-const sharesOf = (claims: CoreClaim[], cores: number): number[] => {
+const sharesOf = (claims: CpuClaim[], cores: number): number[] => {
   const level = levelOf(claims, cores);
   return claims.map((claim) => limitOf(claim, level));
 };
-const claim = (min: number, max: number | null = null): CoreClaim => ({ min, max });
+const claim = (min: number, max: number | null = null): CpuClaim => ({ min, max });
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 describe('what each gets', () => {
@@ -47,10 +47,10 @@ describe('whatever is asked for', () => {
     { minLength: 1, maxLength: 40 },
   );
   const hosts = fc.oneof(thousandths(64), fc.integer({ min: 1, max: 256 }));
-  const holds = (property: (claims: CoreClaim[], limits: number[], cores: number) => void) =>
+  const holds = (property: (claims: CpuClaim[], limits: number[], cores: number) => void) =>
     fc.assert(fc.property(claims, hosts, (asked, cores) => property(asked, sharesOf(asked, cores), cores)));
   /** What counts as reserved: the engine takes no less than 0.01. */
-  const floor = ({ min }: CoreClaim) => Math.max(min, 0.01);
+  const floor = ({ min }: CpuClaim) => Math.max(min, 0.01);
 
   test('C80: nobody is below its reservation or above its max', () => {
     holds((asked, limits) => {

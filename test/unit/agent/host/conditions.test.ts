@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { clockAheadMs, clockText } from '../../../../agent/host/clock-check.ts';
 import { Conditions } from '../../../../agent/host/conditions.ts';
-import { type DiskRoom, lowText, probeDisk, watchDisk } from '../../../../agent/host/disk.ts';
+import { type DiskSpace, lowText, probeDisk, watchDisk } from '../../../../agent/host/disk.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type Condition, conditionSchema } from '../../../../shared/protocol/up.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -32,11 +32,11 @@ describe('P41: the clocks', () => {
 });
 
 describe('P42: a folder', () => {
-  const room = (freeBytes: number, freeInodesShare: number | null = null): DiskRoom => ({
+  const room = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => ({
     freeBytes,
     freeInodesShare,
   });
-  const low = (of: DiskRoom, wasLow = false) => lowText('/data', of, GIB, wasLow);
+  const low = (of: DiskSpace, wasLow = false) => lowText('/data', of, GIB, wasLow);
   test('P42: is low with less than the least room, until there is a quarter more', () => {
     expect(low(room(GIB))).toBeUndefined();
     expect(low(room(0.4 * GIB))).toBe('0.4 GiB free at /data');
@@ -54,7 +54,7 @@ describe('P42: a folder', () => {
   });
 
   test('P42: is looked at again and again; of two the one that is low is told', async () => {
-    const rooms: Record<string, DiskRoom | undefined> = { '/one': undefined, '/two': room(GIB) };
+    const rooms: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': room(GIB) };
     const found: (string | undefined)[] = [];
     const end = await watchDisk({
       folders: ['/one', '/two'],
@@ -92,21 +92,21 @@ describe('P42: a folder', () => {
   });
 });
 
-test('P40: what comes and goes is told to the journal once, and each change of words to the reports', () => {
-  const journal: string[] = [];
+test('P40: what comes and goes is told to the log once, and each change of words to the reports', () => {
+  const log: string[] = [];
   const told: object[] = [];
   const conditions = new Conditions({
-    journal: (event) => journal.push(event),
+    log: (event) => log.push(event),
     changed: (all) => told.push(all),
   });
   for (const text of [undefined, 'one', 'one', 'two', undefined]) conditions.put('low-disk', text);
-  expect(journal).toEqual(['condition.began', 'condition.ended']);
+  expect(log).toEqual(['condition.began', 'condition.ended']);
   expect(told).toEqual([[{ kind: 'low-disk', text: 'one' }], [{ kind: 'low-disk', text: 'two' }], []]);
 });
 
 test('P40: of words of any length as many are told as a message takes', () => {
   const told: Condition[][] = [];
-  const conditions = new Conditions({ journal: () => {}, changed: (all) => told.push([...all]) });
+  const conditions = new Conditions({ log: () => {}, changed: (all) => told.push([...all]) });
   conditions.put('no-engine', '\u{1f40b}'.repeat(300));
   expect(told.flat()[0]?.text).toMatch(/^(\u{1f40b}){240,}\.\.\.$/u);
   expect(conditionSchema.safeParse(told.flat()[0]).success).toBe(true);

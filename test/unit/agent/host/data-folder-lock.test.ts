@@ -1,6 +1,6 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { FolderTaken, lockFolder } from '../../../../agent/host/data-folder-lock.ts';
+import { FolderTakenError, lockFolder } from '../../../../agent/host/data-folder-lock.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
 let folder: string;
@@ -13,13 +13,13 @@ beforeEach(async () => {
 });
 
 const lock = (at = `${folder}/local`, waitMs = 0, signal = new AbortController().signal) =>
-  lockFolder(at, { journal: (event) => told.push(event), nowMs: () => 0, waitMs, signal });
+  lockFolder(at, { log: (event) => told.push(event), nowMs: () => 0, waitMs, signal });
 
 test('P90: of many agents that begin at once one has the folder, whoever had it before', async () => {
   for (let round = 0; round < 3; round++) {
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lock()));
     const taken = results.filter((result) => result.status === 'rejected');
-    expect(taken.map(({ reason }) => reason)).toEqual(Array(7).fill(expect.any(FolderTaken)));
+    expect(taken.map(({ reason }) => reason)).toEqual(Array(7).fill(expect.any(FolderTakenError)));
     for (const result of results) if (result.status === 'fulfilled') result.value();
   }
   expect(told).toEqual([]);
@@ -50,5 +50,5 @@ test('P90: an agent that was told to end has a moment to do so; who is told to e
 test('P90: where a folder can not be locked the agent says so and goes on', async () => {
   await writeFile(`${folder}/local`, 'a file');
   (await lock())();
-  expect(told).toEqual(['folder.unlocked']);
+  expect(told).toEqual(['data-folder.lock-unavailable']);
 });

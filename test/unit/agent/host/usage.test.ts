@@ -104,16 +104,16 @@ test('P50: a sign of life tells what is known of it, and other reports do not', 
 describe('P51: a round', () => {
   const meterOf = (usage: (signal: AbortSignal) => Promise<Map<string, UsageSample>>, boundMs = 60_000) => {
     const found: unknown[] = [];
-    const journal: string[] = [];
+    const log: string[] = [];
     const meter = new UsageMeter({
       engine: { usage: (_, signal) => usage(signal) },
       running: () => one,
       cores: 2,
       found: (told) => found.push(told),
       boundMs,
-      journal: (event) => journal.push(event),
+      log: (event) => log.push(event),
     });
-    return { meter, found, journal };
+    return { meter, found, log };
   };
 
   test('P51: that is still under way is the only one, however often one is due', async () => {
@@ -141,7 +141,7 @@ describe('P51: a round', () => {
       cores: 2,
       found: () => {},
       boundMs: 60_000,
-      journal: () => expect.unreachable(),
+      log: () => expect.unreachable(),
     });
     for (let round = 0; round < 4; round++) await meter.measure();
     expect(asked.map(([first]) => first)).toEqual(['a', 'b', 'c', 'a']);
@@ -154,9 +154,9 @@ describe('P51: a round', () => {
     await meter.measure();
     expect(found).toEqual([undefined]);
   });
-  test('P51: that finds nothing out is told to the journal once, until one does again', async () => {
+  test('P51: that finds nothing out is told to the log once, until one does again', async () => {
     let fails = true;
-    const { meter, found, journal } = meterOf(async () => {
+    const { meter, found, log } = meterOf(async () => {
       if (fails) throw new EngineError('unreachable', 'no answer');
       return new Map();
     });
@@ -164,7 +164,7 @@ describe('P51: a round', () => {
     await meter.measure();
     fails = false;
     await meter.measure();
-    expect(journal).toEqual(['usage.unknown']);
+    expect(log).toEqual(['usage.unavailable']);
     expect(found).toEqual([undefined, undefined, { memoryBytes: 0, cores: 0 }]);
   });
 });

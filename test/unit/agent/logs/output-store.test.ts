@@ -15,8 +15,8 @@ test('output that is copied by the log API is complete where somebody has remove
   const store = new OutputStore(scratch.path, engine, () => {});
   const container = { service: 1, generation: 1, id: 'c1' };
   store.markStarted(container);
-  await store.keep({ ...container, state: 'running', ipAddress: '', ports: [], startedAtMs: 1 });
-  await store.complete(container);
+  await store.preserve({ ...container, state: 'running', ipAddress: '', ports: [], startedAtMs: 1 });
+  await store.finalise(container);
   expect(store.stateOf('c1')).toBe('complete');
   await scratch.remove();
 });

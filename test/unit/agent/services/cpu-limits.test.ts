@@ -115,7 +115,7 @@ describe('what can not be changed', () => {
     connection.start(assignment({ service: 3 }));
     await connection.reported(3, 'running');
     await eventually(() => limitOf('c2') === 0.66);
-    expect(rig.journal).toContainEqual(expect.stringContaining('"event":"cores.unchanged"'));
+    expect(rig.log).toContainEqual(expect.stringContaining('"event":"cpu-limit.update-failed"'));
     expect(limitOf('c1')).toBe(1);
     engine.before = () => {};
     connection.stop(assignment({ service: 9 }));
@@ -144,7 +144,7 @@ describe('what can not be changed', () => {
     };
     await beginWith(2);
     engine.exit('c2', 0);
-    await eventually(() => rig.journal.some((line) => line.includes('cores.unchanged')));
+    await eventually(() => rig.log.some((line) => line.includes('cpu-limit.update-failed')));
     await rig.agent.refresh();
     await eventually(() => limitOf('c1') === 2);
   });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { serveAgent } from '../../../../agent/agent-process.ts';
 import { readConfig } from '../../../../agent/config.ts';
-import { Refused } from '../../../../agent/connection/refused-error.ts';
-import { leave } from '../../../../agent/services/decommission.ts';
+import { RefusedError } from '../../../../agent/connection/refused-error.ts';
+import { decommission } from '../../../../agent/services/decommission.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 import { ControlPlanePeer } from '../../../support/agents/control-plane-peer.ts';
@@ -43,7 +43,7 @@ function begin(): void {
   served = serveAgent(config, {
     engine,
     identity,
-    journal: () => {},
+    log: () => {},
     probeDisk,
     stopSignal: stop.signal,
   }).catch((error: unknown) => error);
@@ -52,7 +52,7 @@ function begin(): void {
 test('C97: an agent whose host was removed stops and removes what it runs, and ends', async () => {
   (await peer.connection()).close(closeCodes.revoked.code, 'this host was removed');
   const error = await served;
-  expect(error).toBeInstanceOf(Refused);
+  expect(error).toBeInstanceOf(RefusedError);
   expect(error).toMatchObject({
     revoked: true,
     message: expect.stringMatching(/this host was removed\. .*join token/),
@@ -83,7 +83,7 @@ test('C97: it ends only when nothing is under way any more, such as a container 
       return looks.shift() ?? true;
     },
   };
-  expect(await leave(agent, () => {}, stop.signal)).toBe(true);
+  expect(await decommission(agent, () => {}, stop.signal)).toBe(true);
   expect(looks).toEqual([]);
 });
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
-import { clearAway, keepHouse } from '../../../../agent/services/housekeeping.ts';
+import { housekeep, startHousekeeping } from '../../../../agent/services/housekeeping.ts';
 import { agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -10,11 +10,11 @@ import { eventually } from '../../../support/tools/eventually.ts';
 const DAY_S = 86_400;
 let scratch: Awaited<ReturnType<typeof scratchDir>>;
 let engine: FakeEngine;
-let journal: string[];
+let log: string[];
 beforeEach(async () => {
   scratch = await scratchDir();
   engine = new FakeEngine(`${scratch.path}/engine`);
-  journal = [];
+  log = [];
 });
 afterEach(() => scratch.remove());
 
@@ -37,7 +37,7 @@ function options({ tidy = async () => {}, isIdle = false, inUse = 0 } = {}) {
     output,
     agent: { isIdle, isKnown: (service: number) => service === inUse },
     logDays: 30,
-    journal: (event: string) => journal.push(event),
+    log: (event: string) => log.push(event),
     nowMs: Date.now,
   };
 }
@@ -51,9 +51,9 @@ test('P46: output beyond its age goes, also unfinished files and marks of servic
   const foreign = stored('lost+found', 40, 'x');
   stored('0x2', 40, 'x');
   writeFileSync(`${scratch.path}/logs/5`, 'no folder');
-  await clearAway(options({ inUse: 4 }));
+  await housekeep(options({ inUse: 4 }));
   expect([old, fresh, written, used, foreign].map(existsSync)).toEqual([false, true, true, true, true]);
-  expect(journal).toEqual([]);
+  expect(log).toEqual([]);
 });
 
 test('P46, P47: it is done at the start and again and again, and what fails once is tried again', async () => {
@@ -62,14 +62,14 @@ test('P46, P47: it is done at the start and again and again, and what fails once
     tried += 1;
     if (tried === 1) throw new EngineError('unreachable', 'no engine');
   };
-  onTestFinished(keepHouse({ ...options({ tidy, isIdle: true }), everyMs: 1 }));
+  onTestFinished(startHousekeeping({ ...options({ tidy, isIdle: true }), everyMs: 1 }));
   await eventually(() => tried > 2);
-  expect(journal).toEqual(['network.kept']);
+  expect(log).toEqual(['network.removal-failed']);
 });
 
 test('P47: networks stay while something is or may come to be on the host', async () => {
   const tidy = () => expect.unreachable();
-  await clearAway(options({ tidy, isIdle: false }));
+  await housekeep(options({ tidy, isIdle: false }));
   const rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
   onTestFinished(rig.close);
   expect(rig.agent.isIdle).toBe(false);

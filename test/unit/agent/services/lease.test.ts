@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { leave } from '../../../../agent/services/decommission.ts';
+import { decommission } from '../../../../agent/services/decommission.ts';
 import { Lease, type Moment } from '../../../../agent/services/lease.ts';
 import { closeCodes } from '../../../../shared/protocol/close.ts';
 import { PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
@@ -32,7 +32,7 @@ describe('P32: the lease', () => {
     new Lease({
       file: `${scratch.path}/lease.json`,
       now: () => at,
-      journal: (event, fields) => unwritten.push(JSON.stringify({ event, ...fields })),
+      log: (event, fields) => unwritten.push(JSON.stringify({ event, ...fields })),
       lapsed: () => {
         lapses += 1;
       },
@@ -173,7 +173,7 @@ describe('P33: an agent whose lease has passed', () => {
     const next = await begin();
     await next.hello();
     await eventually(() => engine.containers.size === 0);
-    expect(rig.journal.some((line) => line.includes('lease.passed'))).toBe(true);
+    expect(rig.log.some((line) => line.includes('lease.expired'))).toBe(true);
   });
   test('P33: leaves alone what is unknown to the control plane', async () => {
     const connection = await running(LEASE_MS);
@@ -193,7 +193,7 @@ describe('P33: an agent whose lease has passed', () => {
     const again = await lapse(connection);
     const { inventory } = await again.hello();
     expect(inventory.map(({ state }) => state)).toEqual(['gone', 'gone']);
-    expect(rig.journal.some((line) => line.includes('lease.unmarked'))).toBe(true);
+    expect(rig.log.some((line) => line.includes('lapsed-mark.write-failed'))).toBe(true);
   });
   test('P33: a host that was removed is left all the same where its lease passes meanwhile', async () => {
     await running(LEASE_MS);
@@ -202,7 +202,7 @@ describe('P33: an agent whose lease has passed', () => {
       stop = resolve;
     });
     engine.before = (call) => (call.startsWith('stop') ? stopped : undefined);
-    const left = leave(rig.agent, () => {}, new AbortController().signal);
+    const left = decommission(rig.agent, () => {}, new AbortController().signal);
     pass(LEASE_MS);
     rig.lease.check();
     stop();

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { OutputState } from '../../../../agent/services/plan.ts';
-import { Entry } from '../../../../agent/services/service-registry.ts';
+import { TrackedService } from '../../../../agent/services/service-registry.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
 test('P10: the log of an ended container has its end when all of its output is in the store, not before', () => {
   const key = { service: 1, generation: 1 };
-  const entry = new Entry(1);
+  const entry = new TrackedService(1);
   entry.assign(assignment(), { kind: 'started' });
   const ended = { state: 'exited', exitCode: 0, outOfMemory: false, finishedAtMs: 2 } as const;
   entry.see({ ...key, id: 'c1', ...ended });

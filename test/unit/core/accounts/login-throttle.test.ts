@@ -7,7 +7,7 @@ import {
   waitMs,
 } from '../../../../control-plane/core/accounts/login-throttle.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
-import { Gate } from '../../../../control-plane/operations/accounts/concurrency-limit.ts';
+import { ConcurrencyLimit } from '../../../../control-plane/operations/accounts/concurrency-limit.ts';
 import { beginAttempt } from '../../../../control-plane/operations/accounts/login-throttle.ts';
 import type { Db } from '../../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../../support/hosts/memory-database.ts';
@@ -153,9 +153,9 @@ describe('counting', () => {
 
 describe('the gate', () => {
   let nowMs = 0;
-  const gateOf = (most: number) => new Gate(most, () => nowMs);
+  const gateOf = (most: number) => new ConcurrencyLimit(most, () => nowMs);
   /** Work that goes on until it is told to end. */
-  const jobs = (gate: Gate, count: number) => {
+  const jobs = (gate: ConcurrencyLimit, count: number) => {
     const started: number[] = [];
     const ends: ((error?: Error) => void)[] = [];
     const results = Array.from({ length: count }, (_, n) =>

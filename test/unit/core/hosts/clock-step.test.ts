@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { beginSilence } from '../../../../control-plane/core/hosts/host-liveness.ts';
+import { markDisconnected } from '../../../../control-plane/core/hosts/host-liveness.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, failed, gone, hostFacts, named, running, told } from '../../../support/rigs/core-rig.ts';
 
@@ -47,7 +47,7 @@ test('C125: a host that fell silent when the clock was days ahead is lost as soo
   rig.turn();
   rig.advance(DAY_MS);
   host.connected = false;
-  beginSilence(rig.cluster, host);
+  markDisconnected(rig.cluster, host);
   expect(told(rig.advance(-DAY_MS))).toEqual([]);
   expect(told(rig.advance(LOST_MS - 1))).toEqual([]);
   expect(told(rig.advance(1))).toEqual(['lose-host one']);

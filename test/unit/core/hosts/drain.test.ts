@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type HostChanges, objectionToRemoval } from '../../../../control-plane/core/hosts/drain.ts';
+import { type HostChanges, removalBlocker } from '../../../../control-plane/core/hosts/drain.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
@@ -282,7 +282,7 @@ describe('C93: a host that is removed', () => {
 
 describe('C94: removal is refused', () => {
   const objection = (rig: CoreRig, host: Host | undefined, force = false) =>
-    objectionToRemoval(rig.cluster, host as Host, force);
+    removalBlocker(rig.cluster, host as Host, force);
 
   test('C94: while a host that is connected has services, also by force', () => {
     const { rig, hosts } = rigWith(4);

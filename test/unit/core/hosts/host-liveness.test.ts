@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import {
-  beginSilence,
+  confirmedLeaseMs,
   confirmLease,
+  LEASE_MARGIN_MS,
   leaseFor,
-  MARGIN_MS,
-  resumeSilence,
-  silenceEndsMs,
-  surelyKept,
+  livenessDeadlineMs,
+  markDisconnected,
+  resumeTimeouts,
 } from '../../../../control-plane/core/hosts/host-liveness.ts';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';
@@ -24,7 +24,7 @@ import {
 
 const LOST_MS = 90_000;
 /** After the loss. */
-const REQUEUED_MS = LOST_MS + MARGIN_MS;
+const REQUEUED_MS = LOST_MS + LEASE_MARGIN_MS;
 
 /** A gang with an elastic service, which fills two hosts; the agents keep a lease. */
 function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
@@ -40,7 +40,7 @@ function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   expect(execution.status).toBe('running');
   const leave = (host: Host) => {
     host.connected = false;
-    beginSilence(rig.cluster, host);
+    markDisconnected(rig.cluster, host);
   };
   return { rig, execution, leave };
 }
@@ -52,7 +52,7 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     leave(rig.hostOf(web));
     expect(told(rig.advance(LOST_MS))).toEqual([`lose-host ${rig.hostOf(web).name}`]);
     expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
-    expect(silenceEndsMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
+    expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
     expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
     expect(execution.status).toBe('running');
     expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
@@ -64,7 +64,7 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     leave(rig.hostOf(web));
     rig.advance(LOST_MS);
     expect(told(rig.advance(3_600_000))).toEqual([]);
-    expect(silenceEndsMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
+    expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
     expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
     expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
   });
@@ -151,9 +151,9 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     const { cluster } = new CoreRig({ hostLossPolicy: 'requeue' });
     expect(leaseFor(cluster, 1)).toBeNull();
     expect(leaseFor(cluster, 2)).toBe(LOST_MS);
-    expect(surelyKept(LOST_MS, undefined)).toBeNull();
-    expect(surelyKept(LOST_MS, 300_000)).toBe(300_000);
-    expect(surelyKept(null, 300_000)).toBeNull();
+    expect(confirmedLeaseMs(LOST_MS, undefined)).toBeNull();
+    expect(confirmedLeaseMs(LOST_MS, 300_000)).toBe(300_000);
+    expect(confirmedLeaseMs(null, 300_000)).toBeNull();
   });
   test('C107: a service that an agent gave up for lack of contact has not died: its execution starts anew', () => {
     const { rig, execution } = spread();
@@ -180,7 +180,7 @@ describe('C105: a coordinator that begins', () => {
     host.connected = false;
     change(host, rig.nowMs);
     rig.cluster.takeChanges();
-    resumeSilence(rig.cluster, rig.nowMs);
+    resumeTimeouts(rig.cluster, rig.nowMs);
     return { host, nowMs: rig.nowMs, isWritten: rig.cluster.changes.hosts.has(host) };
   };
   test('C105: counts from now where nobody counted, and keeps that for the next', () => {

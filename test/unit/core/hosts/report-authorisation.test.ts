@@ -38,8 +38,8 @@ describe('a report', () => {
     async (what) => {
       other.report([seen(started, what)]);
       await closed(other);
-      expect(rig.logged.filter((line) => line.startsWith('agent.overreached'))).toEqual([
-        `agent.overreached ${JSON.stringify({ host: 'two', what: `services ${started.service}` })}`,
+      expect(rig.logged.filter((line) => line.startsWith('agent.report-refused'))).toEqual([
+        `agent.report-refused ${JSON.stringify({ host: 'two', what: `services ${started.service}` })}`,
       ]);
       await one.tell(seen(started, running));
       expect(await rig.statusOf(started.execution)).toBe('running');
@@ -99,7 +99,7 @@ describe('a report', () => {
     const listing = await joinOther([seen(started, running)]);
     expect(listing.socket.all('sync')[0]?.assignments).toEqual([]);
     await listing.tell(seen(started, gone));
-    expect(rig.logged.filter((line) => line.startsWith('agent.strays'))).toHaveLength(1);
+    expect(rig.logged.filter((line) => line.startsWith('agent.duplicate-starts'))).toHaveLength(1);
     await one.tell(seen(started, running));
     expect(await rig.statusOf(started.execution)).toBe('running');
   });
@@ -118,7 +118,7 @@ describe('a log', () => {
   test('P12: a part of one that was not asked for closes the socket', async () => {
     other.chunk(4_000_000_000, 1, new Uint8Array(1));
     await closed(other);
-    expect(rig.logged.some((line) => line.startsWith('agent.overreached'))).toBe(true);
+    expect(rig.logged.some((line) => line.startsWith('agent.report-refused'))).toBe(true);
   });
   test('P12: the end of one that was not asked for closes the socket', async () => {
     other.say({ type: 'logs.end', stream: 4_000_000_000, reason: 'exited' });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isLeaving } from '../../../../control-plane/core/model/service.ts';
+import { isPreempted } from '../../../../control-plane/core/model/service.ts';
 import type { ServiceDescription } from '../../../../shared/application.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
@@ -153,8 +153,8 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(told(rig.turn())[0]).toBe(`preempt ${named(large, 'work0').name}.1`);
     rig.submit(rigid(1, 1));
     expect(told(rig.turn())[0]).toBe('preempt work1.1');
-    expect(isLeaving(named(small, 'work1'))).toBe(true);
-    expect(isLeaving(named(small, 'work0'))).toBe(false);
+    expect(isPreempted(named(small, 'work1'))).toBe(true);
+    expect(isPreempted(named(small, 'work0'))).toBe(false);
   });
   test('C67: takes also the room of one that is only starting', () => {
     const rig = rigWith(3);
@@ -174,7 +174,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
     const next = rig.submit(rigid(1, 2));
     expect(told(rig.turn()).slice(0, 3)).toEqual(['preempt work2.1', 'preempt work1.1', 'place web0@host0']);
-    for (const one of execution.services) if (isLeaving(one)) rig.see(one, gone);
+    for (const one of execution.services) if (isPreempted(one)) rig.see(one, gone);
     expect(statuses(next)).toEqual(['starting']);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
     rig.submit(rigid(1, 3));

@@ -37,7 +37,7 @@ beforeEach(async () => {
   rig = await CoordinatorRig.open();
   rig.coordinator.wake();
   const shopFiles = await shop.open('folder');
-  context = { db: rig.db, coordination: rig.coordinator, deploymentName: 'test', shopFiles };
+  context = { db: rig.db, coordinator: rig.coordinator, deploymentName: 'test', shopFiles };
   const found = await findAccountByName(rig.memory, 'alice');
   if (!found) throw new Error('alice is not there');
   const { user, role } = found;
