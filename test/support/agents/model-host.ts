@@ -13,7 +13,7 @@ interface Key {
 /** `vanished`: someone removed the container; as it was started once, it is not started again. */
 type Phase = 'wanted' | 'created' | 'running' | 'exited' | 'failed' | 'vanished';
 
-export type Fate = 'well' | 'exit' | 'crash' | 'fail' | 'fail-for-now' | 'vanish';
+export type ServiceScript = 'well' | 'exit' | 'crash' | 'fail' | 'fail-for-now' | 'vanish';
 
 interface Entry extends Key {
   phase: Phase;
@@ -90,8 +90,8 @@ export class ModelHost {
     this.#forgotten.push(service);
   }
 
-  /** One entry goes one step: away where it is to stop, else towards running, or to the end that `fate` says. */
-  step(pick: number, fate: Fate): void {
+  /** One entry goes one step: away where it is to stop, else towards running, or to the end that `script` says. */
+  step(pick: number, script: ServiceScript): void {
     const entries = [...this.#entries.values()];
     const entry = entries[pick % entries.length];
     if (!entry) return;
@@ -102,7 +102,7 @@ export class ModelHost {
     }
     const ended = entry.phase === 'exited' || entry.phase === 'failed' || entry.phase === 'vanished';
     if (ended) return;
-    entry.phase = this.#next(entry, fate);
+    entry.phase = this.#next(entry, script);
     this.#tell(observationOf(entry));
   }
 
@@ -114,15 +114,15 @@ export class ModelHost {
     return report;
   }
 
-  #next(entry: Entry, fate: Fate): Phase {
+  #next(entry: Entry, script: ServiceScript): Phase {
     if (entry.phase === 'running') {
-      if (fate === 'vanish') return 'vanished';
-      if (fate !== 'exit' && fate !== 'crash') return 'running';
-      entry.exitCode = fate === 'crash' ? 3 : 0;
+      if (script === 'vanish') return 'vanished';
+      if (script !== 'exit' && script !== 'crash') return 'running';
+      entry.exitCode = script === 'crash' ? 3 : 0;
       return 'exited';
     }
-    if (fate === 'fail' || fate === 'fail-for-now') {
-      entry.temporary = fate === 'fail-for-now';
+    if (script === 'fail' || script === 'fail-for-now') {
+      entry.temporary = script === 'fail-for-now';
       return 'failed';
     }
     if (entry.phase === 'created') return 'running';

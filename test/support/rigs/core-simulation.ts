@@ -10,12 +10,21 @@ import type { SchedulerConfig } from '../../../control-plane/core/model/schedule
 import { isAssigned } from '../../../control-plane/core/model/service.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import type { Application } from '../../../shared/application.ts';
-import { type Fate, ModelHost } from '../agents/model-host.ts';
+import { ModelHost, type ServiceScript } from '../agents/model-host.ts';
 import { application, needs, service } from '../fixtures/applications.ts';
 import { fc } from '../tools/random-cases.ts';
 import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
 
-const fates: readonly Fate[] = ['well', 'well', 'well', 'exit', 'crash', 'fail', 'fail-for-now', 'vanish'];
+const fates: readonly ServiceScript[] = [
+  'well',
+  'well',
+  'well',
+  'exit',
+  'crash',
+  'fail',
+  'fail-for-now',
+  'vanish',
+];
 const index = fc.nat({ max: 30 });
 /** Of users and of quotas there are two. */
 const oneOfTwo = (at: number) => 1 + (at % 2);

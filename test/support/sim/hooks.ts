@@ -1,10 +1,10 @@
 /**
  * Owns what of the program is another thing in a simulation, and loads the rest as it is: the agent's files lie on
- * simulated disks, its sockets lead into the simulated network. With `BREAKAGE` one line of the sources is changed, so
+ * simulated disks, its sockets lead into the simulated network. With `MUTANT` one line of the sources is changed, so
  * that the checkers can be seen to find it. Loaded by `node --import` before anything else.
  */
 import { registerHooks } from 'node:module';
-import { breakages, broken } from './faults/breakages.ts';
+import { mutants, mutate } from './faults/mutants.ts';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 /** Folder of the importer, what it imports, and what it gets. */
@@ -15,9 +15,9 @@ const STAND_INS: readonly [string, string, string][] = [
   ['agent/', 'ws', './machine/ws.ts'],
 ];
 
-const name = process.env.BREAKAGE;
-const breakage = name === undefined ? undefined : breakages.find((one) => one.name === name);
-if (name !== undefined && !breakage) throw new Error(`there is no breakage ${name}`);
+const name = process.env.MUTANT;
+const mutant = name === undefined ? undefined : mutants.find((one) => one.name === name);
+if (name !== undefined && !mutant) throw new Error(`there is no mutant ${name}`);
 
 registerHooks({
   resolve(specifier, context, next) {
@@ -27,7 +27,7 @@ registerHooks({
   },
   load(url, context, next) {
     const loaded = next(url, context);
-    if (!breakage || url !== ROOT + breakage.file) return loaded;
-    return { ...loaded, source: broken(String(loaded.source), breakage) };
+    if (!mutant || url !== ROOT + mutant.file) return loaded;
+    return { ...loaded, source: mutate(String(loaded.source), mutant) };
   },
 });

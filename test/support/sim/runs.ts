@@ -7,14 +7,14 @@ const LONGEST_MS = 240_000;
 
 export interface RunOptions {
   /** A change of the sources, by its name. */
-  breakage?: string;
+  mutant?: string;
   traceLines?: number;
 }
 
 /** Runs the seeds from `first` on, up to the first that fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
-  const { breakage, traceLines = process.env.TRACE_LINES ?? 200 } = options;
-  const env = { TRACE_LINES: String(traceLines), ...(breakage === undefined ? {} : { BREAKAGE: breakage }) };
+  const { mutant, traceLines = process.env.TRACE_LINES ?? 200 } = options;
+  const env = { TRACE_LINES: String(traceLines), ...(mutant === undefined ? {} : { MUTANT: mutant }) };
   const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
   const end = await program.waitForEnd(LONGEST_MS);
   const line = program.output.trim().split('\n').at(-1) ?? '';

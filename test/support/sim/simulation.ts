@@ -9,16 +9,16 @@ import {
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
-import { Answers } from './checks/answers.ts';
+import { AcknowledgementCheck } from './checks/acknowledgements.ts';
+import { CapacityCheck } from './checks/capacity.ts';
 import { Containers } from './checks/containers.ts';
 import { Ledger } from './checks/ledger.ts';
-import { Lives } from './checks/lives.ts';
+import { LifecycleCheck } from './checks/lifecycle.ts';
 import { Logs } from './checks/logs.ts';
-import { Room } from './checks/room.ts';
-import { Wire } from './checks/wire.ts';
+import { ProtocolCheck } from './checks/protocol.ts';
 import { type FaultName, faultNames } from './faults/fault-names.ts';
 import { faults } from './faults/faults.ts';
-import type { Fate, SimContainer } from './machine/container.ts';
+import type { ContainerScript, SimContainer } from './machine/container.ts';
 import type { OutputWay } from './machine/engine.ts';
 import { Machine } from './machine/machine.ts';
 import { ControlPlane } from './plane/control-plane.ts';
@@ -59,26 +59,26 @@ export class Simulation {
   /** When the time jumped that control planes go by. */
   readonly clockJumpsMs: number[] = [];
   store!: Store;
-  readonly #answers: Answers;
-  readonly #lives: Lives;
-  readonly #room: Room;
+  readonly #acknowledgements: AcknowledgementCheck;
+  readonly #lifecycle: LifecycleCheck;
+  readonly #capacity: CapacityCheck;
   #controlPlanes = 0;
 
   constructor(world: World) {
     this.world = world;
     const { ledger } = this;
-    const wire = new Wire(world, ledger);
-    this.network = new Network(world, wire);
-    this.#answers = new Answers(world, ledger);
-    this.#lives = new Lives(world, ledger, wire.lapsed);
-    this.#room = new Room(world, ledger);
+    const protocol = new ProtocolCheck(world, ledger);
+    this.network = new Network(world, protocol);
+    this.#acknowledgements = new AcknowledgementCheck(world, ledger);
+    this.#lifecycle = new LifecycleCheck(world, ledger, protocol.lapsed);
+    this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new Containers(world, ledger, (machine, container) =>
       this.#isBeyondReach(machine, container),
     );
-    this.logs = new Logs(world, ledger, this.containers, { moved: this.#lives.moved, failed: wire.failed });
+    this.logs = new Logs(world, ledger, this.containers, { moved: this.#lifecycle.moved, failed: protocol.failed });
     this.scheduling = schedulingOf(world);
     const requests = new Requests(world, () => this.controlPlanes);
-    this.users = new Users({ world, ledger, requests, answers: this.#answers, logs: this.logs });
+    this.users = new Users({ world, ledger, requests, answers: this.#acknowledgements, logs: this.logs });
     this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {
       const machine = this.machines.find(({ name }) => process.name.startsWith(`${name}/`));
@@ -144,27 +144,27 @@ export class Simulation {
    * which one does not know what the other has started; or it is lost, and its
    * agent could not do what its lease wants, or the time was not what it seemed to the control plane twice.
    */
-  #isBeyondReach(name: string, { fate }: SimContainer): boolean {
+  #isBeyondReach(name: string, { script }: SimContainer): boolean {
     const { world, ledger, scheduling, clockJumpsMs } = this;
     const machine = this.machines.find((one) => one.name === name);
     if (!machine || ledger.isRemoved(machine.hostId) || world.nowMs < machine.doubledUntilMs) return true;
     if (scheduling.hostLossPolicy !== 'requeue') return false;
     const sinceMs = world.nowMs - 2 * scheduling.lostAfterMs - 60_000;
     const jumps = clockJumpsMs.filter((timeMs) => timeMs > sinceMs).length;
-    return machine.isTroubled || fate.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
+    return machine.isTroubled || script.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
   }
 
   /** Its connection says nothing any more, and the container is removed: only what is said again tells of it. */
   #vanish({ name, engine }: Machine, { id }: SimContainer): void {
     for (const link of this.network.links) if (link.machine === name) link.deafen(true, false);
-    this.excuse(id);
+    this.waive(id);
     this.world.after(this.world.between(1, 1_000), () => engine.removeByHand(id));
   }
 
   /** What a container that somebody removes had written may be lost, as the agent's README says. */
-  excuse(id: string): void {
+  waive(id: string): void {
     for (const [key, { container }] of this.containers.started)
-      if (container.id === id) this.logs.excused.add(key);
+      if (container.id === id) this.logs.waived.add(key);
   }
 
   /** Does something, and undoes it after a while, or when all heals. */
@@ -192,12 +192,12 @@ export class Simulation {
           if (this.vanishing.delete(name)) this.#vanish(machine, container);
           // Of two agents on one machine the earlier may start what nobody hears of.
           if (world.nowMs >= machine.doubledUntilMs) return;
-          this.excuse(container.id);
+          this.waive(container.id);
           if (container.key) this.logs.doubled.add(`${container.key.service}.${container.key.generation}`);
         },
         trespasses: (engine, id, call) => this.containers.trespasses(engine, id, call),
       },
-      fate: () => this.#fate(),
+      scriptFor: () => this.#script(),
       lost: (service) => this.logs.lost.add(service),
       revoked: (one) => {
         const left = [...one.engine.containers.values()].filter(({ key }) => key !== null);
@@ -211,11 +211,15 @@ export class Simulation {
     this.machines.push(machine);
   }
 
-  #fate(): Fate {
+  #script(): ContainerScript {
     const { world } = this;
     const written = { lines: world.between(0, 30), linesMs: world.between(1, 5_000) };
     const kind = this.calm ? 1 : world.random();
-    const ends = (exitCode: number, afterMs: number, more: Partial<Fate> = {}): Fate => ({
+    const ends = (
+      exitCode: number,
+      afterMs: number,
+      more: Partial<ContainerScript> = {},
+    ): ContainerScript => ({
       ...well(),
       ...written,
       afterMs,
@@ -313,7 +317,7 @@ export class Simulation {
     for (const machine of drained) this.administrator.open(machine);
     const undone = executions.filter(({ status }) => status === 'starting' || status === 'cleaning up');
     return [
-      ...this.#answers.settled(),
+      ...this.#acknowledgements.settled(),
       ...undone.map(({ id, status }) => `execution ${id} is ${status}`),
       ...lost.map(({ name }) => `host ${name} is not connected`),
       ...drained.map(({ name }) => `host ${name} is drained`),
@@ -380,16 +384,16 @@ export class Simulation {
   /** Of a service that moved, the logs on earlier hosts stay until they are too old; likewise what two agents left. */
   #isExcused(path: string): boolean {
     const [, service, generation] = /\/(\d+)\/(\d+)\.log$/.exec(path) ?? [];
-    const { moved } = this.#lives;
+    const { moved } = this.#lifecycle;
     const { lost } = this.logs;
     if (moved.has(Number(service)) || lost.has(Number(service))) return true;
-    return this.logs.excused.has(`${service}.${generation}`);
+    return this.logs.waived.has(`${service}.${generation}`);
   }
 
   #committed(changes: readonly Change[]): void {
-    const placed = this.#room.placedBy(changes);
+    const placed = this.#capacity.placedBy(changes);
     for (const change of changes) {
-      this.#lives.check(change);
+      this.#lifecycle.check(change);
       this.ledger.apply(change);
       const { table, id, row } = change;
       if (table === 'executions')
@@ -401,9 +405,9 @@ export class Simulation {
           `row: service ${id}.${row.generation} ${row.status} ${row.backend_status} on ${row.host_id} ${row.placed ? '' : 'not placed'}`,
         );
     }
-    this.#lives.committed();
-    this.#room.check(changes, placed);
-    this.#answers.check(
+    this.#lifecycle.committed();
+    this.#capacity.check(changes, placed);
+    this.#acknowledgements.check(
       changes.flatMap(({ table, id, row }) =>
         table === 'executions' ? [id] : table === 'services' && row ? [Number(row.execution_id)] : [],
       ),
@@ -421,7 +425,7 @@ function schedulingOf(world: World): SchedulerConfig {
 }
 
 /** Runs for ever. */
-const well = (): Fate => ({
+const well = (): ContainerScript => ({
   ...{ afterMs: null, exitCode: 0, outOfMemory: false, startError: undefined },
   ...{ lines: 0, linesMs: 0, immortalUntilMs: 0 },
 });

@@ -84,7 +84,7 @@ export class Logs {
   readonly #containers: Containers;
   readonly #without: WithoutLog;
   /** Starts whose output was lost as the documents say, by `service.generation`. */
-  readonly excused = new Set<string>();
+  readonly waived = new Set<string>();
   /** Starts whose output two agents on one machine may have copied into one file. */
   readonly doubled = new Set<string>();
   /** Services of which an agent said that output was lost. */
@@ -105,7 +105,7 @@ export class Logs {
     const key = `${service}.${generation}`;
     // The log of a service is that of its last host, and a start that failed need not have one.
     const none = lines === 0 && (this.#without.moved.has(service) || this.#without.failed.has(key));
-    const excused = none || this.#isDeleted(service) || this.lost.has(service) || this.excused.has(key);
+    const excused = none || this.#isDeleted(service) || this.lost.has(service) || this.waived.has(key);
     if (excused) this.world.count('log: a start without its log');
     else this.world.violate(`of the log of ${service}.${generation} ${lines} lines of ${written} came`);
   }

@@ -228,13 +228,13 @@ export const faults: Record<FaultName, Fault> = {
   }),
   'container killed by hand': atContainer((_, { engine }, id) => engine.killByHand(id)),
   'container removed by hand': atContainer((simulation, { engine }, id) => {
-    simulation.excuse(id);
+    simulation.waive(id);
     engine.removeByHand(id);
   }),
   'container removed unheard': atMachine(({ name }, { vanishing }) => vanishing.add(name)),
   'container not killable': atContainer(({ world }, { engine }, id) => {
     const container = engine.containers.get(id);
-    if (container) container.fate.immortalUntilMs = world.nowMs + world.between(1, 200 * SECOND_MS);
+    if (container) container.script.immortalUntilMs = world.nowMs + world.between(1, 200 * SECOND_MS);
   }),
   'disk full': trouble(1, 60 * SECOND_MS, ({ disk }) => {
     disk.full = true;

@@ -3,7 +3,7 @@ import type { ContainerCpu, OutputRecord } from '../../../../agent/engine/engine
 import type { Inode } from '../world/disk.ts';
 
 /** How a container ends by itself, so long after its start; null: never. */
-export interface Fate {
+export interface ContainerScript {
   afterMs: number | null;
   exitCode: number;
   outOfMemory: boolean;
@@ -21,7 +21,7 @@ export interface SimContainer {
   readonly name: string;
   /** Null: of somebody else, and none of an agent's business. */
   readonly key: { execution: number; service: number; generation: number } | null;
-  readonly fate: Fate;
+  readonly script: ContainerScript;
   readonly cores: ContainerCpu;
   state: 'created' | 'running' | 'exited';
   exitCode: number;

@@ -18,7 +18,7 @@ import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { Disk } from '../world/disk.ts';
 import { currentProcess, forTheLiving, type Process, type World } from '../world/time.ts';
-import { type Fate, lineOf, type SimContainer } from './container.ts';
+import { type ContainerScript, lineOf, type SimContainer } from './container.ts';
 
 /** Where the engine's own files are, as an agent sees it. */
 export type OutputWay = 'linked' | 'elsewhere' | 'unreachable';
@@ -36,7 +36,7 @@ export interface SimEngineOptions {
   facts: EngineFacts;
   output: OutputWay;
   events: EngineEvents;
-  fate(assignment: Assignment): Fate;
+  scriptFor(assignment: Assignment): ContainerScript;
 }
 
 /** What the agent's client waits for an answer. */
@@ -111,7 +111,7 @@ export class SimEngine implements Engine {
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
       const cores = { ...claimOf(assignment), limit };
       return this.#seen(
-        this.add(name, { execution, service, generation }, this.#options.fate(assignment), cores),
+        this.add(name, { execution, service, generation }, this.#options.scriptFor(assignment), cores),
       );
     });
   }
@@ -223,11 +223,16 @@ export class SimEngine implements Engine {
 
   // What people and faults do
 
-  add(name: string, key: SimContainer['key'], fate: Fate, cores: ContainerCpu = NO_CLAIM): SimContainer {
+  add(
+    name: string,
+    key: SimContainer['key'],
+    script: ContainerScript,
+    cores: ContainerCpu = NO_CLAIM,
+  ): SimContainer {
     const id = `${this.machine}-c${++this.#ids}`;
     this.disk.makeFolder(`${this.disk.root}/engine`);
     const container: SimContainer = {
-      ...{ id, name, key, fate, cores, state: 'created', exitCode: 0, outOfMemory: false },
+      ...{ id, name, key, script, cores, state: 'created', exitCode: 0, outOfMemory: false },
       ...{ startedAtMs: 0, finishedAtMs: 0, output: this.disk.make(this.#fileOf(id)), records: [] },
     };
     this.containers.set(id, container);
@@ -237,7 +242,7 @@ export class SimEngine implements Engine {
   /** Ends a running container from outside. */
   kill(container: SimContainer, exitCode: number): void {
     if (container.state !== 'running') return;
-    if (container.fate.immortalUntilMs > this.#world.nowMs) throw unkillable();
+    if (container.script.immortalUntilMs > this.#world.nowMs) throw unkillable();
     this.#end(container, exitCode, false);
   }
 
@@ -276,21 +281,21 @@ export class SimEngine implements Engine {
   }
 
   #begin(container: SimContainer): void {
-    const { fate } = container;
+    const { script } = container;
     container.state = 'running';
     container.startedAtMs = this.#world.nowMs;
     this.#world.count(`container: ${container.key ? 'started' : "another's"}`);
     this.#options.events.starts(this, container);
     this.#write(container, 0);
-    if (fate.afterMs !== null)
-      this.#world.after(fate.afterMs, () => {
-        if (container.state === 'running') this.#end(container, fate.exitCode, fate.outOfMemory);
+    if (script.afterMs !== null)
+      this.#world.after(script.afterMs, () => {
+        if (container.state === 'running') this.#end(container, script.exitCode, script.outOfMemory);
       });
   }
 
   #write(container: SimContainer, at: number): void {
-    const { fate, key, output, records } = container;
-    if (!key || container.state !== 'running' || at >= fate.lines) return;
+    const { script, key, output, records } = container;
+    if (!key || container.state !== 'running' || at >= script.lines) return;
     const line = Buffer.from(lineOf(`${key.service}.${key.generation}`, at));
     const record = {
       source: 'stdout' as const,
@@ -301,7 +306,7 @@ export class SimEngine implements Engine {
     records.push(record);
     output.append(encodeRecord(record));
     for (const wake of [...this.#writers]) wake();
-    this.#world.after(fate.linesMs / fate.lines, () => this.#write(container, at + 1));
+    this.#world.after(script.linesMs / script.lines, () => this.#write(container, at + 1));
   }
 
   #end(container: SimContainer, exitCode: number, outOfMemory: boolean): void {
@@ -327,13 +332,13 @@ export class SimEngine implements Engine {
     });
   }
 
-  #seen({ id, key, state, cores, fate, ...rest }: SimContainer): Container {
+  #seen({ id, key, state, cores, script, ...rest }: SimContainer): Container {
     const common = { ...(key as NonNullable<SimContainer['key']>), id, cores: { ...cores } };
     if (state === 'created') return { ...common, state };
     if (state === 'running')
       return { ...common, state, ipAddress: '10.0.0.1', ports: [], startedAtMs: rest.startedAtMs };
     const { exitCode, outOfMemory, finishedAtMs } = rest;
-    const startError = exitCode === fate.exitCode ? fate.startError : undefined;
+    const startError = exitCode === script.exitCode ? script.startError : undefined;
     return { ...common, state, exitCode, outOfMemory, finishedAtMs, ...(startError ? { startError } : {}) };
   }
 

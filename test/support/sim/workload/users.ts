@@ -1,7 +1,7 @@
 /** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
 import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../../shared/application.ts';
-import type { Answers } from '../checks/answers.ts';
+import type { AcknowledgementCheck } from '../checks/acknowledgements.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
 import { LogReading, type Logs } from '../checks/logs.ts';
 import type { ControlPlane } from '../plane/control-plane.ts';
@@ -12,7 +12,7 @@ import { applications, small } from './applications.ts';
 export interface UsersOptions {
   world: World;
   ledger: Ledger;
-  answers: Answers;
+  answers: AcknowledgementCheck;
   logs: Logs;
   requests: Requests;
 }

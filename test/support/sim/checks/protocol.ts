@@ -16,7 +16,7 @@ interface Conversation {
   streams: Map<number, { credit: number; ended: boolean }>;
 }
 
-export class Wire implements Tap {
+export class ProtocolCheck implements Tap {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #conversations = new WeakMap<Link, Conversation>();

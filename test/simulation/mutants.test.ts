@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { breakages, broken } from '../support/sim/faults/breakages.ts';
+import { mutants, mutate } from '../support/sim/faults/mutants.ts';
 import { runSeeds } from '../support/sim/runs.ts';
 
 /** Most are caught by one of the first. */
 const MOST_SEEDS = 300;
 const caught: string[] = [];
 
-test('each breakage changes one line that is in the sources as they are', () => {
+test('each mutant changes one line that is in the sources as they are', () => {
   const root = resolve(import.meta.dirname, '../..');
-  for (const breakage of breakages)
-    expect(broken(readFileSync(resolve(root, breakage.file), 'utf8'), breakage)).toContain(breakage.to);
+  for (const mutant of mutants)
+    expect(mutate(readFileSync(resolve(root, mutant.file), 'utf8'), mutant)).toContain(mutant.to);
 });
 
 describe('one changed line of the sources is found by the checkers', () => {
@@ -21,9 +21,9 @@ describe('one changed line of the sources is found by the checkers', () => {
     );
   });
 
-  test.concurrent.for(breakages.map(({ name }) => name))('%s', async (breakage) => {
-    const { failed } = await runSeeds(1, MOST_SEEDS, { breakage });
-    caught.push(`${breakage} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
+  test.concurrent.for(mutants.map(({ name }) => name))('%s', async (mutant) => {
+    const { failed } = await runSeeds(1, MOST_SEEDS, { mutant });
+    caught.push(`${mutant} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
     expect(failed).not.toBeNull();
   });
 });

@@ -12,7 +12,7 @@ interface Asked {
   deletionAcked: boolean;
 }
 
-export class Answers {
+export class AcknowledgementCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
   /** Every execution whose submission was acknowledged. */

@@ -20,7 +20,7 @@ interface Placed {
 const isLeaving = (service: Row | undefined): boolean =>
   service?.placed === 0 && service.status !== 'inactive';
 
-export class Room {
+export class CapacityCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
 

@@ -1,6 +1,6 @@
 /** Owns the single-line changes of the sources that the checkers of the simulation must find. */
 
-export interface Breakage {
+export interface Mutant {
   name: string;
   file: string;
   from: string;
@@ -8,12 +8,12 @@ export interface Breakage {
 }
 
 /** The source with the change made; throws where its line is not there as it was, or not only once. */
-export function broken(source: string, { name, file, from, to }: Breakage): string {
+export function mutate(source: string, { name, file, from, to }: Mutant): string {
   const parts = source.split(from);
   if (parts.length === 2) return parts.join(to);
   const found = parts.length === 1 ? 'has changed' : `is there ${parts.length - 1} times`;
   throw new Error(
-    `the breakage "${name}" does not apply any more: its line in ${file} ${found}; bring it up to date in test/support/sim/faults/breakages.ts`,
+    `the mutant "${name}" does not apply any more: its line in ${file} ${found}; bring it up to date in test/support/sim/faults/mutants.ts`,
   );
 }
 
@@ -21,7 +21,7 @@ const turns = 'control-plane/coordinator/turns.ts';
 const agents = 'control-plane/coordinator/agents/agents.ts';
 const observe = 'control-plane/core/lifecycle/observations.ts';
 
-export const breakages: readonly Breakage[] = [
+export const mutants: readonly Mutant[] = [
   {
     name: 'answer and send before the commit',
     file: turns,
@@ -31,8 +31,8 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'keep the state after a commit that failed',
     file: turns,
-    from: '    this.#state = undefined;\n    this.#isAhead',
-    to: '    this.#isAhead',
+    from: '    this.#state = undefined;\n    this.#hasUncommittedChanges',
+    to: '    this.#hasUncommittedChanges',
   },
   {
     name: 'keep the agents after a commit that failed',
@@ -49,8 +49,8 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'acknowledge reports when they arrive',
     file: agents,
-    from: '  report(session: Session, report: Report): void {',
-    to: '  report(session: Session, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
+    from: '  report(session: AgentSession, report: Report): void {',
+    to: '  report(session: AgentSession, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
   },
   {
     name: 'never clear what the sync has told',
@@ -73,13 +73,13 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'count no room for what was just placed',
     file: 'control-plane/core/scheduling/gang-placement.ts',
-    from: '    rooms.suppose(host, service.requirement, -1);',
+    from: '    hostIndex.assume(host, service.requirement, -1);',
     to: '',
   },
   {
     name: 'forget the quota',
     file: 'control-plane/core/state/cluster.ts',
-    from: '    return excesses(this.quotaOf(userId), used, wanted);',
+    from: '    return exceededLimits(this.quotaOf(userId), used, wanted);',
     to: '    return [];',
   },
   {
@@ -91,7 +91,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'keep what the sync does not name',
     file: 'agent/services/agent.ts',
-    from: '    this.#roster.dismissAllBut(wanted);',
+    from: '    this.#registry.dismissAllBut(wanted);',
     to: '',
   },
   {
@@ -133,7 +133,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'start before what gave its room is gone',
     file: 'control-plane/core/lifecycle/reconciler.ts',
-    from: 'if (hostId === null || cluster.isVacating(hostId)) continue;',
+    from: 'if (hostId === null || cluster.hasDepartingContainers(hostId)) continue;',
     to: 'if (hostId === null) continue;',
   },
   {
@@ -169,7 +169,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'start again elsewhere before the lease has passed',
     file: 'control-plane/core/hosts/host-liveness.ts',
-    from: '  return silentSinceMs + leaseMs + MARGIN_MS;',
+    from: '  return silentSinceMs + leaseMs + LEASE_MARGIN_MS;',
     to: '  return silentSinceMs;',
   },
   {
@@ -193,8 +193,8 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'place on drained hosts',
     file: 'control-plane/core/scheduling/free-capacity.ts',
-    from: 'isReachable(host) && host.schedulable && !pauseOf(host);',
-    to: 'isReachable(host) && !pauseOf(host);',
+    from: 'isReachable(host) && host.schedulable && !blockingConditionOf(host);',
+    to: 'isReachable(host) && !blockingConditionOf(host);',
   },
   {
     name: 'leave elastic services on drained hosts',
@@ -223,7 +223,7 @@ export const breakages: readonly Breakage[] = [
   {
     name: 'start elsewhere as soon as the clock is set forward',
     file: 'control-plane/core/lifecycle/reconciler.ts',
-    from: '    if (host.lost && isLate(cluster, host, nowMs)) countAnew',
-    to: '    if (false) countAnew',
+    from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
+    to: '    if (false) restartTimeout',
   },
 ];

@@ -14,7 +14,7 @@ const RANKS: Record<string, number> = {
   error: 5,
 };
 
-export class Lives {
+export class LifecycleCheck {
   /** Services that have been placed on more than one host. */
   readonly moved = new Set<number>();
   readonly #world: World;
