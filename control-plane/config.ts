@@ -10,7 +10,7 @@ import {
 } from './core/model/scheduler-config.ts';
 
 /** A year. */
-const MAX_HOLD_AFTER_S = 366 * 86_400;
+const MAX_RESERVE_AFTER_S = 366 * 86_400;
 
 const settings = z.object({
   BERTH_DEPLOYMENT_NAME: z
@@ -28,11 +28,11 @@ const settings = z.object({
   BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
   BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultSchedulerConfig.queuePolicy),
   BERTH_PLACEMENT_POLICY: z.enum(placementPolicies).default(defaultSchedulerConfig.placementPolicy),
-  BERTH_HOLD_AFTER: z.coerce
+  BERTH_BACKFILL_RESERVE_AFTER: z.coerce
     .number('must be a number of seconds')
     .int('must be a whole number of seconds')
     .min(0, 'must be at least 0 seconds')
-    .max(MAX_HOLD_AFTER_S, `must be at most ${MAX_HOLD_AFTER_S} seconds (a year)`)
+    .max(MAX_RESERVE_AFTER_S, `must be at most ${MAX_RESERVE_AFTER_S} seconds (a year)`)
     .default(defaultSchedulerConfig.backfillReserveAfterMs / 1_000),
   BERTH_HOST_LOSS: z.enum(hostLossPolicies).default(defaultSchedulerConfig.hostLossPolicy),
   BERTH_HOST_LOST_AFTER: z.coerce
@@ -62,6 +62,9 @@ export class ConfigError extends Error {
 
 type Environment = Record<string, unknown>;
 
+/** Settings of earlier releases, and their names now. */
+const renamed: Record<string, string> = { BERTH_HOLD_AFTER: 'BERTH_BACKFILL_RESERVE_AFTER' };
+
 export const readConfig = (env: Environment): Config => read(settings, env);
 export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
 
@@ -69,7 +72,7 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   ...defaultSchedulerConfig,
   queuePolicy: config.BERTH_QUEUE_POLICY,
   placementPolicy: config.BERTH_PLACEMENT_POLICY,
-  backfillReserveAfterMs: config.BERTH_HOLD_AFTER * 1_000,
+  backfillReserveAfterMs: config.BERTH_BACKFILL_RESERVE_AFTER * 1_000,
   // Of fractions, too: agents are told whole milliseconds.
   lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
   hostLossPolicy: config.BERTH_HOST_LOSS,
@@ -79,7 +82,11 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
 function read<T>(schema: z.ZodType<T>, env: Environment): T {
   const given = Object.entries(env).filter(([name, value]) => name.startsWith('BERTH_') && value !== '');
   const result = schema.safeParse(Object.fromEntries(given), { error: shapeMessage });
-  if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  const renames = given.flatMap(([name]) =>
+    Object.hasOwn(renamed, name) ? [`${name}: was renamed, set ${renamed[name]} instead`] : [],
+  );
+  if (result.success && renames.length === 0) return result.data;
+  const issues = result.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
+  const problems = [...renames, ...issues];
   throw new ConfigError(`Bad settings. ${problems.join('; ')}`);
 }

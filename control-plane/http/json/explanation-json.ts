@@ -13,7 +13,7 @@ export const explanationJson = (explanation: Explanation, words: Words): Explana
   waiting_for: explanation.waitingFor,
   reasons: explanation.reasons.map(reasonJson),
   quota: explanation.quota,
-  kept_for: explanation.backfillReservedFor,
+  backfill_reserved_for: explanation.backfillReservedFor,
   retry_at: seconds(explanation.retryAtMs),
   fits_when_idle: explanation.fitsWhenIdle,
   placement: explanation.placement,

@@ -119,7 +119,7 @@ export const explanationSchema = (variant: Variant) =>
       waiting_for: z.array(sentence),
       reasons: z.array(reasonSchema).describe('Why hosts do not take its services'),
       quota: z.array(exceededLimitSchema).describe("Caps of the user's quota that it would exceed"),
-      kept_for: id.nullable().describe('The execution whose kept room is all that is lacking'),
+      backfill_reserved_for: id.nullable().describe('The execution whose kept room is all that is lacking'),
       retry_at: seconds('When a failed start is tried again').nullable(),
       fits_when_idle: z.boolean().nullable().describe('Whether there were room if nothing else ran'),
       placement: z

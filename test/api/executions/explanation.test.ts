@@ -37,7 +37,7 @@ onHosts(everySetup, (host, { variant }) => {
           text: 'There is no host: start an agent on one.',
         },
       ],
-      ...{ quota: [], kept_for: null, retry_at: null, fits_when_idle: false, placement: null },
+      ...{ quota: [], backfill_reserved_for: null, retry_at: null, fits_when_idle: false, placement: null },
     });
     expect(await admin.explain(second)).toMatchObject({ position: 2, queue_length: 2 });
     expect(await admin.foretell(application(service()))).toMatchObject({

@@ -227,7 +227,7 @@ onHosts(
 );
 
 /** Long enough for two submissions, short enough to wait for. */
-const HOLD_AFTER_S = 5;
+const RESERVE_AFTER_S = 5;
 
 onHosts(
   hosts,
@@ -244,10 +244,13 @@ onHosts(
       expect([await statusOf(waiting), await statusOf(passing)]).toEqual(['queued', 'starting']);
 
       await end(passing);
-      await eventually(async () => (await api.foretell(small)).kept_for === waiting, 30_000);
+      await eventually(async () => (await api.foretell(small)).backfill_reserved_for === waiting, 30_000);
       const later = await api.submit(small);
       expect([await statusOf(waiting), await statusOf(later)]).toEqual(['queued', 'queued']);
-      expect(await api.explain(later)).toMatchObject({ kept_for: waiting, fits_when_idle: true });
+      expect(await api.explain(later)).toMatchObject({
+        backfill_reserved_for: waiting,
+        fits_when_idle: true,
+      });
 
       await end(running);
       expect([await statusOf(waiting), await statusOf(later)]).toEqual(['starting', 'queued']);
@@ -255,5 +258,5 @@ onHosts(
       expect(await statusOf(later)).toBe('starting');
     });
   },
-  { BERTH_HOLD_AFTER: String(HOLD_AFTER_S) },
+  { BERTH_BACKFILL_RESERVE_AFTER: String(RESERVE_AFTER_S) },
 );

@@ -39,9 +39,17 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
     expect(output).toMatch(/BERTH_PLACEMENT_POLICY: .*"average" or "waterfill" or "random"/);
     expect(code).toBe(1);
   });
-  test.each(['soon', '-1', '1.5'])('C73: a time of %s to keep room after stops the start', async (time) => {
-    const { code, output } = await start(entry, { BERTH_HOLD_AFTER: time });
-    expect(output).toMatch(/BERTH_HOLD_AFTER: must be .* seconds/);
+  test.each(['soon', '-1', '1.5'])(
+    'C73: a backfill reservation delay of %s stops the start',
+    async (time) => {
+      const { code, output } = await start(entry, { BERTH_BACKFILL_RESERVE_AFTER: time });
+      expect(output).toMatch(/BERTH_BACKFILL_RESERVE_AFTER: must be .* seconds/);
+      expect(code).toBe(1);
+    },
+  );
+  test('C73: the old name of the setting stops the start and names the new one', async () => {
+    const { code, output } = await start(entry, { BERTH_HOLD_AFTER: '60' });
+    expect(output).toContain('BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead');
     expect(code).toBe(1);
   });
 });

@@ -27,7 +27,7 @@ export interface ExplanationJson {
     text: string;
   }[];
   quota: { dimension: string; over: number; text: string }[];
-  kept_for: number | null;
+  backfill_reserved_for: number | null;
   retry_at: number | null;
   fits_when_idle: boolean | null;
   placement: { host: string; instances: string[] }[] | null;

@@ -75,7 +75,10 @@ export class Simulation {
     this.containers = new Containers(world, ledger, (machine, container) =>
       this.#isBeyondReach(machine, container),
     );
-    this.logs = new Logs(world, ledger, this.containers, { moved: this.#lifecycle.moved, failed: protocol.failed });
+    this.logs = new Logs(world, ledger, this.containers, {
+      moved: this.#lifecycle.moved,
+      failed: protocol.failed,
+    });
     this.scheduling = schedulingOf(world);
     const requests = new Requests(world, () => this.controlPlanes);
     this.users = new Users({ world, ledger, requests, answers: this.#acknowledgements, logs: this.logs });

@@ -19,3 +19,17 @@ describe('BERTH_HOST_LOST_AFTER', () => {
     expect(() => lostAfterMs(text)).toThrow('BERTH_HOST_LOST_AFTER: must be');
   });
 });
+
+describe('BERTH_BACKFILL_RESERVE_AFTER', () => {
+  test('C73: is in seconds, and 600 without it', () => {
+    const delayMs = (text?: string) =>
+      schedulerConfigOf(readConfig({ BERTH_BACKFILL_RESERVE_AFTER: text })).backfillReserveAfterMs;
+    expect([delayMs('0'), delayMs('60'), delayMs()]).toEqual([0, 60_000, 600_000]);
+  });
+  test('C73: its old name is refused, and the message names the new one beside every other problem', () => {
+    const read = () => readConfig({ BERTH_HOLD_AFTER: '60', BERTH_HOST_LOSS: 'never' });
+    expect(read).toThrow(
+      'BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead; BERTH_HOST_LOSS:',
+    );
+  });
+});
