@@ -214,11 +214,11 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     const reasons = problems.map(({ reason }) => reason.replace(/^The parameter (.*?) is left out: /, '$1 '));
     expect(reasons).toEqual([
       'SIZE there is another of the same kind and name.',
-      'OTHER no service of the description has the variable OTHER.',
+      'OTHER no service in the description has the variable OTHER.',
       'SIZE kind must be "environment" or "command" or "service_count" or "resources".',
       'SIZE the description has no service SIZE.',
       'other the description has no service other.',
-      'web its name must be that of a service of the description with ".memory" or ".cores", not web.',
+      'web its name must be <service>.memory or <service>.cores of a service in the description, not web.',
       'web.memory its default must be a whole number.',
       'web its default must be at most 2.',
       'parameters[10] it must be an object.',

@@ -1,12 +1,15 @@
-/** Owns what may be said about users, roles and quotas when they are made, changed or looked for. Pure. */
+/** Input types for users, roles and quotas: what a creation, a change or a list filter may contain. Pure. */
 import type { Quota, Role, User } from './account.ts';
 
-/** Fields that may be left out; undefined means unchanged, or any. */
+/** Every field may be absent; undefined means unchanged in a change, and any value in a filter. */
 type Optional<T> = { [Key in keyof T]?: T[Key] | undefined };
 
 type UserFields = Omit<User, 'id' | 'credentialVersion'>;
 
-/** Without an `fsUid` the next free one is given. By the API there is no password: an update sets it. */
+/**
+ * Without `fsUid` the coordinator assigns the next free one. The API creates users without a password, and an
+ * update sets it.
+ */
 export type NewUser = Omit<UserFields, 'fsUid'> & {
   fsUid?: number | undefined;
   password?: string | undefined;
@@ -22,7 +25,7 @@ export type RoleChanges = Optional<NewRole>;
 export type NewQuota = Omit<Quota, 'id'>;
 export type QuotaChanges = Optional<NewQuota>;
 
-/** A change of what the coordinator knows of users and quotas. Of a new password it has the hash. */
+/** A change of users or quotas in the coordinator's memory. A new password is present as its hash only. */
 export type AccountChange =
   | { kind: 'create-user'; user: StoredNewUser }
   | { kind: 'update-user'; id: number; changes: StoredUserChanges }
@@ -33,6 +36,6 @@ export type AccountChange =
 
 export type NameFilter = Optional<{ name: string }>;
 
-/** Names of the fields that are given. */
+/** Names of the fields that are not undefined. */
 export const givenFields = (changes: object): string[] =>
   Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));

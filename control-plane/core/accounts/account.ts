@@ -1,4 +1,7 @@
-/** Owns who may do what: users, roles, actors, and the one `authorise`. Pure. */
+/**
+ * Permissions: users, roles and actors, and `authorise`, the only function that decides what an actor may do.
+ * Pure.
+ */
 import { OperationError } from '../model/errors.ts';
 
 export interface Role {
@@ -13,13 +16,16 @@ export interface Role {
   canAccessApi: boolean;
 }
 
-/** The role that makes an administrator. It can't be changed, so that somebody can always mend the rest. */
+/**
+ * The role of administrators. It can't be changed or deleted (H97), so that an administrator can always
+ * repair the configuration.
+ */
 export const ADMIN_ROLE = 'admin';
 
-/** The source of accounts whose password Berth itself keeps; users of any other can't log in. */
+/** The source of users whose password Berth stores; users of any other source can't log in. */
 export const INTERNAL_SOURCE = 'internal';
 
-/** Caps on what of a user runs; 0 is no cap. */
+/** Caps on what a user's placed executions use; 0 is no cap. */
 export interface Quota {
   id: number;
   name: string;
@@ -38,7 +44,7 @@ export interface User {
   fsUid: number;
   priority: number;
   enabled: boolean;
-  /** Raised by every change that must end sessions and remembered credentials. */
+  /** Increased by every change that must end the user's sessions, tokens and remembered credentials. */
   credentialVersion: number;
 }
 
@@ -47,10 +53,13 @@ export interface Account {
   role: Role;
 }
 
-/** An access token stands for its user's password; a refresh token is good for new access tokens alone. */
+/** An access token replaces its user's password; a refresh token only yields new access tokens. */
 export type TokenKind = 'access' | 'refresh';
 
-/** What proved who asks: a password, which each request shows anew, or a session or token, which ends by itself. */
+/**
+ * What authenticated the request: a password, which every request sends again, or a session or token, which
+ * expires.
+ */
 export type Credential =
   | { by: 'password' }
   | { by: 'session'; tokenHash: string }
@@ -58,32 +67,32 @@ export type Credential =
 
 export type KnownActor = { kind: 'user'; credential: Credential } & Account;
 
-/** Who asks: nobody known, or a user whose credentials were verified in this request. */
+/** The source of a request: unauthenticated, or a user whose credentials were verified in this request. */
 export type Actor = { kind: 'anonymous' } | KnownActor;
 
-/** What an actor wants to do, and whose execution or user it is about. */
+/** What an actor attempts, and the owner of the execution or the user that it concerns. */
 export type Action =
   | { kind: 'login' }
-  /** One's own. */
+  /** Issuing and revoking one's own tokens. */
   | { kind: 'use-tokens' }
   | { kind: 'submit-execution' }
   | { kind: 'list-executions' }
   | { kind: 'read-execution'; ownerId: number }
   | { kind: 'terminate-execution'; ownerId: number }
   | { kind: 'delete-execution'; ownerId: number }
-  /** The hosts, and the queue in general. */
+  /** Hosts, and the queue in general. */
   | { kind: 'see-status' }
-  /** Users, roles, quotas and hosts, but for the last two. */
+  /** Every change of users, roles, quotas and hosts except for the two actions below. */
   | { kind: 'configure' }
   | { kind: 'read-user'; userId: number }
   | { kind: 'update-user'; userId: number; fields: readonly string[] };
 
-/** What users may change of themselves. */
+/** Fields that users may change of themselves. */
 const OWN_FIELDS: readonly string[] = ['password', 'email'];
 
 /**
- * Returns the account when it may do `action`, else throws: `unauthenticated`, `forbidden`, or `not-found` for another
- * user's object, whose existence is nobody else's business.
+ * Returns the account if it may do `action`. Otherwise it throws `unauthenticated`, `forbidden`, or
+ * `not-found` for another user's object, so that the answer does not reveal that the object exists.
  */
 export function authorise(actor: Actor, action: Action): KnownActor {
   if (actor.kind === 'anonymous') {
@@ -93,28 +102,23 @@ export function authorise(actor: Actor, action: Action): KnownActor {
     );
   }
   const { user, role } = actor;
-  if (!role.canAccessApi)
-    throw new OperationError('forbidden', `The role ${role.name} does not allow use of the API.`);
-  if (action.kind === 'delete-execution' && !role.canDeleteExecutions) {
-    throw new OperationError(
-      'forbidden',
-      `The role ${role.name} does not allow deleting executions; terminate it instead.`,
-    );
-  }
+  if (!role.canAccessApi) throw lacking(role, '"Use the API" (can_access_api).');
+  if (action.kind === 'delete-execution' && !role.canDeleteExecutions)
+    throw lacking(role, '"Delete executions" (can_delete_executions). Terminate the execution instead.');
   if (action.kind === 'see-status' && !role.canSeeStatus && !role.canChangeConfig)
-    throw new OperationError('forbidden', `The role ${role.name} does not allow a look at the cluster.`);
-  if (!role.canChangeConfig && !needsNoConfig(action, user)) {
-    throw new OperationError(
-      'forbidden',
-      `The role ${role.name} does not allow this on users, roles, quotas and hosts.`,
-    );
-  }
-  // Last, so that what the role does not allow is the same answer for an execution of others as for none.
+    throw lacking(role, '"See the cluster" (can_see_status).');
+  if (!role.canChangeConfig && !needsNoConfig(action, user))
+    throw lacking(role, '"Change the configuration" (can_change_config).');
+  // Checked last, so that a missing permission gives the same answer whether or not the execution exists.
   if ('ownerId' in action && action.ownerId !== user.id && !role.canOperateOthers) throw noSuchExecution();
   return actor;
 }
 
-/** Whether a user may do it whose role is not to change the configuration. */
+/** `permission` has its label in the web interface, its flag in the API and, if there is one, the remedy. */
+const lacking = (role: Role, permission: string) =>
+  new OperationError('forbidden', `The role ${role.name} lacks ${permission}`);
+
+/** Whether a user may do it without the permission to change the configuration. */
 function needsNoConfig(action: Action, user: User): boolean {
   if (action.kind === 'configure') return false;
   if ('userId' in action && action.userId !== user.id) return false;

@@ -1,19 +1,21 @@
-/** Owns how failed logins slow down further ones: what they are counted by, and how long one has to wait. Pure. */
+/**
+ * Login throttling: what failed logins are counted by, and how long they delay further logins (ACC-2). Pure.
+ */
 
 const FIRST_DELAY_MS = 30_000;
-/** A minute where others suffer with whoever guesses. */
+/** At most a minute where the delay also affects other users. */
 const SHARED_DELAY_MS = 60_000;
 const OWN_DELAY_MS = 15 * 60_000;
 
-/** Failures are forgotten this long after the last one; longer than any delay. */
+/** Failures are forgotten this long after the last one. This is longer than any delay. */
 export const FORGET_MS = 60 * 60_000;
 
-/** Something that failed logins are counted by. */
+/** A key that failed logins are counted by, with its limits. */
 export interface Bucket {
   key: string;
-  /** Failures that cost no time yet. */
+  /** The number of failures without a delay. */
   free: number;
-  mostDelayMs: number;
+  maxDelayMs: number;
 }
 
 export interface Failures {
@@ -22,26 +24,30 @@ export interface Failures {
 }
 
 /**
- * What a login counts for, the narrowest first: this name from this address, so that who guesses locks out nobody but
- * itself; the name from anywhere, against many who guess together; the address for any name. The last two are far
- * looser, as others use them, too. `address` is undefined where it is not known.
+ * The buckets of a login, the narrowest first. The name from this address delays only the attacker's own
+ * logins. The name from any address works against many attackers together, and the address works against
+ * guesses of many names. The last two affect other users, so their limits are far looser. `address` is
+ * undefined if it is unknown.
  */
 export function bucketsOf(username: string, address: string | undefined): [Bucket, ...Bucket[]] {
   const from = address === undefined ? '' : networkOf(address);
-  const shared = { free: 100, mostDelayMs: SHARED_DELAY_MS };
+  const shared = { free: 100, maxDelayMs: SHARED_DELAY_MS };
   return [
-    { key: `both ${from} ${username}`, free: 10, mostDelayMs: OWN_DELAY_MS },
+    { key: `both ${from} ${username}`, free: 10, maxDelayMs: OWN_DELAY_MS },
     { key: `name ${username}`, ...shared },
     ...(address === undefined ? [] : [{ key: `address ${from}`, ...shared }]),
   ];
 }
 
-/** How long after the last failure the next login has to wait: nothing, then 30 s, doubled by each further failure. */
-export function delayMs({ free, mostDelayMs }: Bucket, count: number): number {
-  return count < free ? 0 : Math.min(mostDelayMs, FIRST_DELAY_MS * 2 ** (count - free));
+/**
+ * Time from the last failure until the next login is allowed: 0 for the free failures, then 30 s, doubled by
+ * each further one.
+ */
+export function delayMs({ free, maxDelayMs }: Bucket, count: number): number {
+  return count < free ? 0 : Math.min(maxDelayMs, FIRST_DELAY_MS * 2 ** (count - free));
 }
 
-/** How long a login of these buckets still has to wait; 0 where it may be tried. */
+/** Time until a login of these buckets is allowed; 0 if it is allowed now. */
 export function waitMs(
   buckets: readonly Bucket[],
   failures: ReadonlyMap<string, Failures>,
@@ -54,7 +60,10 @@ export function waitMs(
   return Math.max(0, ...waits);
 }
 
-/** An IPv4 address itself; of IPv6 the first 64 bits, all of which one customer has. */
+/**
+ * An IPv4 address as it is; the first 64 bits of an IPv6 address, because one customer usually has all
+ * addresses in them.
+ */
 export function networkOf(address: string): string {
   const text = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (!text.includes(':')) return text;

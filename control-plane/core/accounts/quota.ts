@@ -1,19 +1,25 @@
 /**
- * Owns what quotas allow: what of a user counts, and by how much a start would exceed the caps. The answer decides, and
- * says why something waits. Pure.
+ * Quotas: which usage counts for a user, and by how much a start would exceed the caps. The same result
+ * decides a start and explains why an execution waits (C55). Pure.
  */
 
 import type { Service } from '../model/service.ts';
 import type { Quota } from './account.ts';
 
-/** What runs of a user, or what a start would add to it. Cores are counted in millionths, for sums of fractions drift. */
+/**
+ * Usage of a user, or what a start would add to it. Cores are integers in millionths, because sums of
+ * fractions drift.
+ */
 export interface Usage {
   executions: number;
   memoryBytes: number;
   microCores: number;
 }
 
-/** A cap that a start would exceed: `used` before, `wanted` by it, `over` the difference to the limit. In the quota's units. */
+/**
+ * A cap that a start would exceed, in the quota's units: usage before the start, demand of the start, and the
+ * excess.
+ */
 export interface ExceededLimit {
   dimension: 'executions' | 'memory' | 'cores';
   limit: number;
@@ -22,7 +28,7 @@ export interface ExceededLimit {
   over: number;
 }
 
-/** What a user may have at once, and has. */
+/** What a user may use at once, and what the user uses now. */
 export interface Allowance {
   quota: Quota;
   used: Usage;
@@ -32,7 +38,7 @@ export const MICRO = 1_000_000;
 
 export const noUsage = (): Usage => ({ executions: 0, memoryBytes: 0, microCores: 0 });
 
-/** What services reserve; `executions` is how many executions they begin. */
+/** What the services reserve; `executions` is how many executions they start. */
 export function usageOf(services: Iterable<Pick<Service, 'requirement'>>, executions: number): Usage {
   const usage = { ...noUsage(), executions };
   for (const { requirement } of services) addUsage(usage, requirement, 1);
@@ -44,17 +50,20 @@ export function addUsage(usage: Usage, { memoryBytes, cores }: Service['requirem
   usage.microCores += sign * Math.round(cores * MICRO);
 }
 
-/** The caps that are exceeded where `wanted` comes to `used`; none where it may start. What is not wanted exceeds nothing. */
+/**
+ * The caps that `used` and `wanted` together exceed; empty if the start is allowed. A dimension without
+ * demand exceeds nothing.
+ */
 export function exceededLimits(quota: Quota, used: Usage, wanted: Usage): ExceededLimit[] {
   const { concurrentExecutions, memoryBytes, cores } = quota;
   return [
     excess('executions', concurrentExecutions, used.executions, wanted.executions, 1),
     excess('memory', memoryBytes, used.memoryBytes, wanted.memoryBytes, 1),
     excess('cores', cores, used.microCores, wanted.microCores, MICRO),
-  ].filter((one) => one !== null);
+  ].filter((limit) => limit !== null);
 }
 
-/** `used` and `wanted` are in integers, `unit` of which make one of the limit's. A limit of 0 is none. */
+/** `used` and `wanted` are integers; `unit` of them are one unit of the limit. A limit of 0 is no cap. */
 function excess(
   dimension: ExceededLimit['dimension'],
   limit: number,

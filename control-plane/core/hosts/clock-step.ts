@@ -1,28 +1,28 @@
 /**
- * Owns what becomes of times that a clock which was ahead has noted, once it is right again: nothing waits longer than if it
- * had begun to wait now. Pure.
+ * Handles a backward clock step: deadlines recorded by a clock that ran ahead are capped, so that nothing
+ * waits longer than if its wait had started now (C125). Pure.
  */
 
 import { MAX_BACKOFF_MS } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 
-/** Less is what a clock does while it is being kept right. */
+/** Smaller steps are the normal corrections of a synchronised clock. */
 const STEP_THRESHOLD_MS = 1_000;
 
-/** At the beginning of each turn. The first one of a coordinator looks at what the one before has noted. */
+/** Runs at the start of each turn. The first turn of a coordinator corrects what its predecessor recorded. */
 export function handleClockStep(cluster: Cluster, nowMs: number): void {
   const isSetBack = nowMs < cluster.lastTurnMs - STEP_THRESHOLD_MS;
   cluster.lastTurnMs = nowMs;
   if (!isSetBack) return;
-  bringStartsForward(cluster, nowMs + MAX_BACKOFF_MS);
-  for (const host of cluster.hosts.values()) countFromNow(cluster, host, nowMs);
+  capRetries(cluster, nowMs + MAX_BACKOFF_MS);
+  for (const host of cluster.hosts.values()) capSilence(cluster, host, nowMs);
   const { reservation } = cluster;
   if (reservation?.dueMs)
     reservation.dueMs = Math.min(reservation.dueMs, nowMs + cluster.schedulerConfig.backfillReserveAfterMs);
 }
 
-function bringStartsForward(cluster: Cluster, latestMs: number): void {
+function capRetries(cluster: Cluster, latestMs: number): void {
   for (const execution of cluster.executions.values()) {
     if (execution.retryAtMs !== null && execution.retryAtMs > latestMs) {
       execution.retryAtMs = latestMs;
@@ -36,8 +36,11 @@ function bringStartsForward(cluster: Cluster, latestMs: number): void {
   }
 }
 
-/** Silence that would begin in the future begins now: later than it did, so that no lease is taken for over too early. */
-function countFromNow(cluster: Cluster, host: Host, nowMs: number): void {
+/**
+ * Silence with a future start restarts now. That is later than the true start, so no lease is considered
+ * expired too early.
+ */
+function capSilence(cluster: Cluster, host: Host, nowMs: number): void {
   const { lastContactMs, silentSinceMs } = host;
   if (Math.max(lastContactMs, silentSinceMs ?? 0) <= nowMs) return;
   host.lastContactMs = Math.min(lastContactMs, nowMs);

@@ -1,25 +1,27 @@
 /**
- * Owns how long a host may be silent: until it is lost, and until what it ran may start elsewhere. Each step is counted
- * from a time that is in the host's row, in full, so that neither a restart nor one jump of a clock makes it come too
- * early. Pure.
+ * Host liveness: when a silent host is marked lost, and when its services may be restarted elsewhere. Both
+ * timeouts start from a persisted timestamp, so neither a restart nor a single clock jump can shorten them
+ * (HOST-6, HOST-7). Pure.
  */
 
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { servicesLeftAt } from './drain.ts';
 
-/** What an agent may need beyond its lease until its containers are gone: to find out, to stop them and to kill them. */
+/**
+ * The time that an agent may need after its lease expires to notice that, and to stop or kill its containers.
+ */
 export const LEASE_MARGIN_MS = 30_000;
-/** A step that is due for longer than this was slept through: nobody could have heard of the host. */
+/** If a deadline passed longer ago than this, no coordinator could hear from the host at that time. */
 const DEADLINE_TOLERANCE_MS = 10_000;
 
-/** When a host is lost, unless it is heard of before. */
+/** When the host is marked lost, unless its agent makes contact before. */
 export const lossAtMs = (
   { schedulerConfig }: Cluster,
   { silentSinceMs, lastContactMs }: Pick<Host, 'silentSinceMs' | 'lastContactMs'>,
 ): number => (silentSinceMs ?? lastContactMs) + schedulerConfig.lostAfterMs;
 
-/** When what a lost host ran goes back to the queue; null where it never does. */
+/** When the executions of a lost host return to the queue; null if they never do. */
 export function requeueAtMs(
   { schedulerConfig }: Cluster,
   { lost, leaseMs, silentSinceMs }: Host,
@@ -29,50 +31,54 @@ export function requeueAtMs(
   return silentSinceMs + leaseMs + LEASE_MARGIN_MS;
 }
 
-/** The same of a host that is silent, but may not be lost yet. */
+/** The same time for a host that is silent but perhaps not marked lost yet. */
 export function projectedRequeueMs(cluster: Cluster, host: Host): number | null {
   const lostMs = lossAtMs(cluster, host);
   return requeueAtMs(cluster, host.lost ? host : { ...host, lost: true, silentSinceMs: lostMs });
 }
 
-/** When the silence of the host changes something next. */
+/** The next time at which the silence of the host changes something. */
 export const livenessDeadlineMs = (cluster: Cluster, host: Host): number =>
   host.lost ? (requeueAtMs(cluster, host) ?? Number.POSITIVE_INFINITY) : lossAtMs(cluster, host);
 
-/** When nobody could hear of the host at the time when its step was due: whoever would have acted slept, or the clock was set. */
+/**
+ * Whether no coordinator could hear from the host when its deadline passed: none was running, or the clock
+ * was set forward.
+ */
 export const missedItsDeadline = (cluster: Cluster, host: Host, nowMs: number): boolean =>
   nowMs > livenessDeadlineMs(cluster, host) + DEADLINE_TOLERANCE_MS;
 
-/** Its silence counts from now. */
+/** Restarts the silence of the host now. */
 export function restartTimeout(cluster: Cluster, host: Host, nowMs: number): void {
   host.silentSinceMs = nowMs;
   cluster.changes.hosts.add(host);
 }
 
-/** The first version of the protocol that knows leases. */
+/** The first version of the protocol with leases. */
 const LEASE_VERSION = 2;
 
-/** The lease that an agent is told; null: none. */
+/** The lease that the coordinator grants to an agent; null is no lease. */
 export const leaseFor = ({ schedulerConfig }: Cluster, version: number): number | null =>
   schedulerConfig.hostLossPolicy === 'requeue' && version >= LEASE_VERSION
     ? schedulerConfig.lostAfterMs
     : null;
 
 /**
- * What is sure of the lease of an agent that says hello: the longer of the one it `keeps` and the one it is `told` now,
- * as the answer may be lost; nothing, if it keeps none, until it has confirmed.
+ * The lease that is certain when an agent sends its hello. The answer may be lost, so that is the longer of
+ * the lease that the agent `keeps` and the one that is `granted` now. If the agent keeps none, nothing is
+ * certain until a report confirms the lease (C104).
  */
-export const confirmedLeaseMs = (told: number | null, keeps: number | undefined): number | null =>
-  told !== null && keeps !== undefined ? Math.max(told, keeps) : null;
+export const confirmedLeaseMs = (granted: number | null, keeps: number | undefined): number | null =>
+  granted !== null && keeps !== undefined ? Math.max(granted, keeps) : null;
 
-/** A report says that the welcome before it came. */
-export function confirmLease(cluster: Cluster, host: Host, told: number | null): void {
-  if (host.leaseMs === told) return;
-  host.leaseMs = told;
+/** A report confirms the lease of the welcome before it. */
+export function confirmLease(cluster: Cluster, host: Host, leaseMs: number | null): void {
+  if (host.leaseMs === leaseMs) return;
+  host.leaseMs = leaseMs;
   cluster.changes.hosts.add(host);
 }
 
-/** A host that leaves is silent since it was last heard of. */
+/** The silence of a disconnected host counts from its last contact. */
 export function markDisconnected(cluster: Cluster, host: Host): void {
   host.connected = false;
   if (!host.lost) host.silentSinceMs = host.lastContactMs;
@@ -80,14 +86,15 @@ export function markDisconnected(cluster: Cluster, host: Host): void {
 }
 
 /**
- * For a coordinator that begins and has heard of no host yet: it counts on what was counted, and from now what was not.
- * Where nobody was there when a step was due, hosts get the time again.
+ * For a new coordinator, which has not heard from any host yet. Recorded silence continues, and silence that
+ * was not recorded starts now. If a deadline passed while no coordinator ran, that timeout starts again
+ * (C105).
  */
 export function resumeTimeouts(cluster: Cluster, nowMs: number): void {
   for (const host of cluster.hosts.values()) {
     const { lost, silentSinceMs } = host;
-    const isUncounted = silentSinceMs === null && (!lost || servicesLeftAt(cluster, host).length > 0);
-    const wasSlept = silentSinceMs !== null && missedItsDeadline(cluster, host, nowMs);
-    if (isUncounted || wasSlept) restartTimeout(cluster, host, nowMs);
+    const isUnrecorded = silentSinceMs === null && (!lost || servicesLeftAt(cluster, host).length > 0);
+    const wasMissed = silentSinceMs !== null && missedItsDeadline(cluster, host, nowMs);
+    if (isUnrecorded || wasMissed) restartTimeout(cluster, host, nowMs);
   }
 }

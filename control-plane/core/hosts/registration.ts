@@ -1,50 +1,53 @@
-/** Owns who becomes a host, and with which key: one registration for each join token (PROTOCOL.md P16, P17). Pure. */
+/**
+ * Registration of hosts: one host and one key for each join token (PROTOCOL.md P16, P17; HOST-1, HOST-2).
+ * Pure.
+ */
 
 import { OperationError } from '../model/errors.ts';
 import { type Host, newHost, setLabels } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 
-/** How long a join token may be used. */
+/** How long a join token is valid. */
 export const JOIN_TOKEN_MS = 3_600_000;
 
-/** What an agent asks for. */
+/** What an agent sends to register. */
 export interface Registration {
-  /** Of the join token. */
+  /** SHA-256 of the join token. */
   tokenHash: string;
   name: string;
-  /** Of its Ed25519 key, base64url. */
+  /** The agent's Ed25519 key, base64url. */
   publicKey: string;
 }
 
-/** What the database has on a registration. */
+/** What the database has about a registration. */
 export interface RegistrationRecords {
   token: JoinToken | undefined;
-  /** Whose the key is already. */
+  /** The host that already has the key. */
   holder: { id: number; removed: boolean } | undefined;
 }
 
 export interface JoinToken {
-  /** The only host name it is good for; null: any. */
+  /** The only host name that the token is valid for; null is any name. */
   name: string | null;
-  /** What an administrator wants the host labelled with. */
+  /** Labels that the host gets from the administrator. */
   labels: readonly string[];
   expiresMs: number;
-  /** The host that it made; null while it was not used. */
+  /** The host that the token created; null while the token is unused. */
   hostId: number | null;
 }
 
-/** Proof of one connection of a host, checked already but for its single use. */
+/** A proof for one connection of a host. Everything but its single use has been verified. */
 export interface VerifiedProof {
   hostId: number;
-  /** The id of the proof. */
   proofId: string;
-  /** When it is worth nothing any more, whatever the clocks. */
+  /** When the proof expires, with the tolerated clock difference included. */
   expiresMs: number;
 }
 
 /**
- * Makes the host, or finds it where the answer to the same registration got lost. Throws OperationError: `bad-token` for a
- * token that is not known, has expired or is used up, `forbidden` for another's name, `revoked`, and `conflict` for a name that is taken.
+ * Creates the host, or returns it again if the answer to the same registration was lost. Throws
+ * OperationError: `bad-token` for a token that is unknown, expired or used; `forbidden` for a name that the
+ * token is not valid for; `revoked` for the key of a removed host; `conflict` for a name that is taken.
  */
 export function register(
   cluster: Cluster,
@@ -53,23 +56,23 @@ export function register(
   nowMs: number,
 ): Host {
   assertUsable(token, nowMs);
-  const known = keyHolder(cluster, publicKey, holder);
+  const existing = keyHolder(cluster, publicKey, holder);
   const usedFor = cluster.changes.usedTokens.get(tokenHash)?.id ?? token.hostId;
   if (usedFor !== null) {
-    if (known?.id === usedFor) return known;
-    throw badToken('has been used up');
+    if (existing?.id === usedFor) return existing;
+    throw badToken('has been used');
   }
   if (token.name !== null && token.name !== name) {
-    const way = `set BERTH_AGENT_NAME=${token.name}, or ask for a token without a name`;
+    const remedy = `Set BERTH_AGENT_NAME=${token.name}, or create a join token without a name`;
     throw new OperationError(
       'forbidden',
-      `The join token is for the host ${token.name}, not ${name}: ${way}.`,
+      `The join token is valid for the host ${token.name}, not ${name}. ${remedy}.`,
     );
   }
-  const host = known ?? hostFor(cluster, name, nowMs);
+  const host = existing ?? hostFor(cluster, name, nowMs);
   if (host.name !== name) {
-    const way = `set BERTH_AGENT_NAME=${host.name}, or remove the key from the agent's data folder to make another host`;
-    throw new OperationError('conflict', `The key is that of the host ${host.name}, not ${name}: ${way}.`);
+    const remedy = `Set BERTH_AGENT_NAME=${host.name}, or delete the key from the agent's data folder and register a new host`;
+    throw new OperationError('conflict', `The key belongs to the host ${host.name}, not ${name}. ${remedy}.`);
   }
   if (host.publicKey !== null && host.publicKey !== publicKey) throw nameTaken(name);
   host.publicKey = publicKey;
@@ -80,9 +83,12 @@ export function register(
   return host;
 }
 
-/** Throws OperationError for a join token with which nobody has anything to ask. A used one may still be its agent's. */
+/**
+ * Throws OperationError if the join token is unknown or expired. A used token passes, because its own agent
+ * may send it again.
+ */
 export function assertUsable(token: JoinToken | undefined, nowMs: number): asserts token is JoinToken {
-  if (!token || token.expiresMs <= nowMs) throw badToken('is not known here or has expired');
+  if (!token || token.expiresMs <= nowMs) throw badToken('is unknown or has expired');
 }
 
 function keyHolder(
@@ -91,16 +97,16 @@ function keyHolder(
   holder: RegistrationRecords['holder'],
 ): Host | undefined {
   if (!holder) {
-    // Perhaps it has got its host in this very turn.
+    // The key may have got its host earlier in this turn.
     return [...cluster.changes.hosts].find((host) => host.publicKey === publicKey);
   }
   const host = cluster.hosts.get(holder.id);
-  // Perhaps that was removed in this very turn.
+  // That host may have been removed earlier in this turn.
   if (!host || holder.removed) throw revoked();
   return host;
 }
 
-/** A host of that name that has no key yet, or a new one, which is not among the hosts yet. */
+/** A host of that name without a key, or a new one, which is not among the cluster's hosts yet. */
 const hostFor = (cluster: Cluster, name: string, nowMs: number): Host =>
   cluster.hostNamed(name) ?? newHost(cluster.nextIds.host, name, nowMs);
 
@@ -113,18 +119,18 @@ function addHost(cluster: Cluster, host: Host): void {
 const badToken = (what: string) =>
   new OperationError(
     'bad-token',
-    `The join token ${what}. An administrator makes a new one by POST host/token; it is good for one host and one hour.`,
+    `The join token ${what}. Ask an administrator for a new one (POST host/token); it is valid for one host and one hour.`,
   );
 
 const nameTaken = (name: string) =>
   new OperationError(
     'conflict',
-    `Another host is called ${name}. Remove that host, or choose another name by BERTH_AGENT_NAME.`,
+    `Another host has the name ${name}. Remove that host, or set another name with BERTH_AGENT_NAME.`,
   );
 
-/** For the agent of a host that was removed. */
+/** The error for the agent of a removed host. */
 export const revoked = () =>
   new OperationError(
     'revoked',
-    "This host was removed from the cluster. To join again, get a new join token and remove the key from the agent's data folder.",
+    "This host was removed from the cluster. To join again, delete the key from the agent's data folder and use a new join token.",
   );

@@ -1,4 +1,7 @@
-/** Owns what a host may not speak of: what another host was given to run (PROTOCOL.md P12). What only comes late is no such thing. Pure. */
+/**
+ * Rejects reports about starts that were assigned to another host (PROTOCOL.md P12). Late reports about an
+ * earlier start are legitimate (HOST-5). Pure.
+ */
 import { keyOf, type ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { Report } from '../../../shared/protocol/up.ts';
 import type { Host } from '../model/host.ts';
@@ -6,8 +9,9 @@ import type { Service } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 /**
- * Services in a report that its host can have no word on: of starts that others were given, or nobody was. `listed`: keys in
- * the inventory of its hello, which are of no start that it was given now, but of containers that are there.
+ * Ids of services that the host must not report on, because another host or no host was given the start.
+ * `listed` has the keys in the inventory of the host's hello. Such a container exists there, even if its
+ * start is not assigned to this host.
  */
 export function unauthorisedServices(
   cluster: Cluster,
@@ -15,32 +19,41 @@ export function unauthorisedServices(
   { observations, forgotten }: Pick<Report, 'observations' | 'forgotten'>,
   listed: ReadonlySet<string>,
 ): number[] {
-  const elsewhere = (id: number): Service | undefined => {
+  const assignedElsewhere = (id: number): Service | undefined => {
     const service = cluster.services.get(id);
-    // One that has ended or was never known may have been here.
+    // An unknown service may have ended, and may have been on this host before.
     return service && service.hostId !== host.id ? service : undefined;
   };
-  const lies = observations.filter((key) => {
-    const service = elsewhere(key.service);
+  const unauthorised = observations.filter((key) => {
+    const service = assignedElsewhere(key.service);
     if (service === undefined || mayHaveBeenHere(service, key) || listed.has(keyOf(key))) return false;
-    return key.state !== 'gone' || !mayBeForgotten(cluster, service, key);
+    return key.state !== 'gone' || !mayBeUnreported(cluster, service, key);
   });
-  const taken = forgotten.filter((id) => elsewhere(id)?.logs === 'forgetting');
-  return [...new Set([...lies.map(({ service }) => service), ...taken])];
+  const withLogsElsewhere = forgotten.filter((id) => assignedElsewhere(id)?.logs === 'forgetting');
+  return [...new Set([...unauthorised.map(({ service }) => service), ...withLogsElsewhere])];
 }
 
-/** Services in an inventory whose very start another host was given: two hosts have one container, or one of them lies. */
+/**
+ * Services in an inventory whose very start is assigned to another host. Two hosts then have that container,
+ * or one reports falsely.
+ */
 export const duplicateStarts = (cluster: Cluster, host: Host, inventory: readonly ServiceKey[]): number[] =>
   inventory.flatMap(({ service: id, generation }) => {
     const service = cluster.services.get(id);
-    const isAway = service && service.hostId !== host.id && service.status !== 'inactive';
-    return isAway && service.generation === generation ? [id] : [];
+    const isElsewhere = service && service.hostId !== host.id && service.status !== 'inactive';
+    return isElsewhere && service.generation === generation ? [id] : [];
   });
 
-/** Where the database is an older copy, it may have been given before that, and its end be untold (C166). */
-const mayBeForgotten = ({ unknown }: Cluster, { generation }: Service, key: ServiceKey): boolean =>
+/**
+ * If the database is an older copy, the host may have got the start before, without having reported its end
+ * (C166).
+ */
+const mayBeUnreported = ({ unknown }: Cluster, { generation }: Service, key: ServiceKey): boolean =>
   key.generation > generation || unknown.length > 0;
 
-/** Starts before that of now; and the last one, while the service waits to be started where it is placed next. */
+/**
+ * An earlier start may have been on any host. So may the last one, while the service waits for its next
+ * start.
+ */
 const mayHaveBeenHere = ({ generation, status }: Service, key: ServiceKey): boolean =>
   key.generation < generation || (key.generation === generation && status === 'inactive');

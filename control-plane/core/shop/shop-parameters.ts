@@ -1,6 +1,6 @@
 /**
- * Owns the parameters of an application in the shop: whether one fits its description, which values it takes, and what
- * they change. Pure; where manifests come from is operations/shop-entries.ts's.
+ * Parameters of an application in the shop: whether one matches the description, which values it takes, and
+ * what they change. Pure; operations/shop/shop-manifest.ts parses manifests.
  */
 import type { Application, ServiceDescription } from '../../../shared/application.ts';
 
@@ -8,15 +8,15 @@ export const parameterKinds = ['environment', 'command', 'service_count', 'resou
 export type ParameterKind = (typeof parameterKinds)[number];
 export type ParameterType = 'int' | 'float' | 'string';
 
-/** As a manifest has it, in the names used here. */
+/** A parameter as its manifest declares it, with this program's names. */
 export interface DeclaredParameter {
   kind: ParameterKind;
-  /** Of the variable, of the service, or for resources `<service>.memory` or `<service>.cores`. */
+  /** The name of a variable or a service, or for resources `<service>.memory` or `<service>.cores`. */
   name: string;
   readableName: string;
   description: string;
   type: ParameterType;
-  /** null: what the description has. */
+  /** null: the value in the description. */
   default: string | null;
   min: number | null;
   max: number | null;
@@ -24,14 +24,14 @@ export interface DeclaredParameter {
 }
 
 export interface Parameter extends DeclaredParameter {
-  /** Kind and name: unique in its application, and what its value is submitted as. */
+  /** `<kind>:<name>`: unique in its application, and the key of the submitted value. */
   key: string;
   default: string;
-  /** Where in the description its value goes (RFC 6901). */
+  /** Where its value goes in the description (RFC 6901). */
   pointers: readonly string[];
 }
 
-/** A value that can't be taken; `parameter` is null where it is about all of them. */
+/** A value that is refused; `parameter` is null if the problem concerns no single parameter. */
 export interface ParameterProblem {
   parameter: string | null;
   message: string;
@@ -39,25 +39,29 @@ export interface ParameterProblem {
 
 export type Fit = { parameter: Parameter } | { problem: string };
 
-/** The parameter in its description, or why it has no place there. */
+/** The parameter with its places in the description, or why it is left out (W63). */
 export function fitParameter(declared: DeclaredParameter, application: Application): Fit {
-  const [place, ...more] = placesOf(declared, application);
-  if (!place) return { problem: missingPlace(declared) };
+  const [target, ...more] = targetsOf(declared, application);
+  if (!target) return { problem: missingTarget(declared) };
   const { kind, name, min, max, step } = declared;
-  if (min !== null && max !== null && min > max) return { problem: 'its min is more than its max' };
-  if (step !== null && step <= 0) return { problem: 'its step must be more than 0' };
+  if (min !== null && max !== null && min > max)
+    return { problem: `its min (${min}) is greater than its max (${max})` };
+  if (step !== null && step <= 0) return { problem: `its step must be greater than 0, not ${step}` };
   const parameter: Parameter = {
     ...declared,
     type: typeOf(declared),
     key: `${kind}:${name}`,
-    default: declared.default ?? place.value,
-    pointers: [place, ...more].map(({ pointer }) => pointer),
+    default: declared.default ?? target.value,
+    pointers: [target, ...more].map(({ pointer }) => pointer),
   };
   const reading = readValue(parameter, parameter.default);
   return 'problem' in reading ? { problem: `its default ${reading.problem}` } : { parameter };
 }
 
-/** What of the resources of each service a user may set beyond what the manifest names: all that is reserved. */
+/**
+ * Parameters for all reserved resources that the manifest does not name, for users who may customise
+ * resources (W69).
+ */
 export function resourceParameters(application: Application, given: readonly Parameter[]): Parameter[] {
   const names = new Set(given.filter(({ kind }) => kind === 'resources').map(({ name }) => name));
   return application.services.flatMap((service) =>
@@ -83,7 +87,7 @@ export function resourceParameters(application: Application, given: readonly Par
   );
 }
 
-/** The value as it goes into the description, or what is wrong with it, to be read after the parameter's name. */
+/** The value for the description, or its problem as a phrase that follows the parameter's name. */
 export function readValue(
   parameter: Pick<Parameter, 'type' | 'default' | 'min' | 'max' | 'step'>,
   text: string,
@@ -98,33 +102,36 @@ export function readValue(
     return { problem: 'must be a number' };
   if (min !== null && number < min) return { problem: `must be at least ${min}` };
   if (max !== null && number > max) return { problem: `must be at most ${max}` };
-  // Browsers count steps from the same place.
+  // Browsers count the steps of a number field from the same base.
   const base = min ?? Number(parameter.default);
   if (step !== null && !isMultiple(number - base, step))
-    return { problem: `must be ${base} or that and a multiple of ${step}` };
+    return { problem: `must be ${base} plus a multiple of ${step}` };
   return { value };
 }
 
 const WHOLE = /^[+-]?\d+$/;
-/** Without two ways to read the same digits: a text of a megabyte is tried once. */
+/** Matches any digits in one way only, so that a text of a megabyte takes linear time. */
 const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
-/** Of 0.1 are 0.3 three, whatever floating point says. */
+/** Tolerates floating-point rounding, so that 0.3 is three steps of 0.1. */
 function isMultiple(difference: number, step: number): boolean {
   const steps = difference / step;
   return Math.abs(steps - Math.round(steps)) < 1e-6;
 }
 
-/** The description with these values, by the keys of their parameters; the default where there is none. Not validated yet. */
+/**
+ * The description with these values, by parameter key; a parameter without a value takes its default. The
+ * result is not validated.
+ */
 export function applyParameters(
   application: Application,
   parameters: readonly Parameter[],
   values: ReadonlyMap<string, string>,
 ): Application {
-  const made = structuredClone(application);
+  const result = structuredClone(application);
   for (const parameter of parameters)
-    setValue(made, parameter, values.get(parameter.key) ?? parameter.default);
-  return made;
+    setValue(result, parameter, values.get(parameter.key) ?? parameter.default);
+  return result;
 }
 
 function setValue(application: Application, { kind, name }: Parameter, value: string): void {
@@ -139,14 +146,14 @@ function setValue(application: Application, { kind, name }: Parameter, value: st
   }
 }
 
-/** Where all were essential all stay so; else as many as before, and no more than there are. */
+/** If all instances were essential, all stay essential; otherwise as many as before, up to the new count. */
 function setCount(service: ServiceDescription, count: number): void {
-  const rigid = service.essential_count === service.total_count;
-  service.essential_count = rigid ? count : Math.min(service.essential_count, count);
+  const allEssential = service.essential_count === service.total_count;
+  service.essential_count = allEssential ? count : Math.min(service.essential_count, count);
   service.total_count = count;
 }
 
-/** A max that was the min stays the min; any other is raised where the min would be beyond it. */
+/** A max that equals the min keeps equal to it; any other max is raised if the new min would exceed it. */
 function setReservation({ resources }: ServiceDescription, resource: Resource, value: number): void {
   const range = resources[resource];
   if (range.max !== null) range.max = range.max === range.min ? value : Math.max(range.max, value);
@@ -162,25 +169,25 @@ const RESOURCES: readonly { resource: Resource; readable: string }[] = [
 const resourceOf = (service: ServiceDescription, name: string): Resource | undefined =>
   RESOURCES.find(({ resource }) => name === `${service.name}.${resource}`)?.resource;
 
-/** Counts and bytes are whole numbers, whatever the manifest calls them. */
+/** Counts and bytes are whole numbers, whatever type the manifest declares. */
 function typeOf({ kind, name, type }: DeclaredParameter): ParameterType {
   if (kind === 'service_count') return 'int';
   if (kind === 'resources') return name.endsWith('.memory') ? 'int' : 'float';
   return kind === 'command' ? 'string' : type;
 }
 
-/** Where the value goes, and what is there. */
-function placesOf({ kind, name }: DeclaredParameter, application: Application): Place[] {
-  return application.services.flatMap((service, at): Place[] => {
-    const pointer = (path: string) => `/services/${at}/${path}`;
+/** Where the value goes in the description, with the present value. */
+function targetsOf({ kind, name }: DeclaredParameter, application: Application): Target[] {
+  return application.services.flatMap((service, index): Target[] => {
+    const pointer = (path: string) => `/services/${index}/${path}`;
     const resource = kind === 'resources' ? resourceOf(service, name) : undefined;
     if (resource) {
       const { min } = service.resources[resource];
       return [{ pointer: pointer(`resources/${resource}`), value: min === null ? '' : String(min) }];
     }
     if (kind === 'environment') {
-      return service.environment.flatMap(([variable, value], index) =>
-        variable === name ? [{ pointer: pointer(`environment/${index}/1`), value }] : [],
+      return service.environment.flatMap(([variable, value], position) =>
+        variable === name ? [{ pointer: pointer(`environment/${position}/1`), value }] : [],
       );
     }
     if (service.name !== name) return [];
@@ -191,13 +198,13 @@ function placesOf({ kind, name }: DeclaredParameter, application: Application): 
   });
 }
 
-interface Place {
+interface Target {
   pointer: string;
   value: string;
 }
 
-function missingPlace({ kind, name }: DeclaredParameter): string {
-  if (kind === 'environment') return `no service of the description has the variable ${name}`;
+function missingTarget({ kind, name }: DeclaredParameter): string {
+  if (kind === 'environment') return `no service in the description has the variable ${name}`;
   if (kind !== 'resources') return `the description has no service ${name}`;
-  return `its name must be that of a service of the description with ".memory" or ".cores", not ${name}`;
+  return `its name must be <service>.memory or <service>.cores of a service in the description, not ${name}`;
 }

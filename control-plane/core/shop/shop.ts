@@ -1,4 +1,7 @@
-/** Owns what an application of the shop is, who sees it and may change what of it, and the description made of it. Pure. */
+/**
+ * Applications of the shop: who may see one, who may change which of its parameters, and the resulting
+ * description. Pure.
+ */
 import { type Application, type Problem, validateApplication } from '../../../shared/application.ts';
 import type { Role } from '../accounts/account.ts';
 import {
@@ -10,7 +13,7 @@ import {
 } from './shop-parameters.ts';
 
 export interface ShopEntry {
-  /** `<folder>-<place in its manifest, from 0>`. */
+  /** `<folder>-<position in its manifest, from 0>`. */
   id: string;
   folder: string;
   category: string;
@@ -18,23 +21,23 @@ export interface ShopEntry {
   application: Application;
   /** Markdown. */
   readme: string;
-  /** File of the folder. */
+  /** A file of the folder. */
   logo: string | null;
   parameters: readonly Parameter[];
   /** Names of roles. */
   disabledFor: readonly string[];
 }
 
-/** Something that is wrong with the shop, for whoever keeps it. */
+/** A fault in the shop, for its administrators. */
 export interface ShopProblem {
-  /** The folder, and the application in it where it is about one. */
+  /** The folder, and the application in it if the fault concerns a single one. */
   where: string;
   reason: string;
 }
 
 export const entryId = (folder: string, place: number): string => `${folder}-${place}`;
 
-/** Folder and place of an id; undefined where it is none. */
+/** Folder and position in an id; undefined if the id is malformed. */
 export function readEntryId(id: string): { folder: string; place: number } | undefined {
   const match = /^(.+)-(0|[1-9]\d{0,3})$/.exec(id);
   return match?.[1] === undefined ? undefined : { folder: match[1], place: Number(match[2]) };
@@ -43,7 +46,7 @@ export function readEntryId(id: string): { folder: string; place: number } | und
 export const isShownTo = ({ disabledFor }: Pick<ShopEntry, 'disabledFor'>, role: Role): boolean =>
   role.canAccessFullAppShop || !disabledFor.includes(role.name);
 
-/** Those of the manifest, and for whoever may set resources all that is reserved. */
+/** The parameters of the manifest and, for roles that may customise resources, all reserved resources. */
 export const parametersFor = ({ application, parameters }: ShopEntry, role: Role): Parameter[] => [
   ...parameters,
   ...(role.canCustomizeResources ? resourceParameters(application, parameters) : []),
@@ -52,7 +55,7 @@ export const parametersFor = ({ application, parameters }: ShopEntry, role: Role
 export const mayChange = (role: Role, { kind }: Pick<Parameter, 'kind'>): boolean =>
   kind !== 'resources' || role.canCustomizeResources;
 
-/** The application with what was submitted for its parameters, by their keys, or everything that is wrong with that. */
+/** The application with the submitted values, by parameter key, or every problem with them. */
 export function fillIn(
   entry: ShopEntry,
   role: Role,
@@ -66,26 +69,29 @@ export function fillIn(
     const parameter = byKey.get(key);
     const reading = parameter
       ? readValue(parameter, text)
-      : { problem: 'is no parameter of this application' };
+      : { problem: 'is not a parameter of this application' };
     if ('problem' in reading) problems.push({ parameter: key, message: reading.problem });
     else if (parameter && !mayChange(role, parameter) && !isSame(parameter, reading.value))
-      problems.push({ parameter: key, message: `can't be changed by the role ${role.name}` });
+      problems.push({
+        parameter: key,
+        message: `must stay ${parameter.default}: the role ${role.name} lacks "Choose resources" (can_customize_resources)`,
+      });
     else values.set(key, reading.value);
   }
   if (problems.length > 0) return { problems };
   const validation = validateApplication(applyParameters(entry.application, parameters, values));
   if (validation.valid) return { application: validation.application };
-  return { problems: validation.problems.map((problem) => blame(problem, parameters)) };
+  return { problems: validation.problems.map((problem) => attribute(problem, parameters)) };
 }
 
 const isSame = ({ type, default: standard }: Parameter, value: string): boolean =>
   type === 'string' ? value === standard : Number(value) === Number(standard);
 
-/** A problem of the description belongs to the parameter that made the place it is at. */
-function blame({ pointer, message }: Problem, parameters: readonly Parameter[]): ParameterProblem {
-  const cause = parameters.find(({ pointers }) =>
+/** Assigns a problem of the description to the parameter that set the value there. */
+function attribute({ pointer, message }: Problem, parameters: readonly Parameter[]): ParameterProblem {
+  const parameter = parameters.find(({ pointers }) =>
     pointers.some((one) => pointer === one || pointer.startsWith(`${one}/`)),
   );
-  if (cause) return { parameter: cause.key, message };
+  if (parameter) return { parameter: parameter.key, message };
   return { parameter: null, message: `${pointer || 'the description'} ${message}` };
 }

@@ -1,24 +1,30 @@
-/** Owns the latest events of one coordinator's hold on the state, and their ids: `<epoch>-<sequence>`. Pure. */
+/**
+ * Retained events: the latest events of one epoch of the coordinator, with their ids `<epoch>-<sequence>`.
+ * Pure.
+ */
 import type { ClusterEvent, EventFrame } from './events.ts';
 
-/** Some seconds of a busy cluster, hours of a quiet one; some megabytes at most, as all texts in them have a bound. */
-const KEPT = 5_000;
+/**
+ * Seconds of a busy cluster, hours of a quiet one. At most some megabytes, because every text in an event is
+ * bounded.
+ */
+const RETAINED = 5_000;
 
 export class EventRing {
   readonly #epoch: number;
   readonly #size: number;
   readonly #events: ClusterEvent[] = [];
-  /** Of those that somebody has read: the same for all. */
+  /** Frames of the events that a subscriber has read; all subscribers share them. */
   readonly #texts: (string | undefined)[] = [];
-  /** Sequence of the latest event; 0 before the first. */
+  /** Sequence of the latest event; 0 before the first one. */
   #last = 0;
 
-  constructor(epoch: number, size = KEPT) {
+  constructor(epoch: number, size = RETAINED) {
     this.#epoch = epoch;
     this.#size = size;
   }
 
-  /** Where whoever has seen everything goes on. */
+  /** Where a subscriber that has read every event continues. */
   get next(): number {
     return this.#last + 1;
   }
@@ -29,23 +35,23 @@ export class EventRing {
     this.#texts[this.#last % this.#size] = undefined;
   }
 
-  /** Whether all from `sequence` on is still there. */
+  /** Whether all events from `sequence` on are retained. */
   has(sequence: number): boolean {
     return sequence >= 1 && sequence > this.#last - this.#size && sequence <= this.next;
   }
 
-  /** One that is there, or undefined at `next`. */
+  /** A retained event, or undefined at `next`. */
   at(sequence: number): ClusterEvent | undefined {
     return sequence <= this.#last ? this.#events[sequence % this.#size] : undefined;
   }
 
-  /** The frame of one that is there. */
+  /** The frame of a retained event. */
   textAt(sequence: number): string {
-    const at = sequence % this.#size;
-    const event = this.#events[at];
-    if (!event) throw new Error(`no event ${sequence}`);
-    const text = this.#texts[at] ?? frameText({ id: this.idOf(sequence), event });
-    this.#texts[at] = text;
+    const index = sequence % this.#size;
+    const event = this.#events[index];
+    if (!event) throw new Error(`event ${sequence} is not retained`);
+    const text = this.#texts[index] ?? frameText({ id: this.idOf(sequence), event });
+    this.#texts[index] = text;
     return text;
   }
 
@@ -53,7 +59,10 @@ export class EventRing {
     return `${this.#epoch}-${sequence}`;
   }
 
-  /** The sequence behind the event of that id; undefined where that is not known, or too long ago. */
+  /**
+   * The sequence after the event with this id; undefined if the id is unknown or its successor is no longer
+   * retained.
+   */
   behind(id: string): number | undefined {
     const [, epoch, sequence] = /^(\d{1,15})-(\d{1,15})$/.exec(id) ?? [];
     if (Number(epoch) !== this.#epoch) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Owns what the changes of a turn mean to those who watch: an event for each execution, service and host that is other
- * than it was, as it is now. An event is a hint to look; what it does not tell is read as ever. Pure.
+ * Events: one for each execution, service and host that a turn has changed, with its state after the turn. An
+ * event is a hint (STREAM-1): subscribers read everything else through the API. Pure.
  */
 
 import type { Execution, ExecutionStatus } from '../model/execution.ts';
@@ -31,7 +31,7 @@ export interface ServiceEvent {
   name: string;
   status: ServiceStatus;
   backendStatus: BackendStatus;
-  /** What its host does towards its start; empty where nobody said. */
+  /** Progress of the service's start as its host reports it; empty if there is none. */
   progress: string;
 }
 
@@ -42,30 +42,32 @@ export interface HostEvent {
   state: HostState | 'removed';
 }
 
-/** What somebody may watch: the executions of a user or of all, and hosts or none. */
+/** What a subscriber may receive: events of its own executions or of all, and events of hosts or none. */
 export interface Audience {
   userId: number;
   seesOthers: boolean;
   seesHosts: boolean;
 }
 
-/** Who opens a stream of events, and where it left off. */
+/** The subscriber of a stream of events, and the last event that it has. */
 export interface EventSubscriber extends Audience, Subscriber {
-  /** Null where it has read none before. */
+  /** Null if the subscriber has read no event yet. */
   lastEventId: string | null;
 }
 
-/** What a stream of events carries from the coordinator, one a line as JSON. `id` is where a reader goes on behind it. */
+/** One line of JSON in a stream of events from the coordinator. `id` is the id to continue after. */
 export interface EventFrame {
   id: string;
-  /** `hello`: from here on nothing is missed. `reset`: something was. `beat`: nothing has happened. */
+  /**
+   * `hello`: no event is missing from here on. `reset`: events were missed. `beat`: no event has happened.
+   */
   event: ClusterEvent | { kind: 'hello' | 'reset' | 'beat' };
 }
 
 export const isFor = ({ userId, seesOthers, seesHosts }: Audience, event: ClusterEvent): boolean =>
   event.kind === 'host' ? seesHosts : seesOthers || event.userId === userId;
 
-/** The events of one turn, each object once. A deletion is the last that is told of an execution. */
+/** The events of one turn, each object once. The deletion of an execution is its last event. */
 export function eventsOf(cluster: Cluster, changes: Changes): ClusterEvent[] {
   const executions = new Map<number, Execution>();
   for (const rows of [changes.newExecutions, changes.executions])
@@ -74,7 +76,7 @@ export function eventsOf(cluster: Cluster, changes: Changes): ClusterEvent[] {
   for (const execution of executions.values())
     if (!execution.deleted || changes.deleted.has(execution)) events.push(executionEvent(cluster, execution));
   for (const service of new Set([...changes.services, ...changes.progressed])) {
-    // One that has ended is not live any more.
+    // An execution that ended in this turn is not in `cluster.executions`.
     const execution = executions.get(service.executionId) ?? cluster.executions.get(service.executionId);
     if (execution && !execution.deleted) events.push(serviceEvent(service, execution));
   }
@@ -82,7 +84,7 @@ export function eventsOf(cluster: Cluster, changes: Changes): ClusterEvent[] {
   return events;
 }
 
-/** A drained host is in another state when the last of its services has left. */
+/** A drained host changes its state when its last service leaves, without a change of its own row. */
 function changedHosts({ hosts }: Cluster, changes: Changes): Set<Host> {
   const changed = new Set([...changes.newHosts, ...changes.hosts, ...changes.conditions]);
   for (const { hostId } of changes.services) {

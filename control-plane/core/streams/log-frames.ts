@@ -1,12 +1,16 @@
 /**
- * Owns output that knows where it is from: pieces of the logs of several services in one stream of bytes, each behind its
- * service and the position after it, so that a reader who lost the stream goes on exactly there. Pure; runs in the browser, too.
+ * Frames of a log stream: pieces of output of several services in one stream of bytes. Each frame has its
+ * service and the position after its output, so that a subscriber who lost the stream continues exactly
+ * there. Pure; also runs in the browser.
  *
- * A frame is `service: uint32`, `generation: uint32`, `next: float64`, `length: uint32` (all big-endian), then `length` bytes:
- * output, or where the generation is 0 a note as JSON. A frame of service 0 is empty and only shows that the stream lives.
+ * A frame is `service: uint32`, `generation: uint32`, `next: float64`, `length: uint32` (all big-endian),
+ * then `length` bytes of output. If the generation is 0, the bytes are a note as JSON. A frame of service 0
+ * is empty, and only shows that the stream is alive.
  */
 
-/** Where to go on in the output of a service: which of its starts, and the offset there that a chunk gave (P10). */
+/**
+ * A position in the output of a service: the generation of a start, and the offset there after a chunk (P10).
+ */
 export interface LogPosition {
   generation: number;
   offset: number;
@@ -14,24 +18,24 @@ export interface LogPosition {
 
 export const LOG_START: LogPosition = { generation: 1, offset: 0 };
 
-/** What a reader is told besides output. */
+/** What a subscriber receives besides output. */
 export type LogNote =
-  /** There is no log of this start: it never ran, or its log is not kept any more. */
+  /** This start has no log: it never ran, or its log has been removed. */
   | { missing: number }
-  /** No more will come. */
+  /** No more output will come. */
   | { ended: true }
-  /** It can't be read now; asking again may help. */
+  /** The log can't be read now; a later attempt may succeed. */
   | { trouble: string };
 
 export interface LogFrame {
   service: number;
-  /** After this frame's output. */
+  /** The position after this frame's output. */
   position: LogPosition;
   payload: Uint8Array;
 }
 
 const HEADER_BYTES = 20;
-/** Chunks have 64 KiB at most; whatever is longer is no frame. */
+/** Chunks have at most 64 KiB, so a longer frame is invalid. */
 const MAX_PAYLOAD_BYTES = 1 << 20;
 
 export function encodeFrame({ service, position, payload }: LogFrame): Uint8Array<ArrayBuffer> {
@@ -45,13 +49,13 @@ export function encodeFrame({ service, position, payload }: LogFrame): Uint8Arra
   return frame;
 }
 
-const NOWHERE: LogPosition = { generation: 0, offset: 0 };
+const NO_POSITION: LogPosition = { generation: 0, offset: 0 };
 
 export const encodeNote = (service: number, note: LogNote): Uint8Array<ArrayBuffer> =>
-  encodeFrame({ service, position: NOWHERE, payload: new TextEncoder().encode(JSON.stringify(note)) });
+  encodeFrame({ service, position: NO_POSITION, payload: new TextEncoder().encode(JSON.stringify(note)) });
 
 export const heartbeat = (): Uint8Array<ArrayBuffer> =>
-  encodeFrame({ service: 0, position: NOWHERE, payload: new Uint8Array() });
+  encodeFrame({ service: 0, position: NO_POSITION, payload: new Uint8Array() });
 
 export function decodeFrame(frame: Uint8Array): LogFrame {
   const header = new DataView(frame.buffer, frame.byteOffset, HEADER_BYTES);
@@ -62,29 +66,32 @@ export function decodeFrame(frame: Uint8Array): LogFrame {
   };
 }
 
-/** The note that a frame is, if it is one. */
+/** The note in the frame, if the frame is a note. */
 export const noteOf = ({ service, position, payload }: LogFrame): LogNote | undefined =>
   service > 0 && position.generation === 0 ? JSON.parse(new TextDecoder().decode(payload)) : undefined;
 
-/** Finds the frames in bytes that come in pieces of any size. */
+/** Splits a stream of bytes, in pieces of any size, into frames. */
 export class FrameSplitter {
   #rest: Uint8Array = new Uint8Array();
 
-  /** The frames that are whole now; they may share the piece's memory. Throws on what is no frame. */
+  /**
+   * Returns the frames that are now complete; they may share the piece's memory. Throws if a frame is
+   * invalid.
+   */
   push(piece: Uint8Array): Uint8Array[] {
     const bytes = this.#rest.byteLength === 0 ? piece : joined(this.#rest, piece);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const frames: Uint8Array[] = [];
-    let at = 0;
-    while (bytes.byteLength - at >= HEADER_BYTES) {
-      const length = view.getUint32(at + 16);
-      if (length > MAX_PAYLOAD_BYTES) throw new Error('the stream of the log is garbled');
-      const end = at + HEADER_BYTES + length;
+    let start = 0;
+    while (bytes.byteLength - start >= HEADER_BYTES) {
+      const length = view.getUint32(start + 16);
+      if (length > MAX_PAYLOAD_BYTES) throw new Error('the log stream has an invalid frame');
+      const end = start + HEADER_BYTES + length;
       if (end > bytes.byteLength) break;
-      frames.push(bytes.subarray(at, end));
-      at = end;
+      frames.push(bytes.subarray(start, end));
+      start = end;
     }
-    this.#rest = bytes.slice(at);
+    this.#rest = bytes.slice(start);
     return frames;
   }
 }

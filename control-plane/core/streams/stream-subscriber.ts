@@ -1,29 +1,41 @@
-/** Owns who reads a stream: the account that was let in, by what, and whether that lets it in still. Pure. */
+/**
+ * Subscribers of streams: the account that was admitted, its credential, and whether it would still be
+ * admitted. Pure.
+ */
 import { type Account, authorise, type Credential } from '../accounts/account.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 export interface Subscriber {
   userId: number;
-  /** Of the user when it was let in. */
+  /** The user's credential version at the time of admission. */
   credentialVersion: number;
 }
 
-/** Who reads the output of a service. Its stream may last for days: what let it in is looked at again. */
+/**
+ * The subscriber of a service's log. Its stream may last for days, so its credential is checked again
+ * (STREAM-4).
+ */
 export interface LogSubscriber extends Subscriber {
   credential: Credential;
-  /** Whose execution it is. */
+  /** Owner of the execution. */
   ownerId: number;
 }
 
-/** Whether the account is the one that was let in, as far as the coordinator knows. */
+/**
+ * Whether the user is enabled and has the credentials of the admission, as far as the coordinator has it in
+ * memory.
+ */
 export function isCurrent({ userId, credentialVersion }: Subscriber, { users }: Cluster): boolean {
   const user = users.get(userId);
   return user?.enabled === true && user.credentialVersion === credentialVersion;
 }
 
-/** Whether the reader would be let in now; `account` is the one that its credential stands for, if any. */
-export function maySeeLog(reader: LogSubscriber, account: Account | undefined): boolean {
-  const { userId, credentialVersion, credential, ownerId } = reader;
+/**
+ * Whether the subscriber would be admitted now; `account` is what its credential authenticates now, if
+ * anything.
+ */
+export function maySeeLog(subscriber: LogSubscriber, account: Account | undefined): boolean {
+  const { userId, credentialVersion, credential, ownerId } = subscriber;
   if (account?.user.id !== userId || account.user.credentialVersion !== credentialVersion) return false;
   try {
     authorise({ kind: 'user', credential, ...account }, { kind: 'read-execution', ownerId });

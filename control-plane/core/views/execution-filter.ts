@@ -1,34 +1,37 @@
-/** Owns what a list of executions may be narrowed down by. Pure; knows neither the words of the API nor SQL. */
+/** Filter of a list of executions, independent of the words of the API and of SQL. Pure. */
 import type { User } from '../accounts/account.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 
 export const executionTimes = ['submit', 'start', 'end'] as const;
 export type ExecutionTime = (typeof executionTimes)[number];
 
-/** All that is given must hold. */
+/** An execution passes if all given conditions hold. */
 export interface ExecutionFilter {
   status?: ExecutionStatus;
   name?: string;
-  /** In any case of the letters a to z. */
+  /** A part of the name; the case of the letters a to z is ignored. */
   nameContains?: string;
   owner?: Owner;
-  /** Milliseconds since the epoch, perhaps with a fraction; strictly earlier. What has no such time is not earlier. */
+  /**
+   * Milliseconds since the epoch, perhaps with a fraction; strict. An execution without such a time does not
+   * pass.
+   */
   earlierThanMs?: Partial<Record<ExecutionTime, number>>;
   /** Likewise, strictly later. */
   laterThanMs?: Partial<Record<ExecutionTime, number>>;
-  /** What comes after this one in the list, newest first; whether it is still there does not matter. */
+  /** Executions after this position in the list, newest first. Its execution need not exist any more. */
   olderThan?: Position;
-  /** At most so many: those submitted last. */
+  /** At most this many, those submitted last. */
   limit?: number;
 }
 
-/** Where an execution is in the list. */
+/** Position of an execution in the list. */
 export interface Position {
   timeSubmitMs: number;
   id: number;
 }
 
-/** A user by id or by name, whichever the API calls users by. */
+/** A user by id or by name, depending on how the API variant identifies users. */
 export type Owner = Pick<User, 'id'> | Pick<User, 'username'>;
 
 export const isOwner = (owner: Owner, user: User): boolean =>

@@ -1,4 +1,6 @@
-/** Owns what the API shows of executions and services, before a variant gives it its words. Pure. */
+/**
+ * Views of executions and services: what the API shows, before a variant renders it in its own words. Pure.
+ */
 import type { Application, ServiceDescription } from '../../../shared/application.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
@@ -20,15 +22,15 @@ export interface ExecutionView {
   serviceIds: readonly number[];
 }
 
-/** What a list shows of an execution, without its description. */
+/** An execution in a list, without its description. */
 export interface ExecutionLine
   extends Pick<
     ExecutionView,
     'id' | 'name' | 'userName' | 'status' | 'timeSubmitMs' | 'timeStartMs' | 'timeEndMs'
   > {
-  /** The name that its description gives the application. */
+  /** The name of the application in the description. */
   application: string;
-  /** The beginning of why it ended with an error. */
+  /** The beginning of its error message. */
   error: string | null;
   services: number;
   activeServices: number;
@@ -48,15 +50,15 @@ export interface ServiceView {
   errorMessage: string | null;
   /** How its last container ended. */
   exit: Service['exit'];
-  /** Whether that was unasked for. */
+  /** Whether its last container ended without a requested stop. */
   hasDied: boolean;
   ports: Service['ports'];
   hostName: string | null;
   hostAddress: string | null;
-  /** Starts so far, over all hosts. */
+  /** Number of starts so far, over all hosts. */
   starts: number;
   description: ServiceDescription;
-  /** What its host does towards its start, where that is asked for and known. */
+  /** Progress of its start as its host reports it; only present where requested and known. */
   progress?: string;
 }
 
@@ -79,7 +81,10 @@ export function endpointsOf(services: readonly ServiceView[]): [name: string, ur
   });
 }
 
-/** Whether the execution can't run without the service: the first `essential_count` instances of a group are essential. */
+/**
+ * Whether the execution needs the service to run: the first `essential_count` instances of a group are
+ * essential.
+ */
 export const isEssential = ({
   name,
   group,
@@ -87,20 +92,20 @@ export const isEssential = ({
 }: Pick<ServiceView, 'name' | 'group' | 'description'>): boolean =>
   Number(name.slice(group.length)) < description.essential_count;
 
-/** Why an execution has ended, in a sentence; of an error its message says more. */
+/** Why an execution has ended, in one sentence; the error message has the details of an error. */
 export function whyEnded(
   { status, timeStartMs }: Pick<ExecutionView, 'status' | 'timeStartMs'>,
   services: readonly ServiceView[],
 ): string {
   if (status === 'error') return 'It ended with an error.';
-  const done = services.find(
+  const finished = services.find(
     ({ description, exit, hasDied }) => description.monitor && exit?.code === 0 && hasDied,
   );
-  if (done) return `Its service ${done.name} was done (exit code 0), which ends it.`;
+  if (finished) return `Its service ${finished.name} exited with code 0, which ended the execution.`;
   return timeStartMs === null ? 'It was terminated before it ran.' : 'It was terminated.';
 }
 
-/** The description of a group within an application; the store keeps it once, with the execution. */
+/** The description of a group within an application. The store has it once, with the execution. */
 export function definitionOf(application: Application, group: string): ServiceDescription {
   const definition = application.services.find(({ name }) => name === group);
   if (!definition) throw new Error(`the description has no service ${group}`);

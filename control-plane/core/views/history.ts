@@ -1,13 +1,13 @@
 /**
- * Owns the last hour of the cluster for charts: what ran, waited, was reserved and in use, noted when turns run. In memory
- * only: it costs no write, and begins anew with the coordinator. Pure.
+ * The cluster's history for charts: samples of the last hour, taken when turns run. It is in memory only: it
+ * costs no write, and begins anew with the coordinator. Pure.
  */
 
 import { isReachable } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
 
-/** The cluster at one moment; amounts are those of the hosts that are connected. Memory in bytes. */
+/** The cluster at one moment; amounts are totals of the connected hosts. Memory in bytes. */
 export interface Sample {
   atMs: number;
   /** Executions that start or run. */
@@ -15,31 +15,31 @@ export interface Sample {
   queued: number;
   memoryBytes: number;
   reservedMemoryBytes: number;
-  /** Null where no agent tells. */
+  /** Null if no agent reports it. */
   usedMemoryBytes: number | null;
   cores: number;
   reservedCores: number;
   usedCores: number | null;
 }
 
-/** Between two samples, at least. */
+/** The minimum time between two samples. */
 export const SAMPLE_MS = 30_000;
 export const HISTORY_MS = 60 * 60_000;
-const MOST = HISTORY_MS / SAMPLE_MS;
+const MAX_SAMPLES = HISTORY_MS / SAMPLE_MS;
 
 export class History {
   #samples: Sample[] = [];
 
-  /** To be called often: it does something every 30 s. */
+  /** Callers may call this often; it takes at most one sample in 30 s. */
   note(cluster: Cluster, nowMs: number): void {
     const last = this.#samples.at(-1);
     if (last && nowMs >= last.atMs && nowMs < last.atMs + SAMPLE_MS) return;
-    // A clock that was set back leaves nothing behind that has not been yet.
-    this.#samples = this.#samples.filter(({ atMs }) => atMs < nowMs).slice(1 - MOST);
+    // If the clock was set back, samples of the future are dropped.
+    this.#samples = this.#samples.filter(({ atMs }) => atMs < nowMs).slice(1 - MAX_SAMPLES);
     this.#samples.push(sampleOf(cluster, schedulerSummaryOf(cluster), nowMs));
   }
 
-  /** Those of the hour before `last`, oldest first, and that. */
+  /** The samples of the hour before `last`, oldest first, followed by `last`. */
   samples(last: Sample): Sample[] {
     const { atMs: nowMs } = last;
     return [...this.#samples.filter(({ atMs }) => atMs < nowMs && atMs >= nowMs - HISTORY_MS), last];

@@ -1,4 +1,4 @@
-/** Owns what administrators see of a host, before http/ gives it its words. Pure. */
+/** Views of hosts: what administrators see, before `http/` renders it in the words of a variant. Pure. */
 import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 import { MICRO } from '../accounts/quota.ts';
 import { servicesLeftAt } from '../hosts/drain.ts';
@@ -9,8 +9,9 @@ import type { Cluster } from '../state/cluster.ts';
 import { containersAt } from './statistics.ts';
 
 /**
- * `ready` takes services, `paused` does not for something that is wrong with it; `draining` is drained and still has some,
- * `drained` has none; `disconnected` and `lost` have no agent that is connected, whatever else they are.
+ * `ready` takes services; `paused` does not, because of a blocking condition. `draining` is drained with
+ * services still there, `drained` is drained without. `disconnected` and `lost` have no connected agent, and
+ * take precedence over the other states.
  */
 export const hostStates = ['ready', 'paused', 'draining', 'drained', 'disconnected', 'lost'] as const;
 export type HostState = (typeof hostStates)[number];
@@ -23,16 +24,16 @@ export interface HostView {
   connected: boolean;
   lost: boolean;
   schedulable: boolean;
-  /** Those that count, and those of them that an administrator gave. */
+  /** `labels` are the labels that count; `adminLabels` are those of them that an administrator gave. */
   labels: readonly string[];
   adminLabels: readonly string[];
   memoryBytes: number;
   reservedMemoryBytes: number;
   cores: number;
   reservedCores: number;
-  /** What its containers really use; null where no agent tells. */
+  /** What its containers really use; null if no agent reports it. */
   usage: HostUsage | null;
-  /** Containers that are to run. */
+  /** Number of containers that should run. */
   containers: number;
   agentVersion: string;
   engineVersion: string;
@@ -63,7 +64,7 @@ export function hostIn({ hosts }: Cluster, id: number): Host {
   return host;
 }
 
-/** In the order in which they joined. */
+/** In the order in which the hosts joined. */
 export const hostViewsOf = (cluster: Cluster): HostView[] =>
   Array.from(cluster.hosts.values(), (host) => hostViewOf(cluster, host));
 
@@ -84,7 +85,7 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
       adminLabels,
     },
     ...{ memoryBytes, reservedMemoryBytes, cores },
-    // Sums of fractions drift.
+    // Rounded, because sums of fractions drift.
     reservedCores: Math.round(host.reservedCores * MICRO) / MICRO + 0,
     usage: reachable ? host.usage : null,
     containers: containersAt(cluster, id),

@@ -1,4 +1,7 @@
-/** Owns what is seen of the cluster as a whole: its hosts, the head of the queue and why it waits, the last hour; and what runs of whom. Pure. */
+/**
+ * Overview of the cluster: its hosts, the head of the queue with the reasons for waiting, and the last hour;
+ * also the usage of each user. Pure.
+ */
 
 import { type Allowance, MICRO } from '../accounts/quota.ts';
 import type { Host } from '../model/host.ts';
@@ -8,23 +11,23 @@ import { History, type Sample, sampleOf } from './history.ts';
 import { type HostState, type HostView, hostStateOf, hostViewOf } from './host-view.ts';
 import { type SchedulerSummary, schedulerSummaryOf } from './statistics.ts';
 
-/** What is looked for; of each at most so many are told. */
+/** Search conditions; `queued` and `hosts` are the maximum numbers of results. */
 export interface OverviewSearch {
   queued: number;
   hosts: number;
-  /** A part of a host's name, address or one of its labels; '' is any. */
+  /** A part of a host's name, of its address or of one of its labels; '' matches every host. */
   text: string;
-  /** Of hosts; null is any. */
+  /** State of the hosts; null is any. */
   state: HostState | null;
 }
 
 export interface ClusterOverview {
-  /** Those that were looked for, in the order in which they joined. */
+  /** The matching hosts, in the order in which they joined. */
   hosts: HostView[];
-  /** How many there are of these. */
+  /** Number of matching hosts, including those beyond the maximum. */
   hostsFound: number;
   summary: SchedulerSummary;
-  /** Those that would start first. */
+  /** The executions that would start first. */
   queue: QueuedView[];
   samples: Sample[];
 }
@@ -35,13 +38,16 @@ export interface QueuedView {
   userId: number;
   userName: string;
   timeSubmitMs: number;
-  /** 1 is next. */
+  /** 1 is the next to start. */
   position: number;
-  /** Sentences for people: all that holds it. */
+  /** Sentences for people: everything that prevents its start. */
   waitingFor: string[];
 }
 
-/** What of the overview outlives a look at it. */
+/**
+ * Builds overviews, and holds what lasts between two of them: the history and the last explanation of the
+ * queue's head.
+ */
 export class Overview {
   readonly #history = new History();
   #head: { queue: QueuedView[]; fromMs: number; untilMs: number } | undefined;
@@ -53,7 +59,7 @@ export class Overview {
 
   of(cluster: Cluster, search: OverviewSearch, nowMs: number): ClusterOverview {
     const summary = schedulerSummaryOf(cluster);
-    const found = [...cluster.hosts.values()].filter((host) => isWanted(cluster, host, search));
+    const found = [...cluster.hosts.values()].filter((host) => matches(cluster, host, search));
     return {
       hosts: found.slice(0, search.hosts).map((host) => hostViewOf(cluster, host)),
       hostsFound: found.length,
@@ -64,29 +70,30 @@ export class Overview {
   }
 
   /**
-   * To say why ten wait takes up to half a second where 10,000 hosts are full and 100,000 executions wait, and whoever looks
-   * looks again at each event: there it is up to 20 s old; with 100 hosts and a short queue 0.1 s.
+   * Explaining ten waiting executions takes up to half a second with 10,000 full hosts and 100,000 waiting
+   * executions, and open pages request it again at each event. The result is therefore reused: there for up
+   * to 20 s, and with 100 hosts and a short queue for 0.1 s.
    */
-  #queue(cluster: Cluster, most: number, nowMs: number): QueuedView[] {
-    const known = this.#head;
-    if (known && nowMs >= known.fromMs && nowMs < known.untilMs) return known.queue.slice(0, most);
-    const queue = queuedViewsOf(cluster, most, nowMs);
-    const lifeMs = cluster.hosts.size + cluster.queue.size / 10;
-    this.#head = { queue, fromMs: nowMs, untilMs: nowMs + lifeMs };
+  #queue(cluster: Cluster, limit: number, nowMs: number): QueuedView[] {
+    const cached = this.#head;
+    if (cached && nowMs >= cached.fromMs && nowMs < cached.untilMs) return cached.queue.slice(0, limit);
+    const queue = queuedViewsOf(cluster, limit, nowMs);
+    const maxAgeMs = cluster.hosts.size + cluster.queue.size / 10;
+    this.#head = { queue, fromMs: nowMs, untilMs: nowMs + maxAgeMs };
     return queue;
   }
 }
 
-function isWanted(cluster: Cluster, host: Host, { text, state }: OverviewSearch): boolean {
-  const wanted = text.toLowerCase();
+function matches(cluster: Cluster, host: Host, { text, state }: OverviewSearch): boolean {
+  const part = text.toLowerCase();
   return (
-    [host.name, host.address, ...host.labels].some((one) => one.toLowerCase().includes(wanted)) &&
+    [host.name, host.address, ...host.labels].some((value) => value.toLowerCase().includes(part)) &&
     (state === null || hostStateOf(cluster, host) === state)
   );
 }
 
-const queuedViewsOf = (cluster: Cluster, most: number, nowMs: number): QueuedView[] =>
-  explainHead(cluster, most, nowMs).map(({ execution, waitingFor }, at) => ({
+const queuedViewsOf = (cluster: Cluster, limit: number, nowMs: number): QueuedView[] =>
+  explainHead(cluster, limit, nowMs).map(({ execution, waitingFor }, at) => ({
     id: execution.id,
     name: execution.name,
     userId: execution.userId,
@@ -96,13 +103,13 @@ const queuedViewsOf = (cluster: Cluster, most: number, nowMs: number): QueuedVie
     waitingFor,
   }));
 
-/** What a user may have at once, and has. */
+/** What a user may use at once, and what the user uses now. */
 export const allowanceOf = (cluster: Cluster, userId: number): Allowance => ({
   quota: { ...cluster.quotaOf(userId) },
   used: { ...cluster.usage(userId) },
 });
 
-/** What of a user counts under its quota now. */
+/** A user's usage that counts under the quota now. */
 export interface UserUsage {
   userId: number;
   executions: number;
@@ -110,7 +117,7 @@ export interface UserUsage {
   cores: number;
 }
 
-/** Of those of whom anything runs. */
+/** The usage of every user with something running. */
 export const usagesOf = (cluster: Cluster): UserUsage[] =>
   [...cluster.users.keys()]
     .map((id) => usageOf(cluster, id))

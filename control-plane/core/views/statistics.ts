@@ -1,4 +1,7 @@
-/** Owns what of the live state may be seen from outside: which executions wait, run or end, and how full the hosts are. Pure. */
+/**
+ * Statistics of the live state: which executions wait, run or are being cleaned up, and how much of the hosts
+ * is reserved. Pure.
+ */
 
 import { MICRO } from '../accounts/quota.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
@@ -19,7 +22,7 @@ export interface SchedulerState {
 export interface HostState extends Pick<Host, 'name' | 'connected' | 'labels' | 'memoryBytes' | 'cores'> {
   reservedMemoryBytes: number;
   reservedCores: number;
-  /** Containers that are to run. */
+  /** Number of containers that should run. */
   containers: number;
 }
 
@@ -44,13 +47,13 @@ const hostState = (cluster: Cluster, host: Host): HostState => ({
   containers: containersAt(cluster, host.id),
 });
 
-/** The same in a few numbers. Memory in bytes. */
+/** The same state as a few numbers. Memory in bytes. */
 export interface SchedulerSummary {
   queue: { executions: number; oldestSubmitMs: number | null };
-  /** What starts or runs, how many of these start, and the containers that are to run. */
+  /** Executions that start or run, how many of these are starting, and the containers that should run. */
   running: { executions: number; starting: number; containers: number };
   cleaningUp: number;
-  /** Amounts are those of the connected hosts; of these the schedulable ones take new services. */
+  /** Amounts are totals of the connected hosts; `schedulable` counts those of them that take new services. */
   hosts: {
     known: number;
     connected: number;
@@ -76,13 +79,13 @@ export function schedulerSummaryOf(cluster: Cluster): SchedulerSummary {
       memoryBytes: sum(hosts, ({ memoryBytes }) => memoryBytes),
       reservedMemoryBytes: sum(hosts, ({ reservedMemoryBytes }) => reservedMemoryBytes),
       cores: sum(hosts, ({ cores }) => cores),
-      // Sums of fractions drift.
+      // Rounded, because sums of fractions drift.
       reservedCores: Math.round(sum(hosts, ({ reservedCores }) => reservedCores) * MICRO) / MICRO + 0,
     },
   };
 }
 
-/** In one pass, since there may be 100,000. */
+/** In one pass, because there may be 100,000 executions. */
 function countExecutions({ executions }: Cluster) {
   const counts = {
     queue: { executions: 0, oldestSubmitMs: null as number | null },
@@ -102,7 +105,10 @@ function countExecutions({ executions }: Cluster) {
   return counts;
 }
 
-/** Containers that are to run on a host. Counted without a copy, since this is done for 10,000 hosts at a look. */
+/**
+ * Containers that should run on a host. Counted without a copy, because an overview does this for 10,000
+ * hosts.
+ */
 export function containersAt(cluster: Cluster, hostId: number): number {
   let containers = 0;
   for (const service of cluster.servicesAt(hostId)) if (isAssigned(service)) containers += 1;

@@ -27,7 +27,7 @@ onHosts(everySetup, (host) => {
   };
   const register = (token: string | undefined, name: string, { publicKey }: AgentKey, deployment = 'test') =>
     askToRegister({ url: host().url() }, token, { deployment, name, publicKey });
-  /** A host of its own, registered. */
+  /** A new registered host. */
   const newHost = async (input: object = {}) => {
     const [name, key] = [`enrolled${++names}`, newAgentKey()];
     const response = await register(await newToken(input), name, key);
@@ -39,7 +39,7 @@ onHosts(everySetup, (host) => {
 
   const synced = (agent: ScriptedAgent) => eventually(() => agent.all('sync').length > 0);
 
-  test('H220: a join token lasts an hour, and only its hash is kept', async () => {
+  test('H220: a join token lasts an hour, and only its hash is stored', async () => {
     const beforeS = Date.now() / 1_000;
     const reply = await api.http.post('host/token', { name: 'db1', labels: ['gpu', 'ssd'] });
     expect(reply.status, reply.text).toBe(200);
@@ -64,11 +64,11 @@ onHosts(everySetup, (host) => {
     { labels: Array.from({ length: 51 }, (_, n) => `l${n}`) },
     { expires_at: 1 },
     'text',
-  ])('H220: a token with %j is 400', async (body) => {
+  ])('H220: a request for a token with %j is 400', async (body) => {
     expect((await api.http.post('host/token', body)).status).toBe(400);
   });
 
-  test('H220: an expired token is gone when the next one is made', async () => {
+  test('H220: an expired token is removed when the next one is created', async () => {
     await newToken({ name: 'expired' });
     await writeRow(host(), `UPDATE join_tokens SET expires_ms = 1 WHERE name = 'expired'`, []);
     await newToken();
@@ -87,7 +87,7 @@ onHosts(everySetup, (host) => {
     await agent.close();
   });
 
-  test('P17: a used token makes no other host, also after a restart, and answers its own agent the same', async () => {
+  test('P17: a used token creates no other host, even after a restart, and returns the same answer to its own agent', async () => {
     const token = await newToken();
     const [key, thief] = [newAgentKey(), newAgentKey()];
     const name = `enrolled${++names}`;
@@ -96,14 +96,14 @@ onHosts(everySetup, (host) => {
       if (later) await restart(host());
       const stolen = await register(token, `${name}-stolen`, thief);
       expect(stolen.status).toBe(401);
-      expect(await stolen.json()).toMatchObject({ message: expect.stringContaining('used up') });
+      expect(await stolen.json()).toMatchObject({ message: expect.stringContaining('has been used') });
       expect((await register(token, name, thief)).status).toBe(401);
       const again = await register(token, name, key);
       expect([again.status, await again.json()]).toEqual([200, first]);
     }
   });
 
-  test('P17: two agents that use one token at once make one host', async () => {
+  test('P17: two agents that use one token at once create one host', async () => {
     const token = await newToken();
     const names = ['twin-a', 'twin-b'];
     const answers = await Promise.all(names.map((name) => register(token, name, newAgentKey())));
@@ -113,7 +113,7 @@ onHosts(everySetup, (host) => {
     await db.close();
   });
 
-  test('P17: an expired, an unknown and no token are 401, saying how to get one', async () => {
+  test('P17: an expired, an unknown and a missing token are 401, and the message states how to get one', async () => {
     const token = await newToken({ name: 'late' });
     await writeRow(host(), `UPDATE join_tokens SET expires_ms = 1 WHERE name = 'late'`, []);
     for (const one of [token, 'unknown', undefined]) {
@@ -124,7 +124,7 @@ onHosts(everySetup, (host) => {
     }
   });
 
-  test('P16: a taken name, another deployment and the wrong name are refused, and use no token up', async () => {
+  test('P16: a taken name, another deployment and a wrong name are refused without using up the token', async () => {
     const { name } = await newHost();
     const mine = `enrolled${++names}`;
     const [token, key] = [await newToken({ name: mine }), newAgentKey()];
@@ -142,7 +142,7 @@ onHosts(everySetup, (host) => {
     expect((await register(open, `${mine}-other`, newAgentKey())).status).toBe(200);
   });
 
-  test('P16: without a good token nothing is told, not even what is wrong with the body', async () => {
+  test('P16: without a valid token the answer reveals nothing, not even what is wrong with the body', async () => {
     expect((await register('unknown', 'x', newAgentKey(), 'another')).status).toBe(401);
     const bad = { method: 'POST', headers: { authorization: 'Bearer unknown' }, body: '[]' };
     expect((await fetch(`${host().url()}/agent/v1/register`, bad)).status).toBe(401);
@@ -165,7 +165,7 @@ onHosts(everySetup, (host) => {
     expect(response.status).toBe(400);
   });
 
-  test('P18: a proof lets its host in', async () => {
+  test('P18: a proof admits its host', async () => {
     const { id, key, name } = await newHost();
     const agent = await dial(proofOf(id, 'test', key));
     agent.send(hello(host(), { facts: { name } }));
@@ -176,17 +176,17 @@ onHosts(everySetup, (host) => {
   const nowS = () => Math.floor(Date.now() / 1_000);
   test.each<[string, () => Claims, string]>([
     ['that has expired', () => ({ iat: nowS() - 100, exp: nowS() - 40 }), 'clock'],
-    ['of the future', () => ({ iat: nowS() + 45, exp: nowS() + 105 }), 'clock'],
-    ['that says it is good for ever', () => ({ iat: nowS() - 3_600, exp: nowS() + 3_600 }), 'clock'],
+    ['from the future', () => ({ iat: nowS() + 45, exp: nowS() + 105 }), 'clock'],
+    ['with too long a lifetime', () => ({ iat: nowS() - 3_600, exp: nowS() + 3_600 }), 'clock'],
     ['for another deployment', () => ({ aud: 'another' }), 'deployment test'],
-    ['for none', () => ({ aud: undefined }), 'deployment test'],
+    ['without a deployment', () => ({ aud: undefined }), 'deployment test'],
     ['without an id', () => ({ jti: undefined }), 'jti'],
-    ['with an id without end', () => ({ jti: 'x'.repeat(65) }), 'jti'],
-    ['without a time', () => ({ iat: undefined }), 'iat'],
-    ['without an end', () => ({ exp: undefined }), 'exp'],
-    ['of no host', () => ({ sub: '0' }), 'proof'],
-    ['of a host that is not there', () => ({ sub: '999999' }), 'No host'],
-  ])('P18: a proof %s is 401, with the reason and the right time', async (_, changes, word) => {
+    ['with too long an id', () => ({ jti: 'x'.repeat(65) }), 'jti'],
+    ['without an issue time', () => ({ iat: undefined }), 'iat'],
+    ['without an expiry time', () => ({ exp: undefined }), 'exp'],
+    ['with the host id 0', () => ({ sub: '0' }), 'proof'],
+    ['of an unknown host', () => ({ sub: '999999' }), 'No host'],
+  ])("P18: a proof %s is 401, with the reason and the control plane's time", async (_, changes, word) => {
     const { id, key } = await newHost();
     const response = await knock(proofOf(id, 'test', key, changes()));
     expect(response.status).toBe(401);
@@ -202,7 +202,7 @@ onHosts(everySetup, (host) => {
     }
   });
 
-  test("P18, P20: another host's key, and a proof that nobody signed, are 401", async () => {
+  test("P18, P20: a proof by another host's key and an unsigned proof are 401", async () => {
     const [one, other] = [await newHost(), await newHost()];
     const wrong = await knock(proofOf(one.id, 'test', other.key));
     expect([wrong.status, await wrong.json()]).toMatchObject([401, { reason: 'unknown-host' }]);
@@ -211,7 +211,7 @@ onHosts(everySetup, (host) => {
     expect((await knock(`Bearer ${none}.${claims}.`)).status).toBe(401);
   });
 
-  test('P19: a proof lets in once, and whoever uses it again does not disturb its host', async () => {
+  test('P19: a proof admits once, and its second use does not disturb its host', async () => {
     const { id, key, name } = await newHost();
     const proof = proofOf(id, 'test', key);
     const agent = await dial(proof);
@@ -224,7 +224,7 @@ onHosts(everySetup, (host) => {
     await expect(dial(proof)).rejects.toThrow('401');
   });
 
-  test("P20: a hello by another host's name closes with 4400", async () => {
+  test("P20: a hello with another host's name closes with 4400", async () => {
     const [one, other] = [await newHost(), await newHost()];
     const agent = await dial(proofOf(one.id, 'test', one.key));
     agent.send(hello(host(), { facts: { name: other.name } }));
@@ -232,7 +232,7 @@ onHosts(everySetup, (host) => {
     expect(agent.messages).toEqual([]);
   });
 
-  test('P20: the key of a removed host is refused with 403 and says so, that of a stranger is not', async () => {
+  test('P20: the key of a removed host is refused with 403 and `revoked`, and a foreign key with 401 and `unknown-host`', async () => {
     const { id, key, name } = await newHost();
     await writeRow(host(), 'UPDATE hosts SET removed_ms = 1 WHERE id = ?', [id]);
     const response = await knock(proofOf(id, 'test', key));
@@ -242,7 +242,7 @@ onHosts(everySetup, (host) => {
     expect([stranger.status, await stranger.json()]).toMatchObject([401, { reason: 'unknown-host' }]);
   });
 
-  test('P16, P21: `agent join` makes this machine a host, once', async () => {
+  test('P16, P21: `agent join` registers this machine as a host, once', async () => {
     const folder = await scratchFolder('berth-join-');
     const join = (name: string, token: string) => ({
       BERTH_URL: host().url(),
@@ -270,7 +270,7 @@ onHosts(everySetup, (host) => {
     expect([third.ended, third.output]).toEqual([2, expect.stringContaining('BERTH_AGENT_NAME')]);
     await rm(folder, { recursive: true });
     const refused = await run(`${name}-other`, 'nonsense');
-    // 2: for good (H266).
+    // Exit code 2: a failure that only a person can fix (H266).
     expect([refused.ended, refused.output]).toEqual([2, expect.stringContaining('POST host/token')]);
     await rm(folder, { recursive: true, force: true });
   });

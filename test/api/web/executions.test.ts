@@ -76,7 +76,7 @@ onHosts(hosts, (host) => {
         'cleaning up',
         'terminated',
       ]);
-      expect(text).toContain('Its service main0 was done (exit code 0), which ends it. It ran for ');
+      expect(text).toContain('Its service main0 exited with code 0, which ended the execution. It ran for ');
     });
 
     test('W22, W24: it shows its services, how far their starts are, and its endpoints', async () => {

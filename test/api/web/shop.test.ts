@@ -109,7 +109,7 @@ onHosts(hosts, (host) => {
     expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
     // What is folded away, and has something wrong in it, is open.
     expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
-    expect(refused.text).toContain('environment:&quot;&gt;&lt;b&gt; is no parameter of this application');
+    expect(refused.text).toContain('environment:&quot;&gt;&lt;b&gt; is not a parameter of this application');
     expect(valuesOf(refused)).toMatchObject({
       name: '&lt;b&gt;',
       'service_count:worker': '99',

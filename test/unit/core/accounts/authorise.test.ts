@@ -1,4 +1,7 @@
-/** The one `authorise`, for every combination of the flags; test/api/accounts/authorisation.test.ts asks the endpoints themselves. */
+/**
+ * Tests of `authorise` with every combination of role flags; test/api/accounts/authorisation.test.ts tests
+ * the endpoints.
+ */
 import { expect, test } from 'vitest';
 import {
   type Action,
@@ -20,7 +23,7 @@ const FLAGS = [
 type Flag = (typeof FLAGS)[number];
 
 const [SELF, OTHER] = [7, 8];
-/** Every action with the flags it takes, and what follows where one is missing, in this order. */
+/** Every action with the flags that it requires. The first missing flag, in this order, gives the error. */
 const ACTIONS: [Action, ...(readonly [Flag, string])[]][] = [
   [{ kind: 'login' }],
   [{ kind: 'use-tokens' }],
@@ -45,7 +48,7 @@ const ACTIONS: [Action, ...(readonly [Flag, string])[]][] = [
 ];
 
 const roles = Array.from({ length: 2 ** FLAGS.length }, (_, bits) => {
-  const flags = FLAGS.map((flag, at) => [flag, (bits & (1 << at)) !== 0]);
+  const flags = FLAGS.map((flag, bit) => [flag, (bits & (1 << bit)) !== 0]);
   return { id: 1, name: `role${bits}`, ...Object.fromEntries(flags) } as Role;
 });
 
@@ -56,36 +59,33 @@ const actorWith = (user: User, role: Role): Actor => ({
   role,
 });
 
-test.each(ACTIONS)(
-  'H200: %j is for the roles that have its flags, whatever else they have',
-  (action, ...needs) => {
-    const user = { id: SELF } as User;
-    const codeOf = (role: Role): string => {
-      try {
-        return authorise(actorWith(user, role), action) ? 'allowed' : '';
-      } catch (error) {
-        return (error as { code: string }).code;
-      }
-    };
-    const all = [['canAccessApi', 'forbidden'] as const, ...needs];
-    expect(roles.map(codeOf)).toEqual(
-      roles.map((role) => all.find(([flag]) => !role[flag])?.[1] ?? 'allowed'),
-    );
-    expect(() => authorise({ kind: 'anonymous' }, action)).toThrow(
-      expect.objectContaining({ code: 'unauthenticated' }),
-    );
-  },
-);
+test.each(ACTIONS)('H200: exactly the roles with its flags may do %j', (action, ...required) => {
+  const user = { id: SELF } as User;
+  const codeOf = (role: Role): string => {
+    try {
+      return authorise(actorWith(user, role), action) ? 'allowed' : '';
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  };
+  const flags = [['canAccessApi', 'forbidden'] as const, ...required];
+  expect(roles.map(codeOf)).toEqual(
+    roles.map((role) => flags.find(([flag]) => !role[flag])?.[1] ?? 'allowed'),
+  );
+  expect(() => authorise({ kind: 'anonymous' }, action)).toThrow(
+    expect.objectContaining({ code: 'unauthenticated' }),
+  );
+});
 
-test('W80: the cluster is shown to roles that may see its status, and to those that may change it', () => {
-  const may = roles.filter((role) => {
+test('W80: exactly the roles that may see the status or change the configuration see the cluster', () => {
+  const allowed = roles.filter((role) => {
     try {
       return authorise(actorWith({ id: SELF } as User, role), { kind: 'see-status' });
     } catch {
       return false;
     }
   });
-  expect(may).toEqual(
+  expect(allowed).toEqual(
     roles.filter(
       ({ canAccessApi, canSeeStatus, canChangeConfig }) => canAccessApi && (canSeeStatus || canChangeConfig),
     ),

@@ -15,23 +15,23 @@ import { fc } from '../../../support/tools/random-cases.ts';
 
 const MINUTE_MS = 60_000;
 
-describe('delays', () => {
+describe('delays after failed logins', () => {
   const [own, name, address] = bucketsOf('alice', '192.0.2.1');
 
-  test('H130: ten failures are free, then 30 s, doubled up to 15 minutes', () => {
+  test('H130: ten failures are free, then a login waits 30 s, doubled by each further failure up to 15 minutes', () => {
     expect([1, 9, 10, 11, 12, 14, 15, 1_000].map((count) => delayMs(own, count) / 1_000)).toEqual([
       0, 0, 30, 60, 120, 480, 900, 900,
     ]);
   });
 
-  test('H130: by name or address alone a hundred are free, and nobody waits longer than a minute', () => {
+  test('H130: a hundred failures by name or by address alone are free, and then a login waits at most a minute', () => {
     for (const bucket of [name, address]) {
       if (!bucket) throw new Error('a bucket is missing');
       expect([99, 100, 101, 1_000].map((count) => delayMs(bucket, count) / 1_000)).toEqual([0, 30, 60, 60]);
     }
   });
 
-  test('H130: however many failures, nobody waits for ever: at most until the longest delay after the last', () => {
+  test('H130: after any number of failures, a login waits at most 15 minutes from the last one', () => {
     fc.assert(
       fc.property(fc.nat(1e6), fc.nat(FORGET_MS), (count, agoMs) => {
         const buckets = bucketsOf('alice', '192.0.2.1');
@@ -51,11 +51,11 @@ describe('delays', () => {
     ['2001:0DB8:0000:0001:a:b:c:d', '2001:db8:0:1'],
     ['2001:db8::7', '2001:db8:0:0'],
     ['::1', '0:0:0:0'],
-  ])('H132: %s counts as %s', (address, network) => {
+  ])('H132: the address %s counts as %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 
-  test('H132: whatever a proxy says is taken', () => {
+  test('H132: any text from a proxy is accepted as an address', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.stringMatching(/^[0-9a-f:.]{0,60}$/)), (text) => {
         expect(typeof networkOf(text)).toBe('string');
@@ -64,7 +64,7 @@ describe('delays', () => {
   });
 });
 
-describe('counting', () => {
+describe('counting of failed logins', () => {
   let db: Db;
   let nowMs = 1_700_000_000_000;
   beforeEach(async () => {
@@ -77,7 +77,7 @@ describe('counting', () => {
     const attempts = await Promise.all(Array.from({ length: times }, () => begin(name, address)));
     await Promise.all(attempts.map((attempt) => attempt.failed()));
   };
-  /** Seconds to wait; 0 where a login may be tried. */
+  /** Seconds to wait; 0 if a login is allowed. */
   const waitS = (name: string, address?: string) =>
     begin(name, address).then(
       () => 0,
@@ -88,7 +88,7 @@ describe('counting', () => {
     );
   const rows = async () => (await db.query('SELECT bucket FROM login_failures')).length;
 
-  test('H130: who has failed too often waits, twice as long after each further failure', async () => {
+  test('H130: a login waits after too many failures, twice as long after each further one', async () => {
     await fail('alice', '192.0.2.1', 9);
     expect(await waitS('alice', '192.0.2.1')).toBe(0);
     await fail('alice', '192.0.2.1', 1);
@@ -100,7 +100,7 @@ describe('counting', () => {
     expect(await waitS('alice', '192.0.2.1')).toBe(60);
   });
 
-  test('H131: failures from elsewhere, and of other names, are not held against a user', async () => {
+  test('H131: failures from elsewhere or with other names do not delay a user', async () => {
     await fail('alice', '192.0.2.1', 20);
     const others = [
       await waitS('alice', '192.0.2.2'),
@@ -110,7 +110,7 @@ describe('counting', () => {
     expect(others).toEqual([0, 0, 0]);
   });
 
-  test('H130: a hundred failures of a name from everywhere, or from an address for all names, slow all of those down', async () => {
+  test('H130: a hundred failures of a name from all addresses, or from an address with all names, delay all of its logins', async () => {
     for (let n = 0; n < 100; n++) await fail('alice', `192.0.2.${n}`, 1);
     expect(await waitS('alice', '198.51.100.1')).toBe(30);
     expect(await waitS('bob', '192.0.2.7')).toBe(0);
@@ -119,7 +119,7 @@ describe('counting', () => {
     expect(await waitS('bob', '2001:db8:0:1::1')).toBe(0);
   });
 
-  test('H130: a success forgets the failures of that name from there, and those alone', async () => {
+  test('H130: a success resets the failures of its name from its address, and no others', async () => {
     await fail('alice', '192.0.2.1', 9);
     await fail('alice', '192.0.2.2', 9);
     await (await begin('alice', '192.0.2.1')).succeeded();
@@ -129,13 +129,13 @@ describe('counting', () => {
     expect(await waitS('alice', '192.0.2.2')).toBe(30);
   });
 
-  test('H130: a name counts without an address, too', async () => {
+  test('H130: failures without a known address also count for their name', async () => {
     await fail('alice', undefined, 10);
     expect(await waitS('alice')).toBe(30);
     expect(await waitS('bob')).toBe(0);
   });
 
-  test('H134: failures are forgotten, and their rows removed, an hour after the last one', async () => {
+  test('H134: failures are forgotten and their rows removed an hour after the last one', async () => {
     await fail('alice', '192.0.2.1', 20);
     nowMs += FORGET_MS + 1;
     await fail('bob', undefined, 1);
@@ -144,22 +144,22 @@ describe('counting', () => {
     expect(await waitS('alice', '192.0.2.1')).toBe(0);
   });
 
-  test('H134: no name is kept as it was typed', async () => {
+  test('H134: neither names nor addresses are stored in clear text', async () => {
     await fail('my-password', '192.0.2.1', 1);
     const text = JSON.stringify(await db.query('SELECT * FROM login_failures'));
     expect(text).not.toMatch(/my-password|192\.0\.2\.1/);
   });
 });
 
-describe('the gate', () => {
+describe('the limit of concurrent calculations', () => {
   let nowMs = 0;
-  const gateOf = (most: number) => new ConcurrencyLimit(most, () => nowMs);
-  /** Work that goes on until it is told to end. */
-  const jobs = (gate: ConcurrencyLimit, count: number) => {
+  const limitOf = (max: number) => new ConcurrencyLimit(max, () => nowMs);
+  /** Calculations that run until the test ends them. */
+  const jobs = (limit: ConcurrencyLimit, count: number) => {
     const started: number[] = [];
     const ends: ((error?: Error) => void)[] = [];
     const results = Array.from({ length: count }, (_, n) =>
-      gate.run(() => {
+      limit.run(() => {
         started.push(n);
         return new Promise<number>((done, fail) => {
           ends[n] = (error) => (error ? fail(error) : done(n));
@@ -170,8 +170,8 @@ describe('the gate', () => {
   };
   const settled = () => new Promise((done) => setImmediate(done));
 
-  test('H133: as many as may are inside; the others follow in the order they came, also after a failure', async () => {
-    const { started, ends, results } = jobs(gateOf(2), 5);
+  test('H133: calculations beyond the limit wait and then run in the order of arrival, even after one has failed', async () => {
+    const { started, ends, results } = jobs(limitOf(2), 5);
     await settled();
     expect(started).toEqual([0, 1]);
     ends[1]?.(new Error('broken'));
@@ -187,12 +187,12 @@ describe('the gate', () => {
     expect(await Promise.all([results[0], results[2], results[3], results[4]])).toEqual([0, 2, 3, 4]);
   });
 
-  test('H133: who has waited too long is refused, and its place is not lost', async () => {
-    const gate = gateOf(1);
-    const { started, ends, results } = jobs(gate, 2);
+  test('H133: a login that has waited too long is refused, and its place is free again', async () => {
+    const limit = limitOf(1);
+    const { started, ends, results } = jobs(limit, 2);
     await settled();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const late = gate.run(async () => 7);
+    const late = limit.run(async () => 7);
     vi.advanceTimersByTime(15_000);
     vi.useRealTimers();
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
@@ -201,18 +201,18 @@ describe('the gate', () => {
     expect(started).toEqual([0, 1]);
     ends[1]?.();
     expect(await Promise.all(results)).toEqual([0, 1]);
-    expect(await gate.run(async () => 8)).toBe(8);
+    expect(await limit.run(async () => 8)).toBe(8);
   });
 
-  test('H133: a place whose work is lost is given to others after a minute', async () => {
-    const gate = gateOf(1);
-    const lost = jobs(gate, 1);
+  test('H133: the place of a calculation that never ends is free again after a minute', async () => {
+    const limit = limitOf(1);
+    const lost = jobs(limit, 1);
     await settled();
     nowMs += 60_000;
-    expect(await gate.run(async () => 7)).toBe(7);
+    expect(await limit.run(async () => 7)).toBe(7);
     lost.ends[0]?.();
     expect(await lost.results[0]).toBe(0);
-    const { started, ends, results } = jobs(gate, 2);
+    const { started, ends, results } = jobs(limit, 2);
     await settled();
     expect(started).toEqual([0]);
     ends[0]?.();
@@ -221,16 +221,16 @@ describe('the gate', () => {
     expect(await Promise.all(results)).toEqual([0, 1]);
   });
 
-  test('H133: a line that is too long is refused, and those in it are not', async () => {
-    const gate = gateOf(1);
-    const { ends, results } = jobs(gate, 1 + 512);
+  test('H133: a login beyond the longest line is refused, and the logins in the line are not', async () => {
+    const limit = limitOf(1);
+    const { ends, results } = jobs(limit, 1 + 512);
     await settled();
-    await expect(gate.run(async () => 0)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(limit.run(async () => 0)).rejects.toMatchObject({ code: 'unavailable' });
     for (let n = 0; n < results.length; n++) {
       await settled();
       ends[n]?.();
     }
     expect((await Promise.all(results)).at(-1)).toBe(512);
-    expect(await gate.run(async () => 7)).toBe(7);
+    expect(await limit.run(async () => 7)).toBe(7);
   });
 });

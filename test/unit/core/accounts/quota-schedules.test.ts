@@ -14,12 +14,12 @@ import { CoordinatorRig, codeOf, seen } from '../../../support/rigs/coordinator-
 import { gone, running } from '../../../support/rigs/core-rig.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
-/** Random schedules on a whole coordinator and its database: what comes at once may end up in any order. */
+/** Random schedules on a whole coordinator and its database. Simultaneous inputs may arrive in any order. */
 const at = fc.nat({ max: 30 });
 const act = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('submit'), user: at, which: at }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('terminate'), which: at }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('obey') }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('carry out') }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('assign'), user: at, quota: at }) },
   {
     weight: 2,
@@ -38,7 +38,7 @@ type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
 const step = fc.record({
   acts: fc.array(act, { minLength: 1, maxLength: 6 }),
   commits: fc.constantFrom('no', 'no', 'no', 'no', 'no', 'refused', 'committed'),
-  afterwards: fc.constantFrom('nothing', 'nothing', 'nothing', 'restart', 'reconnect', 'be lost'),
+  afterwards: fc.constantFrom('nothing', 'nothing', 'nothing', 'restart', 'reconnect', 'lose the host'),
 } as const);
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -84,7 +84,7 @@ class Schedule {
     await Promise.all(acts.map((one) => codeOf(this.#perform(one))));
     rig.db.failing = 'no';
     if (afterwards === 'restart') rig.restart();
-    if (afterwards === 'be lost') {
+    if (afterwards === 'lose the host') {
       this.#agent.drop();
       rig.clock.pass(100_000);
       rig.coordinator.wake();
@@ -103,8 +103,8 @@ class Schedule {
       }
       case 'terminate':
         return coordinator.terminate(this.submitted[one.which % this.submitted.length] ?? 0);
-      case 'obey':
-        return this.#obey();
+      case 'carry out':
+        return this.#carryOut();
       case 'assign': {
         const changes = { quotaId: this.#id(one.quota) };
         await coordinator.changeAccounts({ kind: 'update-user', id: this.#id(one.user), changes });
@@ -121,8 +121,8 @@ class Schedule {
     return this.ids[at % this.ids.length] ?? 0;
   }
 
-  /** Does all it was told and has not done, and reports that. */
-  async #obey(): Promise<void> {
+  /** Carries out the messages that the agent has not handled yet, and reports the results. */
+  async #carryOut(): Promise<void> {
     const { socket } = this.#agent;
     const observations: Observation[] = [];
     for (; this.#read < socket.sent.length; this.#read++) {
@@ -182,7 +182,7 @@ interface State {
 async function until(condition: () => boolean): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error('the condition never came true');
+    if (performance.now() > deadline) throw new Error('the condition did not become true within 10 s');
     await nextTurn();
   }
 }
@@ -191,17 +191,20 @@ const placedIn = ({ executions }: State, userId: number) =>
   executions.filter((one) => one.userId === userId).flatMap(({ services }) => services.filter(isPlaced));
 const isPlaced = ({ placed }: { placed: boolean }) => placed;
 
-/** Whether what was placed for the user since `before` is within the caps. */
+/** Whether the services placed for the user since `before` are within the caps. */
 function isWithin(before: State, after: State, userId: number, caps: Quota): boolean {
   const known = new Set(placedIn(before, userId).map(({ id }) => id));
   const fresh = placedIn(after, userId).filter(({ id }) => !known.has(id));
-  const begun = fresh.filter(({ essential }) => essential).length > 0 ? 1 : 0;
-  const added = loadOf(begun, fresh);
+  const started = fresh.filter(({ essential }) => essential).length > 0 ? 1 : 0;
+  const added = loadOf(started, fresh);
   const load = present(after.executions, userId);
   return !isBeyond(caps, load, added);
 }
 
-/** The caps of a user or, where they changed during a step, the widest there were: which came first is not known. */
+/**
+ * The caps of a user. If they changed during a step, the widest of them, because the order of the changes is
+ * unknown.
+ */
 const capsDuring = (userId: number, acts: readonly Act[], before: State, after: State): Quota => {
   const changed = acts.some((one) => one.do === 'cap' || one.do === 'assign');
   const now = after.caps.get(userId) as Quota;
@@ -219,7 +222,7 @@ const capsDuring = (userId: number, acts: readonly Act[], before: State, after: 
 /** 0 is no cap. */
 const widest = (caps: readonly number[]): number => (caps.includes(0) ? 0 : Math.max(...caps));
 
-function isHeld({ executions, caps }: State, execution: Execution): boolean {
+function mustWait({ executions, caps }: State, execution: Execution): boolean {
   const wanted = loadOf(
     1,
     execution.services.filter(({ essential }) => essential),
@@ -231,9 +234,9 @@ function isHeld({ executions, caps }: State, execution: Execution): boolean {
   );
 }
 
-test('C52: no schedule of submissions, ends, changes, failed commits, restarts and lost agents leads a user beyond its caps, nor holds up what fits', async () => {
+test("C52: no schedule of submissions, ends, changes, failed commits, restarts and lost agents places services beyond a user's caps or delays an execution that fits", async () => {
   let placed = 0;
-  let held = 0;
+  let waiting = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 20, size: 'max' }), async (steps) => {
       const schedule = await Schedule.begin();
@@ -246,8 +249,8 @@ test('C52: no schedule of submissions, ends, changes, failed commits, restarts a
           placed += placedIn(after, userId).length;
         }
         for (const execution of after.executions.filter(({ status }) => status === 'queued')) {
-          expect(isHeld(after, execution)).toBe(true);
-          held++;
+          expect(mustWait(after, execution)).toBe(true);
+          waiting++;
         }
         before = after;
       }
@@ -256,5 +259,5 @@ test('C52: no schedule of submissions, ends, changes, failed commits, restarts a
     { numRuns: 60 },
   );
   expect(placed).toBeGreaterThan(500);
-  expect(held).toBeGreaterThan(200);
+  expect(waiting).toBeGreaterThan(200);
 });

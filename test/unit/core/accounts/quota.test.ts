@@ -15,7 +15,7 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 import { queueOf } from '../../../support/rigs/queues.ts';
 
-/** A rig with a large host, on which user 1 has these caps. */
+/** A rig with a large host, and with these caps for user 1. */
 function rigWith(caps: Partial<Quota>): CoreRig {
   const rig = new CoreRig();
   rig.cluster.setQuota(quota(1, caps));
@@ -26,15 +26,19 @@ function rigWith(caps: Partial<Quota>): CoreRig {
 const needing = (memoryBytes: number | null, cores: number | null) =>
   application(service({ resources: needs(memoryBytes, cores) }));
 
-describe('C52: a start that leads beyond a cap waits', () => {
+describe('C52: a start beyond a cap waits', () => {
   test.each<[string, Partial<Quota>, number]>([
     ['of executions', { concurrentExecutions: 3 }, 3],
     ['of memory, to the byte', { memoryBytes: 299 }, 2],
-    ['of memory, when it is used up exactly', { memoryBytes: 300 }, 3],
-    ['of cores, when it is used up exactly', { cores: 1 }, 10],
-    ['of several, at the first', { concurrentExecutions: 5, memoryBytes: 450, cores: 2 }, 4],
-    ['of none, where all are 0', {}, 12],
-  ])('C52: %s', (_, caps, started) => {
+    ['of memory that is used up exactly', { memoryBytes: 300 }, 3],
+    ['of cores that is used up exactly', { cores: 1 }, 10],
+    [
+      'of each dimension, at the first that is reached',
+      { concurrentExecutions: 5, memoryBytes: 450, cores: 2 },
+      4,
+    ],
+    ['of 0, which is no cap', {}, 12],
+  ])('C52: a start waits beyond a cap %s', (_, caps, started) => {
     const rig = rigWith(caps);
     const executions = Array.from({ length: 12 }, () => rig.submit(needing(100, 0.1)));
     rig.turn();
@@ -42,7 +46,7 @@ describe('C52: a start that leads beyond a cap waits', () => {
     expect(statuses).toEqual(executions.map((_, at) => (at < started ? 'starting' : 'queued')));
   });
 
-  test('C52: all essential services of an execution count, and what has no minimum counts 0.1 cores', () => {
+  test('C52: all essential services of an execution count, and a service without a minimum counts 0.1 cores', () => {
     const rig = rigWith({ cores: 1 });
     const gang = application(service({ total_count: 6, essential_count: 6 }));
     const [first, second] = [rig.submit(gang), rig.submit(gang)];
@@ -51,7 +55,7 @@ describe('C52: a start that leads beyond a cap waits', () => {
     expect(rig.cluster.usage(1)).toEqual({ executions: 1, memoryBytes: 0, microCores: 600_000 });
   });
 
-  test('C52: what fits passes what does not, and other users are not held up', () => {
+  test('C52: an execution that fits passes one that does not, and other users are not delayed', () => {
     const rig = rigWith({ memoryBytes: 100 });
     const large = rig.submit(needing(101, null));
     const small = rig.submit(needing(100, null));
@@ -60,7 +64,7 @@ describe('C52: a start that leads beyond a cap waits', () => {
     expect([large.status, small.status, other.status]).toEqual(['queued', 'starting', 'starting']);
   });
 
-  test('C52: users of the same quota have its caps each', () => {
+  test('C52: each user of a quota has its caps separately', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     rig.cluster.setUser(user(2, 1));
     const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
@@ -68,7 +72,7 @@ describe('C52: a start that leads beyond a cap waits', () => {
     expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued', 'queued']);
   });
 
-  test('C52: fractions of cores do not drift, however often they come and go', () => {
+  test('C52: the counted cores do not drift, however often services come and go', () => {
     const rig = rigWith({ cores: 1 });
     for (let round = 0; round < 200; round++) {
       const executions = [0.1, 0.2, 0.7].map((cores) => rig.submit(needing(null, cores)));
@@ -83,8 +87,8 @@ describe('C52: a start that leads beyond a cap waits', () => {
   });
 });
 
-describe('C53: room under a quota is offered at once', () => {
-  test('C53: when another execution has ended, and no earlier', () => {
+describe('C53: capacity under a quota is offered at once', () => {
+  test('C53: capacity under the quota is offered when another execution has ended, and not before', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const [first, second] = [rig.submit(), rig.submit()];
     rig.turn();
@@ -95,7 +99,7 @@ describe('C53: room under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['terminated', 'starting']);
   });
 
-  test('C53: when the quota is raised, oldest first', () => {
+  test('C53: capacity under a raised quota is offered to the oldest executions first', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 4 }, () => rig.submit());
     rig.turn();
@@ -107,7 +111,7 @@ describe('C53: room under a quota is offered at once', () => {
     expect(executions[3]?.status).toBe('starting');
   });
 
-  test('C53: when the user gets another quota', () => {
+  test('C53: capacity is offered when the user gets another quota', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = [rig.submit(), rig.submit()];
     rig.turn();
@@ -116,7 +120,7 @@ describe('C53: room under a quota is offered at once', () => {
     expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting']);
   });
 
-  test('C53: a start that goes back to the queue leaves its room to the next, and takes its turn after that', () => {
+  test('C53: an execution that returns to the queue leaves its capacity to the next one, and starts after that', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const [first, second] = [rig.submit(), rig.submit()];
     rig.turn();
@@ -131,7 +135,7 @@ describe('C53: room under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['starting', 'terminated']);
   });
 
-  test('C53: when one ends that had nothing placed', () => {
+  test('C53: capacity is offered when an execution ends that had nothing placed', () => {
     const rig = new CoreRig();
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
     const elastic = application(service({ essential_count: 0 }));
@@ -142,7 +146,7 @@ describe('C53: room under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['terminated', 'running']);
   });
 
-  test('C53: one that could never fit waits until the quota is raised', () => {
+  test('C53: an execution that alone exceeds the quota waits until the quota is raised', () => {
     const rig = rigWith({ memoryBytes: 100 });
     const execution = rig.submit(needing(101, null));
     rig.turn();
@@ -156,7 +160,7 @@ describe('C53: room under a quota is offered at once', () => {
 describe('C54: elastic services and lowered quotas', () => {
   const elastic = application(service({ total_count: 3, essential_count: 1, resources: needs(100, null) }));
 
-  test('C54: an elastic service beyond a cap is not placed until there is room', () => {
+  test('C54: an elastic service beyond a cap is placed only once the quota has capacity for it', () => {
     const rig = rigWith({ concurrentExecutions: 1, memoryBytes: 250 });
     const execution = rig.submit(elastic);
     rig.turn();
@@ -166,7 +170,7 @@ describe('C54: elastic services and lowered quotas', () => {
     expect(told(rig.turn())).toEqual(['place web2@large', 'start web2.1']);
   });
 
-  test('C54: a lowered quota stops nothing, but holds back what comes', () => {
+  test('C54: a lowered quota stops nothing, but delays new executions', () => {
     const rig = rigWith({});
     const executions = [rig.submit(), rig.submit(), rig.submit()];
     rig.turn();
@@ -184,7 +188,7 @@ describe('C54: elastic services and lowered quotas', () => {
     expect(next.status).toBe('starting');
   });
 
-  test('C54: a service that dies is started again, also under a quota that has become too small', () => {
+  test('C54: a service that dies is started again even if the quota has become too small', () => {
     const rig = rigWith({});
     const execution = rig.submit(application(service(), service({ name: 'helper', monitor: false })));
     rig.turn();
@@ -197,8 +201,8 @@ describe('C54: elastic services and lowered quotas', () => {
   });
 });
 
-describe('C55: why something waits', () => {
-  test('C55: each cap that a start would exceed, with what is missing, in the units of the quota', () => {
+describe('C55: reasons for waiting', () => {
+  test('C55: the reasons are all caps that a start would exceed, each with its excess, in the units of the quota', () => {
     const caps = quota(1, { concurrentExecutions: 2, memoryBytes: 1_000, cores: 3 });
     const used = { executions: 2, memoryBytes: 900, microCores: 2_900_000 };
     expect(exceededLimits(caps, used, { executions: 1, memoryBytes: 200, microCores: 150_000 })).toEqual([
@@ -207,7 +211,7 @@ describe('C55: why something waits', () => {
       { dimension: 'cores', limit: 3, used: 2.9, wanted: 0.15, over: 0.05 },
     ]);
   });
-  test('C55: what is not asked for, or has no cap, is no reason', () => {
+  test('C55: a dimension without demand or without a cap is not a reason', () => {
     const used = { executions: 9, memoryBytes: 900, microCores: 9e6 };
     expect(exceededLimits(quota(1, { memoryBytes: 1 }), used, { ...noUsage(), executions: 1 })).toEqual([]);
     expect(exceededLimits(quota(1), used, { executions: 1, memoryBytes: 1e12, microCores: 1e12 })).toEqual(
@@ -216,29 +220,29 @@ describe('C55: why something waits', () => {
   });
 });
 
-describe('C57: the queue', () => {
-  test('C57: of a user who may start nothing more one is looked at, however many wait', () => {
+describe('C57: the cost of waiting executions', () => {
+  test('C57: however many executions of a user wait, one is examined if the user may start no more', () => {
     const { queue, offered } = queueOf(
       Array.from({ length: 10_000 }, (_, at) => ({ id: at + 1, userId: at < 3 ? 2 : 1 })),
     );
     expect(offered(({ userId }) => userId === 2)).toEqual([1, 4, 2, 3]);
     expect(queue.size).toBe(9_997);
   });
-  test('C57: an end costs few looks, however many of its user wait', () => {
+  test('C57: an end causes few checks, however many executions of its user wait', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 2_000 }, () => rig.submit());
     rig.turn();
     const first = executions[0];
     if (!first) throw new Error('no execution');
     rig.terminate(first);
-    const look = rig.cluster.exceededLimits.bind(rig.cluster);
-    let looks = 0;
-    rig.cluster.exceededLimits = (...asked) => {
-      looks++;
-      return look(...asked);
+    const check = rig.cluster.exceededLimits.bind(rig.cluster);
+    let checks = 0;
+    rig.cluster.exceededLimits = (...args) => {
+      checks++;
+      return check(...args);
     };
     rig.see(named(first, 'web0'), gone);
     expect(executions[1]?.status).toBe('starting');
-    expect(looks).toBeLessThan(10);
+    expect(checks).toBeLessThan(10);
   });
 });

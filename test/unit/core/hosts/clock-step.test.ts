@@ -6,7 +6,7 @@ import { CoreRig, failed, gone, hostFacts, named, running, told } from '../../..
 const DAY_MS = 86_400_000;
 const LOST_MS = 90_000;
 
-test('C125: a failed start of when the clock was days ahead is tried again within 60 s', () => {
+test('C125: a start that failed while the clock was days ahead is tried again within 60 s', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
   rig.advance(DAY_MS);
@@ -21,7 +21,7 @@ test('C125: a failed start of when the clock was days ahead is tried again withi
   expect(execution.status).toBe('starting');
 });
 
-test('C125: a service that died when the clock was days ahead is started again within 60 s', () => {
+test('C125: a service that died while the clock was days ahead is started again within 60 s', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
   rig.advance(DAY_MS);
@@ -41,7 +41,7 @@ test('C125: a service that died when the clock was days ahead is started again w
   expect(side.status).toBe('starting');
 });
 
-test('C125: a host that fell silent when the clock was days ahead is lost as soon as any other', () => {
+test('C125: a host that fell silent while the clock was days ahead is lost as soon as any other', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
   rig.turn();

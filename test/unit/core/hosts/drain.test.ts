@@ -46,7 +46,7 @@ function rigWith(...cores: number[]): { rig: CoreRig; hosts: Host[] } {
   return { rig, hosts };
 }
 
-/** Submits it, and has all of it run that has room. */
+/** Submits an execution, and reports everything that is placed of it as running. */
 function run(rig: CoreRig, description = mixed()): Execution {
   const execution = rig.submit(description);
   rig.turn();
@@ -60,7 +60,7 @@ const hostsOf = (rig: CoreRig, { services }: Execution) =>
   services.map((one) => (one.placed ? rig.hostOf(one).name : null));
 
 describe('C90: a drained host', () => {
-  test('C90: takes nothing new until it is taken back, and then what waits at once', () => {
+  test('C90: a drained host takes nothing new until it is schedulable again, and then takes waiting executions at once', () => {
     const { rig, hosts } = rigWith(4);
     rig.change(hosts[0] as Host, DRAIN);
     const execution = rig.submit(mixed());
@@ -72,7 +72,7 @@ describe('C90: a drained host', () => {
     ]);
     expect(execution.status).toBe('starting');
   });
-  test('C90: is left by elastic services at once; they start elsewhere when their containers are gone', () => {
+  test('C90: elastic services leave a drained host at once, and start elsewhere when their containers are gone', () => {
     const { rig, hosts } = rigWith(4, 5);
     const execution = run(rig, mixed(2));
     const [work0, work1] = [named(execution, 'work0'), named(execution, 'work1')];
@@ -89,7 +89,7 @@ describe('C90: a drained host', () => {
     expect(work0).toMatchObject({ exit: null, errorMessage: null, deathsMs: [] });
     expect(execution.status).toBe('running');
   });
-  test('C90: is left by elastic services also where they have room nowhere', () => {
+  test('C90: elastic services leave a drained host even if no other host has capacity for them', () => {
     const { rig, hosts } = rigWith(3);
     const execution = run(rig, mixed(1));
     expect(told(rig.change(hosts[0] as Host, DRAIN))).toEqual(['evict work0.1', 'stop work0.1']);
@@ -100,7 +100,7 @@ describe('C90: a drained host', () => {
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0', null]);
     expect(execution.status).toBe('running');
   });
-  test('C90: has an elastic service that just died go elsewhere after its delay', () => {
+  test('C90: an elastic service that died on a drained host starts elsewhere after its delay', () => {
     const { rig, hosts } = rigWith(3, 3);
     const execution = run(rig, mixed(1));
     const work = named(execution, 'work0');
@@ -110,7 +110,7 @@ describe('C90: a drained host', () => {
     expect(told(rig.advance(1_000))).toEqual(['place work0@host1', 'start work0.2']);
     expect(work.deathsMs).toHaveLength(1);
   });
-  test('C91: keeps its essential services, also those not started yet or started again after a death', () => {
+  test('C91: a drained host keeps its essential services, including those not started yet or restarted after a death', () => {
     const { rig, hosts } = rigWith(4, 4);
     const ordered = application(
       service({ name: 'main', startup_order: 2 }),
@@ -127,7 +127,7 @@ describe('C90: a drained host', () => {
     expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0']);
   });
-  test('C91: a start that fails for a passing reason is tried again elsewhere', () => {
+  test('C91: a start that fails temporarily on a drained host is tried again elsewhere', () => {
     const { rig, hosts } = rigWith(4, 4);
     const execution = rig.submit(mixed());
     rig.turn();
@@ -140,7 +140,7 @@ describe('C90: a drained host', () => {
 });
 
 describe('C92: a host drained by force', () => {
-  test('C92: has its executions back in the queue when all their containers are gone, and started elsewhere at once', () => {
+  test('C92: executions on a host drained by force return to the queue when all their containers are gone, and start elsewhere at once', () => {
     const { rig, hosts } = rigWith(4, 4);
     const execution = run(rig);
     expect(told(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
@@ -160,7 +160,7 @@ describe('C92: a host drained by force', () => {
     for (const one of execution.services) rig.see(one, running);
     expect(execution).toMatchObject({ status: 'running', timeStartMs: rig.nowMs });
   });
-  test('C92: has them wait in their place where there is no room elsewhere, without a delay', () => {
+  test('C92: executions on a host drained by force wait in their old place if no other host has capacity, without a delay', () => {
     const { rig, hosts } = rigWith(2);
     const execution = run(rig);
     const later = rig.submit(mixed());
@@ -171,7 +171,7 @@ describe('C92: a host drained by force', () => {
     rig.change(hosts[0] as Host, BACK);
     expect([execution.status, later.status]).toEqual(['starting', 'queued']);
   });
-  test('C92: moves also the services that are elsewhere, and nothing that has none there', () => {
+  test('C92: the services of a moved execution on other hosts move with it, and executions without services on the drained host stay', () => {
     const { rig, hosts } = rigWith(1, 4);
     const spread = run(rig);
     const other = run(rig);
@@ -179,7 +179,7 @@ describe('C92: a host drained by force', () => {
     expect(told(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
     expect(other.ending).toBeNull();
   });
-  test('C92: an end that was decided before stays, and terminate ends one that moves', () => {
+  test('C92: an end decided before stays, and a termination ends an execution that is moving', () => {
     const { rig, hosts } = rigWith(8);
     const [ending, moving] = [run(rig), run(rig)];
     rig.terminate(ending);
@@ -192,8 +192,8 @@ describe('C92: a host drained by force', () => {
   });
 });
 
-describe('C93: a host that is removed', () => {
-  test('C93: counts its containers as gone: executions of it start elsewhere at once', () => {
+describe('C93: a removed host', () => {
+  test('C93: the containers of a removed host count as gone, and its executions start elsewhere at once', () => {
     const { rig, hosts } = rigWith(4, 4);
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
@@ -206,7 +206,7 @@ describe('C93: a host that is removed', () => {
     expect(execution).toMatchObject({ attempts: 0, timeStartMs: null });
     expect([...rig.cluster.hosts.keys()]).toEqual([2]);
   });
-  test('C93: has the services of its executions that are elsewhere stopped first', () => {
+  test('C93: services on other hosts are stopped before their execution returns to the queue', () => {
     const { rig, hosts } = rigWith(1, 4);
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
@@ -218,7 +218,7 @@ describe('C93: a host that is removed', () => {
       'start side0.2',
     ]);
   });
-  test('C93: has elastic services placed elsewhere, and their executions run on', () => {
+  test('C93: elastic services of a removed host are placed elsewhere, and their executions continue to run', () => {
     const { rig, hosts } = rigWith(2, 4);
     const execution = run(rig, mixed(2));
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0', 'host1', 'host1']);
@@ -235,7 +235,7 @@ describe('C93: a host that is removed', () => {
     expect(execution).toMatchObject({ status: 'running' });
     expect(named(execution, 'work0')).toMatchObject({ deathsMs: [], errorMessage: null });
   });
-  test('C93: holds up no end: what was to stop there has stopped', () => {
+  test('C93: a removed host delays no end, because services that were to stop there have stopped', () => {
     const { rig, hosts } = rigWith(4);
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
@@ -243,7 +243,7 @@ describe('C93: a host that is removed', () => {
     expect(told(rig.removeHost(hosts[0] as Host))).toEqual(['finish 1 terminated']);
     expect(rig.cluster.usage(1)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
   });
-  test('C93: holds up no deletion: its logs are gone with it', () => {
+  test('C93: a removed host delays no deletion, because its logs are gone', () => {
     const { rig, hosts } = rigWith(4);
     const execution = run(rig);
     rig.remove(execution);
@@ -251,7 +251,7 @@ describe('C93: a host that is removed', () => {
     rig.disconnect(hosts[0] as Host);
     expect(told(rig.removeHost(hosts[0] as Host))).toEqual(['purge 1']);
   });
-  test('C93: has the room that was kept there kept elsewhere', () => {
+  test('C93: a backfill reservation on a removed host moves to another host', () => {
     const { rig, hosts } = rigWith(2, 2);
     rig.cluster.setQuota(quota(2, { cores: 1 }));
     rig.submit(mixed(), 2);
@@ -260,15 +260,15 @@ describe('C93: a host that is removed', () => {
     rig.cluster.setQuota(quota(2));
     rig.advance(0);
     rig.advance(600_000);
-    const kept = rig.cluster.reservation?.placements[0]?.host;
-    expect(kept?.backfillReservedCores).toBe(2);
-    const [left] = hosts.filter((host) => host !== kept);
-    rig.disconnect(kept as Host);
-    rig.removeHost(kept as Host);
-    expect(left?.backfillReservedCores).toBe(2);
+    const reserved = rig.cluster.reservation?.placements[0]?.host;
+    expect(reserved?.backfillReservedCores).toBe(2);
+    const [remaining] = hosts.filter((host) => host !== reserved);
+    rig.disconnect(reserved as Host);
+    rig.removeHost(reserved as Host);
+    expect(remaining?.backfillReservedCores).toBe(2);
     expect(queuedIds(rig.cluster)).toHaveLength(2);
   });
-  test('C93: may come again under its name, as another host', () => {
+  test('C93: a removed host may join again under its name as another host', () => {
     const { rig, hosts } = rigWith(4);
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
@@ -280,50 +280,50 @@ describe('C93: a host that is removed', () => {
   });
 });
 
-describe('C94: removal is refused', () => {
-  const objection = (rig: CoreRig, host: Host | undefined, force = false) =>
+describe('C94: refused removals', () => {
+  const blockerOf = (rig: CoreRig, host: Host | undefined, force = false) =>
     removalBlocker(rig.cluster, host as Host, force);
 
-  test('C94: while a host that is connected has services, also by force', () => {
+  test('C94: a connected host with services is not removed, even by force', () => {
     const { rig, hosts } = rigWith(4);
     const execution = run(rig);
     for (const force of [false, true])
-      expect(objection(rig, hosts[0], force)).toContain('Host host0 has 2 services and is connected');
+      expect(blockerOf(rig, hosts[0], force)).toContain('Host host0 has 2 services and is connected');
     rig.change(hosts[0] as Host, FORCE);
-    expect(objection(rig, hosts[0])).toContain('2 services');
+    expect(blockerOf(rig, hosts[0])).toContain('2 services');
     for (const one of execution.services) rig.see(one, gone);
-    expect(objection(rig, hosts[0])).toBeNull();
+    expect(blockerOf(rig, hosts[0])).toBeNull();
   });
-  test('C94: while one that is away with services is not lost, but for force', () => {
+  test('C94: a disconnected host with services is removed before its loss only by force', () => {
     const { rig, hosts } = rigWith(4);
     run(rig);
     rig.disconnect(hosts[0] as Host);
-    expect(objection(rig, hosts[0])).toContain('?force=true');
-    expect(objection(rig, hosts[0], true)).toBeNull();
+    expect(blockerOf(rig, hosts[0])).toContain('?force=true');
+    expect(blockerOf(rig, hosts[0], true)).toBeNull();
     rig.advance(rig.cluster.schedulerConfig.lostAfterMs, { silent: true });
-    expect(objection(rig, hosts[0])).toBeNull();
+    expect(blockerOf(rig, hosts[0])).toBeNull();
   });
-  test('C94: never where it has none', () => {
+  test('C94: a host without services may always be removed', () => {
     const { rig, hosts } = rigWith(4, 4);
-    expect(objection(rig, hosts[0])).toBeNull();
+    expect(blockerOf(rig, hosts[0])).toBeNull();
     rig.disconnect(hosts[1] as Host);
-    expect(objection(rig, hosts[1])).toBeNull();
+    expect(blockerOf(rig, hosts[1])).toBeNull();
   });
 });
 
-describe('C95: labels of the administrator', () => {
-  const wanting = (label: string) => application(service({ labels: [label] }));
+describe('C95: labels given by an administrator', () => {
+  const requiring = (label: string) => application(service({ labels: [label] }));
 
-  test('C95: count beside those of the agent, at once for what waits', () => {
+  test("C95: an administrator's labels count beside the agent's, at once for waiting executions", () => {
     const rig = new CoreRig();
     const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
-    const execution = rig.submit(wanting('gpu'));
+    const execution = rig.submit(requiring('gpu'));
     expect(rig.turn()).toEqual([]);
     expect(told(rig.change(host, { labels: ['gpu', 'ssd'] }))).toEqual(['place web0@one', 'start web0.1']);
     expect(host.labels).toEqual(['ssd', 'gpu']);
     expect(execution.status).toBe('starting');
   });
-  test('C95: outlive a hello, and those of the agent their removal', () => {
+  test("C95: an administrator's labels survive a hello, and the agent's labels survive the removal of the administrator's", () => {
     const rig = new CoreRig();
     const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
     rig.change(host, { labels: ['gpu', 'ssd'] });
@@ -332,14 +332,14 @@ describe('C95: labels of the administrator', () => {
     rig.change(host, { labels: [] });
     expect(host.labels).toEqual(['ssd', 'new']);
   });
-  test('C95: that are taken away stop nothing', () => {
+  test('C95: the removal of a label stops nothing', () => {
     const rig = new CoreRig();
     const host = rig.hello(hostFacts('one'));
     rig.change(host, { labels: ['gpu'] });
-    const execution = run(rig, wanting('gpu'));
+    const execution = run(rig, requiring('gpu'));
     expect(rig.change(host, { labels: [] })).toEqual([]);
     expect(execution.status).toBe('running');
-    expect(rig.submit(wanting('gpu')).status).toBe('queued');
+    expect(rig.submit(requiring('gpu')).status).toBe('queued');
     expect(rig.turn()).toEqual([]);
   });
 });

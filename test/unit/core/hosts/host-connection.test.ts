@@ -37,8 +37,8 @@ function runningRig(description = pair): { rig: CoreRig; execution: Execution } 
 const inventoryOf = (execution: Execution, ...names: string[]): Observation[] =>
   names.map((name) => ({ ...running, ...keyOfService(named(execution, name)) }) as Observation);
 
-describe('P13: a host that is silent', () => {
-  test('P13: counts as lost after three periods and 60 s, not before', () => {
+describe('P13: a silent host', () => {
+  test('P13: a silent host is lost after three report periods and 60 s, not before', () => {
     const { rig } = runningRig();
     expect(LOSS_MS).toBe(90_000);
     expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + LOSS_MS);
@@ -46,25 +46,25 @@ describe('P13: a host that is silent', () => {
     expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
     expect(nextDeadline(rig.cluster)).toBeNull();
   });
-  test('C110: counts as lost after the time that is set', () => {
+  test('C110: a silent host is lost after the configured time', () => {
     const { rig } = startingRig(pair, new CoreRig({ lostAfterMs: 5_000 }));
     expect(rig.advance(4_999, { silent: true })).toEqual([]);
     expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
   });
-  test('C17: counts as lost also where it was registered and has never connected', () => {
+  test('C17: a host that was registered and has never connected is lost after the same time', () => {
     const rig = new CoreRig();
     rig.cluster.addHost(newHost(7, 'never', rig.nowMs));
     expect(rig.advance(LOSS_MS - 1)).toEqual([]);
     expect(told(rig.advance(1))).toEqual(['lose-host never']);
   });
-  test('C110: was to report nine times by then, and every 10 s at least', () => {
+  test('C110: an agent reports nine times before its host is lost, and every 10 s at least', () => {
     expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);
   });
-  test('P72: many agents are to come back over a longer time than few, but of a report period at most', () => {
+  test('P72: the reconnections of many agents are spread over a longer time than those of few, at most over a report period', () => {
     expect([1, 10, 200, 2_000].map((hosts) => spreadMs(hosts, 90_000))).toEqual([30, 300, 6_000, 10_000]);
     expect(spreadMs(200, 5_000)).toBe(555);
   });
-  test('C17: its services show an undefined backend_status, and nothing is stopped or started elsewhere', () => {
+  test('C17: the services of a lost host show an undefined backend_status, and nothing is stopped or started elsewhere', () => {
     const { rig, execution } = runningRig();
     rig.hello(hostFacts('two'));
     rig.advance(LOSS_MS, { silent: true });
@@ -73,14 +73,14 @@ describe('P13: a host that is silent', () => {
     }
     expect(execution.status).toBe('running');
   });
-  test('C17: gets no new services', () => {
+  test('C17: a lost host gets no new services', () => {
     const { rig } = runningRig();
     rig.advance(LOSS_MS, { silent: true });
     const execution = rig.submit();
     rig.turn();
     expect(execution.status).toBe('queued');
   });
-  test('C17: goes on where it was when it says hello again', () => {
+  test('C17: a lost host continues as before when its agent sends a hello again', () => {
     const { rig, execution } = runningRig();
     rig.advance(LOSS_MS, { silent: true });
     const host = rig.hello(hostFacts('one'), inventoryOf(execution, 'web0', 'side0'));
@@ -88,7 +88,7 @@ describe('P13: a host that is silent', () => {
     expect(host.lost).toBe(false);
     expect(execution.services.map(({ backendStatus }) => backendStatus)).toEqual(['started', 'started']);
   });
-  test('C17: shows containers that did not run at the loss as they are, when it is back', () => {
+  test('C17: when a lost host returns, its containers that did not run at the loss show their own state', () => {
     const { rig, execution } = startingRig();
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
     rig.see(web, created);
@@ -103,7 +103,7 @@ describe('P13: a host that is silent', () => {
     expect([web.backendStatus, side.backendStatus]).toEqual(['created', 'dead']);
     expect(side.deathsMs).toHaveLength(1);
   });
-  test('C14: can be told to stop its services when it is back; the execution waits for that', () => {
+  test('C14: a terminated execution waits for its lost host, which stops its services when it returns', () => {
     const { rig, execution } = runningRig(application(service()));
     rig.advance(LOSS_MS, { silent: true });
     rig.terminate(execution);
@@ -116,20 +116,20 @@ describe('P13: a host that is silent', () => {
 });
 
 describe('a hello', () => {
-  test('C18: without a container that was seen before tells its death', () => {
+  test('C18: a container that was seen before and is missing in the hello has died', () => {
     const { rig, execution } = runningRig();
     rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
     expect(told(rig.turn())).toEqual(['replace-service side0.1']);
     expect(named(execution, 'side0')).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
     expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
   });
-  test('C18: without the container of a monitor ends the execution as error', () => {
+  test("C18: a monitor's container that is missing in the hello ends the execution as error", () => {
     const { rig, execution } = runningRig();
     rig.hello(hostFacts('one'), inventoryOf(execution, 'side0'));
     rig.turn();
     expect(execution.ending?.message).toBe('the container of service web0 was removed from outside Berth');
   });
-  test('P5: without a container that was never seen is no death: the start was not carried out yet', () => {
+  test('P5: a container that was never seen and is missing in the hello has not died, because its start was not carried out yet', () => {
     const { rig, execution } = startingRig();
     rig.hello(hostFacts('one'));
     expect(rig.turn()).toEqual([]);
@@ -138,13 +138,13 @@ describe('a hello', () => {
       ['starting', 1],
     ]);
   });
-  test('C18: without a container that was to stop tells that it is gone', () => {
+  test('C18: a container that was to stop and is missing in the hello is gone', () => {
     const { rig, execution } = startingRig();
     rig.terminate(execution);
     rig.hello(hostFacts('one'));
     expect(told(rig.turn())).toEqual(['finish 1 terminated']);
   });
-  test('C18: tells of what happened meanwhile', () => {
+  test('C18: a hello reports what happened while the host was away', () => {
     const { rig, execution } = startingRig();
     const web = named(execution, 'web0');
     rig.hello(hostFacts('one'), [
@@ -154,7 +154,7 @@ describe('a hello', () => {
     rig.turn();
     expect(execution.ending?.message).toBe('service web0 ended with exit code 3');
   });
-  test('C3: brings the facts of the host up to date, and the queue a new chance', () => {
+  test('C3: a hello updates the facts of its host, and waiting executions are tried again', () => {
     const { rig } = startingRig();
     const execution = rig.submit(application(service({ labels: ['gpu'] })));
     rig.turn();
@@ -168,13 +168,13 @@ describe('a hello', () => {
 });
 
 describe('P12: a report', () => {
-  test('P12: of another host on a service changes nothing', () => {
+  test("P12: a report of a host on another host's service changes nothing", () => {
     const { rig, execution } = startingRig();
     const other = rig.hello(hostFacts('two'));
     rig.report(other, inventoryOf(execution, 'web0'));
     expect(named(execution, 'web0').status).toBe('starting');
   });
-  test('P12: of an earlier generation changes nothing', () => {
+  test('P12: a report on an earlier generation changes nothing', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     rig.see(side, exited(1));
@@ -183,12 +183,12 @@ describe('P12: a report', () => {
     rig.report(rig.hostOf(side), [{ ...gone, service: side.id, generation: 1 } as Observation]);
     expect(side).toMatchObject({ status: 'starting', generation: 2 });
   });
-  test('P12: on a service nobody knows changes nothing', () => {
+  test('P12: a report on an unknown service changes nothing', () => {
     const { rig } = startingRig();
     const host = rig.cluster.hostNamed('one');
     expect(host && rig.report(host, [{ state: 'gone', service: 99, generation: 1 }])).toEqual([]);
   });
-  test('P7: that comes twice changes nothing the second time', () => {
+  test('P7: a repeated report changes nothing', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     rig.see(side, exited(1));
@@ -199,14 +199,14 @@ describe('P12: a report', () => {
   });
 });
 
-test('C40: the next deadline is known after each turn, lies ahead, and asking for it changes nothing', () => {
+test('C40: after each turn the next deadline is determined and lies ahead, and reading it changes nothing', () => {
   const { rig, execution } = runningRig();
   const side = named(execution, 'side0');
   rig.see(side, exited(1));
   rig.see(side, gone);
   const due = rig.nowMs + 1_000;
   expect(nextDeadline(rig.cluster)).toBe(due);
-  // Asked late, as after a slow commit: what is due stays due.
+  // Read late, as after a slow commit: the deadline stays the same.
   rig.nowMs = due + 1;
   expect(nextDeadline(rig.cluster)).toBe(due);
   expect(told(rig.turn())).toEqual(['start side0.2']);

@@ -23,10 +23,10 @@ import {
 } from '../../../support/rigs/core-rig.ts';
 
 const LOST_MS = 90_000;
-/** After the loss. */
+/** From the loss until the services are queued again. */
 const REQUEUED_MS = LOST_MS + LEASE_MARGIN_MS;
 
-/** A gang with an elastic service, which fills two hosts; the agents keep a lease. */
+/** A gang with an elastic service that fills hosts of 0.2 cores; the agents keep a lease. */
 function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   const rig = new CoreRig({ hostLossPolicy });
   const hosts = ['one', 'two', 'three'].map((name) => rig.hello(hostFacts(name, { cores: 0.2 })));
@@ -38,18 +38,18 @@ function spread(hostLossPolicy: 'wait' | 'requeue' = 'requeue') {
   for (const one of execution.services.slice(0, 2)) rig.see(one, running);
   rig.see(named(execution, 'web2'), running);
   expect(execution.status).toBe('running');
-  const leave = (host: Host) => {
+  const disconnect = (host: Host) => {
     host.connected = false;
     markDisconnected(rig.cluster, host);
   };
-  return { rig, execution, leave };
+  return { rig, execution, disconnect };
 }
 
-describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
-  test('C103: has what it ran queued again when its lease and the margin have passed since the loss, not before', () => {
-    const { rig, execution, leave } = spread();
+describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
+  test('C103: the executions of a lost host are queued again when lease and margin have passed since the loss, not before', () => {
+    const { rig, execution, disconnect } = spread();
     const web = named(execution, 'web0');
-    leave(rig.hostOf(web));
+    disconnect(rig.hostOf(web));
     expect(told(rig.advance(LOST_MS))).toEqual([`lose-host ${rig.hostOf(web).name}`]);
     expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
     expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
@@ -58,21 +58,21 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
     expect(web.status).toBe('inactive');
   });
-  test('C124: a clock that is set forward right after the loss takes nothing of the time that the agent has', () => {
-    const { rig, execution, leave } = spread();
+  test('C124: a clock that is set forward right after the loss does not shorten the time that the agent has', () => {
+    const { rig, execution, disconnect } = spread();
     const web = named(execution, 'web0');
-    leave(rig.hostOf(web));
+    disconnect(rig.hostOf(web));
     rig.advance(LOST_MS);
     expect(told(rig.advance(3_600_000))).toEqual([]);
     expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
     expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
     expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
   });
-  test('C103: the rest of a gang is stopped first; then all start anew, at once and elsewhere', () => {
-    const { rig, execution, leave } = spread();
+  test('C103: the rest of a gang is stopped first, then all its services start anew elsewhere at once', () => {
+    const { rig, execution, disconnect } = spread();
     const [web, other, elastic] = execution.services as [never, never, never];
     const lost = rig.hostOf(web);
-    leave(lost);
+    disconnect(lost);
     rig.advance(LOST_MS);
     const decisions = told(rig.advance(REQUEUED_MS));
     expect(decisions.filter((one) => one.startsWith('stop'))).toEqual(['stop web1.1', 'stop web2.1']);
@@ -85,11 +85,11 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
       expect(rig.hostOf(one)).not.toBe(lost);
     }
   });
-  test('C103: an elastic service there is placed elsewhere, and its execution runs on', () => {
-    const { rig, execution, leave } = spread();
+  test('C103: an elastic service of a lost host is placed elsewhere, and its execution continues to run', () => {
+    const { rig, execution, disconnect } = spread();
     const elastic = named(execution, 'web2');
     const lost = rig.hostOf(elastic);
-    leave(lost);
+    disconnect(lost);
     const essential = execution.services.filter((one) => one.essential);
     expect(essential.map((one) => rig.hostOf(one))).not.toContain(lost);
     rig.advance(LOST_MS);
@@ -102,28 +102,28 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     expect(elastic).toMatchObject({ generation: 2, status: 'starting' });
     expect(rig.hostOf(elastic)).not.toBe(lost);
   });
-  test('C103: what was to end there has ended', () => {
-    const { rig, execution, leave } = spread();
+  test('C103: services that were to end on a lost host have ended', () => {
+    const { rig, execution, disconnect } = spread();
     const web = named(execution, 'web0');
-    leave(rig.hostOf(web));
+    disconnect(rig.hostOf(web));
     rig.terminate(execution);
     for (const one of execution.services.slice(1)) rig.see(one, gone);
     rig.advance(LOST_MS);
     expect(execution.status).toBe('cleaning up');
     expect(told(rig.advance(REQUEUED_MS))).toContain(`finish ${execution.id} terminated`);
   });
-  test('C103: that comes back before changes nothing; after that it is told to stop the old starts, and nothing runs twice', () => {
-    const { rig, execution, leave } = spread();
+  test('C103: a host that returns in time changes nothing, and one that returns later must stop its old starts', () => {
+    const { rig, execution, disconnect } = spread();
     const web = named(execution, 'web0');
     const host = rig.hostOf(web);
     const inventory = [{ ...running, ...keyOfService(web) } as Observation];
-    leave(host);
+    disconnect(host);
     rig.advance(LOST_MS);
     rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
     expect(told(rig.advance(REQUEUED_MS))).toEqual([]);
     expect(web).toMatchObject({ generation: 1, status: 'active', backendStatus: 'started' });
     confirmLease(rig.cluster, host, LOST_MS);
-    leave(host);
+    disconnect(host);
     rig.advance(LOST_MS);
     rig.advance(REQUEUED_MS);
     rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
@@ -133,21 +133,21 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
   test.each([
     ['the setting is wait', () => spread('wait')],
     [
-      'its agent has confirmed no lease',
+      'the agent has confirmed no lease',
       () => {
         const one = spread();
         for (const host of one.rig.cluster.hosts.values()) host.leaseMs = null;
         return one;
       },
     ],
-  ])('C104: where %s, is waited for without end', (_, make) => {
-    const { rig, execution, leave } = make();
-    leave(rig.hostOf(named(execution, 'web0')));
+  ])('C104: if %s, the coordinator waits for a lost host without end', (_, make) => {
+    const { rig, execution, disconnect } = make();
+    disconnect(rig.hostOf(named(execution, 'web0')));
     rig.advance(LOST_MS);
     expect(told(rig.advance(1_000 * REQUEUED_MS))).toEqual([]);
     expect(execution.status).toBe('running');
   });
-  test('C104: a lease counts only once it is confirmed; the longer of two counts until then', () => {
+  test('C104: a lease counts once it is confirmed; until then the longer of two leases counts', () => {
     const { cluster } = new CoreRig({ hostLossPolicy: 'requeue' });
     expect(leaseFor(cluster, 1)).toBeNull();
     expect(leaseFor(cluster, 2)).toBe(LOST_MS);
@@ -155,16 +155,16 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
     expect(confirmedLeaseMs(LOST_MS, 300_000)).toBe(300_000);
     expect(confirmedLeaseMs(null, 300_000)).toBeNull();
   });
-  test('C107: a service that an agent gave up for lack of contact has not died: its execution starts anew', () => {
+  test('C107: a service that its agent stopped for lack of contact has not died, and its execution starts anew', () => {
     const { rig, execution } = spread();
     const web = named(execution, 'web0');
     rig.see(web, { state: 'gone', lapsed: true } as never);
     expect(execution.ending).toMatchObject({ status: 'queued', moving: true });
     expect(web).toMatchObject({ status: 'inactive', exit: null, deathsMs: [], errorMessage: null });
   });
-  test('C106: what waits for the host is told how long it is silent, and when it starts elsewhere', () => {
-    const { rig, execution, leave } = spread();
-    leave(rig.hostOf(named(execution, 'web0')));
+  test('C106: the explanation states how long the host has been silent, and when the services start elsewhere', () => {
+    const { rig, execution, disconnect } = spread();
+    disconnect(rig.hostOf(named(execution, 'web0')));
     rig.advance(30_000);
     const { waitingFor } = explain(rig.cluster, execution, rig.nowMs);
     expect(waitingFor.join()).toMatch(
@@ -173,8 +173,8 @@ describe('C103: a host that is lost, with BERTH_HOST_LOSS=requeue', () => {
   });
 });
 
-describe('C105: a coordinator that begins', () => {
-  const begun = (change: (host: Host, nowMs: number) => void) => {
+describe('C105: a new coordinator', () => {
+  const resume = (change: (host: Host, nowMs: number) => void) => {
     const { rig, execution } = spread();
     const host = rig.hostOf(named(execution, 'web0'));
     host.connected = false;
@@ -183,20 +183,20 @@ describe('C105: a coordinator that begins', () => {
     resumeTimeouts(rig.cluster, rig.nowMs);
     return { host, nowMs: rig.nowMs, isWritten: rig.cluster.changes.hosts.has(host) };
   };
-  test('C105: counts from now where nobody counted, and keeps that for the next', () => {
-    const { host, nowMs, isWritten } = begun(() => {});
+  test('C105: a new coordinator counts silence from its own start if none was recorded, and records that', () => {
+    const { host, nowMs, isWritten } = resume(() => {});
     expect(host.silentSinceMs).toBe(nowMs);
     expect(isWritten).toBe(true);
   });
-  test('C105: goes on counting where its predecessor did, without a write', () => {
-    const { host, nowMs, isWritten } = begun((one, at) => {
+  test('C105: a new coordinator continues a recorded silence without a write', () => {
+    const { host, nowMs, isWritten } = resume((one, at) => {
       one.silentSinceMs = at - 80_000;
     });
     expect(host.silentSinceMs).toBe(nowMs - 80_000);
     expect(isWritten).toBe(false);
   });
-  test('C105: decides what is due just now: it was woken for that', () => {
-    const { host, nowMs } = begun((one, at) => {
+  test('C105: a new coordinator does not restart a timeout that passed within the last 10 s, because it may have woken the coordinator', () => {
+    const { host, nowMs } = resume((one, at) => {
       one.silentSinceMs = at - LOST_MS - 1_000;
     });
     expect(host.silentSinceMs).toBe(nowMs - LOST_MS - 1_000);
@@ -204,11 +204,14 @@ describe('C105: a coordinator that begins', () => {
   test.each([
     ['a loss', false, LOST_MS],
     ['a lease', true, REQUEUED_MS],
-  ])('C105: gives %s that it has slept through the whole time again', (_, lost, dueMs) => {
-    const { host, nowMs, isWritten } = begun((one, at) => {
-      Object.assign(one, { lost, silentSinceMs: at - dueMs - 20_000 });
-    });
-    expect(host.silentSinceMs).toBe(nowMs);
-    expect(isWritten).toBe(true);
-  });
+  ])(
+    'C105: a new coordinator counts the time of %s anew if it passed while no coordinator ran',
+    (_, lost, dueMs) => {
+      const { host, nowMs, isWritten } = resume((one, at) => {
+        Object.assign(one, { lost, silentSinceMs: at - dueMs - 20_000 });
+      });
+      expect(host.silentSinceMs).toBe(nowMs);
+      expect(isWritten).toBe(true);
+    },
+  );
 });

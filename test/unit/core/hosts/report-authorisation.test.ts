@@ -13,7 +13,7 @@ let one: ModelAgent;
 let other: ModelAgent;
 let started: Assignment;
 
-/** An execution starts on host one; host two has nothing. */
+/** One execution is starting on host one; host two has nothing. */
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
   await rig.memory.batch([insertHost(newHost(OTHER_ID, 'two', 0))]);
@@ -34,9 +34,9 @@ const closed = async (agent: ModelAgent, acknowledged = 0): Promise<void> => {
 
 describe('a report', () => {
   test.each([created, running, exited(0), failed(false), gone])(
-    "P12: of %j on another host's start closes the socket, is logged and changes nothing",
-    async (what) => {
-      other.report([seen(started, what)]);
+    "P12: a report of %j on another host's start closes the socket, is logged and changes nothing",
+    async (observed) => {
+      other.report([seen(started, observed)]);
       await closed(other);
       expect(rig.logged.filter((line) => line.startsWith('agent.report-refused'))).toEqual([
         `agent.report-refused ${JSON.stringify({ host: 'two', what: `services ${started.service}` })}`,
@@ -45,18 +45,18 @@ describe('a report', () => {
       expect(await rig.statusOf(started.execution)).toBe('running');
     },
   );
-  test('P12: on a start that nobody was given closes the socket', async () => {
+  test('P12: a report on a start that no host was given closes the socket', async () => {
     other.report([seen({ ...started, generation: 7 }, running)]);
     await closed(other);
   });
-  test('C166: that it is gone is only late where no database knows the start: it is an older copy', async () => {
+  test('C166: a report that an unknown start is gone is only late, because the database may be an older copy', async () => {
     other.report([seen({ ...started, generation: 7 }, gone)]);
     await eventually(() => other.socket.all('ack').length > 0);
     expect(other.socket.closeCode).toBeUndefined();
   });
-  test('C166: likewise where the copy has given that start to another host meanwhile', async () => {
+  test('C166: a report that a start is gone is also only late if the older copy has given that start to another host', async () => {
     other.drop();
-    // Its ids tell that the database is older than they are.
+    // The ids of this hello show that the database is an older copy.
     const back = rig.agent({ name: 'two' }, OTHER_ID);
     back.hello([], { highest: { execution: 90, service: 90 } });
     await eventually(() => back.socket.all('sync').length > 0);
@@ -66,13 +66,13 @@ describe('a report', () => {
     await one.tell(seen(started, running));
     expect(await rig.statusOf(started.execution)).toBe('running');
   });
-  test('P12: one word too much, and the rest of the report counts no more', async () => {
+  test('P12: a report with one unauthorised service is discarded as a whole', async () => {
     const mine = await startedAt(other);
     other.report([seen(mine, running), seen(started, gone)]);
     await closed(other);
     expect(await rig.statusOf(mine.execution)).toBe('starting');
   });
-  test('P12: on a service that nobody knows, or that has ended, is only late', async () => {
+  test('P12: a report on an unknown service or on one that has ended is only late', async () => {
     const id = await rig.submit();
     const ended = await other.started();
     await rig.coordinator.terminate(id);
@@ -80,7 +80,7 @@ describe('a report', () => {
     await one.tell(seen(ended, exited(1)), seen({ ...ended, service: 999 }, gone));
     expect(one.socket.closeCode).toBeUndefined();
   });
-  test('P12: of its own earlier start, which another host has gone on from, is only late', async () => {
+  test("P12: a report on the host's own earlier start is only late, even if another host has the service now", async () => {
     await one.tell(seen(started, failed(true)));
     await one.tell(seen(started, gone));
     one.drop();
@@ -94,7 +94,7 @@ describe('a report', () => {
     back.report([seen(moved, gone)]);
     await closed(back, 1);
   });
-  test('P12: on a container that its hello had listed is no overreach, but it is logged and not to run', async () => {
+  test('P12: a report on a container listed in the hello is not a violation, but it is logged and the container must stop', async () => {
     other.drop();
     const listing = await joinOther([seen(started, running)]);
     expect(listing.socket.all('sync')[0]?.assignments).toEqual([]);
@@ -103,7 +103,7 @@ describe('a report', () => {
     await one.tell(seen(started, running));
     expect(await rig.statusOf(started.execution)).toBe('running');
   });
-  test('P12: of logs that another host was told to forget closes the socket', async () => {
+  test('P12: a report that logs are removed which another host must remove closes the socket', async () => {
     await rig.coordinator.remove(started.execution);
     await one.tell(seen(started, gone));
     await eventually(() => one.socket.all('forget').length > 0);
@@ -114,26 +114,26 @@ describe('a report', () => {
   });
 });
 
-describe('a log', () => {
-  test('P12: a part of one that was not asked for closes the socket', async () => {
+describe('log data', () => {
+  test('P12: log data that was not requested closes the socket', async () => {
     other.chunk(4_000_000_000, 1, new Uint8Array(1));
     await closed(other);
     expect(rig.logged.some((line) => line.startsWith('agent.report-refused'))).toBe(true);
   });
-  test('P12: the end of one that was not asked for closes the socket', async () => {
+  test('P12: the end of a log that was not requested closes the socket', async () => {
     other.say({ type: 'logs.end', stream: 4_000_000_000, reason: 'exited' });
     await closed(other);
   });
 });
 
-describe('a host', () => {
-  test('P20: that was removed since it was let in is closed with 4403', async () => {
+describe('the name in a hello', () => {
+  test('P20: the connection of a host that was removed after its admission is closed with 4403', async () => {
     const removed = rig.agent({ name: 'gone' }, 99);
     removed.hello();
     await eventually(() => removed.socket.closeCode !== undefined);
     expect(removed.socket.closeCode).toBe(4403);
   });
-  test("P20: that goes by another one's name is closed with 4400", async () => {
+  test('P20: a connection with the name of another host is closed with 4400', async () => {
     const two = rig.agent({ name: 'two' }, HOST_ID);
     two.hello();
     await closed(two);

@@ -1,4 +1,7 @@
-/** What parameters of the shop change in a description, and which values they take (control-plane/core/shop/shop-parameters.ts). */
+/**
+ * Tests of the shop's parameters: what they change in a description, and which values they take
+ * (control-plane/core/shop/shop-parameters.ts).
+ */
 
 import { describe, expect, test } from 'vitest';
 import type { Role } from '../../../../control-plane/core/accounts/account.ts';
@@ -75,7 +78,7 @@ function problemsOf(one: ShopEntry, values: Record<string, string>, by = role())
 const web = (changes = {}) => service({ name: 'web', ...changes });
 const worker = (changes = {}) => service({ name: 'worker', monitor: false, ...changes });
 
-describe('what a value changes', () => {
+describe('the effect of a value', () => {
   test('W64: a variable is set in every service that has it, and nowhere else', () => {
     const has = { environment: [['SIZE', '1'] as [string, string], ['LIKE_SIZE', '2'] as [string, string]] };
     const shop = entry(
@@ -90,7 +93,7 @@ describe('what a value changes', () => {
     expect(made.services.map(({ environment }) => environment)).toEqual([expected, expected, []]);
     expect(shop.application.services[0]?.environment[0]).toEqual(['SIZE', '1']);
   });
-  test("W64: a command is that of one service, and the image's own where it is empty", () => {
+  test("W64: a command is set in its service only, and an empty one is the image's own", () => {
     const shop = entry(application(web(), worker()), declared('command', 'worker'));
     const commandWith = (text: string) =>
       filled(shop, { 'command:worker': text }).services.map(({ command }) => command);
@@ -103,7 +106,7 @@ describe('what a value changes', () => {
     { total: 2, essential: 2, count: 5, becomes: [5, 5] },
     { total: 4, essential: 0, count: 1, becomes: [1, 0] },
   ])(
-    'W65: of $total with $essential essential $count become $becomes',
+    'W65: $total instances, $essential of them essential, become $becomes with a count of $count',
     ({ total, essential, count, becomes }) => {
       const group = worker({ total_count: total, essential_count: essential });
       const made = filled(entry(application(web(), group), declared('service_count', 'worker')), {
@@ -119,20 +122,23 @@ describe('what a value changes', () => {
     { min: 4, max: 8, value: 6, becomes: { min: 6, max: 8 } },
     { min: 4, max: 8, value: 9, becomes: { min: 9, max: 9 } },
     { min: 4, max: null, value: 9, becomes: { min: 9, max: null } },
-  ])('W66: of $min to $max a reservation of $value makes $becomes', ({ min, max, value, becomes }) => {
-    const resources = { memory: { min, max }, cores: { min, max } };
-    const shop = entry(
-      application(web({ resources })),
-      declared('resources', 'web.memory'),
-      declared('resources', 'web.cores'),
-    );
-    const values = { 'resources:web.memory': String(value), 'resources:web.cores': String(value) };
-    expect(filled(shop, values, customizer).services[0]?.resources).toEqual({
-      memory: becomes,
-      cores: becomes,
-    });
-  });
-  test('W63: what is not submitted is the default of the manifest, else what the description has', () => {
+  ])(
+    'W66: a reservation of $value turns min $min and max $max into $becomes',
+    ({ min, max, value, becomes }) => {
+      const resources = { memory: { min, max }, cores: { min, max } };
+      const shop = entry(
+        application(web({ resources })),
+        declared('resources', 'web.memory'),
+        declared('resources', 'web.cores'),
+      );
+      const values = { 'resources:web.memory': String(value), 'resources:web.cores': String(value) };
+      expect(filled(shop, values, customizer).services[0]?.resources).toEqual({
+        memory: becomes,
+        cores: becomes,
+      });
+    },
+  );
+  test('W63: a parameter without a value takes the default of the manifest, else the value in the description', () => {
     const environment: [string, string][] = [
       ['A', 'own'],
       ['B', 'own'],
@@ -149,12 +155,12 @@ describe('what a value changes', () => {
   });
 });
 
-describe('which values are taken', () => {
+describe('accepted values', () => {
   const number = { type: 'int', default: '4', min: 2, max: 10, step: 2 } as const;
   const readings = (parameter: Parameters<typeof readValue>[0], texts: string[]) =>
     texts.map((text) => Object.values(readValue(parameter, text))[0]);
 
-  test('W67: whole numbers within min and max, in steps from min', () => {
+  test('W67: a whole number must be within min and max, and min plus a multiple of the step', () => {
     expect(readings(number, ['2', ' 10 '])).toEqual(['2', '10']);
     expect(readings(number, ['', '4.0', '4x', '0x4', '1e1', '99999999999999999999'])).toEqual(
       Array(6).fill('must be a whole number'),
@@ -162,24 +168,24 @@ describe('which values are taken', () => {
     expect(readings(number, ['0', '12', '5'])).toEqual([
       'must be at least 2',
       'must be at most 10',
-      'must be 2 or that and a multiple of 2',
+      'must be 2 plus a multiple of 2',
     ]);
   });
-  test('W67: without a min steps are counted from the default', () => {
+  test('W67: without a min, steps count from the default', () => {
     expect(readings({ ...number, min: null, default: '5' }, ['1', '7'])).toEqual(['1', '7']);
     expect(readings({ ...number, min: null, default: '5' }, ['4'])).toEqual([
-      'must be 5 or that and a multiple of 2',
+      'must be 5 plus a multiple of 2',
     ]);
   });
-  test('W67: numbers with fractions, whatever their sum in binary is', () => {
+  test('W67: steps of fractions are exact despite binary rounding', () => {
     const share = { ...number, type: 'float', default: '0.1', min: 0.1, max: 2, step: 0.1 } as const;
     expect(readings(share, ['0.3', '.7', '1', '1e0'])).toEqual(['0.3', '.7', '1', '1e0']);
     expect(readings(share, ['0.15', 'NaN', 'Infinity', '1e999', ''])).toEqual([
-      'must be 0.1 or that and a multiple of 0.1',
+      'must be 0.1 plus a multiple of 0.1',
       ...Array(4).fill('must be a number'),
     ]);
   });
-  test('W67: counts and memory are whole numbers, cores may have fractions', () => {
+  test('W67: counts and memory must be whole numbers, and cores may have fractions', () => {
     const resources = { memory: { min: 1, max: null }, cores: { min: 1, max: null } };
     const shop = entry(
       application(web({ resources })),
@@ -197,7 +203,7 @@ describe('which values are taken', () => {
       { parameter: 'resources:web.memory', message: 'must be a whole number' },
     ]);
   });
-  test('W67: everything that is wrong is told at once, each with its parameter', () => {
+  test('W67: all problems are reported at once, each with its parameter', () => {
     const shop = entry(
       application(
         web({
@@ -213,10 +219,10 @@ describe('which values are taken', () => {
     expect(problemsOf(shop, { 'environment:N': '0', 'environment:M': '2', 'environment:X': '' })).toEqual([
       { parameter: 'environment:N', message: 'must be at least 1' },
       { parameter: 'environment:M', message: 'must be at most 1' },
-      { parameter: 'environment:X', message: 'is no parameter of this application' },
+      { parameter: 'environment:X', message: 'is not a parameter of this application' },
     ]);
   });
-  test('W67: what the values make of the description is checked, and told at the parameter that made it', () => {
+  test('W67: the resulting description is checked, and each problem is reported at the parameter that caused it', () => {
     const shop = entry(
       application(web({ environment: [['GREETING', 'hi']] }), worker({ total_count: 2 })),
       declared('environment', 'GREETING'),
@@ -241,7 +247,7 @@ describe('which values are taken', () => {
   });
 });
 
-test('W67: whatever is sent, what comes out is a valid description or told to be none', () => {
+test('W67: any submitted values give a valid description or problems', () => {
   const shop = entry(
     application(
       web({
@@ -269,8 +275,8 @@ test('W67: whatever is sent, what comes out is a valid description or told to be
   );
 });
 
-describe('what a role may', () => {
-  test('W68: who is named in disabled_for sees it with the full shop only', () => {
+describe('the permissions of a role', () => {
+  test('W68: a role that disabled_for names sees the application only if it may see the full shop', () => {
     const { disabledFor } = entry(application());
     const student = role({ name: 'student' });
     expect(isShownTo({ disabledFor }, role())).toBe(true);
@@ -285,15 +291,18 @@ describe('what a role may', () => {
   );
   const reserved = (made: Application) => made.services.map((one) => one.resources.memory.min);
 
-  test('W69: without the right to customize resources they are the defaults, and no others are taken', () => {
+  test('W69: a role that must not customise resources gets the defaults, and other values are refused', () => {
     expect(reserved(filled(shop, {}))).toEqual([9, 8]);
     expect(reserved(filled(shop, { 'resources:web.memory': '9' }))).toEqual([9, 8]);
     expect(problemsOf(shop, { 'resources:web.memory': '10', 'resources:worker.memory': '10' })).toEqual([
-      { parameter: 'resources:web.memory', message: "can't be changed by the role user" },
-      { parameter: 'resources:worker.memory', message: 'is no parameter of this application' },
+      {
+        parameter: 'resources:web.memory',
+        message: 'must stay 9: the role user lacks "Choose resources" (can_customize_resources)',
+      },
+      { parameter: 'resources:worker.memory', message: 'is not a parameter of this application' },
     ]);
   });
-  test('W69: with it all that is reserved can be set, also where the manifest says nothing of it', () => {
+  test('W69: a role that may customise resources may set all reserved ones, even if the manifest does not name them', () => {
     const values = { 'resources:web.memory': '10', 'resources:worker.memory': '11' };
     expect(reserved(filled(shop, values, customizer))).toEqual([10, 11]);
     expect(reserved(filled(shop, {}, customizer))).toEqual([9, 8]);
@@ -304,7 +313,7 @@ describe('what a role may', () => {
   });
 });
 
-test('W60: an id is a folder and a place', () => {
+test('W60: an id is a folder and a position', () => {
   expect(readEntryId('my-app-12')).toEqual({ folder: 'my-app', place: 12 });
   expect(['app', 'app-', '-1', 'app--1', 'app-01', 'app-1x'].map(readEntryId)).toEqual([
     undefined,

@@ -1,4 +1,7 @@
-/** The use cases of the shop on a real coordinator (control-plane/operations/shop/shop.ts), and the shop that comes with Berth. */
+/**
+ * Tests of the shop's use cases on a real coordinator (control-plane/operations/shop/shop.ts), and of the
+ * shop that comes with Berth.
+ */
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';
@@ -24,7 +27,7 @@ const ID = 'spark-0';
 let shop: ScratchShop;
 let rig: CoordinatorRig;
 let context: ShopContext;
-/** Alice with the role of an administrator, and with what a test changes of it. */
+/** Alice with an administrator's role, changed as a test requires. */
 let actorWith: (changes?: Partial<Role>) => Actor;
 
 beforeAll(async () => {
@@ -39,7 +42,7 @@ beforeEach(async () => {
   const shopFiles = await shop.open('folder');
   context = { db: rig.db, coordinator: rig.coordinator, deploymentName: 'test', shopFiles };
   const found = await findAccountByName(rig.memory, 'alice');
-  if (!found) throw new Error('alice is not there');
+  if (!found) throw new Error('the user alice is missing');
   const { user, role } = found;
   actorWith = (changes = {}) => ({
     kind: 'user',
@@ -53,14 +56,14 @@ const start = (actor: Actor, order: ShopOrder) => startFromShop(context, actor, 
 
 const student = { name: 'student', canAccessFullAppShop: false };
 
-test('W61: administrators are told what is wrong, others are not', async () => {
+test('W61: only administrators see the faults in the shop', async () => {
   const { entries, problems } = await listShop(context, actorWith());
   expect(entries.map(({ id }) => id)).toEqual([ID]);
   expect(problems.map(({ where }) => where)).toEqual(['a', 'spark: CLOUDS', 'spark: CLOUDS']);
   expect(await listShop(context, actorWith({ canChangeConfig: false }))).toEqual({ entries, problems: [] });
 });
 
-test('W68: what a role may not see is as if it were not there', async () => {
+test('W68: an application that a role must not see does not exist for it', async () => {
   const actor = actorWith(student);
   expect((await listShop(context, actor)).entries).toEqual([]);
   expect(await codeOf(getShopEntry(context, actor, ID))).toBe('not-found');
@@ -70,34 +73,34 @@ test('W68: what a role may not see is as if it were not there', async () => {
   expect((await getShopEntry(context, actorWith(), ID)).name).toBe('Distributed PySpark notebook');
 });
 
-test('W68: nobody sees anything', async () => {
+test('W68: a request without credentials sees nothing', async () => {
   const nobody: Actor = { kind: 'anonymous' };
-  const asked = [
+  const requests = [
     listShop(context, nobody),
     getShopEntry(context, nobody, ID),
     readPicture(context, nobody, ID),
     start(nobody, { name: 'run', values: {} }),
     explainFromShop(context, nobody, ID, { name: 'run', values: {} }),
   ];
-  expect(await Promise.all(asked.map(codeOf))).toEqual(Array(5).fill('unauthenticated'));
+  expect(await Promise.all(requests.map(codeOf))).toEqual(Array(5).fill('unauthenticated'));
 });
 
-test('W70: what is started is an execution with the description that was made', async () => {
+test('W70: an application started from the shop is an execution with the resulting description', async () => {
   const values = { 'service_count:spark-worker': '3', 'environment:SPARK_WORKER_CORES': '4' };
   const started = await start(actorWith(), { name: 'my notebook', values });
   expect(started).toEqual({ executionId: 1 });
   const execution = await findExecution(rig.memory, 1);
   expect(execution).toMatchObject({ name: 'my notebook', status: 'queued', userId: 1 });
   expect(execution?.serviceIds).toHaveLength(5);
-  const made = JSON.parse(String(execution?.description));
-  expect(made.services[1]).toMatchObject({ total_count: 3, essential_count: 1 });
-  expect(Object.fromEntries(made.services[1].environment)).toMatchObject({
+  const description = JSON.parse(String(execution?.description));
+  expect(description.services[1]).toMatchObject({ total_count: 3, essential_count: 1 });
+  expect(Object.fromEntries(description.services[1].environment)).toMatchObject({
     SPARK_WORKER_CORES: '4',
     SPARK_WORKER_RAM: '11274289152',
   });
 });
 
-test('W67, W70: everything that is wrong is told with its field, and nothing is started', async () => {
+test('W67, W70: all problems are reported with their fields, and nothing is started', async () => {
   const values = { 'service_count:spark-worker': '99' };
   const problems = [
     { parameter: 'name', message: 'must not be empty' },
@@ -108,14 +111,14 @@ test('W67, W70: everything that is wrong is told with its field, and nothing is 
   expect(await findExecution(rig.memory, 1)).toBeUndefined();
 });
 
-test('W71: pictures are files of the folder that are pictures', async () => {
+test('W71: only pictures of the folder are served as pictures', async () => {
   const { type, content } = await readPicture(context, actorWith(), ID);
   expect([type, new TextDecoder().decode(content)]).toEqual(['image/png', 'picture']);
   for (const name of ['manifest.json', 'README.md', '../a/logo.png', 'none.png'])
     expect([name, await codeOf(readPicture(context, actorWith(), ID, name))]).toEqual([name, 'not-found']);
 });
 
-test('the shop that comes with Berth is in order, and has parameters of every kind', async () => {
+test('the shop that comes with Berth has no faults, and has parameters of every kind', async () => {
   const { entries, problems } = await readShop(shopFolder(EXAMPLE_SHOP));
   expect(problems).toEqual([]);
   expect(entries.map(({ id, logo }) => [id, logo])).toEqual([

@@ -4,100 +4,100 @@ import { type ClusterEvent, eventsOf, isFor } from '../../../../control-plane/co
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, exited, gone, hostFacts, lowDisk, named, running } from '../../../support/rigs/core-rig.ts';
 
-/** What has happened since the last call, in short. */
-function told({ cluster }: CoreRig): string[] {
+/** The events since the last call, in short. */
+function newEvents({ cluster }: CoreRig): string[] {
   return eventsOf(cluster, cluster.takeChanges()).map((event) =>
     event.kind === 'host'
       ? `host ${event.name} ${event.state}`
       : `${event.kind} ${event.name} ${event.status}`,
   );
 }
-/** A cluster of one host, of which everything was told. */
+/** A cluster of one host, without pending events. */
 function rigWithHost(): CoreRig {
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
   rig.turn();
-  told(rig);
+  newEvents(rig);
   return rig;
 }
 
-test('C140: each object that a turn has changed is told once, as it is after the turn', () => {
+test('C140: each object that a turn has changed gets one event, with its state after the turn', () => {
   const rig = rigWithHost();
   const execution = rig.submit();
   rig.turn();
-  expect(told(rig)).toEqual(['execution run starting', 'service web0 starting']);
+  expect(newEvents(rig)).toEqual(['execution run starting', 'service web0 starting']);
   rig.see(named(execution, 'web0'), running);
-  expect(told(rig)).toEqual(['execution run running', 'service web0 active']);
+  expect(newEvents(rig)).toEqual(['execution run running', 'service web0 active']);
   rig.turn();
-  expect(told(rig)).toEqual([]);
+  expect(newEvents(rig)).toEqual([]);
 });
 
-test('C140: the end of an execution and of its services is told when it is not live any more', () => {
+test('C140: the end of an execution and of its services gets events although they are no longer in the live state', () => {
   const rig = rigWithHost();
   const execution = rig.submit();
   rig.turn();
   const web = named(execution, 'web0');
   rig.see(web, running);
   rig.see(web, exited(0));
-  told(rig);
+  newEvents(rig);
   rig.see(web, gone);
   expect(rig.cluster.executions.size).toBe(0);
-  expect(told(rig)).toEqual(['execution run terminated', 'service web0 inactive']);
+  expect(newEvents(rig)).toEqual(['execution run terminated', 'service web0 inactive']);
 });
 
-test('C140: a deletion is told once, and nothing of the execution after it', () => {
+test('C140: a deletion is the last event of its execution, and is sent once', () => {
   const rig = rigWithHost();
   const execution = rig.submit();
   rig.turn();
   const web = named(execution, 'web0');
   rig.see(web, running);
-  told(rig);
+  newEvents(rig);
   rig.remove(execution);
-  expect(told(rig)).toEqual(['execution run deleted']);
+  expect(newEvents(rig)).toEqual(['execution run deleted']);
   rig.see(web, gone);
   rig.report(rig.hostOf(web), [], [web.id]);
   expect(rig.cluster.executions.size).toBe(0);
-  expect(told(rig)).toEqual([]);
+  expect(newEvents(rig)).toEqual([]);
 });
 
-test('C140: the progress of a start is told', () => {
+test('C140: the progress of a start gets an event', () => {
   const rig = rigWithHost();
   const execution = rig.submit();
   rig.turn();
-  told(rig);
+  newEvents(rig);
   rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'pulling, 40 %' });
   const [event, ...more] = eventsOf(rig.cluster, rig.cluster.takeChanges());
   expect(event).toMatchObject({ kind: 'service', status: 'starting', progress: 'pulling, 40 %', userId: 1 });
   expect(more).toEqual([]);
 });
 
-test('C140: hosts are told as they come, are in trouble, are drained, empty, go and are removed', () => {
+test('C140: a host gets an event when it joins, has a condition, is drained, is empty, disconnects and is removed', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
   rig.turn();
-  expect(told(rig)).toEqual(['host one ready']);
+  expect(newEvents(rig)).toEqual(['host one ready']);
   host.conditions = [lowDisk];
   rig.cluster.changes.conditions.add(host);
   rig.turn();
-  expect(told(rig)).toEqual(['host one paused']);
+  expect(newEvents(rig)).toEqual(['host one paused']);
   host.conditions = [];
   const execution = rig.submit();
   rig.turn();
   const web = named(execution, 'web0');
   rig.see(web, running);
-  told(rig);
+  newEvents(rig);
   rig.change(host, { schedulable: false });
-  expect(told(rig)).toEqual(['host one draining']);
+  expect(newEvents(rig)).toEqual(['host one draining']);
   rig.see(web, exited(0));
   rig.see(web, gone);
-  expect(told(rig)).toContain('host one drained');
+  expect(newEvents(rig)).toContain('host one drained');
   rig.disconnect(host);
-  expect(told(rig)).toEqual(['host one disconnected']);
+  expect(newEvents(rig)).toEqual(['host one disconnected']);
   rig.removeHost(host);
-  expect(told(rig)).toEqual(['host one removed']);
+  expect(newEvents(rig)).toEqual(['host one removed']);
 });
 
-test('C140: an elastic service that is placed elsewhere is told as it goes and comes', () => {
+test('C140: an elastic service that dies gets events when it stops and when its container is gone', () => {
   const rig = rigWithHost();
   const described = application(
     service({ name: 'web' }),
@@ -107,11 +107,11 @@ test('C140: an elastic service that is placed elsewhere is told as it goes and c
   rig.turn();
   rig.see(named(execution, 'web0'), running);
   rig.see(named(execution, 'more0'), running);
-  told(rig);
+  newEvents(rig);
   rig.see(named(execution, 'more0'), exited(1));
-  expect(told(rig)).toEqual(['service more0 terminating']);
+  expect(newEvents(rig)).toEqual(['service more0 terminating']);
   rig.see(named(execution, 'more0'), gone);
-  expect(told(rig)).toEqual(['service more0 inactive']);
+  expect(newEvents(rig)).toEqual(['service more0 inactive']);
 });
 
 const execution: ClusterEvent = {
@@ -119,7 +119,7 @@ const execution: ClusterEvent = {
 };
 const host: ClusterEvent = { kind: 'host', id: 1, name: 'one', state: 'ready' };
 
-test('H291: an event is for its owner and for who sees others, one of a host for who sees hosts', () => {
+test("H291: an event is for the owner and for users who see others' executions, a host's event for users who see hosts", () => {
   const none = { userId: 1, seesOthers: false, seesHosts: false };
   expect(isFor(none, execution)).toBe(false);
   expect(isFor(none, host)).toBe(false);
@@ -130,7 +130,7 @@ test('H291: an event is for its owner and for who sees others, one of a host for
   expect(isFor({ ...none, seesHosts: true }, host)).toBe(true);
 });
 
-test('H292: a reader goes on behind any event that is kept, and behind no other', () => {
+test('H292: a subscriber continues after any retained event, and after no other', () => {
   const ring = new EventRing(7, 3);
   expect([ring.behind('7-0'), ring.behind('7-1'), ring.behind('6-0')]).toEqual([1, undefined, undefined]);
   for (let id = 1; id <= 5; id++) ring.add({ ...execution, id });
@@ -153,11 +153,11 @@ test('H292: a reader goes on behind any event that is kept, and behind no other'
   expect([2, 3, 6, 7].map((sequence) => ring.has(sequence))).toEqual([false, true, true, false]);
 });
 
-test('C150: what a host tells of the progress of a start is cut, so that what is kept of events has a bound', () => {
+test('C150: the progress of a start is cut to 500 characters, so that the size of retained events has a bound', () => {
   const rig = rigWithHost();
   const execution = rig.submit();
   rig.turn();
-  told(rig);
+  newEvents(rig);
   rig.see(named(execution, 'web0'), { state: 'preparing', detail: 'x'.repeat(1_000_000) });
   const [event] = eventsOf(rig.cluster, rig.cluster.takeChanges());
   expect(event?.kind === 'service' && event.progress.length).toBe(500);

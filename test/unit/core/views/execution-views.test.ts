@@ -41,12 +41,12 @@ function view(changes: Partial<ServiceView> = {}): ServiceView {
 test('C20: an endpoint is the template with the address of the host and the published port', () => {
   expect(endpointsOf([view()])).toEqual([['web page', 'http://192.0.2.1:32768/x']]);
 });
-test('C20: an IPv6 address gets brackets', () => {
+test('C20: an IPv6 address is put in brackets', () => {
   expect(endpointsOf([view({ hostAddress: '2001:db8::1' })])).toEqual([
     ['web page', 'http://[2001:db8::1]:32768/x'],
   ]);
 });
-test('C20: each port of each active service has one', () => {
+test('C20: each port of each active service has an endpoint', () => {
   const udp = { ...http, name: 'udp', protocol: 'udp' as const, url_template: 'udp://{ip_port}' };
   const both = view({
     description: service({ ports: [http, udp] }),
@@ -65,7 +65,7 @@ test.each<[string, Partial<ServiceView>]>([
   ['that is not active', { status: 'starting' }],
   ['whose host has no address', { hostAddress: null }],
   ['whose port is not published', { ports: [{ port: 81, protocol: 'tcp', hostPort: 1 }] }],
-])('C20: a service %s has none', (_, changes) => {
+])('C20: a service %s has no endpoints', (_, changes) => {
   expect(endpointsOf([view(changes)])).toEqual([]);
 });
 test('C27: the first instances of a group are essential', () => {
@@ -75,20 +75,20 @@ test('C27: the first instances of a group are essential', () => {
   );
   expect(essential).toEqual(['web0', 'web1']);
 });
-test('the definition of a group is found by name, and a missing one is loud', () => {
+test('the description of a group is found by its name, and a missing group is an error', () => {
   const one = application(service({ name: 'web' }), service({ name: 'dbs' }));
   expect(definitionOf(one, 'dbs').name).toBe('dbs');
   expect(() => definitionOf(one, 'nope')).toThrow('no service nope');
 });
 
-test('W24: why an execution has ended: an error, a monitor that was done, or that somebody wanted it', () => {
+test('W24: the reason for an end is an error, a monitor that exited with 0, or a termination', () => {
   const clean = { exit: { code: 0, outOfMemory: false } };
   const ended = { status: 'terminated' as const, timeStartMs: 1 };
   expect(whyEnded({ ...ended, status: 'error' }, [view()])).toBe('It ended with an error.');
   expect(whyEnded(ended, [view({ ...clean, hasDied: true })])).toBe(
-    'Its service web0 was done (exit code 0), which ends it.',
+    'Its service web0 exited with code 0, which ended the execution.',
   );
-  // Its container was stopped, and took that well.
+  // A container that exits with 0 because it was stopped.
   expect(whyEnded(ended, [view(clean)])).toBe('It was terminated.');
   expect(whyEnded({ ...ended, timeStartMs: null }, [view()])).toBe('It was terminated before it ran.');
 });

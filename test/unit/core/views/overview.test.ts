@@ -11,7 +11,7 @@ const of = (memoryBytes: number) => application(service({ resources: needs(memor
 const samplesOf = (overview: Overview, rig: CoreRig, nowMs: number) =>
   overview.of(rig.cluster, ALL, nowMs).samples;
 
-test('W81: the head of the queue is told in its order, with what holds each', () => {
+test('W81: the head of the queue is shown in queue order, each execution with what it waits for', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   const waiting = [1, 2, 3].map(() => rig.submit(of(100 * GIB)));
@@ -24,7 +24,7 @@ test('W81: the head of the queue is told in its order, with what holds each', ()
   expect([hosts.length, summary.queue.executions]).toEqual([1, 3]);
 });
 
-test('W81: hosts are found by a part of their name, address or labels, and by state; of many some are told', () => {
+test('W81: hosts are found by a part of their name, address or labels and by state, and only the first are shown', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('alpha', { labels: ['gpu'] }));
   rig.hello(hostFacts('beta', { address: '198.51.100.7' }));
@@ -40,7 +40,7 @@ test('W81: hosts are found by a part of their name, address or labels, and by st
   expect(found({ hosts: 2 })).toEqual(['alpha beta', 3]);
 });
 
-test('W81: why those wait that are first may be as many ms old as there are hosts, and no older', () => {
+test('W81: the reasons of the first waiting executions may be as many ms old as there are hosts, and no older', () => {
   const rig = new CoreRig();
   for (let n = 0; n < 50; n++) rig.hello(hostFacts(`host${n}`));
   const overview = new Overview();
@@ -51,7 +51,7 @@ test('W81: why those wait that are first may be as many ms old as there are host
   expect([firstAt(49), firstAt(51)]).toEqual([undefined, 'run']);
 });
 
-test('W82: samples are kept for an hour, one each half a minute, and the last one is of now', () => {
+test('W82: samples of an hour are held, one each half a minute, and the last one is of now', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   rig.submit(of(3 * GIB));
@@ -75,7 +75,7 @@ test('W82: a clock that is set back leaves no samples of the future', () => {
   expect(samplesOf(overview, rig, 520_000).map(({ atMs }) => atMs)).toEqual([500_000, 520_000]);
 });
 
-test('W92: what counts under a quota is told of those of whom anything runs', () => {
+test('W92: usage under the quota is reported for users with something running', () => {
   const rig = new CoreRig();
   rig.hello(hostFacts('host1'));
   const { userId } = rig.submit(of(2 * GIB));

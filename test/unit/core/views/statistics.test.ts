@@ -12,7 +12,7 @@ import {
 const GIB = 1024 ** 3;
 const of = (memoryBytes: number) => application(service({ resources: needs(memoryBytes, 1) }));
 
-test('H158: what waits, runs and ends is told once each, the queue in its order', () => {
+test('H158: each waiting, running or ending execution is listed once, the queue in its order', () => {
   const rig = new CoreRig();
   const ended = rig.submit(of(1 * GIB));
   rig.terminate(ended);
@@ -29,7 +29,7 @@ test('H158: what waits, runs and ends is told once each, the queue in its order'
   });
 });
 
-test('H158: a host is told with what is reserved on it and how many containers are to run', () => {
+test('H158: a host is listed with its reservations and the number of containers that should run', () => {
   const rig = new CoreRig();
   const facts = hostFacts('host1', { labels: ['ssd'] });
   rig.hello(facts);
@@ -45,7 +45,7 @@ test('H158: a host is told with what is reserved on it and how many containers a
   ]);
 });
 
-test('H217: the summary counts what waits, starts, runs and ends, and adds up the hosts that are connected', () => {
+test('H217: the summary counts waiting, starting, running and ending executions, and adds up the connected hosts', () => {
   const rig = new CoreRig();
   expect(schedulerSummaryOf(rig.cluster)).toMatchObject({
     queue: { executions: 0, oldestSubmitMs: null },
@@ -77,7 +77,7 @@ test('H217: the summary counts what waits, starts, runs and ends, and adds up th
   });
 });
 
-test('C84, H217: a host that is low on disk is connected, but not counted among those that take services', () => {
+test('C84, H217: a host that is low on disk is connected, but does not count as schedulable', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('host1'));
   host.conditions = [lowDisk];
