@@ -9,23 +9,23 @@ import { application } from '../../support/fixtures/applications.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** What happens to others when users, roles and quotas change or go. */
+/** Effects on others when users, roles and quotas are changed or deleted. */
 onHosts(hosts, (host) => {
   const accounts = new AccountClient(host);
   const { admin } = accounts;
   const QUOTA = { concurrent_executions: 1, memory: 2 ** 40, cores: 3 };
 
-  describe('what is kept', () => {
-    test('H97: the role admin can not be changed or deleted', async () => {
+  describe('protected accounts', () => {
+    test('H97: the role admin cannot be changed or deleted', async () => {
       expect(await accounts.statusOf('POST', 'role/1', { can_see_status: false })).toBe(409);
       expect(await accounts.statusOf('POST', 'role/1', { name: 'root' })).toBe(409);
       expect(await accounts.statusOf('DELETE', 'role/1')).toBe(409);
     });
 
-    test('H97: the last enabled administrator can not be removed, disabled or lose the role', async () => {
-      // Nobody can log in as these.
+    test('H97: the last enabled administrator cannot be deleted, disabled, or given another role or source', async () => {
+      // Neither of these administrators can log in.
       const disabled = await accounts.addUser('disabled-admin', { role_id: ROLE.admin, enabled: false });
-      const without = await accounts.create('user', {
+      const withoutPassword = await accounts.create('user', {
         username: 'no-password',
         ...plain,
         role_id: ROLE.admin,
@@ -36,10 +36,10 @@ onHosts(hosts, (host) => {
       expect(await accounts.statusOf('DELETE', 'user/1')).toBe(409);
       await accounts.update('user', 1, { priority: 0, enabled: true, role_id: ROLE.admin });
       await accounts.remove('user', disabled);
-      await accounts.remove('user', without);
+      await accounts.remove('user', withoutPassword);
     });
 
-    test('H97: of two administrators one can go', async () => {
+    test('H97: one of two administrators can be disabled', async () => {
       const second = await accounts.addUser('second', { role_id: ROLE.admin });
       const two = accounts.as('second');
       expect(await accounts.statusOf('POST', 'user/1', { enabled: false }, two)).toBe(200);
@@ -48,7 +48,7 @@ onHosts(hosts, (host) => {
       await accounts.remove('user', second);
     });
 
-    test('H97: two administrators who remove each other at once leave one', async () => {
+    test('H97: if two administrators disable each other at once, one stays enabled', async () => {
       const second = await accounts.addUser('rival', { role_id: ROLE.admin });
       await accounts.as('rival').get('login');
       const outcomes = await Promise.all([
@@ -57,12 +57,12 @@ onHosts(hosts, (host) => {
       ]);
       expect(outcomes.toSorted()[0]).toBe(200);
       expect([401, 409]).toContain(outcomes.toSorted()[1]);
-      const left = outcomes[0] === 200 ? admin : accounts.as('rival');
-      expect(await accounts.statusOf('POST', 'user/1', { enabled: true }, left)).toBe(200);
+      const remaining = outcomes[0] === 200 ? admin : accounts.as('rival');
+      expect(await accounts.statusOf('POST', 'user/1', { enabled: true }, remaining)).toBe(200);
       await accounts.remove('user', second);
     });
 
-    test.each<Kind>(['role', 'quota'])('H97: a %s in use can not be deleted', async (kind) => {
+    test.each<Kind>(['role', 'quota'])('H97: a %s in use cannot be deleted', async (kind) => {
       const id = await accounts.create(kind, kind === 'role' ? { name: 'used' } : { name: 'used', ...QUOTA });
       const user = await accounts.create('user', { username: `uses-${kind}`, ...plain, [`${kind}_id`]: id });
       expect(await accounts.statusOf('DELETE', `${kind}/${id}`)).toBe(409);
@@ -73,7 +73,7 @@ onHosts(hosts, (host) => {
   });
 
   describe('deleted users', () => {
-    test('H98: a deleted user is gone, logged out, and its name free', async () => {
+    test('H98: a deleted user is 404 and logged out, and its name is free', async () => {
       const id = await accounts.addUser('leaver');
       const cookie = (await accounts.as('leaver').get('login')).headers['set-cookie']?.[0] ?? '';
       await accounts.remove('user', id);
@@ -90,20 +90,21 @@ onHosts(hosts, (host) => {
       );
     });
 
-    test('H98: queued and ended executions of a deleted user are gone', async () => {
+    test('H98: queued and ended executions of a deleted user are deleted', async () => {
       const id = await accounts.addUser('queuer');
       const api = new ApiClient(host, 'queuer', 'secret');
       const executions = [await api.submit(), await api.submit()];
       await api.terminate(executions[0] ?? 0);
       await accounts.remove('user', id);
-      for (const one of executions) expect(await accounts.statusOf('GET', `execution/${one}`)).toBe(404);
+      for (const execution of executions)
+        expect(await accounts.statusOf('GET', `execution/${execution}`)).toBe(404);
       const db = await host().openDb();
       const rows = await db.query('SELECT id FROM users WHERE id = ?', [id]);
       await db.close();
       expect(rows).toEqual([]);
     });
 
-    test('H98: deleting a user again goes on with a deletion that broke off', async () => {
+    test('H98: deleting a user again continues an interrupted deletion', async () => {
       const id = await accounts.addUser('halfway');
       const execution = await new ApiClient(host, 'halfway', 'secret').submit();
       const db = await host().openDb();
@@ -115,7 +116,7 @@ onHosts(hosts, (host) => {
       expect(await accounts.statusOf('DELETE', `user/${id}`)).toBe(404);
     });
 
-    test('H98: what a user still submits while it is deleted is refused', async () => {
+    test('H98: a submission by a user who is deleted meanwhile is refused', async () => {
       const id = await accounts.addUser('slow');
       const { authorization = '' } = basic('slow', 'secret');
       const url = new URL('/api/0.7/execution', host().url());
@@ -123,7 +124,7 @@ onHosts(hosts, (host) => {
       const answered = once(outgoing, 'response');
       outgoing.write(' ');
       const db = await host().openDb();
-      // The session it opens tells that the server knows who asks.
+      // The session shows that the server has verified the request's credentials.
       await eventually(async () => {
         return (await db.query('SELECT user_id FROM sessions WHERE user_id = ?', [id])).length > 0;
       });
@@ -135,7 +136,7 @@ onHosts(hosts, (host) => {
       await db.close();
     });
 
-    test('H98: containers of a deleted user are stopped; its row goes with the last of them, its name at once', async () => {
+    test('H98: containers of a deleted user are stopped; its name is free at once, and its row is removed with its last container', async () => {
       const agent = await ScriptedAgent.join(host());
       const id = await accounts.addUser('runner');
       const execution = await new ApiClient(host, 'runner', 'secret').submit();
@@ -159,7 +160,7 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('H97: what a deleted user still uses is refused with where its containers are, and goes when they are gone', async () => {
+  test('H97: deleting a role or quota of a deleted user is refused with the host of its containers, and succeeds when they are gone', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'last-place' } });
     const role_id = await accounts.create('role', { name: 'left', can_access_api: true });
     const quota_id = await accounts.create('quota', { ...QUOTA, name: 'left' });
@@ -198,7 +199,7 @@ onHosts(hosts, (host) => {
       { role_id: ROLE.superuser },
       { enabled: false },
       { auth_source: 'ldap' },
-    ])('H99: %o ends the sessions of a user at once', async (fields) => {
+    ])('H99: a change of %o ends the sessions of a user at once', async (fields) => {
       const id = await accounts.addUser(`session-${Object.keys(fields)[0]}`);
       const name = `session-${Object.keys(fields)[0]}`;
       const cookie = (await accounts.as(name).get('login')).headers['set-cookie']?.[0] ?? '';

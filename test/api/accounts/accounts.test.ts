@@ -13,7 +13,7 @@ const FLAGS = {
   can_customize_resources: true,
   can_access_api: true,
 };
-/** All routes; the body of the POSTs would be good for an administrator. */
+/** All routes; an administrator could send the bodies of the POSTs. */
 const ROUTES = Object.entries({ user: { email: 'x' }, role: { name: 'x' }, quota: { cores: 1 } }).flatMap(
   ([kind, changes]): [string, string, Fields | undefined][] => [
     ['GET', kind, undefined],
@@ -40,23 +40,23 @@ onHosts(hosts, (host) => {
     alice = await accounts.addUser('alice');
   });
 
-  describe('who may', () => {
-    test.each(ROUTES)('H91: %s %s of a plain user is 403', async (method, path, body) => {
+  describe('permissions', () => {
+    test.each(ROUTES)('H91: %s %s is 403 without can_change_config', async (method, path, body) => {
       expect(await accounts.statusOf(method, path, body, accounts.as('alice'))).toBe(403);
     });
 
-    test('H91: what is wrong in itself is 403, too, for who may not do it', async () => {
+    test('H91: without can_change_config, an invalid body, filter or id is 403 as well', async () => {
       expect(await accounts.statusOf('POST', 'user', { nonsense: 1 }, accounts.as('alice'))).toBe(403);
       expect(await accounts.statusOf('GET', 'role?nonsense=1', undefined, accounts.as('alice'))).toBe(403);
       expect(await accounts.statusOf('GET', 'user/999', undefined, accounts.as('alice'))).toBe(403);
     });
 
-    test('H91: users read themselves', async () => {
+    test('H91: users may read themselves', async () => {
       const reply = await accounts.as('alice').get(`user/${alice}`);
       expect(reply.json()).toMatchObject({ user: { id: alice, username: 'alice' } });
     });
 
-    test('H91: users change their own password and e-mail', async () => {
+    test('H91: users may change their own password and e-mail address', async () => {
       const id = await accounts.addUser('own');
       expect(
         await accounts.statusOf('POST', `user/${id}`, { email: 'own@example.org' }, accounts.as('own')),
@@ -78,7 +78,7 @@ onHosts(hosts, (host) => {
       { fs_uid: 1 },
       { auth_source: 'ldap' },
       { email: 'x', role_id: 1 },
-    ])('H91: users may not change %o of themselves', async (fields) => {
+    ])('H91: users must not change %o of themselves', async (fields) => {
       const before = await accounts.read('user', alice);
       expect(await accounts.statusOf('POST', `user/${alice}`, fields, accounts.as('alice'))).toBe(403);
       expect(await accounts.read('user', alice)).toEqual(before);
@@ -114,11 +114,14 @@ onHosts(hosts, (host) => {
       expect(await accounts.read('quota', quota)).toEqual({ id: quota, name: 'shapes', ...QUOTA });
     });
 
-    test.each<Kind>(['user', 'role', 'quota'])('H92: the list maps the id of each %s to it', async (kind) => {
-      const all = (await admin.get(kind)).json<Record<string, Fields>>();
-      expect(all['1']).toEqual(await accounts.read(kind, 1));
-      expect(Object.values(all).map(({ id }) => `${id}`)).toEqual(Object.keys(all));
-    });
+    test.each<Kind>(['user', 'role', 'quota'])(
+      'H92: the list maps the id of each %s to its object',
+      async (kind) => {
+        const all = (await admin.get(kind)).json<Record<string, Fields>>();
+        expect(all['1']).toEqual(await accounts.read(kind, 1));
+        expect(Object.values(all).map(({ id }) => `${id}`)).toEqual(Object.keys(all));
+      },
+    );
 
     test.each<Kind>(['user', 'role', 'quota'])('H92: an unknown %s is 404', async (kind) => {
       for (const id of ['999', '0', '-1', 'x']) {
@@ -128,7 +131,7 @@ onHosts(hosts, (host) => {
       }
     });
 
-    test('H93: a new user has no password and the next file system id', async () => {
+    test('H93: a new user has no password and the next free file system id', async () => {
       const ids = [
         await accounts.create('user', { username: 'n1', ...plain }),
         await accounts.create('user', { username: 'n2', ...plain }),
@@ -140,7 +143,7 @@ onHosts(hosts, (host) => {
         expect(await accounts.statusOf('GET', 'login', undefined, accounts.as('n1', password))).toBe(401);
     });
 
-    test('H94: an update changes what it has and nothing else', async () => {
+    test('H94: an update of a user changes the given fields and nothing else', async () => {
       const id = await accounts.addUser('partial', { email: 'a@b' });
       const before = await accounts.read('user', id);
       const fields = {
@@ -165,7 +168,7 @@ onHosts(hosts, (host) => {
       await accounts.update('user', id, {});
     });
 
-    test('H94: an update of a role or quota changes what it has and nothing else', async () => {
+    test('H94: an update of a role or quota changes the given fields and nothing else', async () => {
       const role = await accounts.create('role', { name: 'r1', ...FLAGS });
       await accounts.update('role', role, { can_see_status: true, can_delete_executions: false });
       expect(await accounts.read('role', role)).toEqual({
@@ -204,7 +207,7 @@ onHosts(hosts, (host) => {
       ['quota', { memory: 0.5 }],
       ['quota', { name: 'a\u0000' }],
     ];
-    test.each(bad)('H95: %s with %o is 400 and nothing is stored', async (kind, fields) => {
+    test.each(bad)('H95: a %s with %o is 400 and nothing is stored', async (kind, fields) => {
       const good = {
         user: { username: 'good', ...plain },
         role: { name: 'good' },
@@ -219,7 +222,7 @@ onHosts(hosts, (host) => {
       expect((await admin.get(kind)).text).toBe(before);
     });
 
-    test('H94: a password comes by update only', async () => {
+    test('H94: a password is set by an update only', async () => {
       expect(await accounts.statusOf('POST', 'user', { username: 'pw', ...plain, password: 'secret' })).toBe(
         400,
       );
@@ -246,7 +249,7 @@ onHosts(hosts, (host) => {
   });
 
   describe('lists', () => {
-    test('H96: users are filtered by each field, and by several', async () => {
+    test('H96: users are filtered by each field, and by several at once', async () => {
       const role_id = await accounts.create('role', { name: 'filters' });
       const quota_id = await accounts.create('quota', { name: 'filters', ...QUOTA });
       const rest = { role_id, quota_id, email: 'f@example.org', auth_source: 'f-source', priority: 77 };
@@ -261,7 +264,7 @@ onHosts(hosts, (host) => {
       expect(await found(`role_id=${role_id}&enabled=true&username=f1`)).toEqual([]);
     });
 
-    test.each<Kind>(['role', 'quota'])('H96: %ss are filtered by name', async (kind) => {
+    test.each<Kind>(['role', 'quota'])('H96: a %s is found by its name', async (kind) => {
       const name = kind === 'role' ? 'superuser' : 'default';
       const found = (await admin.get(`${kind}?name=${name}`)).json<Record<string, Fields>>();
       expect(Object.values(found).map((one) => one.name)).toEqual([name]);

@@ -14,7 +14,7 @@ import { fc } from '../../support/tools/random-cases.ts';
 
 type Endpoint = [method: string, path: string];
 
-/** What needs authentication, by methods and paths of the contract. */
+/** Endpoints that require authentication, by methods and paths of the contract. */
 const ENDPOINTS: Endpoint[] = [
   ['GET', 'login'],
   ['GET', 'execution'],
@@ -42,7 +42,7 @@ const ENDPOINTS_OF: Partial<Record<Group, Endpoint[]>> = {
 
 onHosts(everySetup, (host, { variant }) => {
   const endpoints = [...ENDPOINTS, ...(ENDPOINTS_OF[variant] ?? [])];
-  /** What login tells of who it is. */
+  /** What the answer to login contains for a user. */
   const isUser = (username: string) => (variant === 'A' ? { uid: username } : { user: { username } });
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
@@ -62,7 +62,7 @@ onHosts(everySetup, (host, { variant }) => {
   const withCookie = (cookie: string) => anonymous.with({ cookie: cookie.split(';')[0] ?? '' });
 
   test.each(endpoints)(
-    'H15: %s %s without credentials is 401 and says how to log in',
+    'H15: %s %s without credentials is 401 with a Basic challenge',
     async (method, path) => {
       const reply = await anonymous.send(method, path);
       expect(reply.status).toBe(401);
@@ -70,11 +70,11 @@ onHosts(everySetup, (host, { variant }) => {
     },
   );
 
-  test('H16: Basic credentials in UTF-8, with a colon in the password', async () => {
+  test('H16: Basic credentials may be UTF-8, with a colon in the password', async () => {
     expect((await as('jürgen', 'pä:ss').get('login')).json()).toMatchObject(isUser('jürgen'));
   });
 
-  test('H16: login tells the user', async () => {
+  test('H16: login returns the user', async () => {
     const user = {
       id: 1,
       username: 'admin',
@@ -86,8 +86,8 @@ onHosts(everySetup, (host, { variant }) => {
       priority: 0,
       enabled: true,
     };
-    const told = variant === 'A' ? { role: 'admin', uid: 'admin' } : { user };
-    expect((await admin.get('login')).json()).toEqual(told);
+    const expected = variant === 'A' ? { role: 'admin', uid: 'admin' } : { user };
+    expect((await admin.get('login')).json()).toEqual(expected);
   });
 
   test('H16: a wrong password, an unknown user and a disabled user get the same 401', async () => {
@@ -107,24 +107,24 @@ onHosts(everySetup, (host, { variant }) => {
     }
   });
 
-  test('H16: Basic credentials in Latin-1', async () => {
+  test('H16: Basic credentials may be Latin-1', async () => {
     const authorization = `Basic ${Buffer.from('jürgen:pä:ss', 'latin1').toString('base64')}`;
     expect((await anonymous.with({ authorization }).get('login')).json()).toMatchObject(isUser('jürgen'));
   });
 
-  test('H136: the first colon ends the name, however many follow', async () => {
+  test('H136: the first colon ends the name, and later colons belong to the password', async () => {
     await addUser(host(), 'colon', ':a::b:', 'user');
     expect((await as('colon', ':a::b:').get('login')).status).toBe(200);
     expect((await as('colon', 'a::b:').get('login')).status).toBe(401);
   });
 
-  test('H136: the scheme may be written in any case, and spaces around do no harm', async () => {
+  test('H136: the scheme is accepted in any case and with surrounding spaces', async () => {
     const encoded = btoa('alice:secret');
     for (const authorization of [`bAsIc ${encoded}`, `Basic   ${encoded}  `])
       expect((await anonymous.with({ authorization }).get('login')).status, authorization).toBe(200);
   });
 
-  test('H136: an empty name or password is wrong, also where no password was set', async () => {
+  test('H136: an empty name or password is wrong, even for a user without a password', async () => {
     await addUser(host(), 'unset', 'secret', 'user');
     await unsetPassword(host(), 'unset');
     for (const client of [
@@ -137,7 +137,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect((await client.get('login')).status).toBe(401);
   });
 
-  test('H136: a name or password of more than 1,024 characters is wrong, and not counted as a failure', async () => {
+  test('H136: a name or password of more than 1,024 characters is 401 and does not count as a failure', async () => {
     const long = 'x'.repeat(1_025);
     for (let n = 0; n < 11; n++)
       for (const client of [as(long), as('alice', long)])
@@ -147,7 +147,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await as('alice').get('login')).status).toBe(200);
   });
 
-  test('H136: whatever bytes the credentials have, they are 401', async () => {
+  test('H136: credentials of any bytes are 401', async () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc.constantFrom(
@@ -170,8 +170,8 @@ onHosts(everySetup, (host, { variant }) => {
     );
   });
 
-  test('H135: a password is hashed by this host with the full parameters, and let in', async () => {
-    // The first administrator's is made by the host itself.
+  test('H135: a password is hashed by this host with the full parameters, and is accepted', async () => {
+    // The host itself hashes the first administrator's password.
     const hash = await passwordHash(host(), 'admin');
     expect(hash).toMatch(/^scrypt\$15\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
     expect((await admin.get('login')).status).toBe(200);
@@ -182,7 +182,7 @@ onHosts(everySetup, (host, { variant }) => {
     ]);
   });
 
-  test('H135: a password that was hashed elsewhere with the full parameters is let in', async () => {
+  test('H135: a password that was hashed elsewhere with the full parameters is accepted', async () => {
     await addUser(host(), 'moved', 'of another host', 'user');
     expect(await passwordHash(host(), 'moved')).toMatch(/^scrypt\$15\$8\$1\$/);
     expect((await as('moved', 'of another host').get('login')).status).toBe(200);
@@ -197,7 +197,7 @@ onHosts(everySetup, (host, { variant }) => {
   );
 
   if (variant === 'B') {
-    test('H126: group B has no token endpoints, and says of a Bearer token what to send instead', async () => {
+    test('H126: group B has no token endpoints, and its answer to a Bearer token states what to send instead', async () => {
       expect((await anonymous.post('oauth/token', { grant_type: 'password' })).status).toBe(404);
       expect((await anonymous.delete('oauth/revoke/x')).status).toBe(404);
       const reply = await anonymous.with({ authorization: 'Bearer a.b.c' }).get('execution');
@@ -207,51 +207,51 @@ onHosts(everySetup, (host, { variant }) => {
     });
   }
 
-  test('H17: the cookie is for this site alone and no script can read it', async () => {
+  test('H17: the cookie is for this site only, and scripts cannot read it', async () => {
     const [first = '', ...attributes] = (await logIn()).split('; ');
     expect(first).toMatch(/^berth_session=[\w-]{43}$/);
     expect(attributes.toSorted()).toEqual(['HttpOnly', 'Max-Age=43200', 'Path=/', 'SameSite=Lax']);
   });
 
-  test('H17: behind a proxy that speaks https the cookie is Secure', async () => {
+  test('H17: the cookie is Secure behind a proxy that uses https', async () => {
     expect(await logIn(as('alice').with({ 'x-forwarded-proto': 'https' }))).toContain('; Secure');
   });
 
   test.each(['execution', 'execution/999', 'service/999'])(
-    'H17: Basic credentials at %s give a cookie, too',
+    'H17: Basic credentials at %s also set the cookie',
     async (path) => {
       expect(setCookie(await as('alice').get(path))).toContain('berth_session=');
     },
   );
 
-  test('H18: the cookie stands for the credentials', async () => {
+  test('H18: the cookie replaces the credentials', async () => {
     const reply = await withCookie(await logIn()).get('login');
     expect(reply.json()).toMatchObject(isUser('alice'));
     expect(setCookie(reply)).toBe('');
   });
 
-  test('H18: the whole Set-Cookie value sent back is understood', async () => {
+  test('H18: a client may send the whole Set-Cookie value back', async () => {
     const cookie = await logIn();
     expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
   });
 
-  test('H18: a cookie among others is found', async () => {
+  test('H18: the cookie is found among other cookies', async () => {
     const cookie = `theme=dark; ${(await logIn()).split(';')[0]}; lang=en`;
     expect((await anonymous.with({ cookie }).get('execution')).status).toBe(200);
   });
 
-  test('H18: an invented cookie is nobody', async () => {
+  test('H18: an unknown cookie authenticates no user', async () => {
     expect((await withCookie(`berth_session=${'x'.repeat(43)}`).get('execution')).status).toBe(401);
   });
 
-  test('H18: an expired cookie is nobody', async () => {
+  test('H18: an expired cookie authenticates no user', async () => {
     await addUser(host(), 'late', 'secret', 'user');
     const cookie = await logIn(as('late'));
     await expireSessions(host(), 'late');
     expect((await withCookie(cookie).get('execution')).status).toBe(401);
   });
 
-  test('H18: Basic credentials count before a cookie', async () => {
+  test('H18: Basic credentials take precedence over a cookie', async () => {
     const cookie = await logIn();
     const both = await withCookie(cookie).with(basic('admin', ADMIN_PASSWORD)).get('login');
     expect(both.json()).toMatchObject(isUser('admin'));
@@ -269,7 +269,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await as('bob').get('execution')).status).toBe(200);
   });
 
-  test('H20: a busy Basic client goes on with one session', async () => {
+  test('H20: a client that sends Basic credentials often keeps one session', async () => {
     const cookies = [await logIn(), await logIn(), await logIn()];
     expect(new Set(cookies).size).toBe(1);
   });
@@ -292,19 +292,20 @@ onHosts(everySetup, (host, { variant }) => {
     }
   });
 
-  test.each(unsafe)('H21: %s %s by cookie from the same site goes on', async (method, path) => {
+  test.each(unsafe)('H21: %s %s by cookie from the same site is allowed', async (method, path) => {
     const client = withCookie(await logIn());
     const own = { origin: host().url() };
     for (const headers of [{}, own, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }]) {
       const { status } = await client.with(headers).send(method, path);
-      // What was sent is wrong in itself, which is found only behind the check; `user` may not delete.
+      // The requests are invalid, which is found only after the check of the site; the role `user` must not
+      // delete.
       expect([400, 404, path.startsWith('execution/delete') ? 403 : 404], JSON.stringify(headers)).toContain(
         status,
       );
     }
   });
 
-  test('H21: reading, and Basic credentials, may come from anywhere', async () => {
+  test('H21: reading by cookie, and changes with Basic credentials, are allowed from any site', async () => {
     expect(
       (
         await withCookie(await logIn())
@@ -315,7 +316,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await as('alice').with(foreign).delete('execution/999')).status).toBe(404);
   });
 
-  test('H22: a role without the right to use the API gets 403 everywhere', async () => {
+  test('H22: a user whose role lacks can_access_api gets 403 at every endpoint that requires credentials', async () => {
     await addUser(host(), 'eve', 'secret', 'superuser');
     const cookie = await logIn(as('eve'));
     await allowApi(host(), 'superuser', false);

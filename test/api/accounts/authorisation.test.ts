@@ -1,4 +1,4 @@
-/** Who may do what, asked of every endpoint: each row of the table x each actor. */
+/** Permissions at every endpoint: each row of the table with each actor. */
 import { beforeAll, expect, test } from 'vitest';
 import { type Actor, makeActors, restrictActors } from '../../support/agents/actors.ts';
 import { registeredHost } from '../../support/agents/scripted-agent.ts';
@@ -16,7 +16,7 @@ import {
 import { everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
-/** What the app has, as rows name it. */
+/** The endpoints of the app, as rows name them. */
 const endpointsOf = (group: Group): string[] =>
   routesOf(group).map(({ method, path }) => `${method} ${path.replace('/api/0.7/', '')}`);
 
@@ -26,7 +26,7 @@ async function headOf(client: HttpClient, method: string, path: string): Promise
   return { status: response.statusCode ?? 0 };
 }
 
-/** Twenty log-ins and a hundred executions on a busy machine. */
+/** For twenty logins and a hundred executions on a busy machine. */
 const SETUP_MS = 180_000;
 
 onHosts(everySetup, (host, { variant }) => {
@@ -37,9 +37,9 @@ onHosts(everySetup, (host, { variant }) => {
 
   beforeAll(async () => {
     const admin = new ApiClient(host);
-    const made = await makeActors(host());
-    const { stranger } = made;
-    actors = made.actors;
+    const created = await makeActors(host());
+    const { stranger } = created;
+    actors = created.actors;
     const end = async ({ name, http }: Actor): Promise<[string, Ended]> => {
       const id = await submit(http);
       await admin.terminate(id);
@@ -55,20 +55,20 @@ onHosts(everySetup, (host, { variant }) => {
     await restrictActors(host());
   }, SETUP_MS);
 
-  test('H200: every endpoint is in the table of who may use it', () => {
+  test('H200: every endpoint is in the table of permissions', () => {
     expect(endpointsOf(variant).sort()).toEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort());
   });
 
-  test('H33: the list shows the executions of others to who operates them, and to nobody else', async () => {
+  test("H33: the list has other users' executions only for roles with can_operate_others", async () => {
     const id = endedOf(world.stranger, world).id;
-    const able = actors.filter(({ flags }) => flags?.includes('can_access_api'));
-    const lists = await Promise.all(able.map(({ http }) => http.get('execution')));
+    const allowed = actors.filter(({ flags }) => flags?.includes('can_access_api'));
+    const lists = await Promise.all(allowed.map(({ http }) => http.get('execution')));
     expect(lists.map((reply) => String(id) in reply.json())).toEqual(
-      able.map(({ flags }) => flags?.includes('can_operate_others')),
+      allowed.map(({ flags }) => flags?.includes('can_operate_others')),
     );
   });
 
-  // In the order of the table: the users of its last row are gone afterwards.
+  // In the order of the table, because the last row deletes its users.
   test.each(rows)(
     'H200: $endpoint ($what) answers each actor by its role, and a refusal leaves no trace',
     async (row) => {

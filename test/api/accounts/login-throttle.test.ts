@@ -3,16 +3,16 @@ import { basic, HttpClient, type Reply } from '../../support/clients/http-client
 import { addUser, failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
-/** Failures that a name has from one address before it must wait. */
+/** Failures of a name from one address that cause no delay. */
 const FREE = 10;
-/** Logins that may be tried at the same time. */
+/** Logins whose hashes are calculated at the same time. */
 const AT_ONCE = 2;
 
 onHosts(
   hosts,
   (host, { kind }) => {
     const header = kind === 'workerd' ? 'cf-connecting-ip' : 'x-forwarded-for';
-    /** Credentials from an address of our choice. */
+    /** A client with these credentials at this address. */
     const from = (address: string, username: string, password: string) =>
       new HttpClient(() => host().url(), { ...basic(username, password), [header]: address });
     const logIn = (client: HttpClient): Promise<Reply> => client.get('login');
@@ -24,7 +24,7 @@ onHosts(
         await addUser(host(), name, 'secret', 'user');
     });
 
-    test('H130: after ten failures a login is 429 and told when to try again, also with the right password', async () => {
+    test('H130: after ten failures a login is 429 with the time of the next try, even with the right password', async () => {
       for (let n = 0; n < FREE; n++)
         expect(await statusOf(from('192.0.2.1', 'alice', `wrong ${n}`))).toBe(401);
       for (const password of ['wrong', 'secret']) {
@@ -46,7 +46,7 @@ onHosts(
       expect(await statusOf(from('192.0.2.1', 'alice', 'secret'))).toBe(200);
     });
 
-    test('H130: a name that nobody has gets the same answers', async () => {
+    test("H130: an unknown name gets the same answers as a user's", async () => {
       const texts = async (username: string) => {
         await failLogins(host(), '192.0.2.2', username, FREE - 2);
         const replies: Reply[] = [];
@@ -58,21 +58,21 @@ onHosts(
       expect(await texts('nobody')).toEqual(await texts('bob'));
     });
 
-    test('H130: a crash forgets no failures', async () => {
+    test('H130: the counts of failures hold across a crash', async () => {
       await fail('192.0.2.3', 'carol');
       await host().crash();
       await host().start();
       expect(await statusOf(from('192.0.2.3', 'carol', 'secret'))).toBe(429);
     });
 
-    test('H131: who guesses locks out neither the user elsewhere nor others at the same place', async () => {
+    test('H131: a guessing client locks out neither the user elsewhere nor other users at the same address', async () => {
       await fail('192.0.2.4', 'dave');
       expect(await statusOf(from('192.0.2.4', 'dave', 'secret'))).toBe(429);
       expect(await statusOf(from('192.0.2.5', 'dave', 'secret'))).toBe(200);
       expect(await statusOf(from('192.0.2.4', 'erin', 'secret'))).toBe(200);
     });
 
-    test('H131: sessions and remembered credentials go on', async () => {
+    test('H131: sessions and remembered credentials are not throttled', async () => {
       const login = await logIn(from('192.0.2.6', 'erin', 'secret'));
       await fail('192.0.2.6', 'erin');
       expect(await statusOf(from('192.0.2.6', 'erin', 'wrong'))).toBe(429);
@@ -81,7 +81,7 @@ onHosts(
       expect(await statusOf(new HttpClient(() => host().url(), { cookie }))).toBe(200);
     });
 
-    test('H133: guesses at the same time are counted like any others', async () => {
+    test('H133: simultaneous guesses are counted like successive ones', async () => {
       const guesses = Array.from({ length: 60 }, (_, n) =>
         statusOf(from('192.0.2.7', 'frank', `guess ${n}`)),
       );
@@ -92,9 +92,9 @@ onHosts(
       expect(statuses.filter((status) => status === 429)).toHaveLength(60 - tried);
     });
 
-    test('H133: clients that leave while they wait keep no place', async () => {
+    test('H133: clients that leave while they wait take no place from others', async () => {
       const leave = new AbortController();
-      const headers = (n: number) => ({ ...basic(`left ${n}`, 'wrong'), [header]: '192.0.2.9' });
+      const headers = (n: number) => ({ ...basic(`user ${n}`, 'wrong'), [header]: '192.0.2.9' });
       const waiting = Array.from({ length: 8 }, (_, n) =>
         fetch(`${host().url()}/api/0.7/login`, { headers: headers(n), signal: leave.signal }).catch(
           () => undefined,
@@ -106,7 +106,7 @@ onHosts(
       expect(await statusOf(from('192.0.2.10', 'erin', 'secret'))).toBe(200);
     });
 
-    test('H133: a crowd of right logins is let in, and shares its sessions', async () => {
+    test('H133: a crowd of correct logins is accepted and shares its sessions', async () => {
       const logins = Array.from({ length: 60 }, () => logIn(from('192.0.2.8', 'frank', 'secret')));
       const replies = await Promise.all(logins);
       expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
@@ -117,13 +117,13 @@ onHosts(
   { BERTH_TRUST_PROXY: 'on' },
 );
 
-describe('the address', () => {
+describe("the client's address", () => {
   const statusOf = async (url: string, forwarded: string) => {
     const headers = { ...basic('nobody', 'wrong'), 'x-forwarded-for': forwarded };
     return (await new HttpClient(() => url, headers).get('login')).status;
   };
   onHosts([{ kind: 'node', variant: 'B' }], (host) => {
-    test('H132: without a trusted proxy, X-Forwarded-For is not believed', async () => {
+    test('H132: without a trusted proxy, X-Forwarded-For is ignored', async () => {
       await failLogins(host(), '127.0.0.1', 'nobody', FREE);
       expect(await statusOf(host().url(), '192.0.2.1')).toBe(429);
     });
@@ -131,7 +131,7 @@ describe('the address', () => {
   onHosts(
     [{ kind: 'node', variant: 'B' }],
     (host) => {
-      test('H132: behind a proxy only what the proxy itself has added is believed', async () => {
+      test('H132: behind a trusted proxy, only the address that the proxy has added counts', async () => {
         await failLogins(host(), '192.0.2.1', 'nobody', FREE);
         expect(await statusOf(host().url(), '198.51.100.7, 192.0.2.1')).toBe(429);
         expect(await statusOf(host().url(), '192.0.2.1, 198.51.100.7')).toBe(401);

@@ -13,7 +13,7 @@ const needs = (memory: number, cores: number): ServiceDescription['resources'] =
   memory: { min: memory, max: null },
   cores: { min: cores, max: null },
 });
-/** Never what something waits for, whatever earlier tests left running. */
+/** The host is never what an execution waits for, whatever earlier tests left running. */
 const facts = { memoryBytes: 2 ** 50, cores: 10_000 };
 
 /** A quarter of a core and a GiB. */
@@ -35,7 +35,7 @@ onHosts(hosts, (host) => {
     const quota = await accounts.create('quota', { name: username, ...NO_CAPS, ...caps });
     const id = await accounts.addUser(username, { quota_id: quota });
     const api = new ApiClient(host, username, 'secret');
-    // Once, so that what comes at once does not pay for a password each.
+    // One login in advance, so that simultaneous requests cause no hash calculation each.
     await api.list();
     const statuses = async (ids: readonly number[]) =>
       Promise.all(ids.map(async (one) => (await api.execution(one)).status));
@@ -48,19 +48,22 @@ onHosts(hosts, (host) => {
     await agent.report(...assigned.map(seen.gone));
   }
 
-  describe('what is over the quota waits, and starts when another ends', () => {
+  describe('executions beyond the quota', () => {
     test.each<[string, Fields]>([
       ['executions', { concurrent_executions: 2 }],
       ['memory', { memory: 3 * GIB - 1 }],
       ['cores', { cores: 1 }],
-    ])('C52: the cap of %s', async (dimension, caps) => {
-      const { api, statuses } = await userWith(caps);
-      const big = application(service({ resources: needs(GIB, 0.5) }));
-      const ids = [await api.submit(big), await api.submit(big), await api.submit(big)];
-      expect(await statuses(ids), dimension).toEqual(['starting', 'starting', 'queued']);
-      await end(api, ids[0] ?? 0);
-      expect(await statuses(ids)).toEqual(['terminated', 'starting', 'starting']);
-    });
+    ])(
+      'C52: an execution beyond the cap of %s waits, and starts when another one ends',
+      async (dimension, caps) => {
+        const { api, statuses } = await userWith(caps);
+        const big = application(service({ resources: needs(GIB, 0.5) }));
+        const ids = [await api.submit(big), await api.submit(big), await api.submit(big)];
+        expect(await statuses(ids), dimension).toEqual(['starting', 'starting', 'queued']);
+        await end(api, ids[0] ?? 0);
+        expect(await statuses(ids)).toEqual(['terminated', 'starting', 'starting']);
+      },
+    );
 
     test('C52: 0 is no cap', async () => {
       const { api, statuses } = await userWith(NO_CAPS);
@@ -68,7 +71,7 @@ onHosts(hosts, (host) => {
       expect(new Set(await statuses(ids))).toEqual(new Set(['starting']));
     });
 
-    test('C52: of a crowd submitted at once no more start than the quota allows', async () => {
+    test('C52: of many simultaneous submissions no more start than the quota allows', async () => {
       const { api, statuses } = await userWith({ concurrent_executions: 3 });
       const ids = await Promise.all(Array.from({ length: 20 }, () => api.submit(described)));
       const started = (await statuses(ids)).filter((status) => status === 'starting');
@@ -76,8 +79,8 @@ onHosts(hosts, (host) => {
     });
   });
 
-  describe('changes hold from their answer on', () => {
-    test('H140: a raised quota starts what waited', async () => {
+  describe('changes of quotas', () => {
+    test('H140: from the answer on, waiting executions within a raised quota have started', async () => {
       const { api, quota, statuses } = await userWith({ concurrent_executions: 1 });
       const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
       expect(await statuses(ids)).toEqual(['starting', 'queued', 'queued']);
@@ -87,7 +90,7 @@ onHosts(hosts, (host) => {
       expect(await statuses(ids)).toEqual(['starting', 'starting', 'starting']);
     });
 
-    test('H140: so does another quota, and only for its user', async () => {
+    test('H140: from the answer on, a user with another quota has its waiting executions started, and other users do not', async () => {
       const { api, id, quota, statuses } = await userWith({ concurrent_executions: 1 });
       const other = await accounts.addUser(`beside-${id}`, { quota_id: quota });
       const beside = new ApiClient(host, `beside-${id}`, 'secret');
@@ -99,7 +102,7 @@ onHosts(hosts, (host) => {
       await accounts.remove('user', other);
     });
 
-    test('H140: a lowered quota stops nothing, and holds back what is submitted after its answer', async () => {
+    test('H140: a lowered quota stops nothing, and from its answer on nothing starts beyond it', async () => {
       const { api, quota, statuses } = await userWith(NO_CAPS);
       const ids = [await api.submit(described), await api.submit(described)];
       await accounts.update('quota', quota, { memory: 2 * GIB });
@@ -109,7 +112,7 @@ onHosts(hosts, (host) => {
       expect(await statuses(ids)).toEqual(['starting', 'terminated', 'starting']);
     });
 
-    test('C55: one that could never fit is accepted and waits', async () => {
+    test('C55: an execution that alone exceeds its quota is accepted and waits', async () => {
       const { api, quota, statuses } = await userWith({ cores: 1 });
       const id = await api.submit(application(service({ resources: needs(0, 1.1) })));
       expect(await statuses([id])).toEqual(['queued']);
@@ -117,7 +120,7 @@ onHosts(hosts, (host) => {
       expect(await statuses([id])).toEqual(['starting']);
     });
 
-    test('C50: what starts after its user was renamed has the new name', async () => {
+    test('C50: an execution that starts after its user was renamed has the new name', async () => {
       const { api, id, quota, username } = await userWith({ concurrent_executions: 1 });
       await api.submit(described);
       const second = await api.submit(described);
@@ -127,7 +130,7 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('C56: what ran before a crash of the control plane counts after it', async () => {
+  test('C56: executions that ran before a crash of the control plane still count after it', async () => {
     const { api, statuses } = await userWith({ concurrent_executions: 2 });
     const ids = [await api.submit(described), await api.submit(described), await api.submit(described)];
     const running = await Promise.all(ids.slice(0, 2).map(assignedOnce));

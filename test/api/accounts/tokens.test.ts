@@ -45,7 +45,7 @@ onHosts(
 
     beforeAll(() => addUser(host(), 'alice', 'secret', 'user'));
 
-    test('H120: the password grant answers a pair, its type and how long it lasts', async () => {
+    test('H120: the password grant returns a pair of tokens, their type and their lifetime', async () => {
       const reply = await ask(as('alice'), 'password');
       expect(reply.status).toBe(200);
       expect(reply.headers['cache-control']).toBe('no-store');
@@ -57,12 +57,12 @@ onHosts(
       });
       const { access_token, refresh_token } = reply.json<Record<string, string> & Pair>();
       const lifeS = (token: string) => Number(decodeJwt(token).exp) - Number(decodeJwt(token).iat);
-      // Whole seconds, never shorter than was told.
+      // Whole seconds, never less than the returned lifetime.
       expect([HOUR_S, HOUR_S + 1]).toContain(lifeS(access_token));
       expect([30 * 24 * HOUR_S, 30 * 24 * HOUR_S + 1]).toContain(lifeS(refresh_token));
     });
 
-    test('H120: the refresh token gives another access token, and stays', async () => {
+    test('H120: the refresh token yields another access token, and stays valid', async () => {
       const pair = await pairOf(as('alice'));
       const reply = await ask(bearing(pair.refresh_token), 'refresh_token');
       expect(reply.json()).toEqual({
@@ -75,7 +75,7 @@ onHosts(
       expect([await works(pair.access_token), await works(next)]).toEqual([true, true]);
     });
 
-    test('H120: what does not fit the grant is 401, also a cookie and the access token', async () => {
+    test('H120: credentials that do not match the grant are 401, including a cookie and the access token', async () => {
       const login = await as('alice').get('login');
       const cookie = anonymous.with({ cookie: login.headers['set-cookie']?.[0] ?? '' });
       const { access_token, refresh_token } = await pairOf(as('alice'));
@@ -92,7 +92,7 @@ onHosts(
       expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 401));
     });
 
-    test('H120: any other grant is 400, and no credentials are 401 before the body is read', async () => {
+    test('H120: any other grant is 400, and missing credentials are 401 before the body is read', async () => {
       for (const body of ['{}', '{"grant_type":"code"}', '{"grant_type":null}', '[]', 'x', '']) {
         expect((await as('alice').send('POST', 'oauth/token', body)).status, body).toBe(400);
         expect((await anonymous.send('POST', 'oauth/token', body)).status, body).toBe(401);
@@ -112,7 +112,7 @@ onHosts(
       ['DELETE', 'oauth/revoke/x', 404],
     ];
     test.each(ENDPOINTS)(
-      'H121: %s %s takes password, cookie and access token alike',
+      'H121: %s %s accepts password, cookie and access token alike',
       async (method, path, status) => {
         const login = await as('alice').get('login');
         const cookie = anonymous.with({ cookie: login.headers['set-cookie']?.[0] ?? '' });
@@ -124,7 +124,7 @@ onHosts(
       },
     );
 
-    test('H121: a token that is not valid is 401 and says so in WWW-Authenticate, whatever cookie comes along', async () => {
+    test('H121: an invalid token is 401 with error="invalid_token", whatever cookie the request carries', async () => {
       const login = await as('alice').get('login');
       const cookie = anonymous.with({ cookie: login.headers['set-cookie']?.[0] ?? '' });
       const { access_token, refresh_token } = await pairOf(as('alice'));
@@ -138,7 +138,7 @@ onHosts(
       }
     });
 
-    test('H122: only what Berth has signed for this purpose counts', async () => {
+    test('H122: only tokens that Berth has signed for this purpose are valid', async () => {
       const { access_token } = await pairOf(as('alice'));
       const key = await tokenKey(host());
       const claims = decodeJwt(access_token);
@@ -166,12 +166,12 @@ onHosts(
         expect([what, await works(token)]).toEqual([what, false]);
     });
 
-    test('H122: the key of the tokens is in no output', async () => {
+    test('H122: the signing key of the tokens is in no output', async () => {
       await pairOf(as('alice'));
       expect(host().output()).not.toContain(Buffer.from(await tokenKey(host())).toString('base64url'));
     });
 
-    test('H123: a revoked access token ends at once, and nothing else does', async () => {
+    test('H123: revoking an access token ends it at once, and nothing else', async () => {
       const pair = await pairOf(as('alice'));
       const other = await refreshed(pair);
       const reply = await revoke(as('alice'), pair.access_token);
@@ -180,7 +180,7 @@ onHosts(
       expect((await revoke(as('alice'), pair.access_token)).status).toBe(404);
     });
 
-    test('H123: with a refresh token go the access tokens from it, and no other pair', async () => {
+    test('H123: revoking a refresh token also revokes its access tokens, and no other pair', async () => {
       const [pair, other] = [await pairOf(as('alice')), await pairOf(as('alice'))];
       const later = await refreshed(pair);
       expect((await revoke(as('alice'), pair.refresh_token)).status).toBe(200);
@@ -193,7 +193,7 @@ onHosts(
       expect(await works(await refreshed(other))).toBe(true);
     });
 
-    test("H123: another user's token is 404 like none at all, for administrators, too", async () => {
+    test("H123: another user's token is 404 like an unknown one, even for administrators", async () => {
       const { access_token } = await pairOf(as('alice'));
       const replies = [
         await revoke(as(await newUser()), access_token),
@@ -217,16 +217,16 @@ onHosts(
       },
     );
 
-    test('H124: tokens, and what was revoked, outlive a crash', async () => {
-      const [kept, gone] = [await pairOf(as('alice')), await pairOf(as('alice'))];
-      await revoke(as('alice'), gone.refresh_token);
+    test('H124: tokens and revocations survive a crash', async () => {
+      const [valid, revoked] = [await pairOf(as('alice')), await pairOf(as('alice'))];
+      await revoke(as('alice'), revoked.refresh_token);
       await host().crash();
       await host().start();
-      expect([await works(kept.access_token), await works(gone.access_token)]).toEqual([true, false]);
-      expect(await works(await refreshed(kept))).toBe(true);
+      expect([await works(valid.access_token), await works(revoked.access_token)]).toEqual([true, false]);
+      expect(await works(await refreshed(valid))).toBe(true);
     });
 
-    test('H22: a role without the right to use the API gets no tokens, and those it has are 403', async () => {
+    test('H22: a role without can_access_api gets no tokens, and those that it has are 403', async () => {
       await addUser(host(), 'eve', 'secret', 'superuser');
       const pair = await pairOf(as('eve'));
       await allowApi(host(), 'superuser', false);
@@ -240,7 +240,7 @@ onHosts(
       expect(replies.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
     });
 
-    test('H130: the password grant is throttled like any login; the tokens a user has go on', async () => {
+    test('H130: the password grant is throttled like any login, and existing tokens are not', async () => {
       const name = await newUser();
       const { access_token, refresh_token } = await pairOf(as(name));
       await failLogins(host(), '127.0.0.1', name, 10);
@@ -250,7 +250,7 @@ onHosts(
       expect((await ask(bearing(refresh_token), 'refresh_token')).status).toBe(200);
     });
 
-    test('H17: the password grant opens a session, too', async () => {
+    test('H17: the password grant also sets the cookie', async () => {
       const reply = await ask(as('alice'), 'password');
       expect(reply.headers['set-cookie']?.[0]).toContain('berth_session=');
     });

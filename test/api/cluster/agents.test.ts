@@ -23,7 +23,7 @@ onHosts(everySetup, (host, { variant }) => {
     tests += 1;
   });
 
-  /** A host of this test's own, so that services of earlier tests are elsewhere. */
+  /** A host for this test only, so that services of earlier tests are elsewhere. */
   const facts = (options: AgentOptions['facts'] = {}) => ({
     name: `host${tests}`,
     labels: [`test${tests}`],
@@ -53,13 +53,13 @@ onHosts(everySetup, (host, { variant }) => {
     await expect(ScriptedAgent.dial(host(), authorization)).rejects.toThrow('401');
   });
 
-  test('P2: a version that the control plane does not speak closes with 4426', async () => {
+  test('P2: a hello with an unsupported version closes with 4426', async () => {
     const agent = await dial();
     agent.send({ ...hello(host()), version: PROTOCOL_VERSION + 1 });
     expect(await agent.closed()).toBe(4426);
   });
 
-  test("P2: another deployment's agent is closed with 4404", async () => {
+  test("P2: a hello of another deployment's agent closes with 4404", async () => {
     const agent = await dial();
     agent.send({ ...hello(host()), deployment: 'another' });
     expect(await agent.closed()).toBe(4404);
@@ -74,17 +74,17 @@ onHosts(everySetup, (host, { variant }) => {
     ]);
   });
 
-  test('P3: a sync of many assignments comes in parts and misses none', async () => {
+  test('P3: a sync of many assignments comes in parts and omits none', async () => {
     const first = await join();
     const id = await submit(250);
-    const told = await first.assigned(id, 250);
+    const assigned = await first.assigned(id, 250);
     await first.close();
-    const again = await join({ inventory: told.map(seen.running) });
+    const again = await join({ inventory: assigned.map(seen.running) });
     const parts = again.all('sync');
     expect(parts.map(({ more }) => more)).toEqual([true, true, false]);
     expect(new Set(parts.map(({ revision }) => revision)).size).toBe(1);
     const services = parts.flatMap(({ assignments }) => assignments.map((one) => one.service));
-    expect(services.toSorted()).toEqual(told.map((one) => one.service).toSorted());
+    expect(services.toSorted()).toEqual(assigned.map((one) => one.service).toSorted());
     expect((await api.execution(id)).status).toBe('running');
   });
 
@@ -101,7 +101,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(revisions).toEqual(revisions.map((_, at) => (revisions[0] ?? 0) + at));
   });
 
-  test('P5: after a reconnect a running container is not started again', async () => {
+  test('P5: a running container is not started again after a reconnect', async () => {
     const first = await join();
     const id = await submit();
     const [one] = await first.assigned(id);
@@ -113,7 +113,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await api.execution(id)).status).toBe('running');
   });
 
-  test('P7: an ack means that the observation is committed', async () => {
+  test('P7: an ack is sent after the observation is committed', async () => {
     const agent = await join();
     const id = await submit();
     const [one] = await agent.assigned(id);
@@ -125,7 +125,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(row).toEqual({ status: 'active', backend_id: `c${one.service}` });
   });
 
-  test('P7, P41: an empty report is acknowledged, with the time of the control plane', async () => {
+  test('P7, P41: an empty report is acknowledged with the time of the control plane', async () => {
     const agent = await join();
     const beforeMs = Date.now();
     await agent.report();
@@ -133,12 +133,12 @@ onHosts(everySetup, (host, { variant }) => {
     expect(agent.all('ack').at(-1)?.timeMs).toBeLessThanOrEqual(Date.now());
   });
 
-  test('C83, C84, P40: a host that is low on disk takes nothing until its agent says that it is no longer', async () => {
+  test('C83, C84, P40: a host that is low on disk takes nothing until its agent reports that the condition is gone', async () => {
     const agent = await join();
     const described = application(service({ labels: [`test${tests}`] }));
     await agent.complain({ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' });
     const id = await api.submit(described);
-    // A report that does not mention them leaves conditions as they are.
+    // A report without conditions leaves the conditions as they are.
     await agent.report();
     for (const { waiting_for } of [await api.explain(id), await api.foretell(described)])
       expect(waiting_for[0]).toContain('1 low on disk (0.4 GiB free at /var/lib/docker)');
@@ -157,7 +157,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(row).toEqual({ status: 'starting', generation: one?.generation });
   });
 
-  test('P11: a newer session of the same host supersedes the older', async () => {
+  test('P11: a newer session of the same host supersedes the older one', async () => {
     const [older, newer] = [await join(), await join()];
     expect(await older.closed()).toBe(4409);
     await newer.report();
@@ -166,7 +166,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(older.all('start')).toEqual([]);
   });
 
-  test("P12: a report on another host's service changes nothing, and closes with 4400", async () => {
+  test("P12: a report on another host's service changes nothing and closes with 4400", async () => {
     const agent = await join();
     const stranger = await join({ facts: { name: `stranger${tests}`, labels: [] } });
     const id = await submit();
@@ -181,7 +181,7 @@ onHosts(everySetup, (host, { variant }) => {
 
   const report: Up = { type: 'report', sequence: 1, observations: [], forgotten: [] };
   test.each<[string, string | Uint8Array]>([
-    ['no JSON', 'hello'],
+    ['a text that is not JSON', 'hello'],
     ['an unknown type', '{"type":"shutdown"}'],
     ['a message without its fields', '{"type":"report"}'],
     ['a binary frame without a header', new Uint8Array(3)],
@@ -205,7 +205,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(performance.now() - beforeMs).toBeLessThan(2_000);
   });
 
-  test('P4: an agent that left gets the starts it missed with its next sync', async () => {
+  test('P4: an agent that was away gets the starts that it missed with its next sync', async () => {
     await (await join()).close();
     const id = await submit();
     expect((await api.execution(id)).status).toBe(queuedIn(variant));

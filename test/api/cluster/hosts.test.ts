@@ -15,7 +15,10 @@ onHosts(everySetup, (host, { variant }) => {
   const api = new ApiClient(host);
   const hosts = new HostClient(api.http);
 
-  /** A host of the test's own: only what asks for its label goes there, also on a second one of the same label. */
+  /**
+   * A host for this test only: only services with its label go there, or to a second host with the same
+   * label.
+   */
   async function ownHost(label = `own-${++names}`, cores = 4) {
     const name = `host-${++names}`;
     const agent = await join(host(), name, label, cores);
@@ -31,14 +34,14 @@ onHosts(everySetup, (host, { variant }) => {
     return agent;
   }
 
-  const wanting = (label: string, changes: Partial<ServiceDescription> = {}): ServiceDescription =>
+  const requiring = (label: string, changes: Partial<ServiceDescription> = {}): ServiceDescription =>
     service({
       resources: { memory: { min: GIB, max: null }, cores: { min: 1, max: null } },
       labels: [label],
       ...changes,
     });
 
-  /** Submits it and has the agent report all its services as running. */
+  /** Submits an execution, and has the agent report all its services as running. */
   async function run(agent: ScriptedAgent, ...services: ServiceDescription[]): Promise<number> {
     const id = await api.submit(application(...services));
     const essential = services.reduce((sum, { essential_count }) => sum + essential_count, 0);
@@ -50,16 +53,16 @@ onHosts(everySetup, (host, { variant }) => {
   }
 
   const elastic = (label: string) =>
-    wanting(label, { name: 'work', monitor: false, total_count: 1, essential_count: 0 });
+    requiring(label, { name: 'work', monitor: false, total_count: 1, essential_count: 0 });
 
   const stopAll = (agent: ScriptedAgent, execution: number) =>
     agent.released(execution).then(() => agent.report(...agent.known(execution).map(seen.gone)));
 
-  describe('reading', () => {
-    test('H230: the list maps ids to hosts; one is told with its services', async () => {
+  describe('reading hosts', () => {
+    test('H230: the list maps ids to hosts, and a single host also has its services', async () => {
       const { agent, id, name, label } = await ownHost();
-      const execution = await run(agent, wanting(label), elastic(label));
-      const told = {
+      const execution = await run(agent, requiring(label), elastic(label));
+      const expected = {
         id,
         name,
         address: '192.0.2.7',
@@ -82,11 +85,11 @@ onHosts(everySetup, (host, { variant }) => {
         conditions: [],
       };
       const list = (await api.http.get('host')).json<Record<string, unknown>>();
-      expect(list[id]).toEqual(told);
+      expect(list[id]).toEqual(expected);
       const { services: ids } = await api.execution(execution);
       const one = { execution_id: execution, status: 'active', backend_status: 'started' };
       expect(await hosts.read(id)).toEqual({
-        ...told,
+        ...expected,
         last_contact: expect.any(Number),
         services: [
           { id: ids[0], name: 'main0', essential: true, ...one },
@@ -98,7 +101,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect(await hosts.read(id)).toMatchObject({ services: [], memory_reserved: 0, cores_reserved: 0 });
     });
 
-    test('H230, C86: what its agent says of its use and its troubles is told while it is connected', async () => {
+    test('H230, C86: usage and conditions of a host are shown while its agent is connected', async () => {
       const { agent, id } = await ownHost();
       const conditions = [{ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' }];
       await agent.complain(...conditions);
@@ -116,13 +119,13 @@ onHosts(everySetup, (host, { variant }) => {
         cores_used: 0.25,
       });
       await agent.close();
-      const away = { conditions: [], memory_used: null, cores_used: null };
-      expect(await hosts.reached(id, 'disconnected')).toMatchObject(away);
+      const disconnected = { conditions: [], memory_used: null, cores_used: null };
+      expect(await hosts.reached(id, 'disconnected')).toMatchObject(disconnected);
     });
 
-    test('H231: the state of a host says in a word whether it takes services', async () => {
+    test('H231: the state of a host shows whether it takes services', async () => {
       const { agent, id, label } = await ownHost();
-      const execution = await run(agent, wanting(label));
+      const execution = await run(agent, requiring(label));
       await hosts.change(id, { schedulable: false });
       expect((await hosts.read(id)).state).toBe('draining');
       await api.terminate(execution);
@@ -134,14 +137,14 @@ onHosts(everySetup, (host, { variant }) => {
       await hosts.reached(id, 'disconnected');
     });
 
-    test('H230: a host that does not exist is 404, and so is any path that is no id', async () => {
+    test('H230: an unknown host is 404, as is a malformed id', async () => {
       for (const path of ['host/999999', 'host/none', 'host/-1']) {
         for (const method of ['GET', 'DELETE']) expect((await api.http.send(method, path)).status).toBe(404);
         expect((await api.http.post(path, {})).status).toBe(404);
       }
     });
 
-    test('H230: the list is filtered by name, and another filter is 400', async () => {
+    test('H230: the list is filtered by name, and any other filter is 400', async () => {
       const { id, name } = await ownHost();
       const reply = await api.http.get(`host?name=${name}`);
       expect(Object.keys(reply.json())).toEqual([String(id)]);
@@ -150,17 +153,17 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('changing', () => {
+  describe('changing hosts', () => {
     test.each<[string, object]>([
       ['an unknown field', { name: 'new' }],
       ['a label with a space', { labels: ['a b'] }],
       ['an empty label', { labels: [''] }],
-      ['labels that are no list', { labels: 'gpu' }],
+      ['labels that are not a list', { labels: 'gpu' }],
       ['too many labels', { labels: Array.from({ length: 51 }, (_, at) => `label${at}`) }],
       ['schedulable as text', { schedulable: 'false' }],
       ['force without a drain', { force: true }],
-      ['force of one that is taken back', { force: true, schedulable: true }],
-    ])('H232: %s is 400 and changes nothing', async (_, changes) => {
+      ['force with schedulable true', { force: true, schedulable: true }],
+    ])('H232: a change with %s is 400 and changes nothing', async (_, changes) => {
       const { id } = await ownHost();
       const before = await hosts.read(id);
       const reply = await api.http.post(`host/${id}`, changes);
@@ -168,26 +171,26 @@ onHosts(everySetup, (host, { variant }) => {
       expect({ ...(await hosts.read(id)), last_contact: 0 }).toEqual({ ...before, last_contact: 0 });
     });
 
-    test('H232, C95: labels count beside those of the agent at once, and stay over reconnects', async () => {
+    test("H232, C95: an administrator's labels count beside the agent's at once, and stay across reconnects", async () => {
       const { agent, id, name, label } = await ownHost();
-      const wanted = `wanted-${++names}`;
-      const execution = await api.submit(application(wanting(label, { labels: [label, wanted] })));
+      const extra = `extra-${++names}`;
+      const execution = await api.submit(application(requiring(label, { labels: [label, extra] })));
       expect((await api.explain(execution)).reasons[0]).toMatchObject({ filter: 'schedulable' });
-      await hosts.change(id, { labels: [wanted, wanted] });
+      await hosts.change(id, { labels: [extra, extra] });
       await agent.assigned(execution);
       await agent.close();
       const again = await join(host(), name, label);
-      expect(await hosts.read(id)).toMatchObject({ labels: [label, wanted], admin_labels: [wanted] });
+      expect(await hosts.read(id)).toMatchObject({ labels: [label, extra], admin_labels: [extra] });
       await hosts.change(id, { labels: [] });
       expect(await hosts.read(id)).toMatchObject({ labels: [label], admin_labels: [] });
       await api.terminate(execution);
       await stopAll(again, execution);
     });
 
-    test('H232, C90: a drained host gives nothing a place, and says why; taken back it does at once', async () => {
+    test('H232, C90: a drained host takes nothing, and the explanation states this; a schedulable one takes services at once', async () => {
       const { agent, id, label } = await ownHost();
       await hosts.change(id, { schedulable: false });
-      const execution = await api.submit(application(wanting(label)));
+      const execution = await api.submit(application(requiring(label)));
       expect((await api.execution(execution)).status).toBe(queuedIn(variant));
       expect((await api.explain(execution)).waiting_for.join(' ')).toMatch(/\d drained/);
       await hosts.change(id, { schedulable: true });
@@ -196,9 +199,9 @@ onHosts(everySetup, (host, { variant }) => {
       await stopAll(agent, execution);
     });
 
-    test('H232, C90, C91: elastic services leave a drained host at once, essential ones stay', async () => {
+    test('H232, C90, C91: elastic services leave a drained host at once, and essential ones stay', async () => {
       const one = await ownHost();
-      const execution = await run(one.agent, wanting(one.label), elastic(one.label));
+      const execution = await run(one.agent, requiring(one.label), elastic(one.label));
       const two = await ownHost(one.label);
       await hosts.change(one.id, { schedulable: false });
       const stop = await eventually(() => one.agent.all('stop')[0]);
@@ -214,9 +217,9 @@ onHosts(everySetup, (host, { variant }) => {
       await stopAll(two.agent, execution);
     });
 
-    test('H232, C92: by force the whole execution moves, once its containers are gone', async () => {
+    test('H232, C92: a drain by force moves the whole execution, once its containers are gone', async () => {
       const one = await ownHost();
-      const execution = await run(one.agent, wanting(one.label));
+      const execution = await run(one.agent, requiring(one.label));
       const two = await ownHost(one.label);
       await hosts.change(one.id, { schedulable: false, force: true });
       await one.agent.released(execution);
@@ -233,7 +236,7 @@ onHosts(everySetup, (host, { variant }) => {
       await stopAll(two.agent, execution);
     });
 
-    test('H232: what was changed outlives a restart', async () => {
+    test('H232: changes of a host survive a restart', async () => {
       const { id } = await ownHost();
       await hosts.change(id, { schedulable: false, labels: ['kept'] });
       await host().crash();
@@ -243,8 +246,8 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('removing', () => {
-    test('H233, C93: an empty host is removed; its agent is told, and is told so when it comes back', async () => {
+  describe('removing hosts', () => {
+    test('H233, C93: an empty host is removed, and its agent is informed at once and at its next connection', async () => {
       const { agent, id, name } = await ownHost();
       const reply = await hosts.remove(id);
       expect(reply).toMatchObject({ status: 200 });
@@ -256,9 +259,9 @@ onHosts(everySetup, (host, { variant }) => {
       expect((await hosts.remove(id)).status).toBe(404);
     });
 
-    test('H233, C94: while it is connected and has services it is 409, also by force', async () => {
+    test('H233, C94: removing a connected host with services is 409, even by force', async () => {
       const { agent, id, name, label } = await ownHost();
-      const execution = await run(agent, wanting(label));
+      const execution = await run(agent, requiring(label));
       for (const force of [false, true]) {
         const reply = await hosts.remove(id, { force });
         expect(reply.status).toBe(409);
@@ -271,9 +274,9 @@ onHosts(everySetup, (host, { variant }) => {
       await api.terminate(execution);
     });
 
-    test('H233, C93: of one that is away by force its executions go on elsewhere at once', async () => {
+    test('H233, C93: the executions of a disconnected host that is removed by force start elsewhere at once', async () => {
       const one = await ownHost();
-      const execution = await run(one.agent, wanting(one.label));
+      const execution = await run(one.agent, requiring(one.label));
       const two = await ownHost(one.label);
       await one.agent.close();
       await hosts.reached(one.id, 'disconnected');
@@ -289,9 +292,9 @@ onHosts(everySetup, (host, { variant }) => {
       await stopAll(two.agent, execution);
     });
 
-    test('H233, C96: the logs that were there are empty, and no deletion waits for them', async () => {
+    test('H233, C96: logs of a removed host are empty, and no deletion waits for them', async () => {
       const { agent, id, label } = await ownHost();
-      const execution = await run(agent, wanting(label));
+      const execution = await run(agent, requiring(label));
       await api.terminate(execution);
       await stopAll(agent, execution);
       const { services } = await api.execution(execution);
@@ -314,7 +317,7 @@ onHosts(everySetup, (host, { variant }) => {
     );
   });
 
-  test('H217: statistics count the hosts that take services', async () => {
+  test('H217: the statistics count the hosts that take services', async () => {
     interface Statistics {
       hosts: { known: number; connected: number; schedulable: number };
     }

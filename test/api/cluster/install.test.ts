@@ -18,25 +18,31 @@ const FILES = [
   ['berth-agent.mjs.sha256', 'text/plain; charset=utf-8'],
 ] as const;
 
-test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)('H260: %s has them', (variant) => {
-  const paths = routesOf(variant).map(({ path }) => path);
-  expect(paths).toEqual(expect.arrayContaining(FILES.map(([name]) => `/agent/${name}`)));
-});
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
+  'H260: the variant %s serves the install files',
+  (variant) => {
+    const paths = routesOf(variant).map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(FILES.map(([name]) => `/agent/${name}`)));
+  },
+);
 
 onHosts(hosts, (host) => {
   const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`${host().url()}/agent/${name}`, { method, headers });
   const textOf = async (name: string) => (await get(name)).text();
 
-  test.each(FILES)('H260: anybody may have %s, typed, and asked for again each time', async (name, type) => {
-    const answer = await get(name);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe(type);
-    expect(answer.headers.get('cache-control')).toBe('no-cache');
-    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
-  });
+  test.each(FILES)(
+    'H260: %s is public, has its content type, and is revalidated each time',
+    async (name, type) => {
+      const answer = await get(name);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('content-type')).toBe(type);
+      expect(answer.headers.get('cache-control')).toBe('no-cache');
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    },
+  );
 
-  test.each(FILES)('H260: %s is sent once to who keeps it', async (name) => {
+  test.each(FILES)('H260: %s is not sent again to a client that has it', async (name) => {
     const tag = (await get(name)).headers.get('etag') ?? '';
     expect(tag).toMatch(/^"[0-9a-f]{64}"$/);
     const again = await get(name, { 'if-none-match': tag });
@@ -47,20 +53,20 @@ onHosts(hosts, (host) => {
     expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, tag, '']);
   });
 
-  test('H260: nothing else is there, and nothing is taken', async () => {
+  test('H260: no other file is served, and other methods are refused', async () => {
     for (const name of ['', 'package.json', 'main.ts', 'swagger-ui.css', 'berth-agent.mjs.key'])
       expect((await get(name)).status, name).toBe(404);
     const posted = await get('install.sh', {}, 'POST');
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 
-  test('H261: the checksum is that of the bundle, as sha256sum writes and reads it', async () => {
+  test('H261: the checksum is that of the bundle, in the format of sha256sum', async () => {
     const bundle = Buffer.from(await (await get('berth-agent.mjs')).arrayBuffer());
     const digest = createHash('sha256').update(bundle).digest('hex');
     expect(await textOf('berth-agent.mjs.sha256')).toBe(`${digest}  berth-agent.mjs\n`);
   });
 
-  test('H261: the bundle is one file that runs alone, says its version, and has the licences of all it holds', async () => {
+  test('H261: the bundle is one file that runs alone, with its version and the licences of its contents', async () => {
     const folder = await scratchFolder('berth-bundle-');
     onTestFinished(() => rm(folder, { recursive: true }));
     const bundle = await textOf('berth-agent.mjs');
@@ -77,25 +83,25 @@ onHosts(hosts, (host) => {
     await expect(refused).rejects.toThrow(/BERTH_URL must be a URL/);
   });
 
-  describe('the script', () => {
-    test('H262: it knows the control plane by the name that it was asked at', async () => {
+  describe('the install script', () => {
+    test('H262: the script has the URL of the control plane as the client addressed it', async () => {
       expect(await textOf('install.sh')).toContain(`\nserved_by='${host().url()}'\n`);
       const forwarded = await get('install.sh', { 'x-forwarded-proto': 'https' });
       expect(await forwarded.text()).toContain(`\nserved_by='${host().url().replace('http:', 'https:')}'\n`);
     });
 
     test.each(["a'b", "x';reboot;'", 'a$(reboot)', 'a`reboot`', '"', 'a&b', 'a;b', '{a}'])(
-      'H262: a Host like %s gets no part in it',
+      'H262: the line stays empty for the Host header %s',
       async (name) => {
         const request = `GET /agent/install.sh HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
         const { status, body } = await answerOn(dial(host().url(), request));
-        // Either host may refuse it before it comes to the app.
+        // The host may refuse the header before the request reaches the app.
         if (status === 200) expect(body).toContain("\nserved_by=''\n");
         else expect(body).not.toContain('served_by');
       },
     );
 
-    test('H262: but for that line it is the file that is in the sources', async () => {
+    test('H262: apart from that line, the script is the one in the sources', async () => {
       const served = await textOf('install.sh');
       expect(served.replace(/^served_by='.*'$/m, "served_by=''")).toBe(
         await readFile('agent/install/install.sh', 'utf8'),
@@ -103,7 +109,7 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('H269: a join token comes with the line that installs the agent, for the URL that was asked', async () => {
+  test('H269: a join token comes with the command line that installs the agent, for the URL that the client addressed', async () => {
     const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
     const { token, install } = (await admin.post('host/token', {})).json<Record<string, string>>();
     expect(install).toBe(`curl -fsSL ${host().url()}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);

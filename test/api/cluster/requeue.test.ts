@@ -4,9 +4,12 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { hosts, onHosts, writeRow } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** Of the lease and its margin, with the settings below. */
+/** The lease and its margin, with the settings below. */
 const REQUEUE_MS = 35_000;
-/** Left of that when the control plane begins: mostly enough for it to start; else the time begins anew (C105). */
+/**
+ * What is left of that time when the control plane starts. If the start takes longer, the time begins anew
+ * (C105).
+ */
 const LEFT_MS = 15_000;
 
 onHosts(
@@ -14,7 +17,7 @@ onHosts(
   (host) => {
     const api = new ApiClient(host);
 
-    test('C103, C105: what a lost host ran starts elsewhere once its lease has passed, over a restart, and the host comes back to nothing', {
+    test('C103, C105: services of a lost host start elsewhere once its lease has passed, even across a restart, and the returning host has no assignments', {
       timeout: 120_000,
     }, async () => {
       const first = await ScriptedAgent.join(host());

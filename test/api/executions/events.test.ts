@@ -30,7 +30,7 @@ onHosts(everySetup, (host, { variant }) => {
   const queued = queuedIn(variant);
   const owner = variant === 'A' ? 'admin' : 1;
 
-  test('H290: the stream tells the life of an execution and of its services, in the words of the group', async () => {
+  test('H290: the stream reports the life of an execution and of its services, in the words of the group', async () => {
     const events = await watch(api.http);
     expect(events.response.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -62,15 +62,15 @@ onHosts(everySetup, (host, { variant }) => {
     await agent.report(seen.exited(one, 0));
     await agent.report(seen.gone(one));
     await eventually(async () => events.statusesOf(id).includes('terminated'));
-    const told = events.statusesOf(id).filter((status) => status !== queued);
-    expect([...new Set(told)]).toEqual(['starting', 'running', 'cleaning up', 'terminated']);
+    const statuses = events.statusesOf(id).filter((status) => status !== queued);
+    expect([...new Set(statuses)]).toEqual(['starting', 'running', 'cleaning up', 'terminated']);
     await api.remove(id);
     expect((await events.next('execution', { id, status: 'deleted' })).data.name).toBe('watched');
     await agent.close();
     await events.next('host', { name: 'lives', state: 'disconnected' });
   });
 
-  test('H290: who reads by the API after an event sees what it told, and nothing is told of what was refused', async () => {
+  test('H290: a subscriber that reads the API after an event sees at least its change, and a refused request causes no event', async () => {
     const events = await watch(api.http);
     for (let n = 0; n < 5; n++) {
       const submitted = api.http.post('execution', { name: '', application: {} });
@@ -86,7 +86,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(new Set(events.told.map(({ event }) => event))).toEqual(new Set(['hello', 'execution']));
   });
 
-  test('H292: a reader that comes back gets what it missed, each event once and in order', async () => {
+  test('H292: a returning subscriber gets the events that it missed, each once and in order', async () => {
     const events = await watch(api.http);
     const [before, during] = [await api.submit(), await api.submit()];
     await events.next('execution', { id: during });
@@ -103,16 +103,16 @@ onHosts(everySetup, (host, { variant }) => {
     await api.terminate(during);
   });
 
-  test('H292: a reader that comes back with no id that is known is told to read everything again', async () => {
-    const strangers = ['1', '0-0', '999999-1', 'x-y', '1-999999999999'];
-    const all = await Promise.all(strangers.map((id) => reopen(api.http, id)));
+  test('H292: a subscriber that returns with an unknown id gets a reset', async () => {
+    const unknownIds = ['1', '0-0', '999999-1', 'x-y', '1-999999999999'];
+    const all = await Promise.all(unknownIds.map((id) => reopen(api.http, id)));
     for (const events of all) expect(await events.next('reset')).toMatchObject({ data: {} });
     const id = await api.submit();
     for (const events of all) await events.next('execution', { id });
     await api.terminate(id);
   });
 
-  test('H293: readers are told when to come back, not all at the same time', async () => {
+  test('H293: subscribers get different delays for their reconnection', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => watch(api.http)));
     const delays = all.map(({ retryMs }) => retryMs ?? 0);
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(500);
@@ -120,26 +120,27 @@ onHosts(everySetup, (host, { variant }) => {
     expect(new Set(delays).size).toBeGreaterThan(1);
   });
 
-  test('H297: an address may say where to begin, and Last-Event-ID counts before it', async () => {
+  test('H297: the query may state the last event id, and the header Last-Event-ID takes precedence', async () => {
     const events = await watch(api.http);
     const [first, second] = [await api.submit(), await api.submit()];
     const { id: between } = await events.next('execution', { id: first });
     const { id: after } = await events.next('execution', { id: second });
-    const begun = new EventClient(await api.http.open('GET', `events?last_event_id=${between}`));
-    const gone = new EventClient(
+    const fromQuery = new EventClient(await api.http.open('GET', `events?last_event_id=${between}`));
+    const fromHeader = new EventClient(
       await api.http.with({ 'last-event-id': after }).open('GET', `events?last_event_id=${between}`),
     );
-    opened.push(begun, gone);
+    opened.push(fromQuery, fromHeader);
     await api.terminate(second);
-    for (const one of [begun, gone]) await one.next('execution', { id: second, status: 'terminated' });
-    expect(begun.statusesOf(second)).toEqual([queued, 'terminated']);
-    expect(gone.statusesOf(second)).toEqual(['terminated']);
+    for (const one of [fromQuery, fromHeader])
+      await one.next('execution', { id: second, status: 'terminated' });
+    expect(fromQuery.statusesOf(second)).toEqual([queued, 'terminated']);
+    expect(fromHeader.statusesOf(second)).toEqual(['terminated']);
     for (const query of ['last_event=1', `last_event_id=${after}&last_event_id=${after}`])
       expect((await api.http.get(`events?${query}`)).status).toBe(400);
     await api.terminate(first);
   });
 
-  test('H296: HEAD tells the head of the stream and opens none', async () => {
+  test('H296: HEAD returns the head of the stream and opens none', async () => {
     const reply = await api.http.send('HEAD', 'events');
     expect([reply.status, reply.text, reply.headers['content-type']]).toEqual([
       200,
@@ -148,7 +149,7 @@ onHosts(everySetup, (host, { variant }) => {
     ]);
   });
 
-  test('H291: users are told of their own executions alone, and nothing of hosts', async () => {
+  test('H291: users receive events of their own executions only, and none of hosts', async () => {
     await addUser(host(), 'watcher', 'secret', 'user');
     const own = new ApiClient(host, 'watcher', 'secret');
     const [mine, all] = [await watch(own.http), await watch(api.http)];
@@ -174,29 +175,29 @@ onHosts(everySetup, (host, { variant }) => {
   if (variant === 'A') testTokens(host, api);
 });
 
-/** Where the API has tokens. */
+/** For the group with tokens. */
 function testTokens(host: () => Host, api: ApiClient): void {
-  test('H294: a revoked token ends the streams of its user, of which those of other credentials come back', async () => {
+  test('H294: the revocation of a token ends the streams of its user, and subscribers with other credentials may reconnect', async () => {
     const anyone = new HttpClient(() => host().url());
     const grant = async () => {
       const reply = await api.http.post('oauth/token', { grant_type: 'password' });
       const { access_token } = reply.json<{ access_token: string }>();
       return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
     };
-    const [revoked, kept] = [await grant(), await grant()];
-    const [ended, back] = [await watch(revoked.http), await watch(kept.http)];
-    expect((await kept.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
+    const [revoked, other] = [await grant(), await grant()];
+    const [ended, back] = [await watch(revoked.http), await watch(other.http)];
+    expect((await other.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
     await eventually(async () => ended.ended && back.ended);
     expect((await revoked.http.get('events')).status).toBe(401);
-    await reopen(kept.http, back.lastEventId);
+    await reopen(other.http, back.lastEventId);
   });
 }
 
-/** Where the API can change users and roles. */
+/** For the group whose API changes users and roles. */
 function testChanges(host: () => Host, api: ApiClient): void {
   const accounts = new AccountClient(host);
 
-  test('H292: over a restart of the control plane a reader is told to read everything again', async () => {
+  test('H292: after a restart of the control plane a returning subscriber gets a reset', async () => {
     const events = await watch(api.http);
     await host().crash();
     await eventually(async () => events.ended !== undefined);
@@ -208,7 +209,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
   });
 
   test.each(['password', 'role', 'disabled', 'deleted'] as const)(
-    'H294: a change of its user (%s) ends a stream at once, and its credentials open no other',
+    'H294: a change of its user (%s) ends a stream at once, and the old credentials open no other',
     async (change) => {
       const name = `changes-${change}`;
       const id = await accounts.addUser(name, { role_id: ROLE.user }, 'secret');
@@ -230,7 +231,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
     },
   );
 
-  test('H294: a logout ends the streams of its user, of which those of other sessions come back', async () => {
+  test('H294: a logout ends the streams of its user, and subscribers with other sessions may reconnect', async () => {
     await accounts.addUser('leaver', {}, 'secret');
     const logIn = async () => {
       const reply = await accounts.as('leaver').get('login');
@@ -249,7 +250,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
     expect(others.ended).toBeUndefined();
   });
 
-  test('H295: streams that were left make room for others', async () => {
+  test('H295: streams that clients have left no longer count', async () => {
     await accounts.addUser('crowd', {}, 'secret');
     const crowd = accounts.as('crowd');
     const all = await Promise.all(Array.from({ length: 50 }, () => watch(crowd)));
@@ -263,7 +264,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
     });
   });
 
-  test('H294: a change of a role ends all streams, which then go on by the role as it is', async () => {
+  test('H294: a change of a role ends all streams, and reopened ones follow the role as it is now', async () => {
     const made = await api.http.post('role', {
       name: 'guard',
       can_access_api: true,
@@ -286,14 +287,14 @@ function testChanges(host: () => Host, api: ApiClient): void {
   });
 }
 
-test('H294: a control plane on Node that is stopped ends its streams whole, and does not wait for them', async () => {
+test('H294: a stop of the control plane on Node ends its streams cleanly and does not wait for them', async () => {
   const host = await startHost({ kind: 'node', variant: 'B' });
   const [events, agent] = [await watch(new ApiClient(() => host).http), new Agent({ keepAlive: true })];
-  const kept = await EventClient.open(
+  const keptAlive = await EventClient.open(
     new HttpClient(() => host.url(), basic('admin', host.adminPassword), agent),
   );
   await host.stop();
-  await eventually(async () => events.ended && kept.ended);
+  await eventually(async () => events.ended && keptAlive.ended);
   agent.destroy();
-  expect([events.ended, kept.ended]).toEqual(['ended', 'ended']);
+  expect([events.ended, keptAlive.ended]).toEqual(['ended', 'ended']);
 });

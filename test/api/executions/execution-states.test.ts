@@ -33,13 +33,13 @@ onHosts(everySetup, (host, { variant }) => {
     return { id, assignments, execution: await api.execution(id) };
   }
 
-  test('H50: queued until a host has room', async () => {
+  test('H50: an execution is queued until a host has capacity', async () => {
     const id = await api.submit(application(service({ labels: ['no-host-has-this'] })));
     expect(await api.execution(id)).toMatchObject({ status: queuedIn(variant) });
     await api.terminate(id);
   });
 
-  test('H50: starting until every essential service runs, then running since time_start', async () => {
+  test('H50: an execution is starting until every essential service runs, then running since time_start', async () => {
     const id = await api.submit(application(web));
     const [first, second] = await agent.assigned(id, 2);
     if (!first || !second) throw new Error('too few assignments');
@@ -55,7 +55,7 @@ onHosts(everySetup, (host, { variant }) => {
     await agent.report(seen.gone(first), seen.gone(second));
   });
 
-  test('H50: cleaning up until the containers are gone, then terminated since time_end', async () => {
+  test('H50: an execution is cleaning up until its containers are gone, then terminated since time_end', async () => {
     const { id, assignments, execution } = await running();
     const { termination_threads_count } = await api.statistics();
     await api.terminate(id);
@@ -75,7 +75,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await api.statistics()).toMatchObject({ termination_threads_count });
   });
 
-  test('H35: terminating what is being cleaned up changes nothing and is no error', async () => {
+  test('H35: terminating an execution that is being cleaned up changes nothing and is not an error', async () => {
     const { id, assignments } = await running();
     await api.terminate(id);
     await api.terminate(id);
@@ -84,7 +84,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await api.http.delete(`execution/${id}`)).status).toBe(409);
   });
 
-  test('H50: a monitor that ends well ends the execution', async () => {
+  test('H50: a monitor that exits with 0 ends the execution as terminated', async () => {
     const { id, assignments } = await running();
     await agent.report(...assignments.map((one) => seen.exited(one, 0)));
     expect((await api.execution(id)).status).toBe('cleaning up');
@@ -92,7 +92,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await api.execution(id)).toMatchObject({ status: 'terminated', error_message: null });
   });
 
-  test('H51: error_message is there when the status is error, not before', async () => {
+  test('H51: error_message is present when the status is error, not before', async () => {
     const { id, assignments } = await running();
     await agent.report(...assignments.map((one) => seen.exited(one, 137, true)));
     expect(await api.execution(id)).toMatchObject({ status: 'cleaning up', error_message: null });
@@ -106,7 +106,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await api.service(ended.services[0] ?? 0)).toMatchObject({ error_message: ended.error_message });
   });
 
-  test("H51: a start that fails for good is told in the engine's own words, and has no time_start", async () => {
+  test("H51: a permanent start failure is reported in the engine's own words, and leaves no time_start", async () => {
     const id = await api.submit();
     const assignments = await agent.assigned(id);
     await agent.report(...assignments.map((one) => seen.failed(one, 'No such image: nothing:1')));
@@ -118,7 +118,7 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  test('C85: a service that starts shows what its host does towards that, until it has', async () => {
+  test('C85: a starting service shows the progress that its host reports, until it has started', async () => {
     const id = await api.submit();
     const [one] = await agent.assigned(id);
     if (!one) throw new Error('no assignment');
@@ -132,7 +132,7 @@ onHosts(everySetup, (host, { variant }) => {
     await agent.report(seen.gone(one));
   });
 
-  test('H40: a service shows its own state, and its container as last seen', async () => {
+  test("H40: a service shows its own status, and its container's as last observed", async () => {
     const id = await api.submit();
     const [one] = await agent.assigned(id);
     if (!one) throw new Error('no assignment');
@@ -193,7 +193,7 @@ onHosts(everySetup, (host, { variant }) => {
     await agent.report(...assignments.map(seen.gone));
   });
 
-  test('H37: a deleted execution that runs is hidden at once, stopped, and gone when its logs are', async () => {
+  test('H37: a deleted execution that runs is hidden at once and stopped, and its row is removed with its logs', async () => {
     const { id, assignments } = await running();
     const [one] = assignments;
     if (!one) throw new Error('no assignment');

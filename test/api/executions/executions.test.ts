@@ -16,8 +16,8 @@ onHosts(everySetup, (host, { variant }) => {
     await addUser(host(), 'bob', 'secret', 'user');
   });
 
-  describe('submitting', () => {
-    test('H30: an execution is queued as it was described', async () => {
+  describe('submissions', () => {
+    test('H30: a submitted execution is queued with its description', async () => {
       const described = application(
         service({ name: 'web', total_count: 2 }),
         service({ name: 'data', monitor: false }),
@@ -41,7 +41,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect(execution.time_submit).toBeLessThanOrEqual(Date.now() / 1000 + 0.001);
     });
 
-    test('H30: the description comes back word for word, with every value it may have', async () => {
+    test('H30: the description is stored word for word, with every value that it may have', async () => {
       const described = application(
         service({
           environment: [['TEXT', '"quoted"\\ \u2028 \u{1F6A2} \u0007 {user_name} {{user_name}}']],
@@ -68,15 +68,15 @@ onHosts(everySetup, (host, { variant }) => {
 
     const good = application(service());
     const refused: [name: string, body: unknown][] = [
-      ['no body', undefined],
-      ['a list', []],
-      ['no name', { application: good }],
+      ['a missing body', undefined],
+      ['a list as the body', []],
+      ['a missing name', { application: good }],
       ['an empty name', { name: '', application: good }],
       ['a name of 129 characters', { name: 'x'.repeat(129), application: good }],
       ['a name with a line break', { name: 'a\nb', application: good }],
-      ['a name that is no text', { name: 7, application: good }],
-      ['no application', { name: 'x' }],
-      ['a bad application', { name: 'x', application: { ...good, version: 2 } }],
+      ['a name that is not a text', { name: 7, application: good }],
+      ['a missing application', { name: 'x' }],
+      ['an invalid application', { name: 'x', application: { ...good, version: 2 } }],
     ];
     test.each(refused)('H31: %s is 400 and nothing is queued', async (_, body) => {
       const before = Object.keys(await admin.list());
@@ -84,7 +84,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect(Object.keys(await admin.list())).toEqual(before);
     });
 
-    test('H31: a bad application is told by pointers', async () => {
+    test('H31: the problems of an invalid application are reported by pointers', async () => {
       const reply = await alice.http.post('execution', { name: 'x', application: { ...good, size: -1 } });
       expect(reply.json()).toMatchObject({ problems: [{ pointer: '/size' }] });
     });
@@ -100,7 +100,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect((await alice.http.post('execution', { name: 'x', application: big })).status).toBe(413);
     });
 
-    test('H32: 100 submissions at once are all acknowledged, with ids of their own, and all in the list', async () => {
+    test('H32: 100 simultaneous submissions are all acknowledged, get different ids, and are all in the list', async () => {
       const login = await alice.http.get('login');
       const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
       const client = alice.http.with({ cookie });
@@ -119,15 +119,15 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('scope', () => {
-    test('H33: the list maps ids to full executions, of the caller alone', async () => {
+  describe('access', () => {
+    test('H33: the list maps ids to full executions of the caller only', async () => {
       const [mine, other] = [await bob.submit(), await alice.submit()];
       const list = await bob.list();
       expect(list[mine]).toEqual(await bob.execution(mine));
       expect(list).not.toHaveProperty(String(other));
     });
 
-    test('H33: who may operate others has the executions of all users', async () => {
+    test('H33: with can_operate_others the list has the executions of all users', async () => {
       const ids = [await alice.submit(), await bob.submit(), await admin.submit()];
       const list = await admin.list();
       for (const id of ids) expect(list).toHaveProperty(String(id));
@@ -140,7 +140,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect(await new ApiClient(host, 'carol', 'secret').list()).toEqual({});
     });
 
-    const ways = (id: number | string, services: number | string): [method: string, path: string][] => [
+    const requestsOf = (id: number | string, services: number | string): [method: string, path: string][] => [
       ['GET', `execution/${id}`],
       ['DELETE', `execution/${id}`],
       ['GET', `execution/endpoints/${id}`],
@@ -148,11 +148,11 @@ onHosts(everySetup, (host, { variant }) => {
       ['GET', `service/logs/${services}`],
     ];
 
-    test("H34: another user's execution and its services are as unknown as none", async () => {
+    test("H34: another user's execution and its services answer like ones that do not exist", async () => {
       const id = await bob.submit();
       const { services } = await bob.execution(id);
       for (const [method, path] of [
-        ...ways(id, services[0] ?? 0),
+        ...requestsOf(id, services[0] ?? 0),
         ['DELETE', `execution/delete/${id}`] as const,
       ]) {
         const theirs = await alice.http.send(method, path);
@@ -166,13 +166,13 @@ onHosts(everySetup, (host, { variant }) => {
     test.each(['0', '-1', 'abc', '1.5', '1e3', '%20', '99999999999999999999999'])(
       'H8: the id %s is 404',
       async (id) => {
-        for (const [method, path] of [...ways(id, id), ['DELETE', `execution/delete/${id}`] as const]) {
+        for (const [method, path] of [...requestsOf(id, id), ['DELETE', `execution/delete/${id}`] as const]) {
           expect((await admin.http.send(method, path)).status, `${method} ${path}`).toBe(404);
         }
       },
     );
 
-    test('H34: who may operate others reads, terminates and deletes what belongs to others', async () => {
+    test("H34: a role with can_operate_others may read, terminate and delete other users' executions", async () => {
       const id = await bob.submit();
       expect((await admin.execution(id)).id).toBe(id);
       await admin.terminate(id);
@@ -180,8 +180,8 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('ending', () => {
-    test('H35: a queued execution ends at once', async () => {
+  describe('ends', () => {
+    test('H35: terminating a queued execution ends it at once', async () => {
       const id = await bob.submit();
       await bob.terminate(id);
       const execution = await bob.execution(id);
@@ -189,13 +189,13 @@ onHosts(everySetup, (host, { variant }) => {
       expect(execution.time_end).toBeGreaterThanOrEqual(execution.time_submit);
     });
 
-    test('H35: terminating what has ended is 409', async () => {
+    test('H35: terminating an ended execution is 409', async () => {
       const id = await bob.submit();
       await bob.terminate(id);
       expect((await bob.http.delete(`execution/${id}`)).status).toBe(409);
     });
 
-    test('H36: deleting is 403 for a role that may not, also for its own executions, whatever the id', async () => {
+    test("H36: deleting is 403 without can_delete_executions, even for one's own executions, whatever the id", async () => {
       const id = await bob.submit();
       expect((await bob.http.delete(`execution/delete/${id}`)).status).toBe(403);
       expect((await bob.http.delete('execution/delete/999999')).status).toBe(403);
@@ -217,17 +217,20 @@ onHosts(everySetup, (host, { variant }) => {
         ]),
       ]);
 
-    test.each(['queued', 'ended'])('H37: a deleted execution is hidden at once, %s', async (state) => {
-      const id = await alice.submit();
-      const { services } = await alice.execution(id);
-      if (state === 'ended') await alice.terminate(id);
-      await alice.remove(id);
-      expect((await hidden(id, services)).map(({ status }) => status)).toEqual([
-        404, 404, 404, 404, 404, 404, 404,
-      ]);
-      expect(await alice.list()).not.toHaveProperty(String(id));
-      expect(await admin.list()).not.toHaveProperty(String(id));
-    });
+    test.each(['queued', 'ended'])(
+      'H37: a deleted execution is hidden at once if it is %s',
+      async (state) => {
+        const id = await alice.submit();
+        const { services } = await alice.execution(id);
+        if (state === 'ended') await alice.terminate(id);
+        await alice.remove(id);
+        expect((await hidden(id, services)).map(({ status }) => status)).toEqual([
+          404, 404, 404, 404, 404, 404, 404,
+        ]);
+        expect(await alice.list()).not.toHaveProperty(String(id));
+        expect(await admin.list()).not.toHaveProperty(String(id));
+      },
+    );
 
     test('H32: the id of a deleted execution is never given again', async () => {
       const id = await alice.submit();
@@ -245,7 +248,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await bob.http.get(`service/logs/${one}`)).toMatchObject({ status: 200, text: '' });
   });
 
-  test('H40: before it starts a service is inactive and has no container', async () => {
+  test('H40: a service that has not started is inactive and has no container', async () => {
     const id = await bob.submit(application(service({ name: 'web', total_count: 2 })));
     const [, second = 0] = (await bob.execution(id)).services;
     expect(await bob.service(second)).toEqual({
@@ -262,7 +265,7 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  test('H38: what has not started has no endpoints and no names', async () => {
+  test('H38: an execution that has not started has no endpoints and no discovery names', async () => {
     const id = await bob.submit();
     expect(await bob.endpoints(id)).toEqual([]);
     expect(await bob.discovery(id, 'main')).toEqual({
@@ -273,7 +276,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await bob.discovery(id, 'no-such-group')).toMatchObject({ dns_names: [] });
   });
 
-  test('H13: the statistics count what waits', async () => {
+  test('H13: the statistics count queued executions', async () => {
     const { queue_length } = await admin.statistics();
     const id = await bob.submit();
     expect(await admin.statistics()).toMatchObject({
@@ -284,7 +287,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await admin.statistics()).toMatchObject({ queue_length, termination_threads_count: 0 });
   });
 
-  test('H17: a submission with Basic credentials gives a cookie, too', async () => {
+  test('H17: a submission with Basic credentials also sets the cookie', async () => {
     const reply = await admin.http.with(basic('bob', 'secret')).post('execution', {
       name: 'x',
       application: application(service()),

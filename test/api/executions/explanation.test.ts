@@ -20,7 +20,7 @@ onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);
   const queued = queuedIn(variant);
 
-  test('H211, H212: without any host all wait for one, in their order', async () => {
+  test('H211, H212: without any host all executions wait for one, in queue order', async () => {
     const [first, second] = [await admin.submit(), await admin.submit()];
     expect(await admin.explain(first)).toEqual({
       status: queued,
@@ -53,7 +53,7 @@ onHosts(everySetup, (host, { variant }) => {
     await admin.terminate(second);
   });
 
-  // The rest needs hosts, and quotas by the API.
+  // The other tests need hosts, and quotas by the API.
   if (variant !== 'B') return;
 
   const accounts = new AccountClient(host);
@@ -62,7 +62,7 @@ onHosts(everySetup, (host, { variant }) => {
   let pools = 0;
   let users = 0;
 
-  /** Hosts of 8 GiB and 4 cores with a label that no other has: what asks for it sees no other host. */
+  /** Hosts of 8 GiB and 4 cores with a label of their own: a service with that label fits no other host. */
   async function poolOf(...names: string[]) {
     const label = `pool-${++pools}`;
     const facts = { labels: [label], memoryBytes: 8 * GIB, cores: 4 };
@@ -83,7 +83,7 @@ onHosts(everySetup, (host, { variant }) => {
     return new ApiClient(host, username, 'secret');
   }
 
-  /** What is foretold of an application, and what is said of it when it was submitted. */
+  /** The explanation of an application before its submission, and of the submitted execution. */
   async function both(described: Application, api = admin): Promise<[ExplanationJson, ExplanationJson]> {
     const foretold = await api.foretell(described);
     const id = await api.submit(described);
@@ -92,8 +92,8 @@ onHosts(everySetup, (host, { variant }) => {
     return [foretold, explained];
   }
 
-  describe('what no host has', () => {
-    test('H212, H214: memory', async () => {
+  describe('demands that no host meets', () => {
+    test('H212, H214: a demand for memory beyond every host is explained with the shortfall and the largest host', async () => {
       const { labels } = await poolOf('one', 'two');
       for (const answer of await both(application(needing(10, 1, { labels })))) {
         const reason = reasonOf(answer, 'memory');
@@ -112,7 +112,7 @@ onHosts(everySetup, (host, { variant }) => {
       }
     });
 
-    test('H212, H214: cores, while others run', async () => {
+    test('H212, H214: a demand for cores is explained with the shortfall while others run', async () => {
       const { labels, agents } = await poolOf('one');
       const id = await admin.submit(application(needing(1, 3.5, { labels })));
       await agents[0]?.assigned(id);
@@ -128,7 +128,7 @@ onHosts(everySetup, (host, { variant }) => {
       }
     });
 
-    test('H212, H214: a label', async () => {
+    test('H212, H214: a label that no host has is explained with the remedy', async () => {
       await poolOf('one');
       for (const answer of await both(application(service({ labels: ['quantum'] })))) {
         const reason = reasonOf(answer, 'labels');
@@ -139,7 +139,7 @@ onHosts(everySetup, (host, { variant }) => {
       }
     });
 
-    test('H212: a gang is told once for all instances that find no host', async () => {
+    test('H212: a gang is explained once for all its instances that find no host', async () => {
       const { labels } = await poolOf('one', 'two');
       const gang = application(needing(3, 0.5, { labels, total_count: 9, essential_count: 8 }));
       for (const answer of await both(gang)) {
@@ -150,7 +150,7 @@ onHosts(everySetup, (host, { variant }) => {
       }
     });
 
-    test('H212: a host that is not connected, and one that is drained', async () => {
+    test('H212: hosts that are disconnected or drained are explained with the remedy', async () => {
       const { labels, agents, join } = await poolOf('one', 'two');
       const gang = application(needing(5, 1, { labels, total_count: 2, essential_count: 2 }));
       expect((await admin.foretell(gang)).placement).toHaveLength(2);
@@ -166,7 +166,7 @@ onHosts(everySetup, (host, { variant }) => {
       await join('two');
       for (const answer of await both(described)) {
         const reason = reasonOf(answer, 'schedulable');
-        // Nobody else has come back after the crash.
+        // No other host has returned after the crash.
         expect(reason).toMatchObject({ hosts: reason?.of_hosts });
         expect(reason?.text).toMatch(
           /^\d+ of \d+ hosts take no services now: \d+ not connected \(start the agent there\), 1 drained \(until an administrator takes it back\)\.$/,
@@ -176,7 +176,7 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('what the quota or time holds', () => {
+  describe('limits by quota or time', () => {
     test.each<[string, Fields, object, string]>([
       [
         'executions',
@@ -196,26 +196,29 @@ onHosts(everySetup, (host, { variant }) => {
         { limit: 2, used: 1.5, wanted: 1.5, over: 1 },
         "The user's quota allows 2 cores at a time, of which 1.5 cores are reserved; this needs 1.5 cores, 1 core too much: it starts when enough of the user's executions have ended, or when the quota is raised.",
       ],
-    ])('H213, H214: the cap on %s', async (dimension, caps, numbers, text) => {
-      const { labels } = await poolOf('one');
-      const user = await userWith(caps);
-      const described = application(needing(2, 1.5, { labels }));
-      await user.submit(described);
-      for (const answer of await both(described, user)) {
-        expect(answer).toMatchObject({ reasons: [], placement: null, fits_when_idle: true });
-        expect(answer.quota).toEqual([{ dimension, ...numbers, text }]);
-        expect(answer.waiting_for).toEqual([text]);
-      }
-      // Others are not held by it.
-      expect((await admin.foretell(described)).quota).toEqual([]);
-    });
+    ])(
+      'H213, H214: a start beyond the cap on %s is explained with the numbers',
+      async (dimension, caps, numbers, text) => {
+        const { labels } = await poolOf('one');
+        const user = await userWith(caps);
+        const described = application(needing(2, 1.5, { labels }));
+        await user.submit(described);
+        for (const answer of await both(described, user)) {
+          expect(answer).toMatchObject({ reasons: [], placement: null, fits_when_idle: true });
+          expect(answer.quota).toEqual([{ dimension, ...numbers, text }]);
+          expect(answer.waiting_for).toEqual([text]);
+        }
+        // The user's quota does not affect others.
+        expect((await admin.foretell(described)).quota).toEqual([]);
+      },
+    );
 
-    test('H213: when a start that failed for now is tried again', async () => {
+    test('H213: a start that failed temporarily is explained with the time of the next try', async () => {
       const { labels, agents } = await poolOf('one');
       const [agent] = agents;
       const described = application(needing(1, 3, { labels }));
       const id = await admin.submit(described);
-      // Takes the room meanwhile, so that it does not matter how long the test takes.
+      // It takes the capacity meanwhile, so that the duration of the test does not matter.
       const other = await admin.submit(described);
       const [assigned] = (await agent?.assigned(id)) ?? [];
       if (!agent || !assigned) throw new Error('not assigned');
@@ -233,8 +236,8 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('what was not submitted', () => {
-    test('H215: goes where it was foretold when it is submitted, and nothing is queued before', async () => {
+  describe('applications before their submission', () => {
+    test('H215: an application is placed as explained before its submission, and the explanation queues nothing', async () => {
       const { labels, agents } = await poolOf('one', 'two');
       const before = await admin.submit(application(needing(2, 1, { labels })));
       const described = application(
@@ -257,7 +260,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect(places.flatMap(({ instances }) => instances).toSorted()).toEqual(['main0', 'main1', 'side0']);
     });
 
-    test('H215: a bad body is refused as a submission is', async () => {
+    test('H215: an invalid body is refused like a submission', async () => {
       const described = application(service());
       const bodies = [
         described,
@@ -280,8 +283,8 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  describe('what is not in the queue', () => {
-    test('H216: tells what it waits for from the start to the end', async () => {
+  describe('executions outside the queue', () => {
+    test('H216: an execution is explained with what it waits for from the start to the end', async () => {
       const { labels, agents } = await poolOf('one');
       const [agent] = agents;
       if (!agent) throw new Error('no agent');
@@ -325,14 +328,14 @@ onHosts(everySetup, (host, { variant }) => {
       });
     });
 
-    test('H210: of one that was deleted, or never was, there is nothing to tell', async () => {
+    test('H210: the explanation of a deleted or an unknown execution is 404', async () => {
       const id = await admin.submit(application(service({ labels: ['nowhere'] })));
       await admin.remove(id);
       for (const path of [`execution/${id}/explain`, 'execution/999999/explain', 'execution/x/explain'])
         expect((await admin.http.get(path)).status).toBe(404);
     });
 
-    test('H210: a new coordinator says the same of what waits', async () => {
+    test('H210: a new coordinator explains a waiting execution in the same way', async () => {
       const { labels, join } = await poolOf('one');
       const id = await admin.submit(application(needing(9, 1, { labels })));
       const before = await admin.explain(id);

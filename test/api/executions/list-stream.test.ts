@@ -12,7 +12,7 @@ import { DatabaseError, type Db, type Row } from '../../../control-plane/store/d
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 
-/** What happens in the middle of a list, which no client can time: on the routes alone, with a real database. */
+/** Events in the middle of a list, which no client can time: the routes alone, with a real database. */
 let db: Db;
 let duringList: (rows: Row[]) => Promise<Row[]>;
 let app: Hono<Env>;
@@ -22,7 +22,7 @@ beforeEach(async () => {
   db = await openEmbedded(':memory:');
   await prepareDatabase(db, () => {}, 'secret');
   const account = await findAccountByName(db, 'admin');
-  if (!account) throw new Error('there is no administrator');
+  if (!account) throw new Error('the administrator is missing');
   clock = nodeClock(() => coordinator.wake());
   const coordinator = new Coordinator({
     db,
@@ -67,7 +67,7 @@ test('H33: a list whose executions are all deleted while it is read is empty', a
   expect(await (await app.request('/execution')).text()).toBe('{}');
 });
 
-test('H61: a list that cannot be read is an error, not a success that breaks off', async () => {
+test('H61: a list that cannot be read is an error, and not a success that is cut off', async () => {
   duringList = async () => {
     throw new DatabaseError('unavailable', 'away');
   };

@@ -21,7 +21,7 @@ onHosts(everySetup, (host, { variant }) => {
   let agent: ScriptedAgent;
   let tests = 0;
 
-  // A host of its own for each test.
+  // A separate host for each test.
   const join = (...running: Assignment[]) =>
     ScriptedAgent.join(host(), { facts: { name: `host${tests}` }, inventory: running.map(seen.running) });
   beforeEach(async () => {
@@ -40,18 +40,20 @@ onHosts(everySetup, (host, { variant }) => {
     return one;
   }
   const open = (service: number): Promise<IncomingMessage> => api.http.open('GET', `service/logs/${service}`);
-  /** The container ends, and with it its log. */
+  /** Ends the container, and with it its log. */
   const finish = async (one: Assignment, log: ScriptedLog) => {
     await agent.report(seen.exited(one, 0));
     log.end();
   };
-  /** The head of a log's answer may wait for its first byte; the agent's side of it is there earlier. */
+  /**
+   * An opened log. Its answer may begin only with the first byte, and the agent's side of it is open before.
+   */
   const opened = async (service: number, nth = 0) => {
     const response = open(service);
     const log = await agent.log(service, nth);
     return { response, log };
   };
-  /** A reader who has read some. */
+  /** A subscriber that has received some output. */
   const reading = async (http: HttpClient, service: number, nth = 0) => {
     const response = http.open('GET', `service/logs/${service}`);
     const log = await agent.log(service, nth);
@@ -62,7 +64,7 @@ onHosts(everySetup, (host, { variant }) => {
   };
   const text = async (response: Promise<IncomingMessage>) => (await buffer(await response)).toString();
 
-  test('H42: the output comes from its first byte on, live, and ends when the service ends', async () => {
+  test('H42: the output is sent live from its first byte on, and ends when the service ends', async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
     expect(log.opened).toMatchObject({ generation: 1, offset: 0, format: 'raw' });
@@ -76,7 +78,7 @@ onHosts(everySetup, (host, { variant }) => {
     await once(stream, 'end');
   });
 
-  test('H42: every byte arrives as it was written', async () => {
+  test('H42: every byte is sent as it was written', async () => {
     const one = await running();
     const bytes = randomBytes(2 * MIB);
     const { response, log } = await opened(one.service);
@@ -86,7 +88,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await received).equals(bytes)).toBe(true);
   });
 
-  test('H42: chunks of every size arrive as they were written, many in one read of a socket and one in many', async () => {
+  test('H42: chunks of every size are sent as they were written, several in one read of a socket or one in several', async () => {
     const one = await running();
     const [first, second] = [await opened(one.service), await opened(one.service, 1)];
     const sizes = [...[1, 2, 100, 4_083, 4_084, 4_085, 8_192], ...[65_523, 65_524, 65_525, 65_535, 65_536]];
@@ -102,7 +104,7 @@ onHosts(everySetup, (host, { variant }) => {
     for (const all of await received) expect(all.equals(Buffer.concat(chunks))).toBe(true);
   });
 
-  test('H42: readers do not share what they read', async () => {
+  test('H42: each subscriber gets the whole log', async () => {
     const one = await running();
     const first = await opened(one.service);
     const second = await opened(one.service, 1);
@@ -114,7 +116,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await text(second.response)).toBe('all of it for stream 1');
   });
 
-  test('H42: a log may be asked for before its service starts', async () => {
+  test('H42: a log may be requested before its service starts', async () => {
     await agent.close();
     const id = await api.submit();
     const [service = 0] = (await api.execution(id)).services;
@@ -129,7 +131,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await response).toBe('here it is');
   });
 
-  test('H42: the log outlives the container', async () => {
+  test('H42: a log is available after its container is gone', async () => {
     const one = await running();
     await agent.report(seen.exited(one, 0));
     await agent.report(seen.gone(one));
@@ -148,7 +150,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(await text(response)).toBe('');
   });
 
-  test('H43: a log that cannot be read to its end breaks off', async () => {
+  test('H43: a log that cannot be read to its end is aborted', async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
     await log.write('some');
@@ -157,28 +159,28 @@ onHosts(everySetup, (host, { variant }) => {
     await expect(buffer(stream)).rejects.toThrow();
   });
 
-  test('H44, P9: a reader that stops is sent its window at most, and delays nobody', {
+  test('H44, P9: a stalled subscriber costs one credit window at most, and delays no other client', {
     timeout: 60_000,
   }, async () => {
     const one = await running();
-    /** How long a request of somebody else takes. */
-    const askedMs = async () => {
+    /** Time of another client's request. */
+    const requestMs = async () => {
       const beforeMs = performance.now();
-      for (let asked = 0; asked < 20; asked++) await api.execution(one.execution);
+      for (let n = 0; n < 20; n++) await api.execution(one.execution);
       return (performance.now() - beforeMs) / 20;
     };
-    const calmMs = await askedMs();
+    const calmMs = await requestMs();
     const all = Buffer.alloc(48 * MIB, 'the same sixteen');
     const { response, log } = await opened(one.service);
     const writing = log.write(all);
     const stream = await response;
     stream.pause();
 
-    // What lies between is the kernel's and this test's: some MiB of socket buffers.
+    // Some MiB are in socket buffers of the kernel and of this test.
     const stalled = await eventually(async () => {
       const before = log.granted;
-      // As on a machine that is busy anyway.
-      expect(await askedMs()).toBeLessThan(200 + 10 * calmMs);
+      // Tolerates a machine that is busy with other work.
+      expect(await requestMs()).toBeLessThan(200 + 10 * calmMs);
       return log.granted === before && before;
     }, 20_000);
     expect(stalled).toBeLessThan(24 * MIB);
@@ -193,7 +195,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(log.mostCredit).toBeLessThanOrEqual(LOG_WINDOW_BYTES);
   });
 
-  test('H45, P10: a reader goes on over a reconnect of the agent, without a gap or a repetition', async () => {
+  test('H45, P10: a log continues across a reconnect of the agent, without a gap or a repetition', async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
     await log.write('before ');
@@ -209,7 +211,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect((await buffer(stream)).toString()).toBe('before and after');
   });
 
-  test('H46: the log of an ended service is 503 while its host is away', async () => {
+  test('H46: the log of an ended service is 503 while its host is not connected', async () => {
     const one = await running();
     await agent.report(seen.exited(one, 0), seen.gone(one));
     await agent.close();
@@ -219,7 +221,7 @@ onHosts(everySetup, (host, { variant }) => {
     expect(reply.json<{ message: string }>().message).toContain(`host${tests}`);
   });
 
-  test('H47: a reader that leaves closes its stream at the agent, with the next output at the latest', async () => {
+  test('H47: when a subscriber leaves, its stream is closed at the agent, with the next output at the latest', async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
     await log.write('something');
@@ -232,7 +234,7 @@ onHosts(everySetup, (host, { variant }) => {
     });
   });
 
-  test('H37: a reader of a deleted execution comes to its end', async () => {
+  test("H37: a stream of a deleted execution's log ends with the log", async () => {
     const one = await running();
     const { response, log } = await opened(one.service);
     await log.write('until here');
@@ -246,7 +248,7 @@ onHosts(everySetup, (host, { variant }) => {
 
   const anyone = new HttpClient(() => host().url());
 
-  test('H299: a user has 100 logs open at most', { timeout: 60_000 }, async () => {
+  test('H299: a user has at most 100 logs open', { timeout: 60_000 }, async () => {
     await addUser(host(), 'crowd', 'secret', 'admin');
     const crowd = anyone.with(basic('crowd', 'secret'));
     expect((await crowd.get('login')).status).toBe(200);
@@ -262,46 +264,55 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   if (variant === 'A')
-    test('H298: the log of a token breaks off when that is revoked, and no other of its user', async () => {
+    test('H298: the revocation of a token aborts the logs that it requested, and no others of its user', async () => {
       const grant = async () => {
         const reply = await api.http.post('oauth/token', { grant_type: 'password' });
         const { access_token } = reply.json<{ access_token: string }>();
         return { access_token, http: anyone.with({ authorization: `Bearer ${access_token}` }) };
       };
-      const [revoked, kept] = [await grant(), await grant()];
+      const [revoked, other] = [await grant(), await grant()];
       const one = await running();
-      const [ends, goesOn] = [
+      const [aborted, continues] = [
         await reading(revoked.http, one.service),
-        await reading(kept.http, one.service, 1),
+        await reading(other.http, one.service, 1),
       ];
-      const received = Promise.all([buffer(goesOn.stream), expect(buffer(ends.stream)).rejects.toThrow()]);
-      expect((await kept.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
-      await eventually(() => ends.log.closed);
-      await goesOn.log.write(' more');
-      await finish(one, goesOn.log);
+      const received = Promise.all([
+        buffer(continues.stream),
+        expect(buffer(aborted.stream)).rejects.toThrow(),
+      ]);
+      expect((await other.http.delete(`oauth/revoke/${revoked.access_token}`)).status).toBe(200);
+      await eventually(() => aborted.log.closed);
+      await continues.log.write(' more');
+      await finish(one, continues.log);
       expect(String((await received)[0])).toBe('some more');
     });
 
   if (variant === 'B') {
     const accounts = new AccountClient(host);
 
-    test('H298: a log breaks off at the logout of its session, and no other of its user', async () => {
+    test('H298: a logout aborts the logs that its session requested, and no others of its user', async () => {
       await accounts.addUser('leaver', { role_id: ROLE.admin }, 'secret');
       const login = await anyone.send('POST', '/login', 'username=leaver&password=secret');
       const cookie = login.headers['set-cookie']?.map((one) => one.split(';')[0]).join('; ') ?? '';
       const [leaving, staying] = [anyone.with({ cookie }), accounts.as('leaver')];
       const one = await running();
-      const [ends, goesOn] = [await reading(leaving, one.service), await reading(staying, one.service, 1)];
-      const received = Promise.all([buffer(goesOn.stream), expect(buffer(ends.stream)).rejects.toThrow()]);
+      const [aborted, continues] = [
+        await reading(leaving, one.service),
+        await reading(staying, one.service, 1),
+      ];
+      const received = Promise.all([
+        buffer(continues.stream),
+        expect(buffer(aborted.stream)).rejects.toThrow(),
+      ]);
       expect((await leaving.send('POST', '/logout', '')).status).toBe(303);
-      await eventually(() => ends.log.closed);
-      await goesOn.log.write(' more');
-      await finish(one, goesOn.log);
+      await eventually(() => aborted.log.closed);
+      await continues.log.write(' more');
+      await finish(one, continues.log);
       expect(String((await received)[0])).toBe('some more');
     });
 
     test.each(['deleted', 'role'] as const)(
-      'H298: a log breaks off when its user (%s) may not read it any more',
+      'H298: a log is aborted when its user may no longer read it (%s)',
       async (change) => {
         const role_id = await accounts.create('role', {
           name: `seer-${change}`,

@@ -10,21 +10,21 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 let names = 0;
 
-/** A host of a test's own: only what asks for its label goes there. */
+/** A host for one test only: only services with its label go there. */
 async function ownHost(host: Host, cores: number, label = `own-${++names}`) {
   const name = `host-${++names}`;
   const agent = await ScriptedAgent.join(host, { facts: { name, cores, labels: [label] } });
   onTestFinished(() => agent.close());
-  const wanting = (wanted: number, changes: Partial<ServiceDescription> = {}): ServiceDescription =>
+  const requiring = (minCores: number, changes: Partial<ServiceDescription> = {}): ServiceDescription =>
     service({
-      resources: { memory: { min: null, max: null }, cores: { min: wanted, max: null } },
+      resources: { memory: { min: null, max: null }, cores: { min: minCores, max: null } },
       labels: [label],
       ...changes,
     });
-  return { agent, label, wanting };
+  return { agent, label, requiring };
 }
 
-/** What the agent was told to run of an execution, by the name of the instance. */
+/** The agent's assignment for an instance of an execution. */
 async function instance(agent: ScriptedAgent, execution: number, name: string, generation = 1) {
   const found = () =>
     [...agent.assignments.values()].find(
@@ -49,12 +49,12 @@ onHosts(hosts, (host) => {
 
   const end = (agent: ScriptedAgent, id: number) => endOn(api, agent, id);
 
-  test('C5: what fits passes what does not', async () => {
-    const { agent, wanting } = await ownHost(host(), 2);
+  test('C5: an execution that fits passes one that does not', async () => {
+    const { agent, requiring } = await ownHost(host(), 2);
     const [one, big, small] = [
-      await api.submit(application(wanting(1))),
-      await api.submit(application(wanting(2))),
-      await api.submit(application(wanting(1))),
+      await api.submit(application(requiring(1))),
+      await api.submit(application(requiring(2))),
+      await api.submit(application(requiring(1))),
     ];
     expect(await statuses([one, big, small])).toEqual(['starting', 'queued', 'starting']);
     await end(agent, one);
@@ -64,15 +64,15 @@ onHosts(hosts, (host) => {
     await end(agent, big);
   });
 
-  test('C64: the burst of one user holds up nobody else', async () => {
-    const { agent, wanting } = await ownHost(host(), 2);
+  test("C64: a burst of one user does not delay another user's first execution", async () => {
+    const { agent, requiring } = await ownHost(host(), 2);
     const userNamed = async (name: string) => {
       await accounts.addUser(name);
       return new ApiClient(host, name, 'secret');
     };
     const burst = await userNamed(`burst-${++names}`);
     const late = await userNamed(`late-${++names}`);
-    const described = application(wanting(1));
+    const described = application(requiring(1));
     const ids: number[] = [];
     for (let at = 0; at < 4; at++) ids.push(await burst.submit(described));
     const first = await late.submit(described);
@@ -82,11 +82,11 @@ onHosts(hosts, (host) => {
     for (const id of [...ids.slice(1), first]) await api.terminate(id);
   });
 
-  test('C63: a higher priority of the user comes first, also one given while waiting', async () => {
-    const { agent, wanting } = await ownHost(host(), 1);
+  test('C63: the execution of the user with the higher priority starts first, even if the priority changes while it waits', async () => {
+    const { agent, requiring } = await ownHost(host(), 1);
     const urgent = await accounts.addUser(`urgent-${++names}`);
     const theirs = new ApiClient(host, `urgent-${names}`, 'secret');
-    const described = application(wanting(1));
+    const described = application(requiring(1));
     const running = await api.submit(described);
     const ids = [await api.submit(described), await theirs.submit(described)];
     await accounts.update('user', urgent, { priority: 10 });
@@ -98,16 +98,16 @@ onHosts(hosts, (host) => {
 
   describe('elastic services', () => {
     const elastic = (
-      wanting: (cores: number, changes?: Partial<ServiceDescription>) => ServiceDescription,
+      requiring: (cores: number, changes?: Partial<ServiceDescription>) => ServiceDescription,
     ): Application =>
       application(
-        wanting(1),
-        wanting(1, { name: 'work', monitor: false, total_count: 2, essential_count: 0, startup_order: 1 }),
+        requiring(1),
+        requiring(1, { name: 'work', monitor: false, total_count: 2, essential_count: 0, startup_order: 1 }),
       );
 
     async function running(cores: number) {
       const own = await ownHost(host(), cores);
-      const id = await api.submit(elastic(own.wanting));
+      const id = await api.submit(elastic(own.requiring));
       await own.agent.report(seen.running(await instance(own.agent, id, 'main0')));
       expect(await statuses([id])).toEqual(['running']);
       return { ...own, id };
@@ -117,7 +117,7 @@ onHosts(hosts, (host) => {
       return Promise.all(ids.map(async (one) => (await api.service(one)).status));
     };
 
-    test('C16: the execution runs without them; they start where there is room, and are found like others', async () => {
+    test('C16: an execution runs without its elastic services, which start where there is capacity and are discovered like others', async () => {
       const { agent, id, label } = await running(2);
       const work = await instance(agent, id, 'work0');
       await agent.report(seen.running(work));
@@ -130,7 +130,7 @@ onHosts(hosts, (host) => {
       await agent.released(id);
     });
 
-    test('C66: one that dies is placed again, under its own name', async () => {
+    test('C66: an elastic service that dies is placed again under its own name', async () => {
       const { agent, id } = await running(3);
       const works = [await instance(agent, id, 'work0'), await instance(agent, id, 'work1')];
       await agent.report(...works.map(seen.running));
@@ -144,22 +144,22 @@ onHosts(hosts, (host) => {
       await api.terminate(id);
     });
 
-    test('C67, C68: they give their room to an essential start, which waits for it, and come back after it', async () => {
-      const { agent, id, wanting } = await running(3);
+    test('C67, C68: elastic services are preempted by an essential start, which waits until they are gone, and are placed again after it', async () => {
+      const { agent, id, requiring } = await running(3);
       const works = [await instance(agent, id, 'work0'), await instance(agent, id, 'work1')];
       await agent.report(...works.map(seen.running));
-      const rigid = await api.submit(application(wanting(1, { total_count: 2, essential_count: 2 })));
-      const small = await api.submit(application(wanting(1)));
-      expect(await statuses([id, rigid, small])).toEqual(['running', 'starting', 'queued']);
+      const gangId = await api.submit(application(requiring(1, { total_count: 2, essential_count: 2 })));
+      const small = await api.submit(application(requiring(1)));
+      expect(await statuses([id, gangId, small])).toEqual(['running', 'starting', 'queued']);
       expect(await services(id)).toEqual(['active', 'terminating', 'terminating']);
-      expect(await services(rigid)).toEqual(['inactive', 'inactive']);
+      expect(await services(gangId)).toEqual(['inactive', 'inactive']);
       await agent.report(...works.map((one) => seen.exited(one, 143)));
       await agent.report(...works.map(seen.gone));
-      const gang = await agent.assigned(rigid, 2);
+      const gang = await agent.assigned(gangId, 2);
       await agent.report(...gang.map(seen.running));
-      expect(await statuses([id, rigid, small])).toEqual(['running', 'running', 'queued']);
+      expect(await statuses([id, gangId, small])).toEqual(['running', 'running', 'queued']);
       await api.terminate(small);
-      await end(agent, rigid);
+      await end(agent, gangId);
       const back = [await instance(agent, id, 'work0', 2), await instance(agent, id, 'work1', 2)];
       await agent.report(...back.map(seen.running));
       expect(await services(id)).toEqual(['active', 'active', 'active']);
@@ -173,26 +173,26 @@ onHosts(hosts, (host) => {
       await api.terminate(id);
     });
 
-    test('C67: a crash of the control plane in between loses nothing of it', async () => {
-      const { agent, id, wanting, label } = await running(2);
+    test('C67: a preemption survives a crash of the control plane', async () => {
+      const { agent, id, requiring, label } = await running(2);
       const work = await instance(agent, id, 'work0');
       const main = await instance(agent, id, 'main0');
       await agent.report(seen.running(work));
-      const rigid = await api.submit(application(wanting(1)));
+      const essential = await api.submit(application(requiring(1)));
       expect(await services(id)).toEqual(['active', 'terminating', 'inactive']);
       await host().crash();
       await host().start();
-      expect(await statuses([id, rigid])).toEqual(['running', 'starting']);
+      expect(await statuses([id, essential])).toEqual(['running', 'starting']);
       const facts = { name: `host-${names}`, cores: 2, labels: [label] };
       const again = await ScriptedAgent.join(host(), {
         facts,
         inventory: [seen.running(main), seen.running(work)],
       });
       onTestFinished(() => again.close());
-      expect(await services(rigid)).toEqual(['inactive']);
+      expect(await services(essential)).toEqual(['inactive']);
       await again.report(seen.gone(work));
-      await again.report(...(await again.assigned(rigid)).map(seen.running));
-      expect(await statuses([id, rigid])).toEqual(['running', 'running']);
+      await again.report(...(await again.assigned(essential)).map(seen.running));
+      expect(await statuses([id, essential])).toEqual(['running', 'running']);
       expect(await services(id)).toEqual(['active', 'inactive', 'inactive']);
     });
   });
@@ -202,9 +202,9 @@ onHosts(
   hosts,
   (host) => {
     const api = new ApiClient(host);
-    test('C62, C61: by other settings the smallest is first, and the fullest host that has room is taken', async () => {
-      const { agent, label, wanting } = await ownHost(host(), 1);
-      const sized = (size: number) => api.submit({ ...application(wanting(1)), size });
+    test('C62, C61: with SIZE and waterfill the smallest execution starts first, and the fullest host that fits is taken', async () => {
+      const { agent, label, requiring } = await ownHost(host(), 1);
+      const sized = (size: number) => api.submit({ ...application(requiring(1)), size });
       const running = await sized(5);
       const ids = [await sized(30), await sized(10), await sized(20)];
       const assigned = await agent.assigned(running);
@@ -217,8 +217,8 @@ onHosts(
 
       const wide = await ownHost(host(), 4, `wide-${label}`);
       await ownHost(host(), 8, `wide-${label}`);
-      const half = await api.submit(application(wide.wanting(2)));
-      const again = await api.submit(application(wide.wanting(2)));
+      const half = await api.submit(application(wide.requiring(2)));
+      const again = await api.submit(application(wide.requiring(2)));
       expect(await wide.agent.assigned(half)).toHaveLength(1);
       expect(await wide.agent.assigned(again)).toHaveLength(1);
     });
@@ -233,11 +233,11 @@ onHosts(
   hosts,
   (host) => {
     const api = new ApiClient(host);
-    test('C70, C73: a big one is passed by small ones until room is kept for it, and starts when that is free', async () => {
-      const { agent, wanting } = await ownHost(host(), 2);
+    test('C70, C73: small executions pass a big one until it has a backfill reservation, and it starts when the reserved capacity is free', async () => {
+      const { agent, requiring } = await ownHost(host(), 2);
       const statusOf = async (id: number) => (await api.execution(id)).status;
       const end = (id: number) => endOn(api, agent, id);
-      const [small, big] = [application(wanting(1)), application(wanting(2))];
+      const [small, big] = [application(requiring(1)), application(requiring(2))];
       const running = await api.submit(small);
       const waiting = await api.submit(big);
       const passing = await api.submit(small);

@@ -15,7 +15,7 @@ const documentOf = (name: Group) => {
 onHosts(everySetup, (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
 
-  test('H180: the document is valid OpenAPI 3.1, that of the group, for anybody', async () => {
+  test('H180: the document is valid OpenAPI 3.1 of the group, and is public', async () => {
     const reply = await anonymous.get('/openapi.json');
     expect(reply.status).toBe(200);
     expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -25,13 +25,13 @@ onHosts(everySetup, (host, { variant }) => {
     expect(reply.json()).toEqual(JSON.parse(JSON.stringify(expected)));
   });
 
-  test('H180: many who ask for the document at once all get it', async () => {
+  test('H180: simultaneous requests for the document all get it', async () => {
     const replies = await Promise.all(Array.from({ length: 8 }, () => anonymous.get('/openapi.json')));
     expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(replies[0]?.status).toBe(200);
   });
 
-  test('H182: an operation asks for credentials where the document says so, and nowhere else', async () => {
+  test('H182: an operation requires credentials exactly where the document states so', async () => {
     const { paths } = await documentOf(variant);
     for (const [path, methods] of Object.entries(paths)) {
       for (const [method, operation] of Object.entries(methods as Record<string, { security: unknown[] }>)) {
@@ -42,8 +42,8 @@ onHosts(everySetup, (host, { variant }) => {
     }
   });
 
-  describe('the page', () => {
-    test('H184: it is for anybody, and loads only what is on this host', async () => {
+  describe('the page of the document', () => {
+    test('H184: the page is public, and loads only files of this host', async () => {
       const page = await anonymous.get('/docs');
       expect(page.status).toBe(200);
       expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -56,7 +56,7 @@ onHosts(everySetup, (host, { variant }) => {
       }
     });
 
-    test('H184: its policy allows nothing inline and no other host', async () => {
+    test('H184: the policy of the page allows nothing inline and no other host', async () => {
       const policy = (await anonymous.get('/docs')).headers['content-security-policy'];
       expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
       expect(policy).not.toMatch(/unsafe|https?:|\*/);
@@ -67,15 +67,18 @@ onHosts(everySetup, (host, { variant }) => {
       ['swagger-ui.css', 'text/css; charset=utf-8'],
       ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
       ['favicon-32x32.png', 'image/png'],
-    ])('H185: %s is that of the package, typed and kept for a day', async (name, type) => {
-      const reply = await fetch(`${host().url()}/docs/${name}`);
-      expect(reply.status).toBe(200);
-      expect(reply.headers.get('content-type')).toBe(type);
-      expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
-      expect(reply.headers.get('cache-control')).toBe('public, max-age=86400');
-      const served = Buffer.from(await reply.arrayBuffer());
-      expect(served.equals(await readFile(`node_modules/swagger-ui-dist/${name}`))).toBe(true);
-    });
+    ])(
+      'H185: %s is the file of the package, with its type, and may be cached for a day',
+      async (name, type) => {
+        const reply = await fetch(`${host().url()}/docs/${name}`);
+        expect(reply.status).toBe(200);
+        expect(reply.headers.get('content-type')).toBe(type);
+        expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
+        expect(reply.headers.get('cache-control')).toBe('public, max-age=86400');
+        const served = Buffer.from(await reply.arrayBuffer());
+        expect(served.equals(await readFile(`node_modules/swagger-ui-dist/${name}`))).toBe(true);
+      },
+    );
 
     test.each([
       '/swagger-ui.css',
@@ -89,7 +92,7 @@ onHosts(everySetup, (host, { variant }) => {
       '/docs/constructor',
       '/docs/..%2fhono%2fpackage.json',
       '/docs/%2e%2e%2fpackage.json',
-    ])('H185: %s is 404: nothing else of the package is served', async (path) => {
+    ])('H185: %s is 404, because no other file of the package is served', async (path) => {
       const reply = await anonymous.get(path);
       expect(reply.status).toBe(404);
       expect(reply.json()).toEqual({ message: expect.stringContaining('There is no ') });
@@ -99,21 +102,21 @@ onHosts(everySetup, (host, { variant }) => {
   describe('the JSON Schema of descriptions', () => {
     const path = '/schema/application-3.json';
 
-    test('H304: it is served to anyone, typed, and is the file in docs', async () => {
+    test('H304: the JSON Schema is public, has its content type, and is the file in docs', async () => {
       const reply = await anonymous.get(path);
       expect(reply.status).toBe(200);
       expect(reply.headers['content-type']).toBe('application/schema+json; charset=utf-8');
       expect(reply.json()).toEqual(JSON.parse(await readFile('docs/application-3.schema.json', 'utf8')));
     });
 
-    test('H304: a client that has it already gets 304', async () => {
+    test('H304: a client that has the JSON Schema gets 304', async () => {
       const etag = (await anonymous.get(path)).headers.etag ?? '';
       expect(etag).not.toBe('');
       const again = await fetch(`${host().url()}${path}`, { headers: { 'if-none-match': etag } });
       expect([again.status, await again.text()]).toEqual([304, '']);
     });
 
-    test('H304: other formats are 404', async () => {
+    test('H304: the JSON Schema of any other format is 404', async () => {
       for (const other of ['/schema', '/schema/', '/schema/application-2.json', '/schema/constructor'])
         expect((await anonymous.get(other)).status, other).toBe(404);
     });

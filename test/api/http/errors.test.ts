@@ -23,21 +23,25 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   const errors: [name: string, status: number, ask: () => Promise<Reply>][] = [
-    ['malformed', 400, () => admin.post('execution', {})],
-    ['a bad description', 400, () => admin.post('app_validate', { ...application(service()), name: 'ä\n' })],
-    ['no credentials', 401, () => anonymous.get('execution')],
-    ['wrong credentials', 401, () => anonymous.with(basic('admin', 'wrong')).get('login')],
-    ['what the role does not allow', 403, () => alice.delete(`execution/delete/${ended}`)],
+    ['a malformed body', 400, () => admin.post('execution', {})],
+    [
+      'an invalid description',
+      400,
+      () => admin.post('app_validate', { ...application(service()), name: 'ä\n' }),
+    ],
+    ['a request without credentials', 401, () => anonymous.get('execution')],
+    ['a login with wrong credentials', 401, () => anonymous.with(basic('admin', 'wrong')).get('login')],
+    ['a missing permission', 403, () => alice.delete(`execution/delete/${ended}`)],
     ["another user's object", 404, () => alice.get(`execution/${ended}`)],
     ['an unknown object', 404, () => admin.get('execution/999')],
     ['an unknown path', 404, () => anonymous.get('nothing/here')],
     ['another API version', 404, () => anonymous.get('/api/0.6/info')],
-    ['a path outside of the API', 404, () => anonymous.get('/nothing')],
+    ['a path outside the API', 404, () => anonymous.get('/nothing')],
     ['another method', 405, () => anonymous.send('PUT', 'info')],
     ['a conflict with the state', 409, () => admin.delete(`execution/${ended}`)],
-    ['too large a body', 413, () => anonymous.send('POST', 'app_validate', ' '.repeat(MIB + 1))],
+    ['a body that is too large', 413, () => anonymous.send('POST', 'app_validate', ' '.repeat(MIB + 1))],
     [
-      'too large a body of untold length',
+      'a body that is too large and of undeclared length',
       413,
       () => anonymous.send('POST', 'app_validate', [Buffer.alloc(2 * MIB)]),
     ],
@@ -56,18 +60,18 @@ onHosts(everySetup, (host, { variant }) => {
     ['execution', [], 'body: must be an object'],
     ['host/token', { name: 5 }, 'name: must be a text'],
     ['host/token', { nam: 'x' }, 'nam: no known field; known are name and labels'],
-  ])('H303: POST %s of %j is told what is wrong by field, in words', async (path, body, words) => {
+  ])('H303: POST %s of %j reports each problem by field, in words', async (path, body, words) => {
     expect((await admin.post(path, body)).json()).toMatchObject({ message: expect.stringContaining(words) });
   });
 
-  test('H303: of what nobody knows there are told three, and what there is', async () => {
+  test('H303: an error names the first three unknown parameters, and lists the known ones', async () => {
     const { message } = (await admin.get('host?a=1&b=2&c=3&d=4')).json<{ message: string }>();
     expect(message).toBe('The filter is not valid. a, b, c and 1 more: no known parameters; known is name');
   });
 
   if (variant === 'B') {
     test.each(errors)(
-      'H4: %s has its text as Status header and reason phrase, on one line of ASCII',
+      'H4: %s has its message as Status header and reason phrase, on one line of ASCII',
       async (_, __, ask) => {
         const reply = await ask();
         const { message } = reply.json<{ message: string }>();
@@ -96,10 +100,18 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test.each([
-    ['a path that is no URL', 'GET // HTTP/1.1', 'Connection: close'],
-    ['an upgrade of a path that is no URL', 'GET // HTTP/1.1', 'Connection: Upgrade\r\nUpgrade: websocket'],
-    ['an upgrade elsewhere', 'GET /api/0.7/info HTTP/1.1', 'Connection: Upgrade\r\nUpgrade: websocket'],
-    ['a host that is no host', 'GET /api/0.7/info HTTP/1.1', 'Host: [\r\nConnection: close'],
+    ['a path that is not a URL', 'GET // HTTP/1.1', 'Connection: close'],
+    [
+      'an upgrade of a path that is not a URL',
+      'GET // HTTP/1.1',
+      'Connection: Upgrade\r\nUpgrade: websocket',
+    ],
+    [
+      'an upgrade of a path without upgrades',
+      'GET /api/0.7/info HTTP/1.1',
+      'Connection: Upgrade\r\nUpgrade: websocket',
+    ],
+    ['an invalid host', 'GET /api/0.7/info HTTP/1.1', 'Host: [\r\nConnection: close'],
     [
       'a broken cookie',
       'GET /api/0.7/execution HTTP/1.1',
@@ -110,7 +122,7 @@ onHosts(everySetup, (host, { variant }) => {
       'GET /api/0.7/execution HTTP/1.1',
       'Authorization: Basic %%%\r\nConnection: close',
     ],
-  ])('H1: %s does no harm', async (_, line, headers) => {
+  ])('H1: %s harms no other client', async (_, line, headers) => {
     const socket = connect(Number(new URL(host().url()).port), '127.0.0.1');
     socket.end(`${line}\r\nHost: berth\r\n${headers}\r\n\r\n`);
     await text(socket);

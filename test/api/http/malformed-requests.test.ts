@@ -16,7 +16,7 @@ const post = (headers: string, body = '') =>
 onHosts(everySetup, (host, { kind, variant }) => {
   const api = new ApiClient(host);
 
-  /** JSON texts, since what is wrong with them may not survive being made from values. */
+  /** JSON texts, because some faults cannot be expressed as values. */
   const described = (part: string, value: string) =>
     JSON.stringify(application(service({ [part]: 'HERE' }))).replace('"HERE"', value);
   const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
@@ -30,8 +30,8 @@ onHosts(everySetup, (host, { kind, variant }) => {
       ['an environment of many levels', described('environment', deep(200_000))],
       ['labels of many levels', described('labels', deep(200_000))],
       ['an unknown field of many levels', described('unknown', deep(200_000))],
-      ['a number beyond all numbers', described('total_count', '1e999')],
-      ['a count beyond all integers', described('total_count', '9007199254740993')],
+      ['a number beyond the range of numbers', described('total_count', '1e999')],
+      ['a count beyond the range of integers', described('total_count', '9007199254740993')],
       ['a prototype', '{"__proto__":{"services":[]},"constructor":{"prototype":{"name":"polluted"}}}'],
       ['half a surrogate pair in a command', described('command', '"\\ud800"')],
       ['NUL in a command', described('command', '"a\\u0000b"')],
@@ -46,7 +46,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
       );
     });
 
-    test('H190: of a key that is given twice the last counts', async () => {
+    test('H190: the last value of a key that is given twice counts', async () => {
       const text = JSON.stringify(application(service()));
       const twice = `{"name":1,${text.slice(1)}`;
       expect((await api.http.send('POST', 'app_validate', twice)).status).toBe(200);
@@ -68,7 +68,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
       expect(reply.status, reply.text).toBe(400);
     });
 
-    test('H31: a name beyond ASCII comes back as it was', async () => {
+    test('H31: a name beyond ASCII is stored as it is', async () => {
       const name = 'größer 🚢 日本';
       const id = await api.submit(undefined, name);
       expect((await api.execution(id)).name).toBe(name);
@@ -80,22 +80,22 @@ onHosts(everySetup, (host, { kind, variant }) => {
     const invalid = Buffer.concat([Buffer.from('{"name":"'), Buffer.from([0xe4, 0xff]), Buffer.from('"}')]);
 
     test.each([
-      ['of told length', { 'content-length': `${invalid.byteLength}` }],
-      ['of untold length', {}],
-    ])('H6: a body that is not UTF-8 is 400, %s', async (_, headers) => {
+      ['of declared length', { 'content-length': `${invalid.byteLength}` }],
+      ['of undeclared length', {}],
+    ])('H6: a body %s that is not UTF-8 is 400', async (_, headers) => {
       const client = new HttpClient(() => host().url(), headers);
       const reply = await client.send('POST', 'app_validate', [invalid]);
       expect(reply.status).toBe(400);
       expect(reply.json()).toEqual({ message: 'The body is not UTF-8; what is compressed is not read.' });
     });
 
-    test('H6: a byte order mark before the JSON is no part of it', async () => {
+    test('H6: a byte order mark before the JSON is ignored', async () => {
       const body = `\ufeff${JSON.stringify(application(service()))}`;
       expect((await api.http.send('POST', 'app_validate', body)).status).toBe(200);
     });
   });
 
-  // What stands before workerd answers these itself.
+  // The server in front of workerd answers these itself.
   if (kind === 'workerd') return;
 
   const checkShape = ({ status, reason, headers, body }: RawReply) => {
@@ -109,7 +109,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
     expect(reason).toMatch(/^[ -~]{1,256}$/);
   };
 
-  describe('what is no request', () => {
+  describe('input that is not an HTTP request', () => {
     test.each([
       ['NUL in the path', 400, head(`GET ${BASE}/execution/\0`)],
       ['raw bytes in the path', 400, head(`GET ${BASE}/execution/\xe4\xff`)],
@@ -118,24 +118,24 @@ onHosts(everySetup, (host, { kind, variant }) => {
       ['NUL in a header', 400, head(`GET ${BASE}/info`, `${CLOSE}X-Zero: a\0b\r\n`)],
       ['a folded header', 400, head(`GET ${BASE}/info`, `${CLOSE}X-Long: a\r\n b\r\n`)],
       ['bare line feeds', 400, `GET ${BASE}/info HTTP/1.1\nHost: berth\n\n`],
-      ['no host', 400, head(`GET ${BASE}/info`, 'Connection: close\r\n')],
-      ['a host that is no host', 400, head(`GET ${BASE}/info`, 'Host: [\r\nConnection: close\r\n')],
+      ['a request without a host', 400, head(`GET ${BASE}/info`, 'Connection: close\r\n')],
+      ['an invalid host', 400, head(`GET ${BASE}/info`, 'Host: [\r\nConnection: close\r\n')],
       ['a host with a path', 400, head(`GET ${BASE}/info`, 'Host: a/b?c\r\nConnection: close\r\n')],
-      ['a method that HTTP does not know', 400, head(`NONSENSE ${BASE}/info`)],
+      ['an unknown method', 400, head(`NONSENSE ${BASE}/info`)],
       ['a request to a proxy', 400, head('CONNECT berth:443')],
-      ['a request of the whole server', 400, head('OPTIONS *')],
+      ['a request about the whole server', 400, head('OPTIONS *')],
       ['TLS', 400, '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03'],
       ['two lengths', 400, post('Content-Length: 1\r\nContent-Length: 2\r\n', '12')],
       ['a negative length', 400, post('Content-Length: -1\r\n')],
-      ['a length that is no integer', 400, post('Content-Length: 1e3\r\n')],
-      ['a length beyond all numbers', 400, post(`Content-Length: ${'9'.repeat(30)}\r\n`)],
+      ['a length that is not an integer', 400, post('Content-Length: 1e3\r\n')],
+      ['a length beyond the range of numbers', 400, post(`Content-Length: ${'9'.repeat(30)}\r\n`)],
       [
         'a length and chunks',
         400,
         post('Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
       ],
-      ['a chunk of no size', 400, post('Transfer-Encoding: chunked\r\n', 'zz\r\n{}\r\n')],
-      ['a transfer encoding that is not known', 400, post('Transfer-Encoding: gzip\r\n', '{}')],
+      ['a chunk without a size', 400, post('Transfer-Encoding: chunked\r\n', 'zz\r\n{}\r\n')],
+      ['an unknown transfer encoding', 400, post('Transfer-Encoding: gzip\r\n', '{}')],
     ])('H191: %s is %i in the shape of an error, and the connection is closed', async (_, status, bytes) => {
       const reply = await answerOn(dial(host().url(), bytes));
       expect(reply.status, reply.body).toBe(status);
@@ -144,18 +144,21 @@ onHosts(everySetup, (host, { kind, variant }) => {
     });
 
     test.each([
-      ['of told length', post('Content-Length: 100\r\n', '{"name"')],
+      ['of declared length', post('Content-Length: 100\r\n', '{"name"')],
       ['in chunks', post('Transfer-Encoding: chunked\r\n', '20\r\n{"name"')],
-    ])('H191: a body that breaks off is 400, %s, and no failure of Berth', async (_, bytes) => {
-      const socket = dial(host().url(), bytes);
-      socket.end();
-      const reply = await answerOn(socket);
-      expect(reply.status).toBe(400);
-      checkShape(reply);
-      expect(host().output()).not.toContain('request.failed');
-    });
+    ])(
+      'H191: a body %s that breaks off is 400, and is not logged as a failure of Berth',
+      async (_, bytes) => {
+        const socket = dial(host().url(), bytes);
+        socket.end();
+        const reply = await answerOn(socket);
+        expect(reply.status).toBe(400);
+        checkShape(reply);
+        expect(host().output()).not.toContain('request.failed');
+      },
+    );
 
-    test('H191: garbage behind a request ends its answer, and never gets into it', async () => {
+    test('H191: garbage after a request ends its answer, and no error is written into it', async () => {
       const agent = await ScriptedAgent.join(host());
       const id = await api.submit();
       const [one] = await agent.assigned(id);
@@ -166,7 +169,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
       await (await agent.log(one.service)).write('output');
       const received: Buffer[] = [];
       socket.on('data', (data) => {
-        // The first that comes has the head, at least.
+        // The first piece contains at least the head.
         if (received.push(data) === 1) socket.write('garbage\r\n\r\n');
       });
       await once(socket, 'close');
@@ -187,25 +190,28 @@ onHosts(everySetup, (host, { kind, variant }) => {
       ['an id', head(`GET ${BASE}/discovery/by_group/%0d%0aX-Evil:%20yes/%C3%A4`), 404],
       ['another method', head(`PUT ${BASE}/execution/%0d%0aX-Evil:%20yes%C3%A4`), 405],
       ['a key', post(`Content-Length: ${oddKey.length}\r\n`, oddKey), 400],
-    ])('H4: a line break or what is not ASCII in %s never gets into a header', async (_, bytes, status) => {
-      const reply = await answerOn(dial(host().url(), bytes));
-      expect(reply.status).toBe(status);
-      checkShape(reply);
-      expect(reply.headers.map(([name]) => name)).not.toContain('x-evil');
-    });
+    ])(
+      'H4: neither line breaks nor characters beyond ASCII in %s get into a header',
+      async (_, bytes, status) => {
+        const reply = await answerOn(dial(host().url(), bytes));
+        expect(reply.status).toBe(status);
+        checkShape(reply);
+        expect(reply.headers.map(([name]) => name)).not.toContain('x-evil');
+      },
+    );
   });
 
-  describe('what HTTP allows', () => {
+  describe('unusual but valid requests', () => {
     test.each([
-      ['an expectation that is not known', post('Expect: wonders\r\nContent-Length: 2\r\n', '{}'), 400],
+      ['an unknown expectation', post('Expect: wonders\r\nContent-Length: 2\r\n', '{}'), 400],
       [
         'an upgrade to HTTP/2',
         head(`GET ${BASE}/info`, 'Host: berth\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n'),
         200,
       ],
       ['a whole URL', head(`GET http://elsewhere${BASE}/info`), 200],
-      ['HTTP/1.0 without a host', `GET ${BASE}/info HTTP/1.0\r\n\r\n`, 200],
-    ])('H191: %s is answered as if it were not there', async (_, bytes, status) => {
+      ['the version HTTP/1.0 and no host', `GET ${BASE}/info HTTP/1.0\r\n\r\n`, 200],
+    ])('H191: a request with %s is answered as usual', async (_, bytes, status) => {
       const reply = await answerOn(dial(host().url(), bytes));
       expect(reply.status, reply.body).toBe(status);
     });

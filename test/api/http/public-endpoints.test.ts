@@ -6,7 +6,7 @@ import { everySetup, onHosts } from '../../support/hosts/hosts.ts';
 onHosts(everySetup, (host) => {
   const client = new HttpClient(() => host().url());
 
-  test('H10: info tells release, deployment, format and API version to anybody', async () => {
+  test('H10: info returns release, deployment, format and API version, and is public', async () => {
     const reply = await client.get('info');
     expect(reply.status).toBe(200);
     expect(reply.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -18,7 +18,7 @@ onHosts(everySetup, (host) => {
     });
   });
 
-  test('H13, H217: the scheduler statistics are numbers, for anybody', async () => {
+  test('H13, H217: the scheduler statistics are numbers, and are public', async () => {
     const reply = await client.get('statistics/scheduler');
     expect(reply.status).toBe(200);
     const amounts = { memory_total: 0, memory_reserved: 0, cores_total: 0, cores_reserved: 0 };
@@ -42,7 +42,7 @@ onHosts(everySetup, (host) => {
     test.each([
       ['bare', good],
       ['wrapped', { application: good }],
-    ])('H11: a valid description is 200, %s', async (_, body) => {
+    ])('H11: a valid description is 200: %s', async (_, body) => {
       const reply = await client.post('app_validate', body);
       expect(reply.status).toBe(200);
     });
@@ -51,7 +51,7 @@ onHosts(everySetup, (host) => {
     test.each([
       ['bare', bad],
       ['wrapped', { application: bad }],
-    ])('H12: a bad description is 400 with every problem and its JSON pointer, %s', async (_, body) => {
+    ])('H12: an invalid description is 400 with every problem and its JSON pointer: %s', async (_, body) => {
       const reply = await client.post('app_validate', body);
       expect(reply.status).toBe(400);
       const { message, problems } = reply.json<{ message: string; problems: { pointer: string }[] }>();
@@ -62,14 +62,14 @@ onHosts(everySetup, (host) => {
       }
     });
 
-    test('H12: each problem says what is wrong', async () => {
+    test('H12: each problem states what is wrong', async () => {
       const reply = await client.post('app_validate', { ...good, services: [service({ monitor: false })] });
       expect(reply.json()).toMatchObject({
         problems: [{ pointer: '/services', message: 'needs at least one service with "monitor": true' }],
       });
     });
 
-    test('H12: a hostile description gets no endless answer', async () => {
+    test('H12: the answer to a hostile description has at most 100 problems', async () => {
       const keys = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, at]));
       const reply = await client.post('app_validate', { ...good, ...keys });
       expect(reply.status).toBe(400);
@@ -81,8 +81,8 @@ onHosts(everySetup, (host) => {
       ['a list', [good]],
       ['a text', 'application'],
       ['an empty object', {}],
-      ['wrapped nothing', { application: null }],
-    ])('H12: %s is no description', async (_, body) => {
+      ['a wrapped null', { application: null }],
+    ])('H12: %s is not a description', async (_, body) => {
       expect((await client.post('app_validate', body)).status).toBe(400);
     });
   });
@@ -96,7 +96,7 @@ onHosts(everySetup, (host) => {
       ['as a form', 'application/x-www-form-urlencoded'],
       ['as text', 'text/plain'],
       ['as JSON', 'application/json'],
-    ])('H6: JSON is read %s', async (_, type) => {
+    ])('H6: JSON is accepted %s', async (_, type) => {
       const sender = type === undefined ? client : client.with({ 'content-type': type });
       expect((await sender.send('POST', 'app_validate', text)).status).toBe(200);
     });
@@ -105,15 +105,15 @@ onHosts(everySetup, (host) => {
       ['encoded', form],
       ['encoded with + for space', form.replaceAll('%20', '+')],
       ['as the key of a form', `${form}=`],
-    ])('H6: URL-encoded JSON is read, %s', async (_, body) => {
+    ])('H6: URL-encoded JSON is accepted: %s', async (_, body) => {
       expect((await client.send('POST', 'app_validate', body)).status).toBe(200);
     });
 
     test.each([
       ['broken JSON', '{"application":', 'The body is not JSON.'],
-      ['a comma too much', '{\n  "name": "x",\n}', 'The body is not JSON: see line 3 column 1.'],
+      ['a trailing comma', '{\n  "name": "x",\n}', 'The body is not JSON: see line 3 column 1.'],
       ['broken URL encoding', '%7B%', 'The body is not JSON.'],
-      ['nothing', '', 'The body is empty: it must be JSON.'],
+      ['an empty body', '', 'The body is empty: it must be JSON.'],
       ['deep nesting', '['.repeat(500_000), 'The body is not JSON.'],
     ])('H6: %s is 400', async (_, body, message) => {
       const reply = await client.send('POST', 'app_validate', body);
@@ -122,7 +122,7 @@ onHosts(everySetup, (host) => {
     });
 
     const MIB = 1024 * 1024;
-    test('H7: a body of 1 MiB is read', async () => {
+    test('H7: a body of 1 MiB is accepted', async () => {
       const reply = await client.send(
         'POST',
         'app_validate',
@@ -137,7 +137,7 @@ onHosts(everySetup, (host) => {
       expect(reply.json()).toEqual({ message: 'The body is larger than 1048576 bytes.' });
     });
 
-    test('H7: a larger body of untold length is 413', async () => {
+    test('H7: a larger body of undeclared length is 413', async () => {
       const piece = Buffer.alloc(MIB / 4, ' ');
       const reply = await client.send('POST', 'app_validate', [piece, piece, piece, piece, piece]);
       expect(reply.status).toBe(413);

@@ -11,10 +11,10 @@ import { checkExchange } from '../../support/tools/documented.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
-/** The same requests in each run; one that fails is printed, and becomes a named test of its own. */
+/** Every run sends the same requests. A request that fails is printed, and becomes a named test. */
 const SEED = 20261121;
 const AT_ONCE = 10;
-/** Far more than any takes: what takes longer hangs. */
+/** Far longer than any request takes; a longer one hangs. */
 const LIMIT_MS = 20_000;
 
 onHosts(everySetup, (host, { kind, variant }) => {
@@ -26,10 +26,10 @@ onHosts(everySetup, (host, { kind, variant }) => {
   beforeAll(async () => {
     await addUser(host(), STORM.username, STORM.password, STORM.role);
     await addUser(host(), PLAIN.username, PLAIN.password, PLAIN.role);
-    // Ended: the log of what waits goes on for ever.
+    // Terminated, because the log of a waiting execution has no end.
     const all = Array.from({ length: LAST_ID }, (_, at) => `host${at}`);
     await Promise.all(all.map(async () => api.terminate(await api.submit())));
-    // No agent of theirs ever comes.
+    // Hosts whose agents never connect.
     await Promise.all(all.map((name) => registeredHost(host(), name)));
     const login = await new HttpClient(() => host().url(), basic(STORM.username, STORM.password)).get(
       'login',
@@ -51,19 +51,19 @@ onHosts(everySetup, (host, { kind, variant }) => {
         await Promise.all(requests.map(one));
       },
     );
-    const one = async (asked: BadRequest) => {
-      const reply = await send(host().url(), asked).catch((cause) => {
-        throw new Error(`no answer to ${inWords(asked)}`, { cause });
+    const one = async (sent: BadRequest) => {
+      const reply = await send(host().url(), sent).catch((cause) => {
+        throw new Error(`no answer to ${inWords(sent)}`, { cause });
       });
       try {
-        checkReply(reply, asked, variant);
-        await checkDocumented(host().url(), reply, asked);
+        checkReply(reply, sent, variant);
+        await checkDocumented(host().url(), reply, sent);
       } catch (error) {
-        throw new Error(`${inWords(asked)}: ${(error as Error).message}`, { cause: error });
+        throw new Error(`${inWords(sent)}: ${(error as Error).message}`, { cause: error });
       }
       statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
-      if (reply.status !== 200 || !['POST', 'DELETE'].includes(asked.method)) return;
-      const [, kind, id] = /^\/api\/0\.7\/(\w+)(?:\/delete)?(?:\/0*(\d+))?/.exec(asked.path) ?? [];
+      if (reply.status !== 200 || !['POST', 'DELETE'].includes(sent.method)) return;
+      const [, kind, id] = /^\/api\/0\.7\/(\w+)(?:\/delete)?(?:\/0*(\d+))?/.exec(sent.path) ?? [];
       if (id !== undefined) changed.add(`${kind} ${id}`);
       else if (kind) added.add(`${kind} ${reply.json()[`${kind}_id`]}`);
     };
@@ -78,12 +78,12 @@ onHosts(everySetup, (host, { kind, variant }) => {
       if (!changed.has(name)) expect(after[name], name).toEqual(value);
     }
     for (const name of Object.keys(after)) expect(before[name] ?? added.has(name), name).toBeTruthy();
-    // The storm was one: all of these were met.
+    // The random requests met all of these statuses.
     for (const status of [200, 400, 401, 403, 404, 405]) expect([...statuses.keys()]).toContain(status);
     expect(await api.statistics()).toMatchObject({ termination_threads_count: 0 });
   });
 
-  /** Every object there is, by kind and id. */
+  /** Every object, by kind and id. */
   async function everything(): Promise<Record<string, unknown>> {
     const found: [string, unknown][] = [];
     for (const kind of kinds) {
@@ -97,7 +97,7 @@ onHosts(everySetup, (host, { kind, variant }) => {
 
 function checkReply(
   reply: Reply,
-  { method, path, headers: asked }: BadRequest,
+  { method, path, headers: sent }: BadRequest,
   variant: Setup['variant'],
 ): void {
   const { status, headers, text } = reply;
@@ -114,9 +114,9 @@ function checkReply(
     if (text !== '') expect(headers['content-type']).toMatch(/^\w+\/\w+/);
     return;
   }
-  // W6.
+  // Rule W6.
   const isRead = method === 'GET' || method === 'HEAD';
-  const isPage = status === 404 && isRead && asked.accept === 'text/html' && !/^\/(api|agent)\//.test(path);
+  const isPage = status === 404 && isRead && sent.accept === 'text/html' && !/^\/(api|agent)\//.test(path);
   expect(headers['content-type']).toBe(`${isPage ? 'text/html' : 'application/json'}; charset=utf-8`);
   if (isPage) return;
   if (variant === 'B') {
@@ -137,7 +137,7 @@ const checkDocumented = (url: string, reply: Reply, { method, path, body }: BadR
     body: reply.text,
   });
 
-/** By node:http, with the path as it is: no URL is made of it. */
+/** Sent with node:http and the path as it is, because a URL object would normalise it. */
 function send(url: string, { method, path, headers, body }: BadRequest): Promise<Reply> {
   const { hostname, port } = new URL(url);
   const signal = AbortSignal.timeout(LIMIT_MS);
@@ -163,7 +163,7 @@ function send(url: string, { method, path, headers, body }: BadRequest): Promise
   });
 }
 
-/** Events have no end. */
+/** Only the first piece of an event stream, because such a stream has no end. */
 async function bodyOf(response: IncomingMessage): Promise<string> {
   if (!response.headers['content-type']?.startsWith('text/event-stream')) return text(response);
   for await (const chunk of response) return String(chunk);

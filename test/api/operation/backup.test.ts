@@ -37,7 +37,7 @@ async function idsIn(file: string): Promise<number[]> {
   return rows.map(({ id }) => Number(id));
 }
 
-test('H250: a backup under load is whole, has all that was acknowledged before, and is for this user alone', async () => {
+test('H250: a backup under load is complete, has everything acknowledged before, and is readable by this user only', async () => {
   const before = await Promise.all(Array.from({ length: 20 }, () => api.submit()));
   const file = join(folder, 'loaded');
   const backup = run('backup', [file, '--json']);
@@ -61,7 +61,7 @@ test('H250: a backup under load is whole, has all that was acknowledged before, 
   await Promise.all([...before, ...during].map((id) => api.terminate(id)));
 });
 
-test('H250: a file that is there is left as it is', async () => {
+test('H250: a backup never overwrites an existing file', async () => {
   const file = join(folder, 'mine');
   await writeFile(file, 'mine');
   const { code, output } = await run('backup', [file]);
@@ -71,7 +71,7 @@ test('H250: a file that is there is left as it is', async () => {
 });
 
 test.each(['backup', 'restore'] as const)(
-  'H251: %s says what to use for a database on a server',
+  'H251: %s reports what to use for a database on a server',
   async (command) => {
     const settings = { BERTH_DATABASE_URL: 'http://127.0.0.1:9' };
     const { code, output } = await run(command, [join(folder, 'loaded')], settings);
@@ -80,7 +80,7 @@ test.each(['backup', 'restore'] as const)(
   },
 );
 
-test('H252: a restore refuses a database in use, one that is there, and what is no backup', async () => {
+test('H252: a restore refuses a database in use, an existing database, and a file that is not a backup', async () => {
   const [good, bad] = [join(folder, 'good'), join(folder, 'bad')];
   await writeFile(bad, 'no database');
   expect((await run('backup', [good])).code).toBe(0);
@@ -90,16 +90,16 @@ test('H252: a restore refuses a database in use, one that is there, and what is 
   ] as const;
   await host.crash();
   const last = await run('restore', [bad, '--force']);
-  for (const [{ code, output }, words] of [...attempts, [last, 'nothing was changed'] as const]) {
-    expect(output).toContain(words);
+  for (const [{ code, output }, text] of [...attempts, [last, 'nothing was changed'] as const]) {
+    expect(output).toContain(text);
     expect(code).toBe(1);
   }
   expect((await readdir(host.dataDir ?? '')).filter((name) => name.includes('before-'))).toEqual([]);
   await host.start();
 });
 
-test('H253: what the backup knows goes on, what came later is left alone, and nothing is given twice', async () => {
-  // By the API: a connection of this process to the database would be in the restore's way.
+test('H253: after a restore, services in the backup continue, later ones are left alone, and no id is given twice', async () => {
+  // Through the API, because an open connection of this process to the database would block the restore.
   const joined = (await api.http.post('host/token', {})).json<{ token: string }>();
   await registeredHost(host, undefined, joined.token);
   const agent = await ScriptedAgent.join(host);

@@ -12,7 +12,7 @@ onHosts(everySetup, (host) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
 
-  test.each(['/healthz', '/readyz'])('H115: %s needs no credentials and says ok', async (path) => {
+  test.each(['/healthz', '/readyz'])('H115: %s needs no credentials and returns ok', async (path) => {
     const reply = await anonymous.get(path);
     expect(reply).toMatchObject({ status: 200, text: '{"status":"ok"}' });
     expect(reply.headers['cache-control']).toBe('no-store');
@@ -37,7 +37,7 @@ onHosts(everySetup, (host) => {
     }
   });
 
-  test('H110: OPTIONS tells the methods of a path, and is 404 where nothing is', async () => {
+  test('H110: OPTIONS returns the methods of a path, and is 404 for an unknown path', async () => {
     const reply = await anonymous.send('OPTIONS', 'execution/1');
     expect(reply).toMatchObject({ status: 200, text: '' });
     expect(reply.headers.allow).toBe('GET, DELETE, HEAD, OPTIONS');
@@ -52,7 +52,7 @@ onHosts(everySetup, (host) => {
     expect((await admin.send('HEAD', 'execution/999')).status).toBe(404);
   });
 
-  test('H110: HEAD of a log that goes on leaves no log open at the agent', async () => {
+  test('H110: HEAD of a running log opens no log at the agent', async () => {
     const api = new ApiClient(host);
     const agent = await ScriptedAgent.join(host());
     const id = await api.submit();
@@ -88,7 +88,7 @@ describe.each(['node', 'workerd'] as const)('%s without its database', (kind) =>
     if (kind === 'node') await database.stop();
   });
 
-  test('H116, H117: it lives, is not ready and says why, and is ready when the database is back', async () => {
+  test('H116, H117: healthz stays 200 without the database, and readyz is 503 with the reason until the database is back', async () => {
     expect((await anonymous.get('/readyz')).status).toBe(200);
     await database.kill();
     const reply = await anonymous.get('/readyz');

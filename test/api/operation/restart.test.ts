@@ -21,7 +21,7 @@ onHosts(everySetup, (host, { variant }) => {
     let cookie: string;
     let crowd: Reply[];
 
-    // One crash for all of these: what is told of one does not change what is told of another.
+    // One crash for all of these tests, because they do not affect each other.
     beforeAll(async () => {
       const login = await api.http.get('login');
       cookie = login.headers['set-cookie']?.[0] ?? '';
@@ -33,34 +33,34 @@ onHosts(everySetup, (host, { variant }) => {
     });
     afterAll(() => Promise.all(queued.map((id) => api.terminate(id))));
 
-    test('H60: a crowd of requests right after a start is answered', () => {
+    test('H60: many requests right after a start are answered', () => {
       expect(crowd.filter(({ status }) => status !== 200)).toEqual([]);
     });
 
-    test('H60: what was acknowledged is there after a crash, in the queue', async () => {
+    test('H60: acknowledged submissions are in the queue after a crash', async () => {
       const { [terminated]: _, ...list } = await api.list();
       expect(Object.keys(list).map(Number)).toEqual(queued.toSorted((a, b) => a - b));
       expect(new Set(Object.values(list).map(({ status }) => status))).toEqual(new Set([queuedIn(variant)]));
       expect(await api.statistics()).toMatchObject({ queue_length: 20 });
     });
 
-    test('H60: a termination and a deletion that were acknowledged hold after a crash', async () => {
+    test('H60: an acknowledged termination and an acknowledged deletion hold after a crash', async () => {
       expect((await api.execution(terminated)).status).toBe('terminated');
       expect((await api.http.get(`execution/${deleted}`)).status).toBe(404);
     });
 
-    test('H18: a cookie outlives a crash', async () => {
+    test('H18: a cookie survives a crash', async () => {
       expect((await new HttpClient(() => host().url(), { cookie }).get('execution')).status).toBe(200);
     });
 
-    test('H60: ids go on after a crash', async () => {
+    test('H60: ids continue after a crash', async () => {
       const next = await api.submit();
       await api.remove(next);
       expect(next).toBeGreaterThan(deleted);
     });
   });
 
-  test('H60: the queue is started after a crash as soon as a host is there, and what ran still runs', async () => {
+  test('H60: after a crash the queue starts as soon as a host connects, and running executions continue', async () => {
     const agent = await ScriptedAgent.join(host());
     const id = await api.submit();
     const [one] = await agent.assigned(id);
@@ -80,7 +80,7 @@ onHosts(everySetup, (host, { variant }) => {
   });
 });
 
-describe('the database is away', () => {
+describe('without the database', () => {
   let host: Awaited<ReturnType<typeof startWorkerdHost>>;
   const api = new ApiClient(() => host);
   beforeAll(async () => {
@@ -88,7 +88,7 @@ describe('the database is away', () => {
   });
   afterAll(() => host.stop());
 
-  test('H61: requests are 503 and say so, and go on as soon as it is back', async () => {
+  test('H61: requests are 503 with the reason, and succeed as soon as the database is back', async () => {
     const id = await api.submit();
     const browser = await WebClient.logIn(() => host);
     await host.database.kill();
@@ -107,7 +107,7 @@ describe('the database is away', () => {
     expect(await api.submit()).toBeGreaterThan(id);
   });
 
-  test('P7: a report that could not be committed is not acknowledged but closes with 4503', async () => {
+  test('P7: a report that cannot be committed is not acknowledged, and closes with 4503', async () => {
     const agent = await ScriptedAgent.join(host);
     const id = await api.submit();
     const [one] = await agent.assigned(id);
@@ -122,7 +122,7 @@ describe('the database is away', () => {
   });
 });
 
-test('C131, W103: while the database is away a Worker that begins says so on a page, and a coordinator that is woken by its alarm alone goes on once it is back', {
+test('C131, W103: without the database a new Worker shows a page that states this, and a coordinator woken only by its alarm becomes ready once the database is back', {
   timeout: 60_000,
 }, async () => {
   const env = { BERTH_HOST_LOST_AFTER: '5' };
@@ -133,7 +133,7 @@ test('C131, W103: while the database is away a Worker that begins says so on a p
     env,
   });
   try {
-    // Its silence is what the alarm is set for.
+    // The alarm is set for the silence of this agent's host.
     await ScriptedAgent.join(host);
     await host.crash();
     await host.database.kill();

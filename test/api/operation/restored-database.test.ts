@@ -4,24 +4,24 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** Of a service and an execution that no row knows. */
-const stranger = { service: 500, generation: 3 };
-const helloOfLater = {
-  inventory: [{ ...seen.created(stranger) }],
+/** A service of an execution that the database does not have. */
+const unknownStart = { service: 500, generation: 3 };
+const laterHello = {
+  inventory: [{ ...seen.created(unknownStart) }],
   highest: { execution: 70, service: 520 },
 };
 
 onHosts(hosts, (host) => {
   const api = new ApiClient(host);
 
-  test('C100, C101: an older copy gives no id again, and tells the agent to leave alone what it does not know', async () => {
-    const agent = await ScriptedAgent.join(host(), helloOfLater);
+  test('C100, C101: an older copy of the database gives no id again, and the agent must leave unknown services alone', async () => {
+    const agent = await ScriptedAgent.join(host(), laterHello);
     expect(agent.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 520 }]);
     await eventually(() => host().output().includes('agent.unknown-containers'));
     expect(await api.submit()).toBe(71);
     await host().crash();
     await host().start();
-    const again = await ScriptedAgent.join(host(), helloOfLater);
+    const again = await ScriptedAgent.join(host(), laterHello);
     expect(again.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 520 }]);
     const id = await api.submit();
     expect(id).toBe(72);
@@ -30,7 +30,7 @@ onHosts(hosts, (host) => {
     await again.close();
   });
 
-  test('C102: a container of a later start than the database knows goes on', async () => {
+  test('C102: a container of a later start than the database records continues', async () => {
     const first = await ScriptedAgent.join(host());
     const id = await api.submit();
     const [one] = await first.assigned(id);
@@ -48,8 +48,8 @@ onHosts(hosts, (host) => {
 onHosts(
   hosts,
   (host) => {
-    test('C101: with BERTH_UNKNOWN_CONTAINERS=remove nothing is left alone', async () => {
-      const agent = await ScriptedAgent.join(host(), helloOfLater);
+    test('C101: with BERTH_UNKNOWN_CONTAINERS=remove no service is left alone', async () => {
+      const agent = await ScriptedAgent.join(host(), laterHello);
       expect(agent.all('sync').at(-1)?.unknown).toBeUndefined();
       await agent.close();
     });

@@ -1,4 +1,4 @@
-/** What `npm start` and `npm run dev` do where they can't run. */
+/** Starts of `npm start` and `npm run dev` that fail. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,19 +18,19 @@ async function start(entry: string, settings: Record<string, string>) {
 }
 
 describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (entry) => {
-  test('H80: an engine that does not answer is named, and the start ends with 1', async () => {
+  test('H80: the start names an engine that does not answer, and ends with 1', async () => {
     const { code, output } = await start(entry, { DOCKER_HOST: 'unix:///nowhere/docker.sock' });
     expect(output).toContain('No Docker engine answers at DOCKER_HOST=unix:///nowhere/docker.sock');
     expect(code).toBe(1);
   });
-  test('H80: a bad setting is named, all of them at once, and the start ends with 1', async () => {
+  test('H80: the start names all invalid settings at once, and ends with 1', async () => {
     const { code, output } = await start(entry, { BERTH_API_VARIANT: 'C', BERTH_DEPLOYMENT_NAME: 'A_B' });
     expect(output).toMatch(
       /BERTH_DEPLOYMENT_NAME: .*BERTH_API_VARIANT: |BERTH_API_VARIANT: .*BERTH_DEPLOYMENT_NAME: /,
     );
     expect(code).toBe(1);
   });
-  test('C60: an unknown policy stops the start, with those there are', async () => {
+  test('C60: an unknown policy stops the start with a message that names the valid ones', async () => {
     const { code, output } = await start(entry, {
       BERTH_QUEUE_POLICY: 'fifo',
       BERTH_PLACEMENT_POLICY: 'best',
@@ -47,23 +47,23 @@ describe.each(['control-plane/node.ts', 'control-plane/local/dev.ts'])('%s', (en
       expect(code).toBe(1);
     },
   );
-  test('C73: the old name of the setting stops the start and names the new one', async () => {
+  test('C73: the old name of the setting stops the start, and the message names the new one', async () => {
     const { code, output } = await start(entry, { BERTH_HOLD_AFTER: '60' });
     expect(output).toContain('BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead');
     expect(code).toBe(1);
   });
 });
 
-test('the first start after an install leaves its agent compiled, too, so that neither keeps the TypeScript stripper', async () => {
+test('the first start after an install also compiles the agent, so that neither process loads the TypeScript stripper again', async () => {
   const cache = await mkdtemp(join(tmpdir(), 'berth-cache-'));
   onTestFinished(() => rm(cache, { recursive: true }));
-  const tells =
+  const printStripper =
     'process.on("exit", () => console.log("stripper", process.moduleLoadList.some((name) => name.includes("amaro"))))';
   const env = {
     NODE_COMPILE_CACHE: cache,
-    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tells)}`,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(printStripper)}`,
   };
-  // It is compiled before any setting is read.
+  // The compilation comes before any setting is read.
   const { output } = await start('control-plane/node.ts', { ...env, BERTH_API_VARIANT: 'C' });
   const agent = startProgram(['agent/local/local.ts', 'compile'], { env });
   expect(await agent.waitForEnd()).toBe(0);

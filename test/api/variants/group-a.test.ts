@@ -8,17 +8,19 @@ const inA: readonly Setup[] = [
   { kind: 'workerd', variant: 'A' },
 ];
 
-/** What else differs is in the suites that run in both groups: errors, executions, life. */
+/**
+ * The other differences are in the suites that run in both groups: errors, executions and execution-states.
+ */
 onHosts(inA, (host) => {
   const api = new ApiClient(host);
 
-  test('H70: in group A login tells role and user name', async () => {
+  test('H70: in group A login returns role and user name', async () => {
     const reply = await api.http.get('login');
     expect(reply.json()).toEqual({ role: 'admin', uid: 'admin' });
     expect(reply.headers['set-cookie']?.[0]).toContain('berth_session=');
   });
 
-  test('H70: in group A what waits is scheduled, and user_id is the user name', async () => {
+  test('H70: in group A a queued execution is called scheduled, and user_id is the user name', async () => {
     const id = await api.submit();
     const execution = await api.execution(id);
     expect(execution).toMatchObject({ status: 'scheduled', user_id: 'admin' });
@@ -48,7 +50,7 @@ onHosts(
   (host, { variant }) => {
     const api = new ApiClient(host);
 
-    test(`H127: group ${variant} with endpoints switched off`, async () => {
+    test(`H127: with BERTH_EXECUTION_ENDPOINTS=off group ${variant} ${variant === 'A' ? 'has no' : 'still has'} execution/endpoints`, async () => {
       const id = await api.submit();
       const reply = await api.http.get(`execution/endpoints/${id}`);
       if (variant === 'A') {

@@ -66,7 +66,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     await agent.close();
   });
 
-  test('H152: a submission is 201, an end 204 without a body', async () => {
+  test('H152: a submission is 201, and an end is 204 without a body', async () => {
     const submitted = await admin.post('execution', { name: 'x', application: waiting });
     expect(submitted.status).toBe(201);
     const { execution_id } = submitted.json<{ execution_id: number }>();
@@ -75,14 +75,14 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
   });
 
   test.each([
-    ['no credentials', 401, () => anonymous.get('execution')],
-    ['what the role does not allow', 401, () => alice.get('execution?user_id=admin')],
+    ['a request without credentials', 401, () => anonymous.get('execution')],
+    ['a missing permission', 401, () => alice.get('execution?user_id=admin')],
     ['an unknown id', 404, () => admin.get('execution/999')],
-    ['an id that is no number', 404, () => admin.get('service/one')],
-    ['a bad description', 400, () => anonymous.post('zapp_validate', { application: {} })],
-    ['users, which nobody manages here', 404, () => admin.get('user')],
-    ['roles, which nobody manages here', 404, () => admin.get('role')],
-    ['quotas, which nobody manages here', 404, () => admin.get('quota')],
+    ['an id that is not a number', 404, () => admin.get('service/one')],
+    ['an invalid description', 400, () => anonymous.post('zapp_validate', { application: {} })],
+    ['the path of users', 404, () => admin.get('user')],
+    ['the path of roles', 404, () => admin.get('role')],
+    ['the path of quotas', 404, () => admin.get('quota')],
   ])('H153, H159: %s is %i, with a message in JSON', async (_, status, ask) => {
     const reply = await ask();
     expect(reply.status).toBe(status);
@@ -90,13 +90,13 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     expect(reply.headers.status).toBeUndefined();
   });
 
-  test('H154: zapp_validate says that a description is valid; there is no app_validate', async () => {
+  test('H154: zapp_validate answers a valid description with ok, and app_validate does not exist', async () => {
     const valid = await anonymous.post('zapp_validate', { application: application(service()) });
     expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
     expect((await anonymous.post('app_validate', application(service()))).status).toBe(404);
   });
 
-  test('H155: an execution is as in group A', async () => {
+  test('H155: an execution is shown as in group A', async () => {
     const submitted = await alice.post('execution', { name: 'x', application: waiting });
     const { execution_id } = submitted.json<{ execution_id: number }>();
     const one = (await alice.get(`execution/${execution_id}`)).json();
@@ -109,7 +109,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     await alice.delete(`execution/${execution_id}`);
   });
 
-  test('H156, H157: a service also tells its host and restarts; endpoints are wrapped pairs', async () => {
+  test('H156, H157: a service also has its host and restarts, and endpoints are wrapped pairs', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
     const described = application(service({ ports: [http], labels: ['two'] }));
     const submitted = await admin.post('execution', { name: 'x', application: described });
@@ -128,7 +128,7 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     await agent.close();
   });
 
-  test('H158: the statistics list what waits and runs, and the hosts', async () => {
+  test('H158: the statistics list waiting and running executions, and the hosts', async () => {
     const submitted = await admin.post('execution', { name: 'x', application: waiting });
     const { execution_id } = submitted.json<{ execution_id: number }>();
     const statistics = (await anonymous.get('statistics/scheduler')).json();
@@ -143,17 +143,17 @@ onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
     await admin.delete(`execution/${execution_id}`);
   });
 
-  test('H159: login tells role and user name', async () => {
+  test('H159: login returns role and user name', async () => {
     expect((await alice.get('login')).json()).toEqual({ uid: 'alice', role: 'superuser' });
   });
 
-  test('H161: release 2017.12 knows no quotas: more executions than that are taken in', async () => {
+  test('H161: release 2017.12 has no quotas, and accepts more executions than the quota allows', async () => {
     const submit = async () => {
       const reply = await alice.post('execution', { name: 'many', application: waiting });
       expect(reply.status).toBe(201);
       return reply.json<{ execution_id: number }>().execution_id;
     };
-    // The default quota is five.
+    // The default quota allows five.
     const ids = await Promise.all(Array.from({ length: 7 }, submit));
     for (const id of ids) await alice.delete(`execution/delete/${id}`);
   });

@@ -28,7 +28,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
 
   beforeAll(() => addUser(host(), 'alice', 'secret', 'superuser'));
 
-  test('H218: the zoe variants do not explain', async () => {
+  test('H218: the zoe variants have no explanations', async () => {
     expect((await admin.get('execution/1/explain')).status).toBe(404);
     expect((await admin.post('execution/explain', { application: waiting })).status).toBe(405);
   });
@@ -36,12 +36,12 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
   testClientHabits(host, variant);
   testLogLines(host, '2018.12');
 
-  test('W107: the start page leads to no document, since this API has none', async () => {
+  test('W107: the start page does not link the API document, because this variant has none', async () => {
     const { status, text } = await (await WebClient.logIn(host)).get('/start?by=description');
     expect([status, text.includes('href="/docs"')]).toEqual([200, false]);
   });
 
-  test('W110: the start page links the JSON Schema of descriptions in this variant, too', async () => {
+  test('W110: the start page also links the JSON Schema of descriptions in this variant', async () => {
     const { text } = await (await WebClient.logIn(host)).get('/start?by=description');
     expect(text).toContain('href="/schema/application-3.json"');
     expect((await new HttpClient(() => host().url()).get('/schema/application-3.json')).status).toBe(200);
@@ -147,8 +147,8 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     await expect(client.account('role', role_id)).rejects.toThrow('There is no such role.');
   });
 
-  describe('shapes', () => {
-    test('H152: what is made or changed is 201, what is removed 204, without a body', async () => {
+  describe('forms of answers', () => {
+    test('H152: a creation or change is 201, and a deletion is 204, without a body', async () => {
       const made = await admin.post('role', { name: 'statuses' });
       expect(made.status).toBe(201);
       const path = `role/${made.json<{ role_id: number }>().role_id}`;
@@ -162,12 +162,12 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
     });
 
     test.each([
-      ['no credentials', 401, () => anonymous.get('execution')],
-      ['what the role does not allow', 401, () => alice.get('user')],
+      ['a request without credentials', 401, () => anonymous.get('execution')],
+      ['a missing permission', 401, () => alice.get('user')],
       ['an unknown id', 404, () => admin.get('execution/999')],
-      ['an id that is no number', 404, () => admin.get('execution/one')],
+      ['an id that is not a number', 404, () => admin.get('execution/one')],
       ['another method', 405, () => admin.send('PUT', 'info')],
-      ['a bad description', 400, () => anonymous.post('zapp_validate', {})],
+      ['an invalid description', 400, () => anonymous.post('zapp_validate', {})],
     ])('H153: %s is %i, with the reason in the status line and no body', async (_, status, ask) => {
       const reply = await ask();
       expect(reply).toMatchObject({ status, text: '' });
@@ -176,13 +176,13 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect(reply.headers['content-type']).toBeUndefined();
     });
 
-    test('H154: zapp_validate says that a description is valid; there is no app_validate', async () => {
+    test('H154: zapp_validate answers a valid description with ok, and app_validate does not exist', async () => {
       const valid = await anonymous.post('zapp_validate', application(service()));
       expect([valid.status, valid.json()]).toEqual([200, { validation: 'ok' }]);
       expect((await anonymous.post('app_validate', application(service()))).status).toBe(404);
     });
 
-    test('H155: an execution also has its size; user_id is the id, what waits is queued', async () => {
+    test('H155: an execution also has its size, user_id is the id, and a waiting execution is queued', async () => {
       const described = { ...application(service({ labels: ['nowhere'] })), size: 512 };
       const submitted = await alice.post('execution', { name: 'big', application: described });
       const { execution_id } = submitted.json<{ execution_id: number }>();
@@ -200,7 +200,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       await alice.delete(`execution/${execution_id}`);
     });
 
-    test('H156, H157: a service also tells its host and restarts; an endpoint is a triple', async () => {
+    test('H156, H157: a service also has its host and restarts, and an endpoint is a triple', async () => {
       const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker2', labels: ['two'] } });
       const pair = { total_count: 2, essential_count: 1, labels: ['two'], ports: [http] };
       const submitted = await admin.post('execution', { name: 'x', application: application(service(pair)) });
@@ -224,7 +224,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       await agent.close();
     });
 
-    test('H158: the statistics list what waits, runs and ends, and the hosts', async () => {
+    test('H158: the statistics list waiting, running and ending executions, and the hosts', async () => {
       const facts = { name: 'worker3', labels: ['three'], memoryBytes: 2 ** 34, cores: 8 };
       const agent = await ScriptedAgent.join(host(), { facts });
       const submit = async (label: string) => {
@@ -255,7 +255,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       const { nodes } = statistics.platform_stats as { nodes: Json[] };
       expect(nodes.find(({ name }) => name === 'worker3')).toMatchObject({
         ...{ status: 'online', labels: ['three'], memory_total: 2 ** 34, cores_total: 8 },
-        // The one that ends has its room until its container is gone.
+        // The ending execution keeps its reservation until its container is gone.
         ...{ container_count: 1, memory_reserved: 2 ** 31, cores_reserved: 4 },
       });
       for (const id of ids) await admin.delete(`execution/delete/${id}`);
@@ -263,7 +263,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       await agent.close();
     });
 
-    test('H159: login tells the user', async () => {
+    test('H159: login returns the user', async () => {
       expect((await alice.get('login')).json()).toMatchObject({ user: { username: 'alice', role_id: 2 } });
     });
 
@@ -279,7 +279,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect((await admin.post(path, body)).status).toBe(400);
     });
 
-    test('H160: a quota may say that it limits no running time', async () => {
+    test('H160: a quota may have a runtime limit of 0', async () => {
       const caps = { concurrent_executions: 1, memory: 0, cores: 0, runtime_limit: 0 };
       const made = await admin.post('quota', { name: 'unlimited', ...caps });
       const { quota_id } = made.json<{ quota_id: number }>();
@@ -288,7 +288,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       expect((await admin.post(`quota/${quota_id}`, { runtime_limit: 0, cores: 2 })).status).toBe(201);
     });
 
-    test('H161: an execution more than the quota allows is 409, until another one has ended', async () => {
+    test('H161: an execution beyond the quota is 409 until another one has ended', async () => {
       const quota = { name: 'one', concurrent_executions: 1, memory: 0, cores: 0 };
       const { quota_id } = (await admin.post('quota', quota)).json<{ quota_id: number }>();
       const dave = { username: 'dave', role_id: 2, quota_id };
