@@ -118,7 +118,7 @@ export function authorise(actor: Actor, action: Action): KnownActor {
 const lacking = (role: Role, permission: string) =>
   new OperationError('forbidden', `The role ${role.name} lacks ${permission}`);
 
-/** Whether a user may do it without the permission to change the configuration. */
+/** Whether the user may take the action without `can_change_config`. */
 function needsNoConfig(action: Action, user: User): boolean {
   if (action.kind === 'configure') return false;
   if ('userId' in action && action.userId !== user.id) return false;

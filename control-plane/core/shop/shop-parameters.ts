@@ -110,7 +110,7 @@ export function readValue(
 }
 
 const WHOLE = /^[+-]?\d+$/;
-/** Matches any digits in one way only, so that a text of a megabyte takes linear time. */
+/** A text matches in one way at most, so that a megabyte of digits takes linear time. */
 const DECIMAL = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** Tolerates floating-point rounding, so that 0.3 is three steps of 0.1. */
@@ -153,7 +153,7 @@ function setCount(service: ServiceDescription, count: number): void {
   service.total_count = count;
 }
 
-/** A max that equals the min keeps equal to it; any other max is raised if the new min would exceed it. */
+/** A max equal to the min stays equal to it; any other max is raised if the new min would exceed it. */
 function setReservation({ resources }: ServiceDescription, resource: Resource, value: number): void {
   const range = resources[resource];
   if (range.max !== null) range.max = range.max === range.min ? value : Math.max(range.max, value);

@@ -35,7 +35,7 @@ export interface LogFrame {
 }
 
 const HEADER_BYTES = 20;
-/** Chunks have at most 64 KiB, so a longer frame is invalid. */
+/** A frame with more is invalid, because chunks have at most 64 KiB. */
 const MAX_PAYLOAD_BYTES = 1 << 20;
 
 export function encodeFrame({ service, position, payload }: LogFrame): Uint8Array<ArrayBuffer> {
