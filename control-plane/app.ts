@@ -1,6 +1,6 @@
 /** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
 import { Hono, type MiddlewareHandler } from 'hono';
-import { APPLICATION_FORMAT_VERSION } from '../shared/application.ts';
+import { APPLICATION_FORMAT_VERSION } from '../shared/application-schema.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import type { Logger } from './coordinator/ports.ts';
 import { authorise } from './core/accounts/account.ts';

@@ -14,15 +14,6 @@ import {
 } from './application-schema.ts';
 import { shapeMessage } from './application-words.ts';
 
-export {
-  APPLICATION_FORMAT_VERSION,
-  type Application,
-  applicationSchema,
-  type Problem,
-  type ServiceDescription,
-  serviceSchema,
-} from './application-schema.ts';
-
 export type Validation = { valid: true; application: Application } | { valid: false; problems: Problem[] };
 
 /**

@@ -2,7 +2,7 @@
  * Owns the step from a description to what runs: a service definition becomes named instances, and an instance of an
  * execution becomes an assignment with every value filled in. Pure.
  */
-import type { Application, ServiceDescription } from './application.ts';
+import type { Application, ServiceDescription } from './application-schema.ts';
 import { splitCommand } from './command.ts';
 import type { Assignment } from './protocol/assignment.ts';
 import { substitute, type Variables } from './variables.ts';

@@ -1,7 +1,7 @@
 /** Owns the application descriptions that are measured. */
 
 import { IMAGE } from '../../examples/image.ts';
-import type { Application } from '../../shared/application.ts';
+import type { Application } from '../../shared/application-schema.ts';
 
 /** One service of one container, whose process ends at once at SIGTERM unless `command` says otherwise. */
 export function application(command = 'sleep 1000', labels: string[] = []): Application {

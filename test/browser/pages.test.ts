@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import elasticBatch from '../../examples/shop/elastic-batch/elastic-batch.json' with { type: 'json' };
 import hello from '../../examples/shop/hello/hello.json' with { type: 'json' };
 import twoTier from '../../examples/shop/two-tier/two-tier.json' with { type: 'json' };
-import { applicationSchema } from '../../shared/application.ts';
+import { applicationSchema } from '../../shared/application-schema.ts';
 import { onSites, type VisitOptions } from '../support/browser/browser.ts';
 import { accessProblems, layoutShift, takePicture, wideElements } from '../support/browser/page-quality.ts';
 

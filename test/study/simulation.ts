@@ -16,7 +16,7 @@ import {
 import { isAssigned, type Service } from '../../control-plane/core/model/service.ts';
 import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../control-plane/core/state/decision.ts';
-import type { Application } from '../../shared/application.ts';
+import type { Application } from '../../shared/application-schema.ts';
 import { exited, gone, hostFacts, keyOfService, quota, running, user } from '../support/rigs/core-rig.ts';
 import { Agenda } from './agenda.ts';
 import type { Job, Machines } from './workload.ts';

@@ -2,7 +2,7 @@
  * Owns the agents that are connected: one session a host, what they report, and what they are told. The state they
  * change is the cluster's; each change goes through a turn.
  */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import { type Assignment, type IdRange, keyOf } from '../../../shared/protocol/assignment.ts';
 import type { Condition, Up } from '../../../shared/protocol/up.ts';

@@ -1,5 +1,5 @@
 /** Owns how an execution begins: ids, instances and needs from a validated description. Pure. */
-import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';

@@ -2,7 +2,7 @@
  * Parameters of an application in the shop: whether one matches the description, which values it takes, and
  * what they change. Pure; operations/shop/shop-manifest.ts parses manifests.
  */
-import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 
 export const parameterKinds = ['environment', 'command', 'service_count', 'resources'] as const;
 export type ParameterKind = (typeof parameterKinds)[number];

@@ -2,7 +2,8 @@
  * Applications of the shop: who may see one, who may change which of its parameters, and the resulting
  * description. Pure.
  */
-import { type Application, type Problem, validateApplication } from '../../../shared/application.ts';
+import type { Application, Problem } from '../../../shared/application-schema.ts';
+import { validateApplication } from '../../../shared/application.ts';
 import type { Role } from '../accounts/account.ts';
 import {
   applyParameters,

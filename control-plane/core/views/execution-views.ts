@@ -1,7 +1,7 @@
 /**
  * Views of executions and services: what the API shows, before a variant renders it in its own words. Pure.
  */
-import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
 

@@ -3,7 +3,7 @@
  * made from them. Nothing is checked by them while requests are served.
  */
 import * as z from 'zod';
-import { applicationSchema, serviceSchema } from '../../../shared/application.ts';
+import { applicationSchema, serviceSchema } from '../../../shared/application-schema.ts';
 import { executionStatuses } from '../../core/model/execution.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import type { Variant } from '../variant.ts';

@@ -1,5 +1,5 @@
 /** Owns the application that the API's document shows: small, valid, and of use. */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 
 export const EXAMPLE: Application = {
   name: 'hello',

@@ -1,6 +1,6 @@
 /** Owns what the API's document says of each operation: who may call it, what it takes, what it answers. Routes are elsewhere. */
 import * as z from 'zod';
-import { applicationSchema } from '../../../shared/application.ts';
+import { applicationSchema } from '../../../shared/application-schema.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions/executions.ts';
 import { executionFilters } from '../json/execution-filter-query.ts';
 import {

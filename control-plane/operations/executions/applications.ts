@@ -1,5 +1,7 @@
 /** Owns the use case of checking a description without submitting it. */
-import { type Application, type Validation, validateApplication } from '../../../shared/application.ts';
+
+import { type Validation, validateApplication } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { OperationError } from '../../core/model/errors.ts';
 
 /** Problems told at most: enough to mend a description, little enough to answer a hostile one. */

@@ -1,5 +1,5 @@
 /** Owns the use cases of the shop. Each authorises on its first line. */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { shapeMessage } from '../../../shared/application-words.ts';
 import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';

@@ -1,5 +1,5 @@
 /** Owns the rows of executions as the coordinator reads and writes them. */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf } from '../../core/lifecycle/submission.ts';
 import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
 import type { Row, Statement } from '../db/db.ts';

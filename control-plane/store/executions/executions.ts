@@ -1,5 +1,5 @@
 /** Owns the queries of the API on executions and services. Reads only: the coordinator writes (cluster-rows.ts). */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import type { ExecutionStatus } from '../../core/model/execution.ts';
 import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';

@@ -2,7 +2,7 @@
  * Owns the common case of an application, one container, as a form: what is typed becomes a description, and what is wrong
  * with that comes back to its field. What is valid is the API's to say (draft.ts).
  */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { nameProblem } from '../../operations/executions/executions.ts';
 import type { Problems } from '../components/form.ts';
 import { checkDescription, type Submittable } from './draft.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ServiceDescription } from '../../../shared/application.ts';
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ServiceDescription } from '../../../shared/application.ts';
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { refusalOf } from '../../support/agents/enrolment.ts';
 import { proofFor, ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';

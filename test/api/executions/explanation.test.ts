@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient, type Fields } from '../../support/clients/account-client.ts';
 import { ApiClient, type ExplanationJson } from '../../support/clients/api-client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Application, ServiceDescription } from '../../../shared/application.ts';
+import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { ScriptedAgent, seen } from '../../support/agents/scripted-agent.ts';
 import { AccountClient } from '../../support/clients/account-client.ts';

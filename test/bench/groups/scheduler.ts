@@ -13,7 +13,7 @@ import {
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { application, needs, service } from '../../support/fixtures/applications.ts';
 import { exited, gone, keyOfService, quota, running, user } from '../../support/rigs/core-rig.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';

@@ -2,7 +2,7 @@
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import * as z from 'zod';
-import { applicationSchema } from '../../../shared/application.ts';
+import { applicationSchema } from '../../../shared/application-schema.ts';
 
 const submission = z.object({ name: z.string(), application: applicationSchema });
 const body: unknown = JSON.parse(process.argv[2] ?? '');

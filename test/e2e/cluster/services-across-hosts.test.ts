@@ -1,6 +1,6 @@
 /** Applications over several hosts, each with an engine and an agent of its own, on a network of their swarm. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ServiceDescription } from '../../../shared/application.ts';
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { type Cluster, OVERLAY, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { eventually } from '../../support/tools/eventually.ts';

@@ -1,6 +1,6 @@
 /** Elastic services on a real engine: they start, die and come back, and give their room to what can't do without. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ServiceDescription } from '../../../shared/application.ts';
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { testEngine } from '../../support/engines/engine.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';

@@ -1,6 +1,6 @@
 /** How executions end that are left to themselves: what is said of it, and that nothing of them stays. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ServiceDescription } from '../../../shared/application.ts';
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
 import { type Registry, startRegistry } from '../../support/registries/empty-registry.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';

@@ -1,6 +1,6 @@
 /** Owns a steady load of submissions to a control plane that is away at times, and what was promised to the client. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import type { RestClient } from '../clients/rest-client.ts';
 import { script } from '../fixtures/descriptions.ts';
 

@@ -1,6 +1,6 @@
 /** Owns what tests of the API do with executions in few words, on top of HttpClient; every answer is checked to be a success. */
 import { expect } from 'vitest';
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { application, service } from '../fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, type Host } from '../hosts/hosts.ts';
 import { eventually } from '../tools/eventually.ts';

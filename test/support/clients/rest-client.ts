@@ -1,5 +1,5 @@
 /** Owns a small client of the REST API (group B), as a user would write one: HTTP Basic, JSON, and waiting by asking again. */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { checkExchange } from '../tools/documented.ts';
 import { eventually } from '../tools/eventually.ts';
 

@@ -2,7 +2,7 @@
  * Owns a command-line client of the platform that was there before, by what its releases are known to do: it logs in with
  * Basic and sends the whole Set-Cookie back, takes any status it does not expect for a failure, and reads its fields.
  */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { basic, HttpClient, type Reply } from './http-client.ts';
 
 export type Release = '2018.12' | '2017.12';

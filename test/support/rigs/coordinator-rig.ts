@@ -10,7 +10,7 @@ import type { LogSubscriber } from '../../../control-plane/core/streams/stream-s
 import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { findExecution } from '../../../control-plane/store/executions/executions.ts';
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { ModelAgent } from '../agents/model-agent.ts';

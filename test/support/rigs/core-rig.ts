@@ -20,7 +20,7 @@ import {
 import type { Service } from '../../../control-plane/core/model/service.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import { type Decision, requestDeletion, requestEnd } from '../../../control-plane/core/state/decision.ts';
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { application } from '../fixtures/applications.ts';
 

@@ -9,7 +9,7 @@ import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { isAssigned } from '../../../control-plane/core/model/service.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { ModelHost, type ServiceScript } from '../agents/model-host.ts';
 import { application, needs, service } from '../fixtures/applications.ts';
 import { fc } from '../tools/random-cases.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Problem, validateApplication } from '../../../shared/application.ts';
+import { validateApplication } from '../../../shared/application.ts';
+import type { Problem } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { brokenDescriptions } from '../../support/fixtures/bad-requests.ts';

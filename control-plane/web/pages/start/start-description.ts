@@ -1,5 +1,5 @@
 /** Owns the form that takes a description in full, and how its problems are told at their lines. */
-import type { Application } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
 import { coresText, count } from '../../../core/views/explanation-text.ts';

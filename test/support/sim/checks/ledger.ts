@@ -1,6 +1,6 @@
 /** Owns the committed state as the checkers see it: the rows of the last commit, and what the descriptions say of them. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
-import type { Application } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import type { Change } from '../world/store.ts';
 
 /** What a service needs, by its group. */

@@ -1,5 +1,5 @@
 /** Owns what is submitted in a simulation: gangs, orders, elastic services, labels, images that are far away or nowhere. */
-import type { Application } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../fixtures/applications.ts';
 import { FAR_IMAGE } from '../machine/engine.ts';
 

@@ -1,6 +1,6 @@
 /** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
 import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
-import type { Application } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import type { AcknowledgementCheck } from '../checks/acknowledgements.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
 import { LogReading, type Logs } from '../checks/logs.ts';

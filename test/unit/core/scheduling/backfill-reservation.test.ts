@@ -5,7 +5,7 @@ import {
   defaultSchedulerConfig,
   queuePolicies,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
-import type { ServiceDescription } from '../../../../shared/application.ts';
+import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,

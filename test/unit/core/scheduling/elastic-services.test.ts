@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isPreempted } from '../../../../control-plane/core/model/service.ts';
-import type { ServiceDescription } from '../../../../shared/application.ts';
+import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,

@@ -11,7 +11,8 @@ import {
   fitParameter,
   readValue,
 } from '../../../../control-plane/core/shop/shop-parameters.ts';
-import { type Application, validateApplication } from '../../../../shared/application.ts';
+import { validateApplication } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 

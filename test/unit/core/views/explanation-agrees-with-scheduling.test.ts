@@ -14,7 +14,7 @@ import {
   explainSubmission,
   type Reason,
 } from '../../../../control-plane/core/views/explanation.ts';
-import type { Application } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import { CoreRig, hostFacts, lowDisk, quota, running } from '../../../support/rigs/core-rig.ts';
 import { operation, Simulation } from '../../../support/rigs/core-simulation.ts';

@@ -8,7 +8,7 @@ import {
   explainEnd,
   explainSubmission,
 } from '../../../../control-plane/core/views/explanation.ts';
-import type { Application, ServiceDescription } from '../../../../shared/application.ts';
+import type { Application, ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
