@@ -22,7 +22,7 @@ import { installRoutes } from './http/routes/install.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
-import type { Accounts, Variant } from './http/variant.ts';
+import type { Accounts, Variant } from './http/variants/variant.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
 import type { Context } from './operations/context.ts';
 import { validateDescription } from './operations/executions/applications.ts';

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { OperationError } from './core/model/errors.ts';
 import { errorResponse } from './http/json/render.ts';
-import type { Variant } from './http/variant.ts';
+import type { Variant } from './http/variants/variant.ts';
 
 export interface ServerLimits {
   /** From the first byte of a request to the end of its head, and to the end of its body. */

@@ -12,7 +12,7 @@ import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
-import { chooseVariant } from './http/variant.ts';
+import { chooseVariant } from './http/variants/choose.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { madeFiles } from './local/assets/generated-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';

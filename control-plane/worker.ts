@@ -6,7 +6,7 @@ import { coordinatorClient } from './coordinator/runtime/durable-object.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
-import { chooseVariant } from './http/variant.ts';
+import { chooseVariant } from './http/variants/choose.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';

@@ -7,7 +7,7 @@ import {
   type ExecutionTime,
   executionTimes,
 } from '../../core/views/execution-filter.ts';
-import type { Variant } from '../variant.ts';
+import type { Words } from '../words.ts';
 
 const count = z
   .string()
@@ -22,13 +22,13 @@ const seconds = z
   .pipe(z.number());
 
 /** The filters as texts of a query, in the words of the variant. Messages say what a filter must be. */
-export function executionFilters(variant: Variant) {
-  const statuses = executionStatuses.map((status) => variant.statusOf(status));
+export function executionFilters(words: Words) {
+  const statuses = executionStatuses.map((status) => words.statusOf(status));
   return z
     .strictObject({
       status: z.enum(statuses, `one of: ${statuses.join(', ')}`),
       name: z.string().min(1, 'the name of an execution'),
-      user_id: z.string().refine((text) => variant.ownerOf(text) !== undefined, 'the id of a user'),
+      user_id: z.string().refine((text) => words.ownerOf(text) !== undefined, 'the id of a user'),
       limit: count.describe('At most so many, those submitted last'),
       earlier_than_submit: seconds,
       earlier_than_start: seconds,
@@ -41,8 +41,8 @@ export function executionFilters(variant: Variant) {
 }
 
 /** Throws `invalid`, naming the parameter, for one that is unknown, given twice, or can't be read. */
-export function executionFilter(parameters: URLSearchParams, variant: Variant): ExecutionFilter {
-  const filters = executionFilters(variant);
+export function executionFilter(parameters: URLSearchParams, words: Words): ExecutionFilter {
+  const filters = executionFilters(words);
   const names = Object.keys(filters.shape);
   const seen = new Set<string>();
   for (const name of parameters.keys()) {
@@ -51,20 +51,20 @@ export function executionFilter(parameters: URLSearchParams, variant: Variant): 
     seen.add(name);
   }
   const given = filters.safeParse(Object.fromEntries(parameters));
-  if (given.success) return filterOf(given.data, variant);
+  if (given.success) return filterOf(given.data, words);
   const { path, message } = given.error.issues[0] ?? { path: [], message: 'of another form' };
   throw new OperationError('invalid', `The filter ${path.join('.')} must be ${message}.`);
 }
 
 type Given = z.infer<ReturnType<typeof executionFilters>>;
 
-function filterOf(given: Given, variant: Variant): ExecutionFilter {
+function filterOf(given: Given, words: Words): ExecutionFilter {
   const filter: ExecutionFilter = {
     earlierThanMs: timesOf('earlier_than', given),
     laterThanMs: timesOf('later_than', given),
   };
-  const status = executionStatuses.find((one) => variant.statusOf(one) === given.status);
-  const owner = given.user_id === undefined ? undefined : variant.ownerOf(given.user_id);
+  const status = executionStatuses.find((one) => words.statusOf(one) === given.status);
+  const owner = given.user_id === undefined ? undefined : words.ownerOf(given.user_id);
   if (status) filter.status = status;
   if (owner) filter.owner = owner;
   if (given.name !== undefined) filter.name = given.name;

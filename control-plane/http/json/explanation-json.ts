@@ -1,6 +1,6 @@
 /** Owns the JSON of explanations: why an execution waits. */
 import type { Explanation, Reason } from '../../core/views/explanation.ts';
-import type { Words } from '../variant.ts';
+import type { Words } from '../words.ts';
 import { seconds } from './render.ts';
 import type { ExplanationJson } from './schemas.ts';
 

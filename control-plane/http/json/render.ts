@@ -3,7 +3,7 @@ import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
 import type { SchedulerSummary } from '../../core/views/statistics.ts';
 import { DatabaseError } from '../../store/db/db.ts';
-import type { Statuses, Words } from '../variant.ts';
+import type { Statuses, Words } from '../words.ts';
 import type { ExecutionJson, ServiceJson, StatisticsJson } from './schemas.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { applicationSchema, serviceSchema } from '../../../shared/application-schema.ts';
 import { executionStatuses } from '../../core/model/execution.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
-import type { Variant } from '../variant.ts';
+import type { Words } from '../words.ts';
 
 const id = z.int().positive();
 const seconds = (meaning: string) => z.number().describe(`${meaning}, in seconds since the epoch (UTC)`);
@@ -62,13 +62,13 @@ export const endpointsSchema = z
   .meta({ id: 'Endpoints' });
 
 /** In the words of the variant. */
-export const executionSchema = (variant: Variant, userId: z.ZodType<number | string>) =>
+export const executionSchema = (words: Words, userId: z.ZodType<number | string>) =>
   z
     .strictObject({
       id,
       name: z.string(),
       user_id: userId.describe('Who submitted it'),
-      status: z.enum(executionStatuses.map((status) => variant.statusOf(status))),
+      status: z.enum(executionStatuses.map((status) => words.statusOf(status))),
       error_message: z.string().nullable().describe('Null unless the status is error'),
       time_submit: seconds('When it was submitted'),
       time_start: seconds('When all its essential services had started').nullable(),
@@ -106,11 +106,11 @@ const exceededLimitSchema = z
   .meta({ id: 'QuotaReason' });
 
 /** In the words of the variant. */
-export const explanationSchema = (variant: Variant) =>
+export const explanationSchema = (words: Words) =>
   z
     .strictObject({
       status: z
-        .enum(executionStatuses.map((status) => variant.statusOf(status)))
+        .enum(executionStatuses.map((status) => words.statusOf(status)))
         .nullable()
         .describe('Null for what was not submitted'),
       summary: sentence,

@@ -1,7 +1,7 @@
 /** Owns what the API's document says of the operations on users, roles and quotas. */
 import * as z from 'zod';
 import { quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
-import type { Accounts } from '../variant.ts';
+import type { Accounts } from '../variants/variant.ts';
 import type { Operation, Scheme } from './operations.ts';
 
 const BODY_ERRORS = [400, 413];

@@ -9,7 +9,7 @@ import { dropSafeBounds } from '../../../shared/application-json-schema.ts';
 import { API_VERSION, VERSION } from '../../version.ts';
 import { errorSchema, type Group } from '../json/schemas.ts';
 import { COOKIE } from '../request.ts';
-import type { Variant } from '../variant.ts';
+import type { Variant } from '../variants/variant.ts';
 import { EXAMPLE } from './example.ts';
 import { type Operation, operationsOf, type Scheme } from './operations.ts';
 

@@ -17,7 +17,7 @@ import {
 } from '../json/schemas.ts';
 import { eventQuery } from '../routes/events.ts';
 import { grantSchema } from '../routes/tokens.ts';
-import type { Variant } from '../variant.ts';
+import type { Variant } from '../variants/variant.ts';
 import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';
 

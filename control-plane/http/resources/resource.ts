@@ -7,7 +7,7 @@ import type { Input, Kind } from '../../operations/accounts/write-outcome.ts';
 import type { Context } from '../../operations/context.ts';
 import { empty, json } from '../json/render.ts';
 import { checked, type Env, jsonBody, pathId } from '../request.ts';
-import type { Statuses } from '../variant.ts';
+import type { Statuses } from '../words.ts';
 
 export interface Resource<T extends { id: number }, New, Changes, Filter> {
   kind: Kind;

@@ -8,7 +8,7 @@ import { registerHost } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import { errorResponse, json, toOperationError } from '../json/render.ts';
 import { bearerOf, checked, type Env, jsonBody } from '../request.ts';
-import type { Statuses } from '../variant.ts';
+import type { Statuses } from '../words.ts';
 
 /** Agents are told the same by every variant of the API. */
 const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHeader: false, errorBody: true };

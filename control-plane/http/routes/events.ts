@@ -7,7 +7,7 @@ import type { Context } from '../../operations/context.ts';
 import { checked, type Env } from '../request.ts';
 import { queryOf } from '../resources/resource.ts';
 import { textStream } from '../text-stream.ts';
-import type { Words } from '../variant.ts';
+import type { Words } from '../words.ts';
 
 /** How long a client waits before it comes back: not all of them at once. */
 const RETRY_MS = { least: 500, spread: 2_000 };

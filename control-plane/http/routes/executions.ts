@@ -16,7 +16,7 @@ import { executionFilter } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
 import { type Env, jsonBody, pathId } from '../request.ts';
-import type { Variant } from '../variant.ts';
+import type { Variant } from '../variants/variant.ts';
 
 export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
   const routes = new Hono<Env>();

@@ -11,7 +11,7 @@ import { empty, json } from '../json/render.ts';
 import type { JoinTokenJson } from '../json/schemas.ts';
 import { checked, type Env, jsonBody, pathId } from '../request.ts';
 import { queryOf } from '../resources/resource.ts';
-import type { Statuses } from '../variant.ts';
+import type { Statuses } from '../words.ts';
 import { installLine } from './install.ts';
 
 export const labels = z

@@ -5,7 +5,7 @@ import { describeService, discover, getService } from '../../operations/executio
 import { json } from '../json/render.ts';
 import type { DiscoveryJson } from '../json/schemas.ts';
 import { type Env, pathId } from '../request.ts';
-import type { Answers, Routes } from '../variant.ts';
+import type { Answers, Routes } from '../variants/variant.ts';
 
 export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 'explains'>): Hono<Env> {
   const routes = new Hono<Env>();

@@ -7,7 +7,7 @@ import { reviewSubscriptions } from '../../operations/stream-access.ts';
 import { json } from '../json/render.ts';
 import type { TokenJson } from '../json/schemas.ts';
 import { checked, type Env, jsonBody } from '../request.ts';
-import type { TokenVariant } from '../variant.ts';
+import type { TokenVariant } from '../variants/variant.ts';
 
 export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
 

@@ -4,7 +4,8 @@ import { schedulerSummary } from '../../operations/cluster/statistics.ts';
 import { openServiceLog } from '../../operations/executions/services.ts';
 import { executionText, schedulerJson, serviceJson } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';
-import type { Variant, Words } from '../variant.ts';
+import type { Words } from '../words.ts';
+import type { Variant } from './variant.ts';
 
 const HOUR_MS = 60 * 60_000;
 

@@ -5,8 +5,9 @@ import type { LoginJson } from '../json/schemas.ts';
 import { quotas } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
 import { users } from '../resources/users.ts';
-import type { Variant, Words } from '../variant.ts';
+import type { Words } from '../words.ts';
 import { groupA } from './group-a.ts';
+import type { Variant } from './variant.ts';
 
 const words: Words = {
   statusOf: (status) => status,

@@ -4,7 +4,7 @@ import { quotaJson, roleJson } from '../json/account-json.ts';
 import { quotaFields, quotas } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
 import { users } from '../resources/users.ts';
-import type { Accounts } from '../variant.ts';
+import type { Accounts } from './variant.ts';
 
 /** The fields of a body that are an object, each as `read` makes it; any other body as it is. */
 const reading =

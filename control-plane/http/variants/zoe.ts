@@ -5,9 +5,9 @@
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { schedulerState } from '../../operations/cluster/statistics.ts';
 import { executionText, serviceJson } from '../json/render.ts';
-import type { Variant } from '../variant.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
+import type { Variant } from './variant.ts';
 import { zoeAccounts } from './zoe-accounts.ts';
 import { openLines } from './zoe-log.ts';
 import { platformJson } from './zoe-platform.ts';

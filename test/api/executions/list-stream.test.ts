@@ -5,7 +5,7 @@ import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Env } from '../../../control-plane/http/request.ts';
 import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
-import { variants } from '../../../control-plane/http/variant.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';

@@ -4,7 +4,7 @@
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
-import { variants } from '../../../control-plane/http/variant.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
 
 /** An answer and what was asked. Texts are left out where they are not known, or not yet. */
 export interface Exchange {

@@ -1,6 +1,7 @@
 /** Owns the list of what the HTTP API has, as the app itself tells it: tests over all routes need no list of their own. */
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
-import { type Variant, variants } from '../../../control-plane/http/variant.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
+import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import type { Group } from '../hosts/hosts.ts';
 
 export interface Route {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
-import { variants } from '../../../control-plane/http/variant.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 
 const logged: string[] = [];

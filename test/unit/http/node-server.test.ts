@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from 'vitest';
-import { variants } from '../../../control-plane/http/variant.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { httpServer, type ServerLimits } from '../../../control-plane/node-server.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { eventually } from '../../support/tools/eventually.ts';

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { type AppDeps, createApp } from '../../../control-plane/app.ts';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
 import { EXAMPLE } from '../../../control-plane/http/openapi/example.ts';
-import { chooseVariant, type Variant, variants } from '../../../control-plane/http/variant.ts';
+import { chooseVariant, variants } from '../../../control-plane/http/variants/choose.ts';
+import type { Variant } from '../../../control-plane/http/variants/variant.ts';
 import { validateApplication } from '../../../shared/application.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 

@@ -12,7 +12,7 @@ import { stayConnected } from '../../../../agent/connection/socket.ts';
 import { isConnect, serveAgents } from '../../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { bearerOf } from '../../../../control-plane/http/request.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
-import { variants } from '../../../../control-plane/http/variant.ts';
+import { variants } from '../../../../control-plane/http/variants/choose.ts';
 import { httpServer } from '../../../../control-plane/node-server.ts';
 import { readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';

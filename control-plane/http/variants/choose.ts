@@ -1,0 +1,14 @@
+/** The variants of the API, and the choice of one by the settings. No other file compares names of variants. */
+import { groupA } from './group-a.ts';
+import { groupB } from './group-b.ts';
+import type { Variant } from './variant.ts';
+import { zoe2017, zoe2018 } from './zoe.ts';
+
+/** By the value of the setting BERTH_API_VARIANT. */
+export const variants = { A: groupA, B: groupB, 'zoe-2018.12': zoe2018, 'zoe-2017.12': zoe2017 } as const;
+
+/** The variant of that name; `endpoints` (BERTH_EXECUTION_ENDPOINTS) counts only if its release left that choice. */
+export function chooseVariant(name: keyof typeof variants, endpoints: 'on' | 'off'): Variant {
+  const variant: Variant = variants[name];
+  return variant.endpoints === 'on' ? { ...variant, endpoints } : variant;
+}

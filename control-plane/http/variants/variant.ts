@@ -1,0 +1,66 @@
+/** The variant of the API: everything that differs between releases. Types only; choose.ts lists the variants. */
+import type { Account, Actor, Quota, Role, User } from '../../core/accounts/account.ts';
+import type {
+  NameFilter,
+  NewQuota,
+  NewRole,
+  NewUser,
+  QuotaChanges,
+  RoleChanges,
+  UserChanges,
+  UserFilter,
+} from '../../core/accounts/account-input.ts';
+import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
+import type { TokenRules } from '../../operations/accounts/tokens.ts';
+import type { Context } from '../../operations/context.ts';
+import type { OverQuota } from '../../operations/executions/executions.ts';
+import type { Group } from '../json/schemas.ts';
+import type { Resource } from '../resources/resource.ts';
+import type { Statuses, Words } from '../words.ts';
+
+export type Variant = Words & Statuses & Answers & Routes;
+
+/** The JSON text and values of the variant's answers. */
+export interface Answers {
+  loginResult(account: Account): unknown;
+  executionText(execution: ExecutionView): string;
+  serviceJson(service: ServiceView): unknown;
+  endpointsJson(endpoints: readonly Endpoint[]): unknown;
+  /** The answer to a valid description. */
+  validated: unknown;
+  statistics(context: Context): Promise<unknown>;
+  /** Opens the live output of a service from its first byte; the stream ends after the last byte. */
+  openLog(context: Context, actor: Actor, serviceId: number): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** The endpoints of the variant, and what they accept. */
+export interface Routes {
+  validatePath: string;
+  /** Whether there are endpoints that explain why an execution is queued. */
+  explains: boolean;
+  /** Whether there is a stream of events. */
+  events: boolean;
+  /** Users, roles and quotas in the variant's forms; undefined if they have no endpoints. */
+  accounts: Accounts | undefined;
+  /** Whether there is a route that lists an execution's endpoints: a setting can switch `on` off. */
+  endpoints: 'always' | 'on' | 'off';
+  /** Null if the variant has no tokens. */
+  tokens: TokenVariant | null;
+  /** What happens to a submission that exceeds the user's quota. */
+  overQuota: OverQuota;
+  /** The group whose document (`/openapi.json`) describes the variant; undefined for another platform's API. */
+  documentedAs: Group | undefined;
+}
+
+export interface Accounts {
+  users: Resource<User, NewUser, UserChanges, UserFilter>;
+  roles: Resource<Role, NewRole, RoleChanges, NameFilter>;
+  quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter>;
+}
+
+export interface TokenVariant extends TokenRules {
+  /** The answer that confirms a revocation. */
+  revokedResult(text: string): unknown;
+}
+
+type Endpoint = [name: string, url: string];

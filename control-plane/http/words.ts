@@ -1,0 +1,25 @@
+/** Words and statuses: what each variant of the API calls things, and by which statuses it reports success and failure. */
+import type { ExecutionStatus } from '../core/model/execution.ts';
+import type { Owner } from '../core/views/execution-filter.ts';
+import type { ExecutionView } from '../core/views/execution-views.ts';
+
+export interface Words {
+  /** The word for a status; variants differ in the one of a queued execution. */
+  statusOf(status: ExecutionStatus): string;
+  userIdOf(execution: Pick<ExecutionView, 'userId' | 'userName'>): number | string;
+  /** The user that a user_id of this variant names; undefined if the text cannot be a user_id. */
+  ownerOf(userId: string): Owner | undefined;
+}
+
+export interface Statuses {
+  /** The answer to a POST that created or changed something. */
+  created: 200 | 201;
+  /** The answer to a DELETE. */
+  removed: 200 | 204;
+  /** The answer to an authenticated caller whose role does not allow the request. */
+  forbidden: 401 | 403;
+  /** Whether the text of an error is also sent as Status header and reason phrase. */
+  statusHeader: boolean;
+  /** Whether an error has a body. */
+  errorBody: boolean;
+}
