@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
 import type { Accounts } from '../variants/variant.ts';
-import type { Operation, Scheme } from './operations.ts';
+import type { Operation, Scheme } from './operation.ts';
 
 const BODY_ERRORS = [400, 413];
 

@@ -11,7 +11,8 @@ import { errorSchema, type Group } from '../json/schemas.ts';
 import { COOKIE } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
 import { EXAMPLE } from './example.ts';
-import { type Operation, operationsOf, type Scheme } from './operations.ts';
+import type { Operation, Scheme } from './operation.ts';
+import { operationsOf } from './operations.ts';
 
 type Spec = Parameters<typeof describeRoute>[0];
 type Responses = NonNullable<Spec['responses']>;

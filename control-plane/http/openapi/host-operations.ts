@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
 import { joinTokenSchema } from '../json/schemas.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../routes/hosts.ts';
-import type { Operation, Scheme } from './operations.ts';
+import type { Operation, Scheme } from './operation.ts';
 
 export function hostOperations(access: readonly Scheme[]): Operation[] {
   const common = { tag: 'Hosts', access };
