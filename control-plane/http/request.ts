@@ -56,6 +56,16 @@ export function pathId(c: HonoContext, name: string): number {
   return Number(text);
 }
 
+/** The query's parameters, each of which may be there once. */
+export function queryOf(c: HonoContext): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(c.req.queries()).map(([name, [value = '', ...more]]) => {
+      if (more.length > 0) throw new OperationError('invalid', `The filter ${name} is given twice.`);
+      return [name, value];
+    }),
+  );
+}
+
 /** `value` as the schema has it; throws `invalid` with every problem. `what` it is, for the message. */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const { data, problems } = readInput(schema, value, what);

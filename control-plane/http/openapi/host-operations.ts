@@ -1,8 +1,8 @@
 /** Owns what the API's document says of the operations on hosts. */
 import * as z from 'zod';
 import { hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
+import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
 import { joinTokenSchema } from '../json/schemas.ts';
-import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../routes/hosts.ts';
 import type { Operation, Scheme } from './operation.ts';
 
 export function hostOperations(access: readonly Scheme[]): Operation[] {

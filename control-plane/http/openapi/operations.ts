@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions/executions.ts';
 import { executionFilters } from '../json/execution-filter-query.ts';
+import { eventQuery, grantSchema } from '../json/request-schemas.ts';
 import {
   discoverySchema,
   endpointsSchema,
@@ -15,8 +16,6 @@ import {
   statisticsSchema,
   tokenSchema,
 } from '../json/schemas.ts';
-import { eventQuery } from '../routes/events.ts';
-import { grantSchema } from '../routes/tokens.ts';
 import type { Variant } from '../variants/variant.ts';
 import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';

@@ -1,12 +1,11 @@
 /** Owns the five routes that users, roles and quotas have in common: parse, call the operation, render. */
-import { Hono, type Context as HonoContext } from 'hono';
+import { Hono } from 'hono';
 import type * as z from 'zod';
 import type { Actor } from '../../core/accounts/account.ts';
-import { OperationError } from '../../core/model/errors.ts';
 import type { Input, Kind } from '../../operations/accounts/write-outcome.ts';
 import type { Context } from '../../operations/context.ts';
 import { empty, json } from '../json/render.ts';
-import { checked, type Env, jsonBody, pathId } from '../request.ts';
+import { checked, type Env, jsonBody, pathId, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
 
 export interface Resource<T extends { id: number }, New, Changes, Filter> {
@@ -55,14 +54,4 @@ export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
     return empty(removed);
   });
   return routes;
-}
-
-/** The query's parameters, each of which may be there once. */
-export function queryOf(c: HonoContext): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(c.req.queries()).map(([name, [value = '', ...more]]) => {
-      if (more.length > 0) throw new OperationError('invalid', `The filter ${name} is given twice.`);
-      return [name, value];
-    }),
-  );
 }

@@ -1,11 +1,10 @@
 /** Owns the route of events, and events as text: server-sent events, in the words of the variant. */
 import { Hono } from 'hono';
-import * as z from 'zod';
 import type { EventFrame } from '../../core/streams/events.ts';
 import { authoriseEvents, openEvents } from '../../operations/cluster/events.ts';
 import type { Context } from '../../operations/context.ts';
-import { checked, type Env } from '../request.ts';
-import { queryOf } from '../resources/resource.ts';
+import { eventQuery } from '../json/request-schemas.ts';
+import { checked, type Env, queryOf } from '../request.ts';
 import { textStream } from '../text-stream.ts';
 import type { Words } from '../words.ts';
 
@@ -20,14 +19,6 @@ export const EVENT_HEADERS = {
   // Proxies would hold back a stream that trickles.
   'x-accel-buffering': 'no',
 };
-
-export const eventQuery = z
-  .strictObject({
-    last_event_id: z
-      .string()
-      .describe('As Last-Event-ID, which counts before it: browsers set none at first'),
-  })
-  .partial();
 
 export function eventRoutes(context: Context, words: Words): Hono<Env> {
   const routes = new Hono<Env>();

@@ -1,15 +1,13 @@
 /** Owns the routes of tokens: parse, call the operation, render. */
 import { Hono } from 'hono';
-import * as z from 'zod';
 import type { Granted, Tokens } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import { reviewSubscriptions } from '../../operations/stream-access.ts';
 import { json } from '../json/render.ts';
+import { grantSchema } from '../json/request-schemas.ts';
 import type { TokenJson } from '../json/schemas.ts';
 import { checked, type Env, jsonBody } from '../request.ts';
 import type { TokenVariant } from '../variants/variant.ts';
-
-export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
 
 export function tokenRoutes(context: Context, tokens: Tokens, variant: TokenVariant): Hono<Env> {
   const routes = new Hono<Env>();

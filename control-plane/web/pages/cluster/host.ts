@@ -1,7 +1,7 @@
 /** Owns the page of a host: what it is, what runs there, and how it is drained, labelled and removed. */
 import { Hono } from 'hono';
+import { hostLabels } from '../../../http/json/request-schemas.ts';
 import { checked, pathId } from '../../../http/request.ts';
-import { labels } from '../../../http/routes/hosts.ts';
 import { type SeenHost, type SeenService, viewHost } from '../../../operations/cluster/cluster.ts';
 import { updateHost } from '../../../operations/cluster/hosts.ts';
 import { formOf } from '../../components/form.ts';
@@ -37,7 +37,7 @@ export function hostPages(deps: WebDeps): Hono<WebEnv> {
     const id = pathId(c, 'id');
     return redirectAfter(c, `/cluster/hosts/${id}`, 'The labels are changed.', () =>
       updateHost(deps, c.get('actor'), id, async () => ({
-        labels: checked(labels, labelsIn((await formOf(c)).get('labels') ?? ''), 'list of labels'),
+        labels: checked(hostLabels, labelsIn((await formOf(c)).get('labels') ?? ''), 'list of labels'),
       })),
     );
   });

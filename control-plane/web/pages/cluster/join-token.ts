@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { authorise } from '../../../core/accounts/account.ts';
-import { joinTokenFields } from '../../../http/routes/hosts.ts';
+import { joinTokenFields } from '../../../http/json/request-schemas.ts';
 import { installLine } from '../../../http/routes/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
 import { type Entry, takeForm } from '../../components/form-entry.ts';

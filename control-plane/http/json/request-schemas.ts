@@ -1,0 +1,37 @@
+/** Schemas of what requests send: the query of events, the grant of a token, and fields and queries of hosts. */
+import * as z from 'zod';
+import { hostNameSchema } from '../../../shared/protocol/up.ts';
+import { booleanText, nameFilter } from './account-fields.ts';
+
+export const eventQuery = z
+  .strictObject({
+    last_event_id: z
+      .string()
+      .describe('As Last-Event-ID, which counts before it: browsers set none at first'),
+  })
+  .partial();
+
+export const grantSchema = z.object({ grant_type: z.enum(['password', 'refresh_token']) });
+
+export const hostLabels = z
+  .array(z.string().regex(/^[^\s,]{1,64}$/, 'must be 1 to 64 characters without spaces and commas'))
+  .max(50);
+
+/** An agent's BERTH_AGENT_NAME can be no other. */
+const hostName = hostNameSchema.regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be letters, digits, _ . -');
+
+export const joinTokenFields = z.strictObject({ name: hostName.optional(), labels: hostLabels.optional() });
+
+export const hostChanges = z
+  .strictObject({
+    schedulable: z.boolean().describe('False drains it: elastic services leave, essential ones stay'),
+    labels: hostLabels.describe("The administrator's own, besides those of its agent"),
+    force: z.boolean().describe('With schedulable false: essential services leave, too'),
+  })
+  .partial();
+
+export const hostFilter = nameFilter;
+
+export const hostRemoval = z
+  .strictObject({ force: booleanText.describe('Also one that is away, but not lost yet') })
+  .partial();
