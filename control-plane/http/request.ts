@@ -2,14 +2,9 @@
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import { generateCookie, getCookie } from 'hono/cookie';
 import type * as z from 'zod';
-import type { Actor, TokenKind } from '../core/accounts/account.ts';
+import type { Actor, Authenticated, TokenKind } from '../core/accounts/account.ts';
 import { OperationError } from '../core/model/errors.ts';
-import {
-  type Authenticated,
-  type Authentication,
-  type Credentials,
-  SESSION_MS,
-} from '../operations/accounts/authentication.ts';
+import { type Authentication, type Credentials, SESSION_MS } from '../operations/accounts/authentication.ts';
 import { readInput } from '../operations/input.ts';
 import type { AddressOf } from './address.ts';
 

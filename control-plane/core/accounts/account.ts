@@ -70,6 +70,16 @@ export type KnownActor = { kind: 'user'; credential: Credential } & Account;
 /** The source of a request: unauthenticated, or a user whose credentials were verified in this request. */
 export type Actor = { kind: 'anonymous' } | KnownActor;
 
+/** The actor of a request, and the kind of credential that proved who it is. */
+export type Authenticated =
+  | { by: 'none'; actor: Actor & { kind: 'anonymous' } }
+  | AuthenticatedByBasic
+  | { by: 'cookie'; actor: Actor }
+  | { by: 'token'; actor: Actor; tokenHash: string };
+
+/** Basic credentials open a session, with which the client may continue. */
+export type AuthenticatedByBasic = { by: 'basic'; actor: Actor; sessionToken: string };
+
 /** What an actor attempts, and the owner of the execution or the user that it concerns. */
 export type Action =
   | { kind: 'login' }

@@ -7,6 +7,8 @@ import { randomBytes } from 'node:crypto';
 import {
   type Account,
   type Actor,
+  type Authenticated,
+  type AuthenticatedByBasic,
   authorise,
   type Credential,
   INTERNAL_SOURCE,
@@ -48,16 +50,6 @@ export interface Credentials {
   /** Where the request comes from; asked for only where it counts. */
   addressOf: () => string | undefined;
 }
-
-/** With the session that the client may go on with. */
-type ProvedByBasic = { by: 'basic'; actor: Actor; sessionToken: string };
-
-/** Who asks, and by which credential that was proved. */
-export type Authenticated =
-  | { by: 'none'; actor: Actor & { kind: 'anonymous' } }
-  | ProvedByBasic
-  | { by: 'cookie'; actor: Actor }
-  | { by: 'token'; actor: Actor; tokenHash: string };
 
 export interface AuthenticationDeps {
   db: Db;
@@ -136,7 +128,7 @@ export class Authentication {
     password: string,
     memory: string,
     address: string | undefined,
-  ): Promise<ProvedByBasic> {
+  ): Promise<AuthenticatedByBasic> {
     const account = await findAccountByName(this.#db, username);
     const known = this.#recall(memory, account);
     if (known?.fresh) return known.fresh;
@@ -174,7 +166,7 @@ export class Authentication {
   }
 
   /** Whether these credentials were right, for the same user and as long as their session lives; `fresh` for a minute. */
-  #recall(memory: string, account: Account | undefined): { fresh?: ProvedByBasic } | undefined {
+  #recall(memory: string, account: Account | undefined): { fresh?: AuthenticatedByBasic } | undefined {
     const found = this.#remembered.get(memory);
     if (!found) return undefined;
     const ageMs = this.#nowMs() - found.sinceMs;

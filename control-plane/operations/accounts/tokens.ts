@@ -6,13 +6,18 @@ import { randomBytes } from 'node:crypto';
 import { JOSEError } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
-import { type Account, type Actor, authorise, type TokenKind } from '../../core/accounts/account.ts';
+import {
+  type Account,
+  type Actor,
+  type Authenticated,
+  authorise,
+  type TokenKind,
+} from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { keptSecret } from '../../store/accounts/secrets.ts';
 import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/accounts/tokens.ts';
 import { findAccountByToken } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import type { Authenticated } from './authentication.ts';
 import { digest } from './digest.ts';
 
 const ALGORITHM = 'HS256';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Authenticated } from '../../../control-plane/core/accounts/account.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
-import type { Authenticated } from '../../../control-plane/operations/accounts/authentication.ts';
 import { type Granted, Tokens } from '../../../control-plane/operations/accounts/tokens.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
