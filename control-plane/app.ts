@@ -25,7 +25,7 @@ import { tokenRoutes } from './http/routes/tokens.ts';
 import type { Accounts, Variant } from './http/variants/variant.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
 import type { Context } from './operations/context.ts';
-import { validateDescription } from './operations/executions/applications.ts';
+import { validateDescription } from './operations/executions/submission-input.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { API_VERSION, VERSION } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';

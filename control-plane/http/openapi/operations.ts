@@ -1,7 +1,7 @@
 /** Owns what the API's document says of each operation: who may call it, what it takes, what it answers. Routes are elsewhere. */
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
-import { draftSchema, submissionSchema } from '../../operations/executions/executions.ts';
+import { draftSchema, submissionSchema } from '../../operations/executions/submission-input.ts';
 import { executionFilters } from '../json/execution-filter-query.ts';
 import { eventQuery, grantSchema } from '../json/request-schemas.ts';
 import {

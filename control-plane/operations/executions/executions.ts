@@ -1,7 +1,4 @@
 /** Owns the use cases on executions. Each authorises on its first line. */
-import * as z from 'zod';
-import { validateApplication } from '../../../shared/application.ts';
-import { shapeMessage } from '../../../shared/application-words.ts';
 import {
   type Account,
   type Action,
@@ -10,7 +7,6 @@ import {
   noSuchExecution,
   type User,
 } from '../../core/accounts/account.ts';
-import type { Submission } from '../../core/lifecycle/submission.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
 import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
@@ -26,26 +22,7 @@ import {
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
-import { readInput } from '../input.ts';
-import { checkApplication } from './applications.ts';
-
-/** `application` is checked by itself: its problems have their own form. */
-export const submissionSchema = z.object({
-  name: z
-    .string()
-    .min(1)
-    .max(128)
-    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair')
-    .meta({ examples: ['my hello'] }),
-  application: z.unknown(),
-});
-
-/** What is wrong with the name of an execution; undefined where nothing is. */
-export const nameProblem = (name: string): string | undefined =>
-  submissionSchema.shape.name.safeParse(name, { error: shapeMessage }).error?.issues[0]?.message;
-
-/** For a submission that nobody needs to find again. */
-export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
+import { parseDraft, parseSubmission } from './submission-input.ts';
 
 /** What becomes of a submission beyond the user's quota: it waits until there is room in the quota, or is a `conflict`. */
 export type OverQuota = 'queue' | 'refuse';
@@ -58,9 +35,9 @@ export async function submitExecution(
   overQuota: OverQuota,
 ): Promise<number> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  const submission = readSubmission(submissionSchema, user, body);
+  const { name, application, description } = parseSubmission(body);
   if (overQuota === 'refuse') await checkConcurrency(context, user);
-  return context.coordinator.submit(submission);
+  return context.coordinator.submit({ userId: user.id, name, application, description });
 }
 
 /** What would become of an application, were it submitted now. Nothing is queued. */
@@ -70,7 +47,8 @@ export async function explainApplication(
   body: unknown,
 ): Promise<Explanation> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  return context.coordinator.explainSubmission(readSubmission(draftSchema, user, body));
+  const { name, application, description } = parseDraft(body);
+  return context.coordinator.explainSubmission({ userId: user.id, name, application, description });
 }
 
 /** Why an execution is where it is; of one that has ended, the reason of its end. */
@@ -159,26 +137,6 @@ export function authoriseOwned(actor: Actor, kind: OwnedAction, ownerId: number 
   const account = authorise(actor, { kind: 'list-executions' });
   authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
   if (ownerId === undefined) throw noSuchExecution();
-}
-
-function readSubmission(
-  schema: typeof submissionSchema | typeof draftSchema,
-  { id }: User,
-  body: unknown,
-): Submission {
-  const { data, problems } = readInput<z.output<typeof schema>>(schema, body, 'body');
-  if (problems !== undefined)
-    throw new OperationError(
-      'invalid',
-      `The body must be {"name": text, "application": object}. ${problems}`,
-    );
-  const { name, application } = data;
-  return {
-    userId: id,
-    name,
-    application: checkApplication(validateApplication(application)),
-    description: JSON.stringify(application),
-  };
 }
 
 /** Submissions of the same moment may all pass: what runs is the queue's to limit. */

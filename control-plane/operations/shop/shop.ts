@@ -1,18 +1,13 @@
 /** Owns the use cases of the shop. Each authorises on its first line. */
 import type { Application } from '../../../shared/application-schema.ts';
-import { shapeMessage } from '../../../shared/application-words.ts';
 import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from '../../core/shop/shop.ts';
 import type { ParameterProblem } from '../../core/shop/shop-parameters.ts';
 import type { Explanation } from '../../core/views/explanation.ts';
 import type { Context } from '../context.ts';
-import {
-  explainApplication,
-  type OverQuota,
-  submissionSchema,
-  submitExecution,
-} from '../executions/executions.ts';
+import { explainApplication, type OverQuota, submitExecution } from '../executions/executions.ts';
+import { nameProblem } from '../executions/submission-input.ts';
 import { pictureType, readFolder, readShop } from './shop-entries.ts';
 import type { ShopFiles } from './shop-files.ts';
 
@@ -124,8 +119,8 @@ async function findEntry({ shopFiles }: ShopContext, { role }: Account, id: stri
 /** Of the name of the execution, which is no parameter but filled in beside them. */
 function nameProblems(name: string): ParameterProblem[] {
   if (name === '') return [{ parameter: 'name', message: 'must not be empty' }];
-  const issues = submissionSchema.shape.name.safeParse(name, { error: shapeMessage }).error?.issues ?? [];
-  return issues.slice(0, 1).map(({ message }) => ({ parameter: 'name', message }));
+  const message = nameProblem(name);
+  return message === undefined ? [] : [{ parameter: 'name', message }];
 }
 
 function byCategory(one: ShopEntry, other: ShopEntry): number {

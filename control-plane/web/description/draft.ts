@@ -1,11 +1,10 @@
 /**
  * Owns the description that is being written on the start page: whether it can be submitted, and what is wrong at which
- * line. What is valid is the API's to say (operations/applications.ts); this only finds the places.
+ * line. What is valid is the API's to say (operations/executions/submission-input.ts); this only finds the places.
  */
 import type { Application, Problem } from '../../../shared/application-schema.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { unwrapped, validateDescription } from '../../operations/executions/applications.ts';
-import { nameProblem } from '../../operations/executions/executions.ts';
+import { nameProblem, unwrapped, validateDescription } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
 import { type Fault, pathOf, placesIn, readJson } from './json-text.ts';
 

@@ -3,7 +3,7 @@
  * with that comes back to its field. What is valid is the API's to say (draft.ts).
  */
 import type { Application } from '../../../shared/application-schema.ts';
-import { nameProblem } from '../../operations/executions/executions.ts';
+import { nameProblem } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
 import { checkDescription, type Submittable } from './draft.ts';
 

@@ -1,0 +1,71 @@
+/** Parses what users submit: the body of a submission or draft, its name, and the application description inside. */
+import * as z from 'zod';
+import { validateApplication } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
+import { shapeMessage } from '../../../shared/application-words.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import { readInput } from '../input.ts';
+
+/** `application` is validated separately, because its problems carry JSON pointers. */
+export const submissionSchema = z.object({
+  name: z
+    .string()
+    .min(1)
+    .max(128)
+    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or half a surrogate pair')
+    .meta({ examples: ['my hello'] }),
+  application: z.unknown(),
+});
+
+/** The body of a request for an explanation, which needs no name. */
+export const draftSchema = submissionSchema.extend({ name: submissionSchema.shape.name.default('draft') });
+
+/** A valid submission; `description` is the application as the body had it, as JSON text. */
+export interface SubmissionInput {
+  name: string;
+  application: Application;
+  description: string;
+}
+
+/** Throws `invalid` with every problem of the body, or else of the description. */
+export const parseSubmission = (body: unknown): SubmissionInput => parse(submissionSchema, body);
+export const parseDraft = (body: unknown): SubmissionInput => parse(draftSchema, body);
+
+function parse(schema: typeof submissionSchema | typeof draftSchema, body: unknown): SubmissionInput {
+  const { data, problems } = readInput<z.output<typeof schema>>(schema, body, 'body');
+  if (problems !== undefined)
+    throw new OperationError(
+      'invalid',
+      `The body must be {"name": text, "application": object}. ${problems}`,
+    );
+  const { name, application } = data;
+  return { name, application: validApplication(application), description: JSON.stringify(application) };
+}
+
+/** What is wrong with the name of an execution; undefined if it is valid. */
+export const nameProblem = (name: string): string | undefined =>
+  submissionSchema.shape.name.safeParse(name, { error: shapeMessage }).error?.issues[0]?.message;
+
+/** Checks a description, wrapped in {"application": ...} or bare. Public (api: app_validate). */
+export const validateDescription = (body: unknown): Application => validApplication(unwrapped(body).value);
+
+/** The description itself, its JSON pointer in the body, and the name that the body gives the execution. */
+export function unwrapped(body: unknown): { value: unknown; at: '' | '/application'; name?: unknown } {
+  const wrapped = typeof body === 'object' && body !== null && 'application' in body && !('services' in body);
+  if (!wrapped) return { value: body, at: '' };
+  return { value: body.application, at: '/application', ...('name' in body && { name: body.name }) };
+}
+
+/** Problems reported at most: enough to correct a description, and a bound on the answer to a hostile one. */
+const MAX_PROBLEMS = 100;
+
+/** Throws `invalid` with the problems and their JSON pointers. */
+function validApplication(description: unknown): Application {
+  const validation = validateApplication(description);
+  if (validation.valid) return validation.application;
+  const problems = validation.problems.slice(0, MAX_PROBLEMS);
+  const sentences = problems.map(({ pointer, message }) => `${pointer || '(document)'}: ${message}`);
+  throw new OperationError('invalid', `The application description is not valid. ${sentences.join('; ')}`, {
+    details: problems,
+  });
+}
