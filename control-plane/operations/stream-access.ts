@@ -1,14 +1,16 @@
 /** Owns who reads logs, for the coordinator, and that it looks again at who reads where what lets them has changed. */
-import { type Actor, authorise } from '../core/accounts/account.ts';
+import type { KnownActor } from '../core/accounts/account.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Context } from './context.ts';
 
-/** The actor as a reader of logs of an owner's execution. */
-export function logSubscriber(actor: Actor, ownerId: number): LogSubscriber {
-  const { user, credential } = authorise(actor, { kind: 'read-execution', ownerId });
-  return { userId: user.id, credentialVersion: user.credentialVersion, credential, ownerId };
-}
+/** The account as subscriber of logs of an owner's execution. The caller has authorised it to read that execution. */
+export const logSubscriber = ({ user, credential }: KnownActor, ownerId: number): LogSubscriber => ({
+  userId: user.id,
+  credentialVersion: user.credentialVersion,
+  credential,
+  ownerId,
+});
 
 /** For what has changed what users may see: of a user, or of all (null). */
 export async function reviewSubscriptions({ coordinator }: Context, userId: number | null): Promise<void> {

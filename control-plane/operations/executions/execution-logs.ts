@@ -1,5 +1,5 @@
 /** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
-import { type Actor, noSuchExecution, noSuchService } from '../../core/accounts/account.ts';
+import { type Actor, noSuchService } from '../../core/accounts/account.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { findOwner, listServices } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
@@ -16,17 +16,16 @@ export async function openExecutionLogs(
   executionId: number,
   positions: ReadonlyMap<number, LogPosition>,
 ): Promise<Map<number, OpenLog>> {
-  const ownerId = await findOwner(context.db, executionId);
-  authoriseOwned(actor, 'read-execution', ownerId);
-  if (ownerId === undefined) throw noSuchExecution();
-  const reader = logSubscriber(actor, ownerId);
+  const owner = await findOwner(context.db, executionId);
+  const { account, ownerId } = authoriseOwned(actor, 'read-execution', owner);
+  const subscriber = logSubscriber(account, ownerId);
   const services = await listServices(context.db, executionId);
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(
     [...positions].map(([id, from]): [number, OpenLog] => [
       id,
-      () => context.coordinator.openLog(reader, id, 'timestamps', from),
+      () => context.coordinator.openLog(subscriber, id, 'timestamps', from),
     ]),
   );
 }

@@ -4,6 +4,7 @@ import {
   type Action,
   type Actor,
   authorise,
+  type KnownActor,
   noSuchExecution,
   type User,
 } from '../../core/accounts/account.ts';
@@ -133,10 +134,15 @@ export async function listEndpoints(context: Context, actor: Actor, id: number):
 type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
 
 /** Authorises on an object of `ownerId`, which is undefined where the object does not exist; the role counts first. */
-export function authoriseOwned(actor: Actor, kind: OwnedAction, ownerId: number | undefined): void {
+export function authoriseOwned(
+  actor: Actor,
+  kind: OwnedAction,
+  ownerId: number | undefined,
+): { account: KnownActor; ownerId: number } {
   const account = authorise(actor, { kind: 'list-executions' });
   authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
   if (ownerId === undefined) throw noSuchExecution();
+  return { account, ownerId };
 }
 
 /** Submissions of the same moment may all pass: what runs is the queue's to limit. */

@@ -1,7 +1,13 @@
 /** Owns the use cases on services. Each authorises on its first line, but for those the contract makes public. */
 import { dnsNameOf } from '../../../shared/expand.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
-import { type Actor, authorise, noSuchExecution, noSuchService } from '../../core/accounts/account.ts';
+import {
+  type Actor,
+  authorise,
+  type KnownActor,
+  noSuchExecution,
+  noSuchService,
+} from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
 import {
@@ -15,15 +21,25 @@ import { logSubscriber } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
+  const { service } = await readableService(context, actor, id);
+  return service;
+}
+
+/** The service and the account that may read it; another user's service is `not-found`. The role counts first. */
+async function readableService(
+  { db }: Context,
+  actor: Actor,
+  id: number,
+): Promise<{ account: KnownActor; service: ServiceView }> {
   const account = authorise(actor, { kind: 'list-executions' });
-  const service = await findService(context.db, id);
+  const service = await findService(db, id);
   try {
     authorise(actor, { kind: 'read-execution', ownerId: service?.userId ?? account.user.id });
   } catch (error) {
     throw error instanceof OperationError && error.code === 'not-found' ? noSuchService() : error;
   }
   if (!service) throw noSuchService();
-  return service;
+  return { account, service };
 }
 
 /** With how far its start has come, where its host has told. */
@@ -68,8 +84,8 @@ export async function openServiceLog(
   id: number,
   format: LogFormat,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { userId } = await getService(context, actor, id);
-  return context.coordinator.openLog(logSubscriber(actor, userId), id, format);
+  const { account, service } = await readableService(context, actor, id);
+  return context.coordinator.openLog(logSubscriber(account, service.userId), id, format);
 }
 
 /** DNS names of the active instances of a group. Public (api: discovery). */
