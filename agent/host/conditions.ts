@@ -2,10 +2,9 @@
  * Owns what is wrong with this host at the moment (PROTOCOL.md P40): one sentence for each kind. Tells the log when
  * something comes or goes, and whoever listens when words change. Never finds out by itself.
  */
+import type { ConditionKind } from '../../shared/protocol/conditions.ts';
 import { type Condition, MAX_CONDITION_LENGTH } from '../../shared/protocol/up.ts';
 import type { Logger } from '../logger.ts';
-
-export type ConditionKind = 'low-disk' | 'no-engine' | 'no-network' | 'clock-skew' | 'unknown-containers';
 
 /** The text of a condition is short. */
 const MAX_NAMED = 20;

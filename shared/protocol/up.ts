@@ -57,8 +57,8 @@ export type HostFacts = z.infer<typeof hostFactsSchema>;
 export const MAX_CONDITION_LENGTH = 500;
 
 /**
- * What is wrong with the host itself, for administrators. `kind` is for programs: `low-disk`, `no-engine` and
- * `no-network` take no new services, `clock-skew` only tells; one that is not known tells, too.
+ * A fault of the host itself, for administrators. `kind` is for programs (conditions.ts lists the known ones); a kind that
+ * is not known is displayed and has no other effect.
  */
 export const conditionSchema = z.object({
   kind: z.string().min(1).max(64),

@@ -1,4 +1,5 @@
 /** Owns what a host is and when it may take services. Pure. */
+import { conditionKinds } from '../../../shared/protocol/conditions.ts';
 import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 
 export interface Host {
@@ -73,12 +74,10 @@ export const allLabels = ({ agentLabels, adminLabels }: Labels): readonly string
 export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
   connected && !lost;
 
-/** The kinds of conditions for which a host takes nothing new, and what it is then called. */
-export const blockingConditions: ReadonlyMap<string, string> = new Map([
-  ['low-disk', 'low on disk'],
-  ['no-engine', 'without an engine that answers'],
-  ['no-network', 'without the network that services are on'],
-]);
+/** Kinds of conditions that block new services, each with what its host is called in explanations. */
+export const blockingConditions: ReadonlyMap<string, string> = new Map(
+  Object.entries(conditionKinds).flatMap(([kind, { blocks }]) => (blocks === null ? [] : [[kind, blocks]])),
+);
 
 /** The condition for which it takes nothing new, where it has one: what runs would suffer, and what starts fail. */
 export const blockingConditionOf = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
