@@ -1,6 +1,6 @@
 /** Owns the settings of the control plane: their names, defaults and checks. Entries (node.ts, worker.ts) read the environment and hand it in. */
 import * as z from 'zod';
-import { shapeMessage } from '../shared/application-words.ts';
+import { schemaMessage } from '../shared/application-words.ts';
 import {
   defaultSchedulerConfig,
   hostLossPolicies,
@@ -81,7 +81,7 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
 /** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */
 function read<T>(schema: z.ZodType<T>, env: Environment): T {
   const given = Object.entries(env).filter(([name, value]) => name.startsWith('BERTH_') && value !== '');
-  const result = schema.safeParse(Object.fromEntries(given), { error: shapeMessage });
+  const result = schema.safeParse(Object.fromEntries(given), { error: schemaMessage });
   const renames = given.flatMap(([name]) =>
     Object.hasOwn(renamed, name) ? [`${name}: was renamed, set ${renamed[name]} instead`] : [],
   );

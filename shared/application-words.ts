@@ -12,7 +12,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 };
 
 /** Follows the path of what is wrong: `... is missing`. Undefined where zod's own words will do. */
-export function shapeMessage(issue: z.core.$ZodRawIssue): string | undefined {
+export function schemaMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     // Of which anything may be.
     if (issue.expected === 'nonoptional') return 'is missing';

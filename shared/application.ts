@@ -12,7 +12,7 @@ import {
   MAX_VARIABLES,
   type Problem,
 } from './application-schema.ts';
-import { shapeMessage } from './application-words.ts';
+import { schemaMessage } from './application-words.ts';
 
 export type Validation = { valid: true; application: Application } | { valid: false; problems: Problem[] };
 
@@ -22,9 +22,9 @@ export type Validation = { valid: true; application: Application } | { valid: fa
  */
 export function validateApplication(input: unknown): Validation {
   const bounded = cutToLimits(input);
-  const shape = applicationSchema.safeParse(bounded, { error: shapeMessage });
-  const problems = [...(shape.error?.issues.flatMap(shapeProblems) ?? []), ...semanticProblems(bounded)];
-  if (shape.success && problems.length === 0) return { valid: true, application: shape.data };
+  const parsed = applicationSchema.safeParse(bounded, { error: schemaMessage });
+  const problems = [...(parsed.error?.issues.flatMap(schemaProblems) ?? []), ...semanticProblems(bounded)];
+  if (parsed.success && problems.length === 0) return { valid: true, application: parsed.data };
   return { valid: false, problems };
 }
 
@@ -47,7 +47,7 @@ function cutService(service: unknown): unknown {
   };
 }
 
-function shapeProblems(issue: z.core.$ZodIssue): Problem[] {
+function schemaProblems(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       pointer: pointerTo(...issue.path, key),

@@ -1,6 +1,6 @@
 /** Owns the reading of what callers send, and what they are told of all that is wrong with it: by field, and in words. */
 import * as z from 'zod';
-import { shapeMessage } from '../../shared/application-words.ts';
+import { schemaMessage } from '../../shared/application-words.ts';
 import { listText } from '../core/views/explanation-text.ts';
 
 /** `value` as the schema has it, or everything that is wrong with it; `what` it is, where no field can be named. */
@@ -9,7 +9,7 @@ export function readInput<T>(
   value: unknown,
   what: string,
 ): { data: T; problems?: undefined } | { data?: undefined; problems: string } {
-  const result = schema.safeParse(value, { error: shapeMessage });
+  const result = schema.safeParse(value, { error: schemaMessage });
   if (result.success) return { data: result.data };
   const problems = result.error.issues.map((issue) =>
     issue.code === 'unrecognized_keys'

@@ -19,7 +19,7 @@ export const accountOperations = (
 function resourceOperations(
   { kind, body, changes, filter }: { kind: string; body: z.ZodType; changes: z.ZodType; filter: z.ZodType },
   tag: string,
-  shape: z.ZodType,
+  schema: z.ZodType,
   access: readonly Scheme[],
 ): Operation[] {
   const common = { tag, access };
@@ -40,7 +40,7 @@ function resourceOperations(
       path,
       summary: `List ${kind}s by id`,
       query: filter,
-      answer: z.record(z.string(), shape),
+      answer: z.record(z.string(), schema),
       errors: [400],
     },
     {
@@ -48,7 +48,7 @@ function resourceOperations(
       method: 'get',
       path: one,
       summary: `Read a ${kind}`,
-      answer: z.strictObject({ [kind]: shape }),
+      answer: z.strictObject({ [kind]: schema }),
       errors: [404],
     },
     {

@@ -39,16 +39,16 @@ export const admitAgent = (
 export function refuseAgent(
   error: unknown,
   failed: (error: unknown) => void,
-  shape: Statuses = PLAIN,
+  statuses: Statuses = PLAIN,
 ): Response {
   const known = toOperationError(error);
   if (!known || known.cause) failed(known?.cause ?? error);
-  return agentRefusal(known, shape);
+  return agentRefusal(known, statuses);
 }
 
 /** An error as agents are told of it, with the time, by which they find that their clock is wrong. */
-function agentRefusal(error: OperationError | undefined, shape: Statuses): Response {
-  const response = errorResponse(error, shape);
+function agentRefusal(error: OperationError | undefined, statuses: Statuses): Response {
+  const response = errorResponse(error, statuses);
   response.headers.set('date', new Date().toUTCString());
   return response;
 }

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { validateApplication } from '../../../shared/application.ts';
 import type { Application } from '../../../shared/application-schema.ts';
-import { shapeMessage } from '../../../shared/application-words.ts';
+import { schemaMessage } from '../../../shared/application-words.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { readInput } from '../input.ts';
 
@@ -44,7 +44,7 @@ function parse(schema: typeof submissionSchema | typeof draftSchema, body: unkno
 
 /** What is wrong with the name of an execution; undefined if it is valid. */
 export const nameProblem = (name: string): string | undefined =>
-  submissionSchema.shape.name.safeParse(name, { error: shapeMessage }).error?.issues[0]?.message;
+  submissionSchema.shape.name.safeParse(name, { error: schemaMessage }).error?.issues[0]?.message;
 
 /** Checks a description, wrapped in {"application": ...} or bare. Public (api: app_validate). */
 export const validateDescription = (body: unknown): Application => validApplication(unwrapped(body).value);

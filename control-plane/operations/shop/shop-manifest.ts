@@ -1,6 +1,6 @@
 /** Owns the form of a shop's manifest, version 1, which is Zoe's: what is read of it, and what is wrong with each part. Pure. */
 import * as z from 'zod';
-import { shapeMessage } from '../../../shared/application-words.ts';
+import { schemaMessage } from '../../../shared/application-words.ts';
 import { type DeclaredParameter, parameterKinds } from '../../core/shop/shop-parameters.ts';
 import { PLAIN_NAME } from './shop-files.ts';
 
@@ -55,11 +55,11 @@ export function readManifest(
 ): { applications: (DeclaredApplication | { name: string; problem: string })[] } | { problem: string } {
   const json = parseJson(text);
   if ('problem' in json) return json;
-  const manifest = manifestSchema.safeParse(json.value, { error: shapeMessage });
+  const manifest = manifestSchema.safeParse(json.value, { error: schemaMessage });
   if (!manifest.success) return { problem: issuesOf(manifest.error) };
   return {
     applications: manifest.data.zapps.map((zapp, place) => {
-      const read = applicationSchema.safeParse(zapp, { error: shapeMessage });
+      const read = applicationSchema.safeParse(zapp, { error: schemaMessage });
       if (!read.success) return { name: nameIn(zapp) ?? `zapps[${place}]`, problem: issuesOf(read.error) };
       const { readable_descr: readme, disabled_for: disabledFor, parameters, ...rest } = read.data;
       return { ...rest, readme, disabledFor, parameters: parameters.map(readParameter) };
@@ -76,7 +76,7 @@ export function parseJson(text: string): { value: unknown } | { problem: string 
 }
 
 function readParameter(input: unknown, place: number): DeclaredParameter | { name: string; problem: string } {
-  const read = parameterSchema.safeParse(input, { error: shapeMessage });
+  const read = parameterSchema.safeParse(input, { error: schemaMessage });
   if (!read.success) return { name: nameIn(input) ?? `parameters[${place}]`, problem: issuesOf(read.error) };
   const { readable_name: readable, description, type, default: standard, ...rest } = read.data;
   return {

@@ -1,6 +1,6 @@
 /** Owns the reading of forms: URL-encoded, each field once unless asked for as a list, in UTF-8, at most 1 MiB. */
 import type * as z from 'zod';
-import { shapeMessage } from '../../../shared/application-words.ts';
+import { schemaMessage } from '../../../shared/application-words.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { bodyText } from '../../http/request.ts';
 import type { WebContext } from '../context.ts';
@@ -30,7 +30,7 @@ export function readFields<T>(
   schema: z.ZodType<T>,
   form: URLSearchParams,
 ): { value: T; problems?: undefined } | { value?: undefined; problems: Problems } {
-  const result = schema.safeParse(fieldsOf(form), { error: shapeMessage });
+  const result = schema.safeParse(fieldsOf(form), { error: schemaMessage });
   if (result.success) return { value: result.data };
   const problems: Record<string, string> = {};
   for (const { path, message } of result.error.issues) problems[String(path[0] ?? 'form')] ??= message;
