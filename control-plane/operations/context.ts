@@ -1,4 +1,4 @@
-/** Owns what every operation is given besides actor and input. */
+/** Context: what every operation receives besides the actor and its input. */
 import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
 import type { Db } from '../store/db/db.ts';
 

@@ -1,9 +1,11 @@
-/** Owns the reading of what callers send, and what they are told of all that is wrong with it: by field, and in words. */
+/** Parses input by its schema, and reports every problem at once with the name of its field. */
 import * as z from 'zod';
 import { schemaMessage } from '../../shared/application-words.ts';
 import { listText } from '../core/views/explanation-text.ts';
 
-/** `value` as the schema has it, or everything that is wrong with it; `what` it is, where no field can be named. */
+/**
+ * Returns the parsed value, or all problems as text. `what` names the input if a problem belongs to no field.
+ */
 export function readInput<T>(
   schema: z.ZodType<T>,
   value: unknown,
@@ -19,7 +21,7 @@ export function readInput<T>(
   return { problems: problems.join('; ') };
 }
 
-/** Names may be long, and many. */
+/** Bounds messages about unknown fields, because callers choose the names. */
 const MAX_NAME_LENGTH = 40;
 
 function unknownFields(keys: readonly string[], schema: z.ZodType, what: string): string {

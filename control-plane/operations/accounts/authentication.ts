@@ -1,7 +1,9 @@
 /**
- * Owns how a request proves who it is: HTTP Basic, a session cookie or a Bearer token. Verified Basic credentials are
- * remembered for a minute under a keyed hash, with the session they opened, so that a busy Basic client pays scrypt once
- * a minute; only those that were not right before are throttled.
+ * Authenticates requests by HTTP Basic, session cookie or Bearer token (ACC-1, ACC-2).
+ *
+ * Verified Basic credentials are cached for a minute under a keyed hash, with the session that they opened. A
+ * busy Basic client therefore pays for scrypt once a minute. Throttling applies only to credentials that are
+ * not in the cache.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -34,7 +36,7 @@ const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 export const MAX_CREDENTIAL_LENGTH = 1_024;
 
-/** Passwords calculated at once: each takes a thread and 32 MiB. */
+/** Concurrent scrypt runs. Each takes a thread and 32 MiB. */
 const SCRYPTS_AT_ONCE = 2;
 
 export interface BasicCredentials {
@@ -45,9 +47,9 @@ export interface BasicCredentials {
 export interface Credentials {
   basic?: BasicCredentials;
   bearer?: string;
-  /** Session tokens of the request's cookies; the first that is valid counts. */
+  /** Session tokens from the request's cookies; the first valid one counts. */
   sessionTokens: readonly string[];
-  /** Where the request comes from; asked for only where it counts. */
+  /** The address of the client. It is evaluated only when a login is counted. */
   addressOf: () => string | undefined;
 }
 
@@ -55,7 +57,7 @@ export interface AuthenticationDeps {
   db: Db;
   nowMs: () => number;
   deploymentName: string;
-  /** Null where there are no tokens. */
+  /** Null if the variant has no tokens. */
   tokenRules: TokenRules | null;
 }
 
@@ -71,7 +73,7 @@ export class Authentication {
   readonly #nowMs: () => number;
   readonly #key = randomBytes(32).toString('base64url');
   readonly #gate: ConcurrencyLimit;
-  /** By keyed hash of name and password; oldest first. */
+  /** By keyed hash of user name and password; oldest first. */
   readonly #remembered = new Map<string, Remembered>();
 
   constructor(deps: AuthenticationDeps) {
@@ -82,8 +84,8 @@ export class Authentication {
   }
 
   /**
-   * Basic credentials or a Bearer token of the kind decide where they are given; wrong ones are an error, a stale cookie
-   * is only nobody.
+   * Basic credentials or a Bearer token of `kind` take precedence over cookies. If they are wrong, it throws;
+   * a stale cookie only makes the actor anonymous.
    */
   async authenticate(
     { basic, bearer, sessionTokens, addressOf }: Credentials,
@@ -99,14 +101,14 @@ export class Authentication {
     return { by: 'none', actor: { kind: 'anonymous' } };
   }
 
-  /** A session of its own for a browser, which no other client knows and whose end is nobody else's. */
+  /** Opens a separate session for a browser. Its end affects no other client of the user. */
   async logIn(credentials: Credentials): Promise<string> {
     const { actor } = await this.authenticate(credentials);
     const { user } = authorise(actor, { kind: 'login' });
     return this.#openSession(user.id, user.credentialVersion);
   }
 
-  /** A session for a user whose earlier ones have ended by a change that it made itself. */
+  /** Opens a session for a user who has just ended all earlier ones, by changing the password. */
   async renew(userId: number): Promise<string> {
     const user = await findUser(this.#db, userId);
     if (!user) throw wrong();
@@ -115,14 +117,15 @@ export class Authentication {
 
   async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
     if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH) throw wrong();
-    // Keyed, as passwords can be guessed; not by HMAC, whose key objects cost a fifth of the request. It never leaves this process.
+    // The hash is keyed, because passwords can be guessed. It is not an HMAC, whose key objects cost a fifth
+    // of the request. The key never leaves this process.
     const memory = digest(this.#key + JSON.stringify([username, password]));
     const account = await findAccountByName(this.#db, username);
     const known = this.#recall(memory, account);
     return known?.fresh ?? this.#gate.run(() => this.#logIn(username, password, memory, addressOf()));
   }
 
-  /** Asks for everything again: it may have waited, and the same client may have logged in meanwhile. */
+  /** Looks up account and cache again: this call may have been queued while the same client logged in. */
   async #logIn(
     username: string,
     password: string,
@@ -132,7 +135,7 @@ export class Authentication {
     const account = await findAccountByName(this.#db, username);
     const known = this.#recall(memory, account);
     if (known?.fresh) return known.fresh;
-    // Who guesses does not delay a client that has logged in here with the same password before.
+    // Failed guesses of others must not delay a client that has logged in here with this password before.
     const attempt = known ? undefined : await beginAttempt(this.#db, this.#nowMs, username, address);
     const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
@@ -165,7 +168,10 @@ export class Authentication {
     return token;
   }
 
-  /** Whether these credentials were right, for the same user and as long as their session lives; `fresh` for a minute. */
+  /**
+   * Returns an object if these credentials were verified before and their session is still valid. Its `fresh`
+   * is set for a minute.
+   */
   #recall(memory: string, account: Account | undefined): { fresh?: AuthenticatedByBasic } | undefined {
     const found = this.#remembered.get(memory);
     if (!found) return undefined;
@@ -186,7 +192,7 @@ export class Authentication {
   }
 }
 
-/** Ends the session that the token is of; one that there is not has ended. */
+/** Ends the session of the token. An unknown token is not an error. */
 export const endSession = ({ db }: { db: Db }, token: string): Promise<void> =>
   deleteSession(db, digest(token));
 

@@ -1,9 +1,12 @@
-/** Owns how much of a costly kind of work is done at once in this process or isolate; the rest waits in line, within limits. */
+/**
+ * Limits the concurrency of a costly kind of work in this process or isolate. Further work is queued, up to a
+ * limit.
+ */
 import { OperationError } from '../../core/model/errors.ts';
 
 const MAX_WAITING = 512;
 const WAIT_MS = 15_000;
-/** Work that takes longer is lost: workerd may end a request without a word. */
+/** Work that takes longer is written off: workerd may end a request without notice. */
 const LOST_MS = 60_000;
 
 interface Slot {
@@ -14,7 +17,7 @@ export class ConcurrencyLimit {
   readonly #most: number;
   readonly #nowMs: () => number;
   readonly #inside = new Set<Slot>();
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly #waiting = new Set<(place: Slot) => void>();
 
   constructor(most: number, nowMs: () => number) {
@@ -22,7 +25,7 @@ export class ConcurrencyLimit {
     this.#nowMs = nowMs;
   }
 
-  /** Rejects with `unavailable` where the line is too long. */
+  /** Rejects with `unavailable` if the queue is full or its wait too long. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     this.#forgetLost();
     const place = this.#inside.size < this.#most ? this.#take() : await this.#turn();
@@ -44,7 +47,8 @@ export class ConcurrencyLimit {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const turn = new Promise<Slot>((enter, refuse) => {
       this.#waiting.add(enter);
-      // workerd would take a request for hung that waits for another one and for nothing of its own.
+      // Without a timer of its own, a request that only waits for another request would be ended by workerd
+      // as hung.
       timer = setTimeout(() => {
         if (this.#waiting.delete(enter)) refuse(busy());
       }, WAIT_MS);
@@ -52,7 +56,7 @@ export class ConcurrencyLimit {
     return turn.finally(() => clearTimeout(timer));
   }
 
-  /** The place goes to the next in line. */
+  /** Passes the slot on to the next in the queue. */
   #leave(place: Slot): void {
     this.#inside.delete(place);
     const [next] = this.#waiting;

@@ -1,5 +1,7 @@
-/** Owns how what must be found again but not read is kept: session tokens, ids of tokens, names in failed logins. */
+/**
+ * Hashes secrets that are looked up but never read back: session tokens, token ids, names in failed logins.
+ */
 import { createHash } from 'node:crypto';
 
-/** Not for passwords without a secret before them: what can be guessed is found by trying. */
+/** Not for passwords without a secret prefix, because guessable text can be found by trial. */
 export const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');

@@ -1,10 +1,13 @@
-/** Owns the first administrator of an empty database: the configured password, or a random one told once. Never a default. */
+/**
+ * Creates the first administrator of an empty database, with the configured password or a random one. There
+ * is no default password.
+ */
 import { randomBytes } from 'node:crypto';
 import { countUsers, insertFirstAdministrator } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
 import { hashPassword } from './passwords.ts';
 
-/** Resolves to the random password it made, which nobody can read again, or undefined. */
+/** Resolves to the random password, which cannot be read again, or to undefined if none was generated. */
 export async function ensureAdministrator(
   db: Db,
   configured: string | undefined,

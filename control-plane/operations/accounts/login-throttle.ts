@@ -1,6 +1,6 @@
 /**
- * Owns the counting of failed logins, in the database, so that it holds on every isolate and over restarts. A name counts
- * alike whether or not it is a user's. Keys are digests: people type passwords where the name belongs.
+ * Counts failed logins in the database, so that throttling holds on every isolate and after restarts (ACC-2).
+ * Unknown names count like known ones. Keys are digests, because people type passwords into the name field.
  */
 
 import { bucketsOf, FORGET_MS, waitMs } from '../../core/accounts/login-throttle.ts';
@@ -9,13 +9,13 @@ import { addFailure, deleteFailures, findFailures } from '../../store/accounts/l
 import type { Db } from '../../store/db/db.ts';
 import { digest } from './digest.ts';
 
-/** One try to log in; exactly one of the two is called when it is known how it went. */
+/** One login attempt. The caller must call exactly one of the two methods once the result is known. */
 export interface Attempt {
   failed(): Promise<void>;
   succeeded(): Promise<void>;
 }
 
-/** Throws `too-many` where a login of that name from that address has to wait. */
+/** Throws `too-many` if a login with that name from that address must wait. */
 export async function beginAttempt(
   db: Db,
   nowMs: () => number,
@@ -33,7 +33,7 @@ export async function beginAttempt(
   }
   return {
     failed: () => addFailure(db, keys, { nowMs: nowMs(), forgetMs: nowMs() - FORGET_MS }),
-    // The shared ones stay: a success of one user says nothing of who guesses others'.
+    // The shared buckets stay: one user's success does not clear guesses at other names.
     succeeded: async () => {
       if (failures.has(own.key)) await deleteFailures(db, own.key);
     },

@@ -1,4 +1,4 @@
-/** Owns the use case of changing one's own password, which asks for the present one. */
+/** Changes a user's own password, which requires the current one. */
 import { type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../context.ts';
@@ -12,8 +12,8 @@ export interface PasswordChange {
 }
 
 /**
- * Changes one's own password for whoever knows the present one; guesses are throttled like logins. All sessions and tokens
- * end; resolves to a new session to go on with.
+ * Throttles guesses of the current password like logins. Ends all sessions and tokens of the user, and
+ * resolves to a new session.
  */
 export async function changeOwnPassword(
   context: Context,

@@ -1,4 +1,4 @@
-/** Owns how passwords are kept: scrypt, self-describing, `scrypt$<log2 N>$<r>$<p>$<salt>$<key>` in base64url. */
+/** Hashes passwords with scrypt, as `scrypt$<log2 N>$<r>$<p>$<salt>$<key>` with salt and key in base64url. */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 
 const LOG2_N = 15;
@@ -12,7 +12,7 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', LOG2_N, R, P, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Whether `password` belongs to `hash`. Without a hash (unknown user, no password set) it costs the same and is false. */
+/** Takes equally long without a hash (unknown user, or no password set), and then returns false. */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
   const [, logN, r, p, salt, key] = (hash ?? NOBODY).split('$');
   const expected = Buffer.from(key ?? '', 'base64url');
@@ -21,7 +21,7 @@ export async function verifyPassword(password: string, hash: string | null): Pro
   return timingSafeEqual(actual, expected) && hash !== null;
 }
 
-/** A hash of the usual cost that no account has. */
+/** A hash of the usual cost that belongs to no account. */
 const NOBODY = `scrypt$${LOG2_N}$${R}$${P}$AAAAAAAAAAAAAAAAAAAAAA$${Buffer.alloc(KEY_BYTES).toString('base64url')}`;
 
 function derive(
@@ -29,7 +29,7 @@ function derive(
   salt: Buffer,
   { logN, r, p, bytes }: { logN: number; r: number; p: number; bytes: number },
 ): Promise<Buffer> {
-  // scrypt needs 128 * N * r bytes; Node's own limit is just below that.
+  // scrypt needs 128 * N * r bytes; Node's default limit is just below that.
   const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
   return new Promise((resolve, reject) => {
     scrypt(password.normalize('NFC'), salt, bytes, options, (error, key) =>

@@ -1,11 +1,11 @@
-/** Owns the use cases on quotas. Each authorises on its first line. */
+/** Use cases on quotas. Each one authorises on its first line. */
 import { type Actor, authorise, type Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
 import * as store from '../../store/accounts/quotas.ts';
 import type { Context } from '../context.ts';
 import { existing, type Input, idOf, referencesText } from './write-outcome.ts';
 
-/** Of an update whose quota went at that moment. */
+/** Refusal of an update whose quota was deleted at the same moment. */
 const GONE = 'The quota has just been deleted.';
 
 export async function createQuota(context: Context, actor: Actor, input: Input<NewQuota>): Promise<number> {

@@ -1,4 +1,4 @@
-/** Owns the use cases on roles. Each authorises on its first line. */
+/** Use cases on roles. Each one authorises on its first line. */
 import { type Actor, ADMIN_ROLE, authorise, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import { OperationError } from '../../core/model/errors.ts';

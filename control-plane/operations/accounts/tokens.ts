@@ -1,6 +1,7 @@
 /**
- * Owns Bearer tokens: making, reading and revoking them. A token is a JWT signed with a key that the database keeps, and
- * it counts only while its row is there, so that revocation and changes of the user work at once and over restarts.
+ * Issues, verifies and revokes Bearer tokens (ACC-1). A token is a JWT signed with a key from the database.
+ * It is valid only while its row exists, so revocation and changes of the user take effect at once and
+ * survive restarts.
  */
 import { randomBytes } from 'node:crypto';
 import { JOSEError } from 'jose/errors';
@@ -22,13 +23,13 @@ import { digest } from './digest.ts';
 
 const ALGORITHM = 'HS256';
 const ISSUER = 'berth';
-/** The header's typ, which tells the kinds apart (RFC 9068 for the first). */
+/** The `typ` of the header distinguishes the kinds of tokens (RFC 9068 for access tokens). */
 const TYPES: Record<TokenKind, string> = { access: 'at+jwt', refresh: 'rt+jwt' };
 
 export interface TokenRules {
   accessMs: number;
   refreshMs: number;
-  /** Live tokens of each kind that a user has; one more ends the oldest. */
+  /** Live tokens of each kind per user. One more ends the oldest. */
   most: number;
 }
 
@@ -40,7 +41,7 @@ export interface TokenDeps {
 
 export interface Granted {
   accessToken: string;
-  /** With the password grant only. */
+  /** Only for the password grant. */
   refreshToken?: string;
   expiresInS: number;
 }
@@ -55,7 +56,10 @@ export class Tokens {
     this.#rules = rules;
   }
 
-  /** Whom a token stands for, and the hash of its id. Throws `bad-token` where it is none of that kind, or not any more. */
+  /**
+   * Returns the account of the token and the hash of its id. Throws `bad-token` if the token is not valid or
+   * of another kind.
+   */
   async find(token: string, kind: TokenKind): Promise<{ account: Account; idHash: string }> {
     const read = await this.#read(token);
     if (read && read.kind !== kind) {
@@ -66,7 +70,10 @@ export class Tokens {
     return { account, idHash: read.idHash };
   }
 
-  /** A pair for a password (Basic, no cookie: who stole one can't turn it into more), an access token for a refresh token. */
+  /**
+   * Grants a pair of tokens for a password, and an access token for a refresh token. The password must come
+   * as Basic credentials: a stolen cookie must not yield tokens.
+   */
   async grant(proof: Authenticated, grantType: () => Promise<TokenGrant>): Promise<Granted> {
     const { user } = authorise(proof.actor, { kind: 'use-tokens' });
     if ((await grantType()) === 'password') {
@@ -77,7 +84,10 @@ export class Tokens {
     return this.#grantAccess(user.id, proof.tokenHash);
   }
 
-  /** Ends one of the actor's own tokens; with a refresh token go the access tokens that came of it. Resolves to its user. */
+  /**
+   * Ends one of the actor's own tokens. A refresh token takes its access tokens with it. Resolves to the id
+   * of the user.
+   */
   async revoke(actor: Actor, token: string): Promise<number> {
     const { user } = authorise(actor, { kind: 'use-tokens' });
     const read = await this.#read(token);
@@ -126,7 +136,7 @@ export class Tokens {
     return { token, idHash: digest(id), expiresMs };
   }
 
-  /** What the token says of itself; undefined where Berth has not said so, or it has expired. */
+  /** Returns the claims of the token; undefined if Berth did not issue it or it has expired. */
   async #read(token: string): Promise<{ kind: TokenKind; idHash: string } | undefined> {
     try {
       const { payload, protectedHeader } = await jwtVerify(token, await this.#signingKey(), {

@@ -1,4 +1,4 @@
-/** Owns the use cases on users. Each authorises on its first line. */
+/** Use cases on users. Each one authorises on its first line. */
 import { type Actor, authorise, type User } from '../../core/accounts/account.ts';
 import {
   givenFields,
@@ -14,7 +14,7 @@ import type { Context } from '../context.ts';
 import { hashPassword } from './passwords.ts';
 import { existing, type Input, idOf } from './write-outcome.ts';
 
-/** Executions removed at the same time; they share commits. */
+/** Executions that are removed concurrently; they share commits. */
 const REMOVED_AT_ONCE = 50;
 
 const LAST_ADMINISTRATOR = 'This is the last enabled administrator: make another one first.';
@@ -40,7 +40,10 @@ export async function listUsers({ db }: Context, actor: Actor, filter: Input<Use
   return store.listUsers(db, await filter());
 }
 
-/** Changes what is given; a new password, role, source or `enabled` ends the user's sessions and remembered credentials. */
+/**
+ * Changes the given fields. A new password, role, source or `enabled` ends the user's sessions and cached
+ * credentials.
+ */
 export async function updateUser(
   context: Context,
   actor: Actor,
@@ -60,7 +63,7 @@ export async function updateUser(
   idOf(updated, 'user', LAST_ADMINISTRATOR);
 }
 
-/** How many executions go with the user, and how many of them have not ended. */
+/** The executions that a deletion of the user would delete, and how many of them have not ended. */
 export async function countExecutions(
   { db }: Context,
   actor: Actor,
@@ -71,8 +74,8 @@ export async function countExecutions(
 }
 
 /**
- * The user can do nothing from here on; then its executions are deleted, which stops their containers. Where that breaks
- * off, deleting the same user again goes on with it.
+ * Disables the user at once, then deletes its executions, which stops their containers. If that is
+ * interrupted, a second deletion of the same user continues it.
  */
 export async function deleteUser(context: Context, actor: Actor, id: number): Promise<void> {
   authorise(actor, { kind: 'configure' });
@@ -91,7 +94,7 @@ async function hide({ db, coordinator }: Context, id: number): Promise<number[]>
   return store.listExecutionIds(db, id);
 }
 
-/** What an earlier deletion has left over. */
+/** Executions left over by an interrupted deletion. */
 async function left({ db }: Context, id: number): Promise<number[]> {
   const executions = await store.listExecutionIds(db, id);
   return existing(executions.length > 0 ? executions : undefined, 'user');
@@ -101,7 +104,7 @@ async function removeExecution({ coordinator }: Context, executionId: number): P
   try {
     await coordinator.remove(executionId);
   } catch (error) {
-    // Deleted by somebody else meanwhile.
+    // Another request has deleted it in the meantime.
     if (!(error instanceof OperationError) || error.code !== 'not-found') throw error;
   }
 }

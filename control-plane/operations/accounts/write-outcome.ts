@@ -1,4 +1,7 @@
-/** Owns what the use cases on users, roles and quotas have in common: input that is read late, and refusals in words. */
+/**
+ * Common to the use cases on users, roles and quotas: input parsed after authorisation, and the errors of
+ * refused writes.
+ */
 import { OperationError } from '../../core/model/errors.ts';
 import { count, listText } from '../../core/views/explanation-text.ts';
 import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
@@ -7,10 +10,16 @@ import type { Db } from '../../store/db/db.ts';
 
 export type Kind = 'user' | 'role' | 'quota';
 
-/** Reads and checks the input. Called after authorisation, so that who may not do it learns nothing of its faults. */
+/**
+ * Parses the input. Called after authorisation, so that a caller without permission learns nothing about its
+ * errors.
+ */
 export type Input<T> = () => Promise<T>;
 
-/** The id of what was written. Where the data refused it: the error that says why; `refused` is for conditions of its own. */
+/**
+ * The id of the written row. Throws the error of a refused write; `refused` is the text for the use case's
+ * own condition.
+ */
 export function idOf(written: WriteOutcome, kind: Kind, refused: string): number {
   if (written.done) return written.id;
   switch (written.why) {
@@ -23,13 +32,15 @@ export function idOf(written: WriteOutcome, kind: Kind, refused: string): number
   }
 }
 
-/** What was looked for, or the error that it does not exist. */
+/** Returns what was found, or throws `not-found`. */
 export function existing<T>(found: T | undefined, kind: Kind): T {
   if (found === undefined) throw new OperationError('not-found', `There is no such ${kind}.`);
   return found;
 }
 
-/** Why a role or quota is not deleted, and until when; it may have come free meanwhile. */
+/**
+ * Explains why a role or quota cannot be deleted and what to do. It may have become unused in the meantime.
+ */
 export async function referencesText(db: Db, kind: 'role' | 'quota', id: number): Promise<string> {
   const { users, deletedUsers, hosts } = await findReferences(db, kind, id);
   if (users > 0)

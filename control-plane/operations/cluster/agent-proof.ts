@@ -1,6 +1,7 @@
 /**
- * Owns how an agent proves on each connection which host it is: a JWT of a minute, signed with the key that the host was
- * registered with (PROTOCOL.md P18). That each is used once is the coordinator's to see (P19).
+ * Verifies the proof that an agent sends with each connection: a JWT that is valid for a minute, signed with
+ * the key of its host (PROTOCOL.md P18, HOST-1 to HOST-3). The coordinator ensures that each proof is used
+ * once (P19).
  */
 import { JOSEError, JWTClaimValidationFailed, JWTExpired } from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
@@ -18,12 +19,12 @@ export interface ProofDeps {
   nowMs: () => number;
 }
 
-/** Of an id that is none by chance. */
+/** Longer than any random id needs. */
 const MAX_PROOF_ID_LENGTH = 64;
 
 /**
- * The host that the proof is of. Throws OperationError: `bad-token` where it proves nothing, saying why, `unknown-host` where
- * no host has that key, and `revoked` for the key of a host that was removed.
+ * Resolves to the host of the proof. Throws `bad-token` with the reason if the proof is not valid,
+ * `unknown-host` if no host has the key, and `revoked` for the key of a removed host.
  */
 export async function readProof(deps: ProofDeps, proof: string | undefined): Promise<VerifiedProof> {
   const hostId = proof === undefined ? undefined : hostIdOf(proof);
@@ -57,7 +58,7 @@ async function verified(
       algorithms: [PROOF_ALGORITHM],
       audience: deploymentName,
       requiredClaims: ['jti', 'iat', 'exp'],
-      // Of the token's age, too: a proof is of a minute, whatever it says of itself.
+      // Limits the age as well as `exp`: a proof is valid for a minute whatever its own claims.
       maxTokenAge: PROOF_LIFE_S,
       clockTolerance: CLOCK_TOLERANCE_S,
       currentDate: new Date(nowMs()),
@@ -73,7 +74,7 @@ async function verified(
 }
 
 function refusal(error: JOSEError, deploymentName: string, nowMs: number): OperationError {
-  // Whose key it is not is answered as who has none: an id of a host alone tells nothing of the host.
+  // A wrong key gets the same answer as an unknown host, so that an id alone reveals nothing about a host.
   if (error.code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return unknownHost();
   if (error instanceof JWTExpired || error instanceof JWTClaimValidationFailed) {
     const { claim, payload } = error;

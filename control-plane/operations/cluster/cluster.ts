@@ -1,16 +1,16 @@
-/** Owns the use cases of looking at the cluster as a whole. Each authorises on its first line. */
+/** Use cases that show the cluster as a whole. Each one authorises on its first line. */
 import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
 import type { HostDetail, HostService } from '../../core/views/host-view.ts';
 import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../../core/views/overview.ts';
 import type { Context } from '../context.ts';
 
-/** Of the queue; each costs the coordinator a try of its start. */
+/** Queued executions shown. The coordinator diagnoses the placement of each. */
 const QUEUE_SHOWN = 10;
 const HOSTS_SHOWN = 200;
 
 export type HostSearch = Pick<OverviewSearch, 'text' | 'state'>;
 
-/** What is another's is shown without what tells whose it is; `own` is null then. */
+/** What another user owns is shown without its owner and name; `own` is null then. */
 type Veiled<T, Own extends keyof T> = Omit<T, Own | 'userId'> & { own: Pick<T, Own> | null };
 
 export type SeenQueued = Veiled<QueuedView, 'id' | 'name' | 'userName'>;
@@ -46,7 +46,7 @@ export async function viewHost({ coordinator }: Context, actor: Actor, hostId: n
   return { ...host, services: seen };
 }
 
-/** What counts under the quotas now, of all of whom anything runs. */
+/** The usage that counts under the quotas, of every user with something running. */
 export async function listUsages({ coordinator }: Context, actor: Actor): Promise<UserUsage[]> {
   authorise(actor, { kind: 'configure' });
   return coordinator.usages();

@@ -1,14 +1,15 @@
-/** Owns the use cases on the stream of events. Each of an actor authorises on its first line. */
+/** Use cases on the stream of events. Those with an actor authorise on their first line. */
 import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../context.ts';
 
-/** Whether the actor may watch at all. */
+/** Throws if the actor may not subscribe to events. */
 export const authoriseEvents = (actor: Actor): Account => authorise(actor, { kind: 'list-executions' });
 
 /**
- * What changes, as lines of EventFrame: of the actor's own executions or, as its role has it, of all and of hosts. Goes
- * on behind the event of `lastEventId`, which is read after authorisation; null: from now on. The stream ends now and then, and is to be opened again.
+ * Opens the stream of changes as lines of EventFrame: the actor's own executions or, if its role allows, all
+ * executions and the hosts. `lastEventId` is evaluated after authorisation; the stream continues after that
+ * event, or begins now if it is null. The stream ends from time to time, and the client must open it again.
  */
 export async function openEvents(
   { coordinator }: Context,
@@ -25,7 +26,7 @@ export async function openEvents(
   });
 }
 
-/** From where a stream tells all that changes from now on; null where that is not known: then from its beginning. */
+/** The id after which a stream misses nothing from now on; null if the coordinator is not available. */
 export async function lastEventId({ coordinator }: Context, actor: Actor): Promise<string | null> {
   authoriseEvents(actor);
   try {

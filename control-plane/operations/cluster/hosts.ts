@@ -1,4 +1,4 @@
-/** Owns the use cases on hosts. Each authorises on its first line. */
+/** Use cases on hosts. Each one authorises on its first line. */
 import { type Actor, authorise } from '../../core/accounts/account.ts';
 import type { HostChanges, HostRemoval } from '../../core/hosts/drain.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -26,7 +26,10 @@ export async function getHost({ coordinator }: Context, actor: Actor, id: number
   return coordinator.host(id);
 }
 
-/** Drains it or takes it back, and gives it labels; resolves when that is decided, not when services have left. */
+/**
+ * Drains the host or makes it schedulable again, and sets its labels. Resolves when that is committed;
+ * services leave later.
+ */
 export async function updateHost(
   { coordinator }: Context,
   actor: Actor,
@@ -43,7 +46,7 @@ export async function updateHost(
   await coordinator.changeHost(id, changes);
 }
 
-/** Its key is worth nothing from here on; what ran there is started elsewhere. */
+/** Revokes the host's key and restarts its services elsewhere. */
 export async function removeHost(
   { coordinator }: Context,
   actor: Actor,

@@ -1,4 +1,7 @@
-/** Owns the use cases that make hosts: an administrator's join token, and the registration of an agent with it. */
+/**
+ * Use cases that create hosts: an administrator's join token, and the registration of an agent with it
+ * (HOST-1).
+ */
 import { randomBytes } from 'node:crypto';
 import type { RegistrationBody } from '../../../shared/protocol/enrolment.ts';
 import { type Actor, authorise } from '../../core/accounts/account.ts';
@@ -10,11 +13,11 @@ import { digest } from '../accounts/digest.ts';
 import type { Input } from '../accounts/write-outcome.ts';
 import type { Context } from '../context.ts';
 
-/** What an administrator decides beforehand of the host that is to come. */
+/** What the administrator decides in advance about the new host. */
 export interface JoinTokenInput {
-  /** The only name it is good for; any where it is left out. */
+  /** The only name that the host may register with; absent: any name. */
   name?: string | undefined;
-  /** Besides those of the agent's settings. */
+  /** Added to the labels of the agent's own settings. */
   labels?: readonly string[] | undefined;
 }
 
@@ -23,7 +26,7 @@ export interface NewJoinToken {
   expiresMs: number;
 }
 
-/** A token with which one agent can make one host. It is told here and nowhere else. */
+/** Creates a token with which one agent can register one host. The token cannot be read again later. */
 export async function createJoinToken(
   { db }: Pick<Context, 'db'>,
   actor: Actor,
@@ -34,7 +37,7 @@ export async function createJoinToken(
   return makeJoinToken(db, nowMs, await input());
 }
 
-/** The same for whoever has the database in hand: a control plane that brings its own agent. */
+/** Creates the token without an actor, for a control plane that starts its own agent. */
 export async function makeJoinToken(
   db: Db,
   nowMs: number,
@@ -47,8 +50,8 @@ export async function makeJoinToken(
 }
 
 /**
- * Makes the host of an agent that has a join token; resolves to its id. The token is the authorisation: who has none gets no
- * further than one reading of the database. That it is used once is the coordinator's to see.
+ * Registers the host of an agent and resolves to its id. The join token is the authorisation: a request
+ * without a valid one costs a single read. The coordinator ensures that the token is used once.
  */
 export async function registerHost(
   { db, coordinator, deploymentName }: Context,

@@ -1,11 +1,11 @@
-/** Owns the question whether requests can be served now. Anybody may ask; the answer holds nothing secret. */
+/** Checks whether requests can be served now. Public; the answer holds no secrets. */
 import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../context.ts';
 
-/** Shorter than the patience of most probes. */
+/** Shorter than the timeout of most probes. */
 const LIMIT_MS = 4_000;
 
-/** Rejects with `unavailable`, naming what is missing. */
+/** Rejects with `unavailable` and the names of what is missing. */
 export async function checkReadiness({ db, coordinator }: Context, limitMs = LIMIT_MS): Promise<void> {
   const [isDatabaseUp, isCoordinatorReady] = await Promise.all([
     succeeds(db.query('SELECT 1 AS ready LIMIT 1'), limitMs),
@@ -18,7 +18,7 @@ export async function checkReadiness({ db, coordinator }: Context, limitMs = LIM
   if (missing.length > 0) throw new OperationError('unavailable', `Not ready: ${missing.join('; ')}.`);
 }
 
-/** Whether it resolves within the limit. Why not is in the log of what failed, and no probe's business. */
+/** False on failure or timeout. The failed part logs its own reason. */
 function succeeds(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), limitMs);

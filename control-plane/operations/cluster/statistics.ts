@@ -1,10 +1,10 @@
-/** Owns the use cases of looking at the scheduler. Public (api: statistics/scheduler). */
+/** Use cases that show the scheduler's state. Public (api: statistics/scheduler). */
 import type { SchedulerState, SchedulerSummary } from '../../core/views/statistics.ts';
 import type { Context } from '../context.ts';
 
-/** A few numbers: cheap however long the queue is. */
+/** A few numbers; the cost does not depend on the length of the queue. */
 export const schedulerSummary = ({ coordinator }: Context): Promise<SchedulerSummary> =>
   coordinator.summary();
 
-/** Every live execution by what it is doing, and every host, as the coordinator has them. */
+/** Every live execution by state, and every host, as the coordinator holds them. */
 export const schedulerState = ({ coordinator }: Context): Promise<SchedulerState> => coordinator.state();

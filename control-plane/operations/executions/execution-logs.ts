@@ -1,4 +1,4 @@
-/** Owns the reading of several logs of one execution at once. Each authorises on its first line. */
+/** Opens several logs of one execution. */
 import { type Actor, noSuchService } from '../../core/accounts/account.ts';
 import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { findOwner, listServices } from '../../store/executions/executions.ts';
@@ -6,10 +6,13 @@ import type { Context } from '../context.ts';
 import { logSubscriber } from '../stream-access.ts';
 import { authoriseOwned } from './executions.ts';
 
-/** Opens the output of a service from a position on, as frames with times (core/log-frames.ts). Throws OperationError. */
+/** Opens the output of a service from a position on, as frames with times (core/streams/log-frames.ts). */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
 
-/** How to open the logs of these services of the execution, by service; `not-found` where one is not of it. */
+/**
+ * Returns for each service a function that opens its log. Throws `not-found` if a service belongs to another
+ * execution.
+ */
 export async function openExecutionLogs(
   context: Context,
   actor: Actor,

@@ -1,4 +1,4 @@
-/** Owns the use cases on executions. Each authorises on its first line. */
+/** Use cases on executions. Each one authorises before it reports or changes anything. */
 import {
   type Account,
   type Action,
@@ -25,10 +25,13 @@ import {
 import type { Context } from '../context.ts';
 import { parseDraft, parseSubmission } from './submission-input.ts';
 
-/** What becomes of a submission beyond the user's quota: it waits until there is room in the quota, or is a `conflict`. */
+/**
+ * What happens to a submission that exceeds the user's quota: it is queued until the quota has capacity, or
+ * refused as `conflict`.
+ */
 export type OverQuota = 'queue' | 'refuse';
 
-/** Queues an application; resolves to the id of its execution once it can't be lost any more. */
+/** Queues an application. Resolves to the id of its execution once that is durable. */
 export async function submitExecution(
   context: Context,
   actor: Actor,
@@ -41,7 +44,7 @@ export async function submitExecution(
   return context.coordinator.submit({ userId: user.id, name, application, description });
 }
 
-/** What would become of an application, were it submitted now. Nothing is queued. */
+/** Explains what would happen to an application if it were submitted now. Nothing is queued. */
 export async function explainApplication(
   context: Context,
   actor: Actor,
@@ -52,7 +55,7 @@ export async function explainApplication(
   return context.coordinator.explainSubmission({ userId: user.id, name, application, description });
 }
 
-/** Why an execution is where it is; of one that has ended, the reason of its end. */
+/** Explains the state of an execution; for an ended one, why it ended. */
 export async function explainExecution(context: Context, actor: Actor, id: number): Promise<Explanation> {
   authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
   const explanation = await context.coordinator.explain(id);
@@ -70,7 +73,10 @@ export async function getExecution(context: Context, actor: Actor, id: number): 
   return execution;
 }
 
-/** Executions of the actor, or of all users for who operates others', that pass the filter, oldest first, in pages. */
+/**
+ * Pages of the executions that pass the filter, oldest first: the actor's own, or all if its role operates
+ * others.
+ */
 export function listExecutions(
   context: Context,
   actor: Actor,
@@ -79,15 +85,15 @@ export function listExecutions(
   return readExecutions(context.db, within(authorise(actor, { kind: 'list-executions' }), filter));
 }
 
-/** One page of the list as people read it, newest first, and how many there are of each status whatever status is asked for. */
+/** One page of the list, newest first. `counts` ignores the status filter. */
 export interface ExecutionPage {
   lines: ExecutionLine[];
-  /** Whether older ones follow. */
+  /** Whether there are older executions. */
   hasMore: boolean;
   counts: ReadonlyMap<ExecutionStatus, number>;
 }
 
-/** As `listExecutions`, without descriptions; at most `size` of them. */
+/** Like `listExecutions`, but without descriptions, and at most `size` executions. */
 export async function pageExecutions(
   { db }: Context,
   actor: Actor,
@@ -103,7 +109,7 @@ export async function pageExecutions(
   return { lines: lines.slice(0, size), hasMore: lines.length > size, counts };
 }
 
-/** The filter, for what the account may see; throws `forbidden` where it asks for others'. */
+/** Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user. */
 function within({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
   if (role.canOperateOthers) return filter;
   if (filter.owner && !isOwner(filter.owner, user)) {
@@ -125,7 +131,7 @@ export async function deleteExecution(context: Context, actor: Actor, id: number
   await context.coordinator.remove(id);
 }
 
-/** [name, URL] of what the execution exposes now. */
+/** [name, URL] of each port that the execution exposes now. */
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {
   authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
   return endpointsOf(await listServices(context.db, id));
@@ -133,7 +139,10 @@ export async function listEndpoints(context: Context, actor: Actor, id: number):
 
 type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
 
-/** Authorises on an object of `ownerId`, which is undefined where the object does not exist; the role counts first. */
+/**
+ * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role
+ * is checked first.
+ */
 export function authoriseOwned(
   actor: Actor,
   kind: OwnedAction,
@@ -145,7 +154,7 @@ export function authoriseOwned(
   return { account, ownerId };
 }
 
-/** Submissions of the same moment may all pass: what runs is the queue's to limit. */
+/** Concurrent submissions may all pass this check; the queue limits what really runs. */
 async function checkConcurrency({ db }: Context, { id, quotaId }: User): Promise<void> {
   const most = (await findQuota(db, quotaId))?.concurrentExecutions ?? 0;
   if (most === 0 || (await countUnended(db, id)) < most) return;

@@ -1,4 +1,7 @@
-/** Owns the use cases on services. Each authorises on its first line, but for those the contract makes public. */
+/**
+ * Use cases on services. Each one authorises before it reports or changes anything, except those that the contract makes
+ * public.
+ */
 import { dnsNameOf } from '../../../shared/expand.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import {
@@ -25,7 +28,10 @@ export async function getService(context: Context, actor: Actor, id: number): Pr
   return service;
 }
 
-/** The service and the account that may read it; another user's service is `not-found`. The role counts first. */
+/**
+ * Resolves to the service and the account that may read it. Another user's service is `not-found`. The role
+ * is checked first.
+ */
 async function readableService(
   { db }: Context,
   actor: Actor,
@@ -42,14 +48,14 @@ async function readableService(
   return { account, service };
 }
 
-/** With how far its start has come, where its host has told. */
+/** Adds the progress of the start, as far as its host has reported it. */
 export async function describeService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const service = await getService(context, actor, id);
   const [described = service] = await withProgress(context, [service]);
   return described;
 }
 
-/** All services of an execution, in the order of its description, with how far their starts have come. */
+/** All services of an execution in the order of its description, with the progress of their starts. */
 export async function listExecutionServices(
   context: Context,
   actor: Actor,
@@ -59,7 +65,7 @@ export async function listExecutionServices(
   return withProgress(context, await listServices(context.db, executionId));
 }
 
-/** Without a coordinator nobody knows. */
+/** Leaves the progress out if the coordinator is not available. */
 async function withProgress(
   { coordinator }: Context,
   services: readonly ServiceView[],
@@ -77,7 +83,7 @@ async function withProgress(
   });
 }
 
-/** Combined output of a service from its first byte; the stream ends when the service does. */
+/** Combined output of a service from its first byte. The stream ends when the service has ended. */
 export async function openServiceLog(
   context: Context,
   actor: Actor,
@@ -88,7 +94,7 @@ export async function openServiceLog(
   return context.coordinator.openLog(logSubscriber(account, service.userId), id, format);
 }
 
-/** DNS names of the active instances of a group. Public (api: discovery). */
+/** DNS names of the active instances of a service group. Public (api: discovery). */
 export async function discover(context: Context, executionId: number, group: string): Promise<string[]> {
   const instances = await listActiveInstances(context.db, executionId, group);
   if (!instances) throw noSuchExecution();

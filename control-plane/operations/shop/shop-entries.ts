@@ -1,4 +1,4 @@
-/** Owns the reading of a shop: its folders become entries, and whatever is wrong becomes a reason that is told. */
+/** Reads a shop from its folders: each application becomes an entry or a problem (SHOP-1 to SHOP-4). */
 import { validateApplication } from '../../../shared/application.ts';
 import { entryId, type ShopEntry, type ShopProblem } from '../../core/shop/shop.ts';
 import { fitParameter, type Parameter } from '../../core/shop/shop-parameters.ts';
@@ -6,7 +6,7 @@ import { MAX_FOLDERS, PLAIN_NAME, type ShopFiles } from './shop-files.ts';
 import { type DeclaredApplication, parseJson, readManifest } from './shop-manifest.ts';
 
 const MANIFEST = 'manifest.json';
-/** Shown where the manifest names none, as Zoe did. */
+/** The default if the manifest names no logo, as in Zoe. */
 const USUAL_LOGO = 'logo.png';
 
 export interface Shop {
@@ -14,7 +14,7 @@ export interface Shop {
   problems: ShopProblem[];
 }
 
-/** All there is. A folder without a manifest is none of the shop's. */
+/** Ignores folders without a manifest. */
 export async function readShop(files: ShopFiles): Promise<Shop> {
   const shop: Shop = { entries: [], problems: [] };
   const all = await files.folders();
@@ -56,7 +56,7 @@ export async function readFolder(files: ShopFiles, folder: string): Promise<Shop
 
 type Tell = (reason: string) => void;
 
-/** undefined where it can't be started or read about; the reason was told. */
+/** Undefined if the application cannot be started or has no readme; the problem has been reported. */
 async function readEntry(
   files: ShopFiles,
   folder: string,
@@ -87,7 +87,7 @@ async function readEntry(
   return { id, folder, category, name, application, readme: readme.text, logo, parameters, disabledFor };
 }
 
-/** Those that have a place in the description; the others are told. */
+/** Keeps the parameters that match the description, and reports the others. */
 function fitParameters(
   { parameters }: DeclaredApplication,
   application: ShopEntry['application'],
@@ -104,7 +104,7 @@ function fitParameters(
   return [...fitting.values()];
 }
 
-/** A picture is not missed: whatever is wrong with it is told, and there is none. */
+/** A missing or broken logo is reported, and never hides the entry. */
 async function findLogo(
   files: ShopFiles,
   folder: string,
@@ -130,7 +130,7 @@ const PICTURES: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 };
 
-/** What a picture is served as, by its name; undefined for all other files. */
+/** The content type of a picture by its file name; undefined for all other files. */
 export function pictureType(name: string): string | undefined {
   const ending = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(PICTURES, ending) ? PICTURES[ending] : undefined;

@@ -1,24 +1,24 @@
 /**
- * Owns what the shop needs of whoever has its files: the port, and the adapter for files that were packed into one. That of
- * a folder on Node is local/shop-folder.ts.
+ * Port to the files of a shop, and the adapter for files packed into one JSON. The adapter for a folder on
+ * Node is local/shop-folder.ts (SHOP-1).
  */
 
-/** Of one file: descriptions, texts and pictures of a shop are far smaller. */
+/** Far beyond the size of real descriptions, texts and pictures. */
 export const MAX_FILE_BYTES = 256 * 1024;
 export const MAX_FOLDERS = 500;
 
-/** Folders and files have plain names: no path, nothing hidden. */
+/** No paths and no hidden files. */
 export const PLAIN_NAME = /^[A-Za-z0-9][A-Za-z0-9._ -]{0,127}$/;
 
 export type ShopFile =
   | { content: Uint8Array<ArrayBuffer> }
-  /** `problem` is a sentence about the file; `missing`: there is none of that name. */
+  /** `problem` is a sentence about the file; `missing`: no file has that name. */
   | { problem: string; missing: boolean };
 
 export interface ShopFiles {
-  /** Folders of the shop in the order of their names, or why there are none. */
+  /** Folders of the shop sorted by name, or why there are none. */
   folders(): Promise<{ folders: readonly string[] } | { problem: string }>;
-  /** Whatever is asked for: nothing but a plain file that is in the folder itself is given. */
+  /** Returns only regular files that lie in the folder itself, whatever the name. */
   read(folder: string, name: string): Promise<ShopFile>;
 }
 
@@ -27,15 +27,15 @@ export const missingFile = (name: string): ShopFile => ({
   missing: true,
 });
 
-/** The asset of the Worker that has the shop. */
+/** The asset of the Worker with the packed shop. */
 export const SHOP_PACK = 'shop.json';
 
-/** A whole shop as JSON: of each folder each file in base 64, or what is wrong with it. */
+/** A whole shop as JSON: folder to file name to content in base64, or to the problem of the file. */
 export type ShopPack =
   | { problem: string }
   | { folders: Record<string, Record<string, string | { problem: string }>> };
 
-/** Over a pack, which is read once: it does not change in the life of an isolate. */
+/** Reads the pack once, since it cannot change during the life of an isolate. */
 export function packedShop(readPack: () => Promise<ShopPack>): ShopFiles {
   let pack: ShopPack | undefined;
   const read = async () => {

@@ -1,4 +1,4 @@
-/** Owns the form of a shop's manifest, version 1, which is Zoe's: what is read of it, and what is wrong with each part. Pure. */
+/** Parses a shop's manifest, version 1, which is Zoe's format. Each part reports its own problems. Pure. */
 import * as z from 'zod';
 import { schemaMessage } from '../../../shared/application-words.ts';
 import { type DeclaredParameter, parameterKinds } from '../../core/shop/shop-parameters.ts';
@@ -31,7 +31,7 @@ const applicationSchema = z.object({
   logo: fileName.nullish().default(null),
 });
 
-/** Each application is looked at by itself, so that one that is wrong takes none along. */
+/** Applications are parsed one by one, so that a wrong one does not hide the others. */
 const manifestSchema = z.object({
   version: z.literal(MANIFEST_VERSION),
   zapps: z.array(z.unknown()).max(100),
@@ -40,7 +40,7 @@ const manifestSchema = z.object({
 export interface DeclaredApplication {
   category: string;
   name: string;
-  /** Names of files. */
+  /** Description, readme and logo are names of files. */
   description: string;
   readme: string;
   logo: string | null;
@@ -49,7 +49,10 @@ export interface DeclaredApplication {
   parameters: readonly (DeclaredParameter | { name: string; problem: string })[];
 }
 
-/** What a manifest has, in its order; of what can't be read the reason, and the name as far as there is one. */
+/**
+ * Parses the applications in their order. One that cannot be parsed has its problem, and its name if it has
+ * one.
+ */
 export function readManifest(
   text: string,
 ): { applications: (DeclaredApplication | { name: string; problem: string })[] } | { problem: string } {
@@ -83,7 +86,7 @@ function readParameter(input: unknown, place: number): DeclaredParameter | { nam
     ...rest,
     readableName: readable || rest.name,
     description: description ?? '',
-    // Whatever else there is is text, as it was for Zoe.
+    // Every other type counts as text, as in Zoe.
     type: type === 'int' || type === 'float' ? type : 'string',
     default: standard === null || standard === undefined ? null : String(standard),
   };

@@ -1,4 +1,4 @@
-/** Owns the use cases of the shop. Each authorises on its first line. */
+/** Use cases of the shop. Each one authorises on its first line. */
 import type { Application } from '../../../shared/application-schema.ts';
 import { type Account, type Actor, authorise } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -16,16 +16,16 @@ export interface ShopContext extends Context {
 }
 
 export interface ShopView {
-  /** What the actor may see, by category and name. */
+  /** The entries that the actor may see, by category and name. */
   entries: ShopEntry[];
-  /** What is wrong with the shop; empty for those who can't mend it. */
+  /** What is wrong with the shop; empty for users who cannot correct it. */
   problems: ShopProblem[];
 }
 
 export interface ShopOrder {
-  /** Of the execution. */
+  /** The name of the execution. */
   name: string;
-  /** By the keys of the parameters; the default of those that are not there. */
+  /** By the keys of the parameters; an absent key means the default. */
   values: Readonly<Record<string, string>>;
 }
 
@@ -38,13 +38,13 @@ export async function listShop({ shopFiles }: ShopContext, actor: Actor): Promis
   };
 }
 
-/** What the role may not see is as if it were not there. */
+/** An entry that the role may not see is `not-found`. */
 export async function getShopEntry(context: ShopContext, actor: Actor, id: string): Promise<ShopEntry> {
   const account = authorise(actor, { kind: 'submit-execution' });
   return findEntry(context, account, id);
 }
 
-/** A picture of the entry's folder, its logo where none is named. */
+/** A picture of the entry's folder; without a name, its logo. */
 export async function readPicture(
   context: ShopContext,
   actor: Actor,
@@ -61,12 +61,12 @@ export async function readPicture(
   return { type, content: file.content };
 }
 
-/** What can't be filled in so; nothing has been done then. */
+/** An order whose values cannot be filled in. Nothing has been started. */
 export interface Refused {
   problems: readonly ParameterProblem[];
 }
 
-/** Resolves to the id of the execution, which is queued. */
+/** Resolves to the id of the queued execution. */
 export async function startFromShop(
   context: ShopContext,
   actor: Actor,
@@ -80,7 +80,7 @@ export async function startFromShop(
   return { executionId: await submitExecution(context, actor, filled, overQuota) };
 }
 
-/** What would become of it, were it started now. Nothing is queued. */
+/** Explains what would happen if the order were started now. Nothing is queued. */
 export async function explainFromShop(
   context: ShopContext,
   actor: Actor,
@@ -93,7 +93,7 @@ export async function explainFromShop(
   return { explanation: await explainApplication(context, actor, filled) };
 }
 
-/** The body of a submission. */
+/** Makes the body of a submission. */
 async function fillInOrder(
   context: ShopContext,
   account: Account,
@@ -116,7 +116,7 @@ async function findEntry({ shopFiles }: ShopContext, { role }: Account, id: stri
   return entry;
 }
 
-/** Of the name of the execution, which is no parameter but filled in beside them. */
+/** Checks the name of the execution, which is a field beside the parameters. */
 function nameProblems(name: string): ParameterProblem[] {
   if (name === '') return [{ parameter: 'name', message: 'must not be empty' }];
   const message = nameProblem(name);
