@@ -38,7 +38,7 @@ function applicationProblems(services: readonly Loose[]): Problem[] {
   }
   const total = services.reduce((sum, service) => sum + countOf(service), 0);
   if (total > MAX_INSTANCES) {
-    const message = `has ${total} instances in all, more than ${MAX_INSTANCES}`;
+    const message = `has ${total} instances in all; the limit is ${MAX_INSTANCES}`;
     problems.push({ pointer: '/services', message });
   }
   return problems;
@@ -60,7 +60,7 @@ function nameProblems(services: readonly Service[]): Problem[] {
     groups.set(value.name, at);
     const taken = instances.find((instance) => owners.has(instance));
     if (taken !== undefined) {
-      const message = `gives an instance the name ${taken}, which service ${owners.get(taken)} gives, too`;
+      const message = `gives an instance the name ${taken}, which is also an instance of service ${owners.get(taken)}`;
       problems.push({ pointer, message });
     }
     for (const instance of instances) owners.set(instance, at);
@@ -119,12 +119,11 @@ function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): v
 
 const unknownVariable = (name: string) =>
   `uses the unknown variable {${name}}; known are {user_name}, {execution_id}, {execution_name}, {deployment_name}, ` +
-  `{dns_name#self} and {dns_name#<instance>}; write {{${name}}} for the text itself`;
+  `{dns_name#self} and {dns_name#<instance>}; write {{${name}}} for the literal text {${name}}`;
 
 /** Linux starts no program with a variable or an argument that is longer (MAX_ARG_STRLEN). */
 const MAX_ARGUMENT_BYTES = 131_071;
-const TOO_LONG =
-  'more than 131,071 bytes, with which Linux starts no program: put it into a volume or the image';
+const TOO_LONG = 'more than 131,071 bytes, the limit of Linux: put the value into a volume or the image';
 
 /** In UTF-8. */
 function isTooLong(text: string): boolean {

@@ -2,7 +2,7 @@
 import type * as z from 'zod';
 
 const NOUNS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'text',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',

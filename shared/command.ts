@@ -18,7 +18,7 @@ export function splitCommand(command: string): { words: string[] } | { problem: 
       else word += char;
     } else if (char === '\\') {
       const next = command.charAt(++at);
-      if (next === '') return { problem: 'ends with a backslash that takes no character' };
+      if (next === '') return { problem: 'ends with a backslash that escapes nothing' };
       if (next === '\n') continue;
       word = (word ?? '') + (quote && !'$`"\\'.includes(next) ? `\\${next}` : next);
     } else if (quote) {

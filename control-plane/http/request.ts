@@ -47,7 +47,10 @@ export const sessionCookie = (token: string, secure: boolean): string =>
 export function pathId(c: HonoContext, name: string): number {
   const text = c.req.param(name) ?? '';
   if (!/^\d{1,15}$/.test(text))
-    throw new OperationError('not-found', `There is nothing with the id ${text.slice(0, 20)}.`);
+    throw new OperationError(
+      'not-found',
+      `${text.slice(0, 20)} is not an id: ids are positive integers of at most 15 digits.`,
+    );
   return Number(text);
 }
 
@@ -55,7 +58,8 @@ export function pathId(c: HonoContext, name: string): number {
 export function queryOf(c: HonoContext): Record<string, string> {
   return Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, [value = '', ...more]]) => {
-      if (more.length > 0) throw new OperationError('invalid', `The filter ${name} is given twice.`);
+      if (more.length > 0)
+        throw new OperationError('invalid', `The parameter ${name} is given more than once.`);
       return [name, value];
     }),
   );
@@ -103,7 +107,7 @@ export async function bodyText(c: HonoContext): Promise<string> {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw new OperationError('invalid', 'The body is not UTF-8; what is compressed is not read.');
+    throw new OperationError('invalid', 'The body is not UTF-8. Send it as UTF-8, without compression.');
   }
 }
 
@@ -112,7 +116,9 @@ async function bodyBytes(c: HonoContext): Promise<ArrayBuffer> {
     return await readBody(c);
   } catch (error) {
     // The peer's doing, which nobody may be left to be told of; it is no failure of Berth's.
-    throw error instanceof OperationError ? error : new OperationError('invalid', 'The body broke off.');
+    throw error instanceof OperationError
+      ? error
+      : new OperationError('invalid', 'The connection ended before the whole body had arrived.');
   }
 }
 
@@ -164,13 +170,13 @@ function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
   if (scheme.toLowerCase() !== 'basic') {
     throw new OperationError(
       'unauthenticated',
-      `Authorization is Basic or Bearer, not ${scheme.slice(0, 20)}.`,
+      `The scheme of Authorization must be Basic or Bearer, not ${scheme.slice(0, 20)}.`,
     );
   }
   const decoded = decodeBase64(encoded);
   const colon = decoded.indexOf(':');
   if (colon < 0)
-    throw new OperationError('unauthenticated', 'The Basic credentials are not "user name:password".');
+    throw new OperationError('unauthenticated', 'Basic credentials must be "user name:password" in base64.');
   return { ...proofs, basic: { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) } };
 }
 

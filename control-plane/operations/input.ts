@@ -28,8 +28,8 @@ function unknownFields(keys: readonly string[], schema: z.ZodType, what: string)
   const names = listText(keys.map((key) => key.slice(0, MAX_NAME_LENGTH)));
   const noun = `${what === 'filter' || what === 'query' ? 'parameter' : 'field'}${keys.length === 1 ? '' : 's'}`;
   const known = fieldsOf(schema);
-  if (known.length === 0) return `${names}: no known ${noun}`;
-  return `${names}: no known ${noun}; known ${known.length === 1 ? 'is' : 'are'} ${listText(known, known.length)}`;
+  if (known.length === 0) return `${names}: unknown ${noun}`;
+  return `${names}: unknown ${noun}; known: ${listText(known, known.length)}`;
 }
 
 function fieldsOf(schema: z.core.$ZodType): string[] {

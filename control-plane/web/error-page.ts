@@ -24,7 +24,7 @@ export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed
   if (!known || known.cause) failed(c.req.path, known?.cause ?? error);
   const status = statusOf(known);
   const retryS = retryAfterS(known, status);
-  const message = known?.message ?? 'Berth failed at this; its log says why.';
+  const message = known?.message ?? 'Berth failed to handle this request; its log has the reason.';
   return page(c, {
     title: TITLES[status] ?? 'Something went wrong',
     status,

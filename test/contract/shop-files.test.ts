@@ -98,7 +98,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     [
       'has a description that is not valid',
       { 'bad/README.md': '', 'bad/app.json': { ...application(), size: -1 } },
-      'bad: App: app.json is no valid description: /size ',
+      'bad: App: app.json is not a valid description: /size ',
     ],
     [
       'has a readme that is not UTF-8',
@@ -213,7 +213,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     ]);
     const reasons = problems.map(({ reason }) => reason.replace(/^The parameter (.*?) is left out: /, '$1 '));
     expect(reasons).toEqual([
-      'SIZE there is another of the same kind and name.',
+      'SIZE another parameter has the same kind and name.',
       'OTHER no service in the description has the variable OTHER.',
       'SIZE kind must be "environment" or "command" or "service_count" or "resources".',
       'SIZE the description has no service SIZE.',

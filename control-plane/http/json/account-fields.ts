@@ -5,7 +5,7 @@ const printable = (most: number) =>
   z
     .string()
     .max(most)
-    .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be printable, on one line');
+    .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be one line of printable characters');
 
 export const name = printable(64)
   .min(1)
@@ -15,7 +15,7 @@ export const name = printable(64)
 /** Basic ends a name at the first colon, and workspaces are folders of that name. */
 export const username = name
   .regex(/^[^:/\\]*$/, 'must not contain : / or \\')
-  .refine((text) => text !== '.' && text !== '..', 'must not be a relative path')
+  .refine((text) => text !== '.' && text !== '..', 'must not be "." or ".."')
   .meta({ examples: ['ann'] });
 
 export const email = printable(254).meta({ examples: ['ann@example.org'] });

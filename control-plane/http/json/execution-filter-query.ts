@@ -52,7 +52,7 @@ export function executionFilter(parameters: URLSearchParams, words: Words): Exec
   }
   const given = filters.safeParse(Object.fromEntries(parameters));
   if (given.success) return filterOf(given.data, words);
-  const { path, message } = given.error.issues[0] ?? { path: [], message: 'of another form' };
+  const { path, message } = given.error.issues[0] ?? { path: [], message: 'valid' };
   throw new OperationError('invalid', `The filter ${path.join('.')} must be ${message}.`);
 }
 

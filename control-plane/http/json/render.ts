@@ -93,7 +93,7 @@ export function toOperationError(error: unknown): OperationError | undefined {
 /** The response to `error`; an unforeseen one is a 500 without its text. */
 export function errorResponse(error: OperationError | undefined, variant: Statuses): Response {
   const status = statusOf(error, variant);
-  const message = error?.message ?? 'Berth failed at this; its log says why.';
+  const message = error?.message ?? 'Berth failed to handle this request; its log has the reason.';
   const body = { message, problems: error?.details, reason: error && REASONS[error.code] };
   const text = variant.errorBody ? JSON.stringify(body) : null;
   const headers: Record<string, string> =

@@ -18,7 +18,10 @@ export const hostLabels = z
   .max(50);
 
 /** An agent's BERTH_AGENT_NAME can be no other. */
-const hostName = hostNameSchema.regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be letters, digits, _ . -');
+const hostName = hostNameSchema.regex(
+  /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
+  'must begin with a letter or digit, and contain only letters, digits, "_", "." and "-"',
+);
 
 export const joinTokenFields = z.strictObject({ name: hostName.optional(), labels: hostLabels.optional() });
 

@@ -37,7 +37,7 @@ const MAX_REMEMBERED = 10_000;
 export const MAX_CREDENTIAL_LENGTH = 1_024;
 
 /** Concurrent scrypt runs. Each takes a thread and 32 MiB. */
-const SCRYPTS_AT_ONCE = 2;
+const MAX_CONCURRENT_SCRYPTS = 2;
 
 export interface BasicCredentials {
   username: string;
@@ -72,7 +72,7 @@ export class Authentication {
   readonly #db: Db;
   readonly #nowMs: () => number;
   readonly #key = randomBytes(32).toString('base64url');
-  readonly #gate: ConcurrencyLimit;
+  readonly #scryptLimit: ConcurrencyLimit;
   /** By keyed hash of user name and password; oldest first. */
   readonly #remembered = new Map<string, Remembered>();
 
@@ -80,7 +80,7 @@ export class Authentication {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
-    this.#gate = new ConcurrencyLimit(SCRYPTS_AT_ONCE, deps.nowMs);
+    this.#scryptLimit = new ConcurrencyLimit(MAX_CONCURRENT_SCRYPTS, deps.nowMs);
   }
 
   /**
@@ -111,41 +111,44 @@ export class Authentication {
   /** Opens a session for a user who has just ended all earlier ones, by changing the password. */
   async renew(userId: number): Promise<string> {
     const user = await findUser(this.#db, userId);
-    if (!user) throw wrong();
+    if (!user) throw wrongCredentials();
     return this.#openSession(user.id, user.credentialVersion);
   }
 
   async #basic({ username, password }: BasicCredentials, addressOf: () => string | undefined) {
-    if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH) throw wrong();
+    if (username.length > MAX_CREDENTIAL_LENGTH || password.length > MAX_CREDENTIAL_LENGTH)
+      throw wrongCredentials();
     // The hash is keyed, because passwords can be guessed. It is not an HMAC, whose key objects cost a fifth
     // of the request. The key never leaves this process.
-    const memory = digest(this.#key + JSON.stringify([username, password]));
+    const cacheKey = digest(this.#key + JSON.stringify([username, password]));
     const account = await findAccountByName(this.#db, username);
-    const known = this.#recall(memory, account);
-    return known?.fresh ?? this.#gate.run(() => this.#logIn(username, password, memory, addressOf()));
+    const known = this.#recall(cacheKey, account);
+    return (
+      known?.fresh ?? this.#scryptLimit.run(() => this.#logIn(username, password, cacheKey, addressOf()))
+    );
   }
 
   /** Looks up account and cache again: this call may have been queued while the same client logged in. */
   async #logIn(
     username: string,
     password: string,
-    memory: string,
+    cacheKey: string,
     address: string | undefined,
   ): Promise<AuthenticatedByBasic> {
     const account = await findAccountByName(this.#db, username);
-    const known = this.#recall(memory, account);
+    const known = this.#recall(cacheKey, account);
     if (known?.fresh) return known.fresh;
     // Failed guesses of others must not delay a client that has logged in here with this password before.
     const attempt = known ? undefined : await beginAttempt(this.#db, this.#nowMs, username, address);
     const right = await verifyPassword(password, account?.passwordHash ?? null);
     if (!right || !account?.user.enabled || account.user.authSource !== INTERNAL_SOURCE) {
       await attempt?.failed();
-      throw wrong();
+      throw wrongCredentials();
     }
     await attempt?.succeeded();
     const { id, credentialVersion } = account.user;
     const sessionToken = await this.#openSession(id, credentialVersion);
-    this.#remember(memory, { sessionToken, credentialVersion });
+    this.#remember(cacheKey, { sessionToken, credentialVersion });
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
 
@@ -172,23 +175,23 @@ export class Authentication {
    * Returns an object if these credentials were verified before and their session is still valid. Its `fresh`
    * is set for a minute.
    */
-  #recall(memory: string, account: Account | undefined): { fresh?: AuthenticatedByBasic } | undefined {
-    const found = this.#remembered.get(memory);
+  #recall(cacheKey: string, account: Account | undefined): { fresh?: AuthenticatedByBasic } | undefined {
+    const found = this.#remembered.get(cacheKey);
     if (!found) return undefined;
     const ageMs = this.#nowMs() - found.sinceMs;
     if (!account || found.credentialVersion !== account.user.credentialVersion || ageMs >= SESSION_MS) {
-      this.#remembered.delete(memory);
+      this.#remembered.delete(cacheKey);
       return undefined;
     }
     if (ageMs >= REMEMBER_MS) return {};
     return { fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken: found.sessionToken } };
   }
 
-  #remember(memory: string, remembered: Omit<Remembered, 'sinceMs'>): void {
-    this.#remembered.delete(memory);
+  #remember(cacheKey: string, remembered: Omit<Remembered, 'sinceMs'>): void {
+    this.#remembered.delete(cacheKey);
     const oldest = this.#remembered.keys().next().value;
     if (this.#remembered.size >= MAX_REMEMBERED && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(memory, { ...remembered, sinceMs: this.#nowMs() });
+    this.#remembered.set(cacheKey, { ...remembered, sinceMs: this.#nowMs() });
   }
 }
 
@@ -205,4 +208,4 @@ const actorOf = ({ user, role }: Account, credential: Credential): Actor => ({
   role,
 });
 
-const wrong = () => new OperationError('unauthenticated', 'Wrong user name or password.');
+const wrongCredentials = () => new OperationError('unauthenticated', 'Wrong user name or password.');

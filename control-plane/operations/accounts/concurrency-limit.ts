@@ -5,7 +5,7 @@
 import { OperationError } from '../../core/model/errors.ts';
 
 const MAX_WAITING = 512;
-const WAIT_MS = 15_000;
+const MAX_WAIT_MS = 15_000;
 /** Work that takes longer is written off: workerd may end a request without notice. */
 const LOST_MS = 60_000;
 
@@ -14,61 +14,60 @@ interface Slot {
 }
 
 export class ConcurrencyLimit {
-  readonly #most: number;
+  readonly #maxRunning: number;
   readonly #nowMs: () => number;
-  readonly #inside = new Set<Slot>();
+  readonly #running = new Set<Slot>();
   /** In order of arrival. */
-  readonly #waiting = new Set<(place: Slot) => void>();
+  readonly #waiting = new Set<(slot: Slot) => void>();
 
-  constructor(most: number, nowMs: () => number) {
-    this.#most = most;
+  constructor(maxRunning: number, nowMs: () => number) {
+    this.#maxRunning = maxRunning;
     this.#nowMs = nowMs;
   }
 
   /** Rejects with `unavailable` if the queue is full or its wait too long. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    this.#forgetLost();
-    const place = this.#inside.size < this.#most ? this.#take() : await this.#turn();
+    this.#writeOffLost();
+    const slot = this.#running.size < this.#maxRunning ? this.#occupy() : await this.#waitForSlot();
     try {
       return await work();
     } finally {
-      this.#leave(place);
+      this.#release(slot);
     }
   }
 
-  #take(): Slot {
-    const place = { sinceMs: this.#nowMs() };
-    this.#inside.add(place);
-    return place;
+  #occupy(): Slot {
+    const slot = { sinceMs: this.#nowMs() };
+    this.#running.add(slot);
+    return slot;
   }
 
-  async #turn(): Promise<Slot> {
+  async #waitForSlot(): Promise<Slot> {
     if (this.#waiting.size >= MAX_WAITING) throw busy();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const turn = new Promise<Slot>((enter, refuse) => {
-      this.#waiting.add(enter);
+    const slot = new Promise<Slot>((resolve, reject) => {
+      this.#waiting.add(resolve);
       // Without a timer of its own, a request that only waits for another request would be ended by workerd
       // as hung.
       timer = setTimeout(() => {
-        if (this.#waiting.delete(enter)) refuse(busy());
-      }, WAIT_MS);
+        if (this.#waiting.delete(resolve)) reject(busy());
+      }, MAX_WAIT_MS);
     });
-    return turn.finally(() => clearTimeout(timer));
+    return slot.finally(() => clearTimeout(timer));
   }
 
   /** Passes the slot on to the next in the queue. */
-  #leave(place: Slot): void {
-    this.#inside.delete(place);
+  #release(slot: Slot): void {
+    this.#running.delete(slot);
     const [next] = this.#waiting;
-    if (!next || this.#inside.size >= this.#most) return;
+    if (!next || this.#running.size >= this.#maxRunning) return;
     this.#waiting.delete(next);
-    next(this.#take());
+    next(this.#occupy());
   }
 
-  #forgetLost(): void {
-    for (const place of this.#inside)
-      if (place.sinceMs <= this.#nowMs() - LOST_MS) this.#inside.delete(place);
+  #writeOffLost(): void {
+    for (const slot of this.#running) if (slot.sinceMs <= this.#nowMs() - LOST_MS) this.#running.delete(slot);
   }
 }
 
-const busy = () => new OperationError('unavailable', 'Too many log in at once; try again.');
+const busy = () => new OperationError('unavailable', 'Too many logins at the same time; try again.');

@@ -14,7 +14,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 /** Takes equally long without a hash (unknown user, or no password set), and then returns false. */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
-  const [, logN, r, p, salt, key] = (hash ?? NOBODY).split('$');
+  const [, logN, r, p, salt, key] = (hash ?? NO_ACCOUNT).split('$');
   const expected = Buffer.from(key ?? '', 'base64url');
   const cost = { logN: Number(logN), r: Number(r), p: Number(p), bytes: expected.length };
   const actual = await derive(password, Buffer.from(salt ?? '', 'base64url'), cost);
@@ -22,7 +22,7 @@ export async function verifyPassword(password: string, hash: string | null): Pro
 }
 
 /** A hash of the usual cost that belongs to no account. */
-const NOBODY = `scrypt$${LOG2_N}$${R}$${P}$AAAAAAAAAAAAAAAAAAAAAA$${Buffer.alloc(KEY_BYTES).toString('base64url')}`;
+const NO_ACCOUNT = `scrypt$${LOG2_N}$${R}$${P}$AAAAAAAAAAAAAAAAAAAAAA$${Buffer.alloc(KEY_BYTES).toString('base64url')}`;
 
 function derive(
   password: string,

@@ -30,7 +30,7 @@ export interface TokenRules {
   accessMs: number;
   refreshMs: number;
   /** Live tokens of each kind per user. One more ends the oldest. */
-  most: number;
+  maxLive: number;
 }
 
 export interface TokenDeps {
@@ -63,10 +63,17 @@ export class Tokens {
   async find(token: string, kind: TokenKind): Promise<{ account: Account; idHash: string }> {
     const read = await this.#read(token);
     if (read && read.kind !== kind) {
-      throw new OperationError('bad-token', `This is the ${read.kind} token; send the ${kind} token.`);
+      throw new OperationError(
+        'bad-token',
+        `This is a token of the kind ${read.kind}: send the ${kind} token.`,
+      );
     }
     const account = read && (await findAccountByToken(this.#deps.db, read.idHash, kind, this.#deps.nowMs()));
-    if (!account) throw new OperationError('bad-token', 'The token has expired, was revoked or is none.');
+    if (!account)
+      throw new OperationError(
+        'bad-token',
+        'The token is not valid: it has expired, was revoked or was not issued here.',
+      );
     return { account, idHash: read.idHash };
   }
 
@@ -117,7 +124,7 @@ export class Tokens {
   }
 
   #limits() {
-    return { most: this.#rules.most, nowMs: this.#deps.nowMs() };
+    return { most: this.#rules.maxLive, nowMs: this.#deps.nowMs() };
   }
 
   async #make(kind: TokenKind, userId: number): Promise<NewToken & { token: string }> {
@@ -166,4 +173,4 @@ export class Tokens {
 export type TokenGrant = 'password' | 'refresh_token';
 
 const wrongProof = (grant: TokenGrant, proof: string) =>
-  new OperationError('unauthenticated', `The grant ${grant} needs ${proof}.`);
+  new OperationError('unauthenticated', `The grant ${grant} requires ${proof}.`);

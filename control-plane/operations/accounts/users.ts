@@ -15,9 +15,9 @@ import { hashPassword } from './passwords.ts';
 import { existing, type Input, idOf } from './write-outcome.ts';
 
 /** Executions that are removed concurrently; they share commits. */
-const REMOVED_AT_ONCE = 50;
+const MAX_CONCURRENT_REMOVALS = 50;
 
-const LAST_ADMINISTRATOR = 'This is the last enabled administrator: make another one first.';
+const LAST_ADMINISTRATOR = 'This is the last enabled administrator: create another administrator first.';
 
 export async function createUser(context: Context, actor: Actor, input: Input<NewUser>): Promise<number> {
   authorise(actor, { kind: 'configure' });
@@ -80,22 +80,22 @@ export async function countExecutions(
 export async function deleteUser(context: Context, actor: Actor, id: number): Promise<void> {
   authorise(actor, { kind: 'configure' });
   const executions = (await store.findUser(context.db, id))
-    ? await hide(context, id)
-    : await left(context, id);
-  for (let at = 0; at < executions.length; at += REMOVED_AT_ONCE) {
-    const some = executions.slice(at, at + REMOVED_AT_ONCE);
-    await Promise.all(some.map((execution) => removeExecution(context, execution)));
+    ? await disable(context, id)
+    : await leftOver(context, id);
+  for (let at = 0; at < executions.length; at += MAX_CONCURRENT_REMOVALS) {
+    const batch = executions.slice(at, at + MAX_CONCURRENT_REMOVALS);
+    await Promise.all(batch.map((execution) => removeExecution(context, execution)));
   }
   await context.db.batch([store.purgeUsers]);
 }
 
-async function hide({ db, coordinator }: Context, id: number): Promise<number[]> {
+async function disable({ db, coordinator }: Context, id: number): Promise<number[]> {
   idOf(await coordinator.changeAccounts({ kind: 'delete-user', id }), 'user', LAST_ADMINISTRATOR);
   return store.listExecutionIds(db, id);
 }
 
 /** Executions left over by an interrupted deletion. */
-async function left({ db }: Context, id: number): Promise<number[]> {
+async function leftOver({ db }: Context, id: number): Promise<number[]> {
   const executions = await store.listExecutionIds(db, id);
   return existing(executions.length > 0 ? executions : undefined, 'user');
 }

@@ -24,7 +24,7 @@ export function idOf(written: WriteOutcome, kind: Kind, refused: string): number
   if (written.done) return written.id;
   switch (written.why) {
     case 'taken':
-      throw new OperationError('conflict', `There is already a ${kind} of that name.`);
+      throw new OperationError('conflict', `There is already a ${kind} with that name.`);
     case 'refers-to-nothing':
       throw new OperationError('invalid', 'The role or the quota does not exist.');
     case 'refused':
@@ -44,8 +44,8 @@ export function existing<T>(found: T | undefined, kind: Kind): T {
 export async function referencesText(db: Db, kind: 'role' | 'quota', id: number): Promise<string> {
   const { users, deletedUsers, hosts } = await findReferences(db, kind, id);
   if (users > 0)
-    return `The ${kind} is still in use by ${count(users, 'user')}: give ${users === 1 ? 'that user' : 'them'} another one first.`;
+    return `The ${kind} is still in use by ${count(users, 'user')}: give ${users === 1 ? 'that user' : 'them'} another ${kind} first.`;
   if (deletedUsers === 0) return `The ${kind} was still in use a moment ago; try again.`;
   const where = hosts.length > 0 ? ` on ${hosts.length === 1 ? 'host' : 'hosts'} ${listText(hosts)}` : '';
-  return `The ${kind} is still in use by ${count(deletedUsers, 'deleted user')}, until all their containers and logs${where} are gone; try again then.`;
+  return `The ${kind} is still in use by ${count(deletedUsers, 'deleted user')} until all their containers and logs${where} are gone; try again then.`;
 }

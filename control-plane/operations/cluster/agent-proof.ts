@@ -32,9 +32,9 @@ export async function readProof(deps: ProofDeps, proof: string | undefined): Pro
     throw badProof('Send a proof: Authorization: Bearer <JWT signed with the key of the host>.');
   const found = await findHostKey(deps.db, hostId);
   if (!found) throw unknownHost();
-  const pass = { hostId, ...(await verified(deps, proof, found.publicKey)) };
+  const verifiedProof = { hostId, ...(await verified(deps, proof, found.publicKey)) };
   if (found.removed) throw revoked();
-  return pass;
+  return verifiedProof;
 }
 
 function hostIdOf(proof: string): number | undefined {
@@ -65,7 +65,7 @@ async function verified(
     });
     const { jti, iat = 0 } = payload;
     if (typeof jti !== 'string' || jti === '' || jti.length > MAX_PROOF_ID_LENGTH)
-      throw badProof(`The proof's jti is not a text of 1 to ${MAX_PROOF_ID_LENGTH} characters.`);
+      throw badProof(`The proof's jti must be text of 1 to ${MAX_PROOF_ID_LENGTH} characters.`);
     return { proofId: jti, expiresMs: (iat + PROOF_LIFE_S + CLOCK_TOLERANCE_S + 1) * 1_000 };
   } catch (error) {
     if (error instanceof JOSEError) throw refusal(error, deploymentName, nowMs());
@@ -80,14 +80,14 @@ function refusal(error: JOSEError, deploymentName: string, nowMs: number): Opera
     const { claim, payload } = error;
     if (claim === 'aud')
       return badProof(
-        `This is deployment ${deploymentName}; the proof is for another. Set BERTH_DEPLOYMENT_NAME.`,
+        `This is deployment ${deploymentName}; the proof is for another deployment. Set BERTH_DEPLOYMENT_NAME.`,
       );
     const isTime = (claim === 'iat' || claim === 'exp') && error.reason !== 'missing';
     if (isTime && typeof payload.iat === 'number') {
       const skewS = Math.round(payload.iat - nowMs / 1_000);
       const when = skewS > 0 ? `in ${skewS} s from now` : `${-skewS} s ago`;
       return badProof(
-        `The proof was made ${when} by this clock, and is good for ${PROOF_LIFE_S} s: set the clock of the agent's machine.`,
+        `The proof was made ${when} by this clock, but is valid for ${PROOF_LIFE_S} s: set the clock of the agent's machine.`,
       );
     }
   }

@@ -5,16 +5,16 @@ import type { ClusterOverview, OverviewSearch, QueuedView, UserUsage } from '../
 import type { Context } from '../context.ts';
 
 /** Queued executions shown. The coordinator diagnoses the placement of each. */
-const QUEUE_SHOWN = 10;
-const HOSTS_SHOWN = 200;
+const MAX_QUEUE_SHOWN = 10;
+const MAX_HOSTS_SHOWN = 200;
 
 export type HostSearch = Pick<OverviewSearch, 'text' | 'state'>;
 
 /** What another user owns is shown without its owner and name; `own` is null then. */
-type Veiled<T, Own extends keyof T> = Omit<T, Own | 'userId'> & { own: Pick<T, Own> | null };
+type WithoutOwner<T, Own extends keyof T> = Omit<T, Own | 'userId'> & { own: Pick<T, Own> | null };
 
-export type SeenQueued = Veiled<QueuedView, 'id' | 'name' | 'userName'>;
-export type SeenService = Veiled<HostService, 'id' | 'name' | 'executionId' | 'executionName'>;
+export type SeenQueued = WithoutOwner<QueuedView, 'id' | 'name' | 'userName'>;
+export type SeenService = WithoutOwner<HostService, 'id' | 'name' | 'executionId' | 'executionName'>;
 export type SeenCluster = Omit<ClusterOverview, 'queue'> & { queue: SeenQueued[] };
 export type SeenHost = Omit<HostDetail, 'services'> & { services: SeenService[] };
 
@@ -26,8 +26,8 @@ export async function viewCluster(
   const account = authorise(actor, { kind: 'see-status' });
   const { queue, ...rest } = await coordinator.overview({
     ...search,
-    queued: QUEUE_SHOWN,
-    hosts: HOSTS_SHOWN,
+    queued: MAX_QUEUE_SHOWN,
+    hosts: MAX_HOSTS_SHOWN,
   });
   const seen = queue.map(({ id, name, userName, userId, ...one }) => ({
     ...one,

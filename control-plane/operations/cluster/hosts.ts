@@ -41,7 +41,7 @@ export async function updateHost(
   if (changes.force && changes.schedulable !== false)
     throw new OperationError(
       'invalid',
-      'force: goes with "schedulable": false, and moves essential services, too.',
+      'force: requires "schedulable": false; it then also moves essential services.',
     );
   await coordinator.changeHost(id, changes);
 }

@@ -13,7 +13,7 @@ export async function checkReadiness({ db, coordinator }: Context, limitMs = LIM
   ]);
   const missing = [
     ...(isDatabaseUp ? [] : ['the database does not answer']),
-    ...(isCoordinatorReady ? [] : ['the coordinator does not have its state']),
+    ...(isCoordinatorReady ? [] : ['the coordinator has not loaded its state']),
   ];
   if (missing.length > 0) throw new OperationError('unavailable', `Not ready: ${missing.join('; ')}.`);
 }

@@ -82,7 +82,7 @@ export function listExecutions(
   actor: Actor,
   filter: ExecutionFilter = {},
 ): AsyncGenerator<ExecutionView[]> {
-  return readExecutions(context.db, within(authorise(actor, { kind: 'list-executions' }), filter));
+  return readExecutions(context.db, visibleTo(authorise(actor, { kind: 'list-executions' }), filter));
 }
 
 /** One page of the list, newest first. `counts` ignores the status filter. */
@@ -100,7 +100,7 @@ export async function pageExecutions(
   filter: ExecutionFilter,
   size: number,
 ): Promise<ExecutionPage> {
-  const visible = within(authorise(actor, { kind: 'list-executions' }), filter);
+  const visible = visibleTo(authorise(actor, { kind: 'list-executions' }), filter);
   const { status: _, olderThan: __, ...all } = visible;
   const [lines, counts] = await Promise.all([
     listExecutionLines(db, { ...visible, limit: size + 1 }),
@@ -110,12 +110,12 @@ export async function pageExecutions(
 }
 
 /** Restricts the filter to what the account may read. Throws `forbidden` if the filter names another user. */
-function within({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
+function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionFilter {
   if (role.canOperateOthers) return filter;
   if (filter.owner && !isOwner(filter.owner, user)) {
     throw new OperationError(
       'forbidden',
-      `The role ${role.name} does not allow listing executions of others.`,
+      `The role ${role.name} does not allow listing executions of other users.`,
     );
   }
   return { ...filter, owner: { id: user.id } };
@@ -156,10 +156,10 @@ export function authoriseOwned(
 
 /** Concurrent submissions may all pass this check; the queue limits what really runs. */
 async function checkConcurrency({ db }: Context, { id, quotaId }: User): Promise<void> {
-  const most = (await findQuota(db, quotaId))?.concurrentExecutions ?? 0;
-  if (most === 0 || (await countUnended(db, id)) < most) return;
+  const limit = (await findQuota(db, quotaId))?.concurrentExecutions ?? 0;
+  if (limit === 0 || (await countUnended(db, id)) < limit) return;
   throw new OperationError(
     'conflict',
-    `You cannot run more than ${most} executions at a time, quota exceeded.`,
+    `You cannot run more than ${limit} executions at a time, quota exceeded.`,
   );
 }

@@ -72,11 +72,11 @@ async function withProgress(
 ): Promise<ServiceView[]> {
   const starting = services.filter(({ status }) => status === 'starting').map(({ id }) => id);
   if (starting.length === 0) return [...services];
-  const told = await coordinator.progress(starting).catch((error: unknown) => {
+  const texts = await coordinator.progress(starting).catch((error: unknown) => {
     if (error instanceof OperationError && error.code === 'unavailable') return [];
     throw error;
   });
-  const progress = new Map(starting.map((id, at) => [id, told[at] ?? '']));
+  const progress = new Map(starting.map((id, at) => [id, texts[at] ?? '']));
   return services.map((service) => {
     const text = progress.get(service.id) ?? '';
     return text === '' ? service : { ...service, progress: text };

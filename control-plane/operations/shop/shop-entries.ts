@@ -7,7 +7,7 @@ import { type DeclaredApplication, parseJson, readManifest } from './shop-manife
 
 const MANIFEST = 'manifest.json';
 /** The default if the manifest names no logo, as in Zoe. */
-const USUAL_LOGO = 'logo.png';
+const DEFAULT_LOGO = 'logo.png';
 
 export interface Shop {
   entries: ShopEntry[];
@@ -20,7 +20,7 @@ export async function readShop(files: ShopFiles): Promise<Shop> {
   const all = await files.folders();
   if ('problem' in all) return { entries: [], problems: [{ where: 'the shop', reason: all.problem }] };
   if (all.folders.length > MAX_FOLDERS) {
-    const reason = `It has ${all.folders.length} folders, of which the first ${MAX_FOLDERS} are read.`;
+    const reason = `It has ${all.folders.length} folders; only the first ${MAX_FOLDERS} are read.`;
     shop.problems.push({ where: 'the shop', reason });
   }
   for (const folder of all.folders.slice(0, MAX_FOLDERS)) {
@@ -37,53 +37,53 @@ export async function readFolder(files: ShopFiles, folder: string): Promise<Shop
   if ('problem' in file) return file.missing ? { entries: [], problems: [] } : failed(file.problem);
   if (!PLAIN_NAME.test(folder))
     return failed(
-      'Its name must begin with a letter or digit, and have these, ".", "_", "-" and spaces only.',
+      'Its name must begin with a letter or digit, and contain only letters, digits, ".", "_", "-" and spaces.',
     );
   const manifest = readManifest(file.text);
   if ('problem' in manifest) return failed(`${MANIFEST} ${manifest.problem}`);
   const shop: Shop = { entries: [], problems: [] };
-  for (const [place, declared] of manifest.applications.entries()) {
-    const tell = (reason: string) => shop.problems.push({ where: `${folder}: ${declared.name}`, reason });
+  for (const [index, declared] of manifest.applications.entries()) {
+    const report = (reason: string) => shop.problems.push({ where: `${folder}: ${declared.name}`, reason });
     if ('problem' in declared) {
-      tell(`${MANIFEST} ${declared.problem}`);
+      report(`${MANIFEST} ${declared.problem}`);
       continue;
     }
-    const entry = await readEntry(files, folder, place, declared, tell);
+    const entry = await readEntry(files, folder, index, declared, report);
     if (entry) shop.entries.push(entry);
   }
   return shop;
 }
 
-type Tell = (reason: string) => void;
+type Report = (reason: string) => void;
 
 /** Undefined if the application cannot be started or has no readme; the problem has been reported. */
 async function readEntry(
   files: ShopFiles,
   folder: string,
-  place: number,
+  index: number,
   declared: DeclaredApplication,
-  tell: Tell,
+  report: Report,
 ): Promise<ShopEntry | undefined> {
   const { category, name, disabledFor } = declared;
   const description = await readText(files, folder, declared.description);
   const readme = await readText(files, folder, declared.readme);
-  for (const file of [description, readme]) if ('problem' in file) tell(file.problem);
+  for (const file of [description, readme]) if ('problem' in file) report(file.problem);
   if ('problem' in description || 'problem' in readme) return undefined;
   const json = parseJson(description.text);
   if ('problem' in json) {
-    tell(`${declared.description} ${json.problem}`);
+    report(`${declared.description} ${json.problem}`);
     return undefined;
   }
   const validation = validateApplication(json.value);
   if (!validation.valid) {
     const problems = validation.problems.slice(0, 10).map(({ pointer, message }) => `${pointer} ${message}`);
-    tell(`${declared.description} is no valid description: ${problems.join('; ')}`);
+    report(`${declared.description} is not a valid description: ${problems.join('; ')}`);
     return undefined;
   }
   const { application } = validation;
-  const parameters = fitParameters(declared, application, tell);
-  const logo = await findLogo(files, folder, declared.logo, tell);
-  const id = entryId(folder, place);
+  const parameters = fitParameters(declared, application, report);
+  const logo = await findLogo(files, folder, declared.logo, report);
+  const id = entryId(folder, index);
   return { id, folder, category, name, application, readme: readme.text, logo, parameters, disabledFor };
 }
 
@@ -91,17 +91,17 @@ async function readEntry(
 function fitParameters(
   { parameters }: DeclaredApplication,
   application: ShopEntry['application'],
-  tell: Tell,
+  report: Report,
 ): Parameter[] {
-  const fitting = new Map<string, Parameter>();
+  const fitted = new Map<string, Parameter>();
   for (const declared of parameters) {
     const fit = 'problem' in declared ? declared : fitParameter(declared, application);
-    const leaveOut = (problem: string) => tell(`The parameter ${declared.name} is left out: ${problem}.`);
+    const leaveOut = (problem: string) => report(`The parameter ${declared.name} is left out: ${problem}.`);
     if ('problem' in fit) leaveOut(fit.problem);
-    else if (fitting.has(fit.parameter.key)) leaveOut('there is another of the same kind and name');
-    else fitting.set(fit.parameter.key, fit.parameter);
+    else if (fitted.has(fit.parameter.key)) leaveOut('another parameter has the same kind and name');
+    else fitted.set(fit.parameter.key, fit.parameter);
   }
-  return [...fitting.values()];
+  return [...fitted.values()];
 }
 
 /** A missing or broken logo is reported, and never hides the entry. */
@@ -109,16 +109,16 @@ async function findLogo(
   files: ShopFiles,
   folder: string,
   declared: string | null,
-  tell: Tell,
+  report: Report,
 ): Promise<string | null> {
-  const name = declared ?? USUAL_LOGO;
+  const name = declared ?? DEFAULT_LOGO;
   if (!pictureType(name)) {
-    tell(`The logo ${name} is left out: it must be a .png, .svg, .jpg, .jpeg or .webp file.`);
+    report(`The logo ${name} is left out: it must be a .png, .svg, .jpg, .jpeg or .webp file.`);
     return null;
   }
   const file = await files.read(folder, name);
   if ('content' in file) return name;
-  if (declared !== null || !file.missing) tell(`The logo is left out: ${file.problem}`);
+  if (declared !== null || !file.missing) report(`The logo is left out: ${file.problem}`);
   return null;
 }
 

@@ -61,9 +61,9 @@ export function readManifest(
   const manifest = manifestSchema.safeParse(json.value, { error: schemaMessage });
   if (!manifest.success) return { problem: issuesOf(manifest.error) };
   return {
-    applications: manifest.data.zapps.map((zapp, place) => {
+    applications: manifest.data.zapps.map((zapp, index) => {
       const read = applicationSchema.safeParse(zapp, { error: schemaMessage });
-      if (!read.success) return { name: nameIn(zapp) ?? `zapps[${place}]`, problem: issuesOf(read.error) };
+      if (!read.success) return { name: nameIn(zapp) ?? `zapps[${index}]`, problem: issuesOf(read.error) };
       const { readable_descr: readme, disabled_for: disabledFor, parameters, ...rest } = read.data;
       return { ...rest, readme, disabledFor, parameters: parameters.map(readParameter) };
     }),
@@ -78,17 +78,17 @@ export function parseJson(text: string): { value: unknown } | { problem: string 
   }
 }
 
-function readParameter(input: unknown, place: number): DeclaredParameter | { name: string; problem: string } {
+function readParameter(input: unknown, index: number): DeclaredParameter | { name: string; problem: string } {
   const read = parameterSchema.safeParse(input, { error: schemaMessage });
-  if (!read.success) return { name: nameIn(input) ?? `parameters[${place}]`, problem: issuesOf(read.error) };
-  const { readable_name: readable, description, type, default: standard, ...rest } = read.data;
+  if (!read.success) return { name: nameIn(input) ?? `parameters[${index}]`, problem: issuesOf(read.error) };
+  const { readable_name: readableName, description, type, default: defaultValue, ...rest } = read.data;
   return {
     ...rest,
-    readableName: readable || rest.name,
+    readableName: readableName || rest.name,
     description: description ?? '',
     // Every other type counts as text, as in Zoe.
     type: type === 'int' || type === 'float' ? type : 'string',
-    default: standard === null || standard === undefined ? null : String(standard),
+    default: defaultValue === null || defaultValue === undefined ? null : String(defaultValue),
   };
 }
 
@@ -98,4 +98,4 @@ function nameIn(input: unknown): string | undefined {
 }
 
 const issuesOf = (error: z.ZodError): string =>
-  error.issues.map(({ path, message }) => `${path.join('.') || 'it'} ${message}`).join('; ');
+  error.issues.map(({ path, message }) => `${path.join('.')} ${message}`.trimStart()).join('; ');

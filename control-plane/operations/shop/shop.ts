@@ -62,7 +62,7 @@ export async function readPicture(
 }
 
 /** An order whose values cannot be filled in. Nothing has been started. */
-export interface Refused {
+export interface RefusedOrder {
   problems: readonly ParameterProblem[];
 }
 
@@ -73,7 +73,7 @@ export async function startFromShop(
   id: string,
   order: ShopOrder,
   overQuota: OverQuota,
-): Promise<{ executionId: number } | Refused> {
+): Promise<{ executionId: number } | RefusedOrder> {
   const account = authorise(actor, { kind: 'submit-execution' });
   const filled = await fillInOrder(context, account, id, order);
   if ('problems' in filled) return filled;
@@ -86,7 +86,7 @@ export async function explainFromShop(
   actor: Actor,
   id: string,
   order: ShopOrder,
-): Promise<{ explanation: Explanation } | Refused> {
+): Promise<{ explanation: Explanation } | RefusedOrder> {
   const account = authorise(actor, { kind: 'submit-execution' });
   const filled = await fillInOrder(context, account, id, order);
   if ('problems' in filled) return filled;
@@ -99,7 +99,7 @@ async function fillInOrder(
   account: Account,
   id: string,
   { name, values }: ShopOrder,
-): Promise<{ name: string; application: Application } | Refused> {
+): Promise<{ name: string; application: Application } | RefusedOrder> {
   const entry = await findEntry(context, account, id);
   const filled = fillIn(entry, account.role, values);
   const problems = [...nameProblems(name), ...('problems' in filled ? filled.problems : [])];

@@ -168,7 +168,7 @@ onHosts(hosts, (host) => {
     const used = await admin.delete(`role/${role_id}`);
     expect([used.status, used.json().message]).toEqual([
       409,
-      'The role is still in use by 1 user: give that user another one first.',
+      'The role is still in use by 1 user: give that user another role first.',
     ]);
     const execution = await new ApiClient(host, 'left', 'secret').submit();
     const [one] = await agent.assigned(execution);
@@ -182,7 +182,7 @@ onHosts(hosts, (host) => {
       const refused = await admin.delete(path);
       expect([refused.status, refused.json().message]).toEqual([
         409,
-        `The ${kind} is still in use by 1 deleted user, until all their containers and logs on host last-place are gone; try again then.`,
+        `The ${kind} is still in use by 1 deleted user until all their containers and logs on host last-place are gone; try again then.`,
       ]);
     }
     await agent.released(execution);

@@ -55,18 +55,18 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test.each([
-    ['execution', {}, 'name: is missing: it must be a text; application: is missing'],
+    ['execution', {}, 'name: is missing: it must be text; application: is missing'],
     ['execution', { name: '', application: {} }, 'name: must have at least 1 character'],
     ['execution', [], 'body: must be an object'],
-    ['host/token', { name: 5 }, 'name: must be a text'],
-    ['host/token', { nam: 'x' }, 'nam: no known field; known are name and labels'],
+    ['host/token', { name: 5 }, 'name: must be text'],
+    ['host/token', { nam: 'x' }, 'nam: unknown field; known: name and labels'],
   ])('H303: POST %s of %j reports each problem by field, in words', async (path, body, words) => {
     expect((await admin.post(path, body)).json()).toMatchObject({ message: expect.stringContaining(words) });
   });
 
   test('H303: an error names the first three unknown parameters, and lists the known ones', async () => {
     const { message } = (await admin.get('host?a=1&b=2&c=3&d=4')).json<{ message: string }>();
-    expect(message).toBe('The filter is not valid. a, b, c and 1 more: no known parameters; known is name');
+    expect(message).toBe('The filter is not valid. a, b, c and 1 more: unknown parameters; known: name');
   });
 
   if (variant === 'B') {

@@ -86,7 +86,9 @@ onHosts(everySetup, (host, { kind, variant }) => {
       const client = new HttpClient(() => host().url(), headers);
       const reply = await client.send('POST', 'app_validate', [invalid]);
       expect(reply.status).toBe(400);
-      expect(reply.json()).toEqual({ message: 'The body is not UTF-8; what is compressed is not read.' });
+      expect(reply.json()).toEqual({
+        message: 'The body is not UTF-8. Send it as UTF-8, without compression.',
+      });
     });
 
     test('H6: a byte order mark before the JSON is ignored', async () => {

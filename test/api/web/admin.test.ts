@@ -67,7 +67,7 @@ onHosts(hosts, (host) => {
 
     test('W93: what is refused is told in the form, where all that was typed is but the passwords', async () => {
       const taken = await admin.post('/admin/users', userForm({ username: 'admin', email: 'x@example.org' }));
-      expect([taken.status, taken.text.includes('already a user of that name')]).toEqual([409, true]);
+      expect([taken.status, taken.text.includes('already a user with that name')]).toEqual([409, true]);
       expect(taken.text).toContain('value="x@example.org"');
       expect(taken.text).not.toContain('value="secret"');
       const bad = await admin.post('/admin/users', userForm({ username: 'a:b', password: '', uid: '0' }));

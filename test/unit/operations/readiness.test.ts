@@ -18,12 +18,12 @@ const asked = (query: () => Promise<unknown>, ready: () => Promise<unknown>) =>
 
 test.each([
   ['the database', never, soon, 'Not ready: the database does not answer.'],
-  ['the coordinator', soon, never, 'Not ready: the coordinator does not have its state.'],
+  ['the coordinator', soon, never, 'Not ready: the coordinator has not loaded its state.'],
   [
     'either of the two',
     never,
     never,
-    'Not ready: the database does not answer; the coordinator does not have its state.',
+    'Not ready: the database does not answer; the coordinator has not loaded its state.',
   ],
 ])(
   'H117: where %s never answers, that is said after 4 s, and no earlier',

@@ -174,7 +174,7 @@ describe('C23: what spans several fields', () => {
     expect(problemsOf(input)).toEqual([
       {
         pointer: '/services/1/name',
-        message: 'gives an instance the name web10, which service 0 gives, too',
+        message: 'gives an instance the name web10, which is also an instance of service 0',
       },
     ]);
   });

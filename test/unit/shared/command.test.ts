@@ -26,8 +26,8 @@ test.each<[string, string[]]>([
 test.each([
   [`a 'b`, `has no closing '`],
   ['a "b', 'has no closing "'],
-  ['a\\', 'ends with a backslash that takes no character'],
-  ['"a\\', 'ends with a backslash that takes no character'],
+  ['a\\', 'ends with a backslash that escapes nothing'],
+  ['"a\\', 'ends with a backslash that escapes nothing'],
 ])('C26: %j is refused: it %s', (command, problem) => {
   expect(splitCommand(command)).toEqual({ problem });
 });

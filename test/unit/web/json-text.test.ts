@@ -109,7 +109,7 @@ describe('descriptions', () => {
   test('W41: what is missing and what is of the wrong kind is told in words', () => {
     const { name: _, ...nameless } = application();
     expect(checkText(text({ ...nameless, will_end: 'no' })).problems).toMatchObject([
-      { line: 1, path: 'name', message: 'is missing: it must be a text' },
+      { line: 1, path: 'name', message: 'is missing: it must be text' },
       { path: 'will_end', message: 'must be true or false' },
     ]);
   });

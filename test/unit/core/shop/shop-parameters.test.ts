@@ -243,7 +243,7 @@ describe('accepted values', () => {
       ['command:worker', 'has no closing "'],
     ]);
     expect(problemsOf(shop, { 'service_count:worker': '1000' })).toEqual([
-      { parameter: null, message: '/services has 1001 instances in all, more than 1000' },
+      { parameter: null, message: '/services has 1001 instances in all; the limit is 1000' },
     ]);
   });
 });
