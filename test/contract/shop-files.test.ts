@@ -221,7 +221,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
       'web its name must be <service>.memory or <service>.cores of a service in the description, not web.',
       'web.memory its default must be a whole number.',
       'web its default must be at most 2.',
-      'parameters[10] it must be an object.',
+      'parameters[10] must be an object.',
       'The logo logo.exe is left out: it must be a .png, .svg, .jpg, .jpeg or .webp file.',
     ]);
   });

@@ -37,7 +37,7 @@ export const groupA: Variant = {
   tokens: {
     accessMs: HOUR_MS,
     refreshMs: 30 * 24 * HOUR_MS,
-    maxLive: 100,
+    maxPerKind: 100,
     revokedResult: (text) => ({ ret: text }),
   },
   overQuota: 'queue',

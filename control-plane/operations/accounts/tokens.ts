@@ -30,7 +30,7 @@ export interface TokenRules {
   accessMs: number;
   refreshMs: number;
   /** Live tokens of each kind per user. One more ends the oldest. */
-  maxLive: number;
+  maxPerKind: number;
 }
 
 export interface TokenDeps {
@@ -124,7 +124,7 @@ export class Tokens {
   }
 
   #limits() {
-    return { most: this.#rules.maxLive, nowMs: this.#deps.nowMs() };
+    return { most: this.#rules.maxPerKind, nowMs: this.#deps.nowMs() };
   }
 
   async #make(kind: TokenKind, userId: number): Promise<NewToken & { token: string }> {

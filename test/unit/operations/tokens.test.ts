@@ -8,7 +8,7 @@ import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 const credential = { by: 'password' } as const;
-const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, maxLive: 5 };
+const RULES = { accessMs: 3_600_000, refreshMs: 30 * 24 * 3_600_000, maxPerKind: 5 };
 
 let db: Db;
 let nowMs = 1_700_000_000_123;
@@ -80,7 +80,7 @@ test('H125: expired tokens are removed when another is made', async () => {
 
 test('H125: one token too many ends the oldest of its kind', async () => {
   const pairs: Required<Granted>[] = [];
-  for (let n = 0; n < RULES.maxLive + 2; n++) {
+  for (let n = 0; n < RULES.maxPerKind + 2; n++) {
     pairs.push(await grantPair());
     nowMs += 10;
   }
@@ -97,8 +97,8 @@ test('H125: one token too many ends the oldest of its kind', async () => {
       'refresh',
     ),
   ).toEqual(newest);
-  for (let n = 0; n < RULES.maxLive; n++) await refresh(pairs.at(-1)?.refreshToken ?? '');
-  expect(await rows()).toBe(2 * RULES.maxLive);
+  for (let n = 0; n < RULES.maxPerKind; n++) await refresh(pairs.at(-1)?.refreshToken ?? '');
+  expect(await rows()).toBe(2 * RULES.maxPerKind);
 });
 
 test('H123: a refresh token that is revoked while it is used gives nothing', async () => {
