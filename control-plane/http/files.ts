@@ -1,11 +1,20 @@
-/** Owns how files are served that are no part of the API: typed, never guessed at by browsers, asked for again by default. */
+/**
+ * Serves files outside of the API with an explicit content type. By default browsers revalidate them and do
+ * not sniff.
+ */
 
-/** Reads a file by its name; rejects with the code ENOENT where there is none. Each host has them elsewhere. */
+/**
+ * Reads a file by its name; rejects with the code ENOENT if it does not exist. Each host has its own
+ * implementation.
+ */
 export type ReadFile = (name: string) => Promise<Bytes>;
 
 export type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
 
-/** The policy of a page: nothing of another host, nothing inline but small pictures; forms lead to `formAction`. */
+/**
+ * Content policy of a page: nothing from other hosts, and inline only small pictures. Forms may be sent to
+ * `formAction`.
+ */
 export const contentPolicy = (formAction: "'self'" | "'none'"): string =>
   [
     "default-src 'none'",

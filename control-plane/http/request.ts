@@ -1,4 +1,7 @@
-/** Owns the reading of requests: who asks, ids in paths, JSON bodies in every dress clients send them in. */
+/**
+ * Reads requests: the credentials, ids in paths, queries, and JSON bodies in every encoding that clients
+ * send.
+ */
 import type { Context as HonoContext, MiddlewareHandler } from 'hono';
 import { generateCookie, getCookie } from 'hono/cookie';
 import type * as z from 'zod';
@@ -11,11 +14,14 @@ import type { AddressOf } from './address.ts';
 export type Env = { Variables: { actor: Actor; proof: Authenticated } };
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** A larger body is read this far, and forgotten: an answer in the middle of it gets lost where the connection ends with it. */
-const MAX_READ_BYTES = 8 * MAX_BODY_BYTES;
+/**
+ * A larger body is read up to here and discarded. An answer in the middle of a body is lost if the connection
+ * then ends.
+ */
+const MAX_DISCARDED_BYTES = 8 * MAX_BODY_BYTES;
 export const COOKIE = 'berth_session';
 
-/** Finds out who asks, before the routes that need to know. Anonymous goes on: operations refuse. */
+/** Authenticates before the routes run. Anonymous requests pass: operations refuse them. */
 export function authenticated(
   authentication: Authentication,
   addressOf: AddressOf,
@@ -28,7 +34,7 @@ export function authenticated(
     c.set('proof', proof);
     await next();
     if (proof.by === 'basic') {
-      // Not by Hono's setCookie, which makes the response anew: that costs a tenth of the request.
+      // Not with Hono's setCookie, which copies the response: that takes a tenth of the request's time.
       c.res.headers.append('set-cookie', sessionCookie(proof.sessionToken, isHttps(c)));
     }
   };
@@ -43,7 +49,7 @@ export const sessionCookie = (token: string, secure: boolean): string =>
     secure,
   });
 
-/** A positive integer of the path, or 404: an id of any other form belongs to nothing. */
+/** A positive integer from the path. Any other text is 404, because no object can have it as id. */
 export function pathId(c: HonoContext, name: string): number {
   const text = c.req.param(name) ?? '';
   if (!/^\d{1,15}$/.test(text))
@@ -54,7 +60,7 @@ export function pathId(c: HonoContext, name: string): number {
   return Number(text);
 }
 
-/** The query's parameters, each of which may be there once. */
+/** The parameters of the query. Each may appear only once. */
 export function queryOf(c: HonoContext): Record<string, string> {
   return Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, [value = '', ...more]]) => {
@@ -65,14 +71,16 @@ export function queryOf(c: HonoContext): Record<string, string> {
   );
 }
 
-/** `value` as the schema has it; throws `invalid` with every problem. `what` it is, for the message. */
+/** Parses `value`, or throws `invalid` with every problem; `what` names the value in the message. */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const { data, problems } = readInput(schema, value, what);
   if (problems === undefined) return data;
   throw new OperationError('invalid', `The ${what} is not valid. ${problems}`);
 }
 
-/** The JSON of the body, whatever its content type, plain or URL-encoded (the reference clients send it so). */
+/**
+ * The JSON of the body, whatever its content type. It may be URL-encoded, as the reference clients send it.
+ */
 export async function jsonBody(c: HonoContext): Promise<unknown> {
   const text = await bodyText(c);
   const plain = parse(text);
@@ -81,14 +89,14 @@ export async function jsonBody(c: HonoContext): Promise<unknown> {
     const decoded = parse(decodeURIComponent(text.replaceAll('+', ' ')).replace(/=$/, ''));
     if (decoded !== undefined) return decoded;
   } catch {
-    // Not URL-encoded either: told below.
+    // Not URL-encoded either; reported below.
   }
   if (text.trim() === '') throw new OperationError('invalid', 'The body is empty: it must be JSON.');
-  throw new OperationError('invalid', `The body is not JSON${faultPlace(text)}.`);
+  throw new OperationError('invalid', `The body is not JSON${firstError(text)}.`);
 }
 
-/** Where the first fault is, as far as the engine tells: `: see line 3 column 5`. */
-function faultPlace(text: string): string {
+/** Where the first error is, if the engine reports it: `: see line 3 column 5`. */
+function firstError(text: string): string {
   try {
     JSON.parse(text);
     return '';
@@ -101,7 +109,7 @@ function faultPlace(text: string): string {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
-/** What is not UTF-8 is refused: read loosely, a text would be kept as another one. */
+/** Refuses a body that is not UTF-8. Lenient decoding would store another text than the client sent. */
 export async function bodyText(c: HonoContext): Promise<string> {
   const bytes = await bodyBytes(c);
   try {
@@ -115,18 +123,21 @@ async function bodyBytes(c: HonoContext): Promise<ArrayBuffer> {
   try {
     return await readBody(c);
   } catch (error) {
-    // The peer's doing, which nobody may be left to be told of; it is no failure of Berth's.
+    // The peer broke the connection, and may not receive this answer. It is not an internal error.
     throw error instanceof OperationError
       ? error
       : new OperationError('invalid', 'The connection ended before the whole body had arrived.');
   }
 }
 
-/** Hono's own limit looks at the body's stream, which on Node costs a third of the request when nobody streams. */
+/**
+ * Hono's own limit inspects the body's stream, which on Node takes a third of the time of a request without
+ * one.
+ */
 async function readBody(c: HonoContext): Promise<ArrayBuffer> {
-  const announced = c.req.header('content-length');
-  if (announced !== undefined && c.req.header('transfer-encoding') === undefined) {
-    if (Number(announced) > MAX_BODY_BYTES) throw tooLarge();
+  const declaredLength = c.req.header('content-length');
+  if (declaredLength !== undefined && c.req.header('transfer-encoding') === undefined) {
+    if (Number(declaredLength) > MAX_BODY_BYTES) throw tooLarge();
     return c.req.arrayBuffer();
   }
   const parts: Uint8Array[] = [];
@@ -135,7 +146,7 @@ async function readBody(c: HonoContext): Promise<ArrayBuffer> {
   for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
     bytes += part.value.byteLength;
     if (bytes <= MAX_BODY_BYTES) parts.push(part.value);
-    else if (bytes > MAX_READ_BYTES) break;
+    else if (bytes > MAX_DISCARDED_BYTES) break;
   }
   if (bytes > MAX_BODY_BYTES) throw tooLarge();
   return new Blob(parts).arrayBuffer();
@@ -182,7 +193,10 @@ function credentialsOf(c: HonoContext, addressOf: AddressOf): Credentials {
 
 const UTF8_WITH_BOM = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Text behind base64: UTF-8, or Latin-1 where it is not that. Empty where it is not base64. */
+/**
+ * Decodes base64 to text: UTF-8, or Latin-1 if it is not valid UTF-8. Returns an empty text for invalid
+ * base64.
+ */
 function decodeBase64(encoded: string): string {
   try {
     const bytes = Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0));
@@ -196,18 +210,18 @@ function decodeBase64(encoded: string): string {
   }
 }
 
-/** Refuses what another site makes a browser send along with its cookie (CSRF). */
+/** Refuses a cross-site request that a browser sends with its cookie (CSRF). */
 export function checkOrigin(c: HonoContext): void {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return;
   const site = c.req.header('sec-fetch-site');
   const origin = c.req.header('origin');
-  const foreign =
+  const isCrossSite =
     site !== undefined
       ? site !== 'same-origin' && site !== 'none'
       : origin !== undefined && URL.parse(origin)?.host !== new URL(c.req.url).host;
-  if (foreign) throw new OperationError('forbidden', 'The request comes from another site.');
+  if (isCrossSite) throw new OperationError('forbidden', 'The request comes from another site.');
 }
 
-/** What the client speaks, to us or to a proxy before us. */
+/** Whether the client uses HTTPS, to Berth or to a proxy in front of it. */
 export const isHttps = (c: HonoContext) =>
   new URL(c.req.url).protocol === 'https:' || c.req.header('x-forwarded-proto') === 'https';

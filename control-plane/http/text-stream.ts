@@ -1,7 +1,10 @@
-/** Owns streams of text that are made of other streams: read only as they are read, and left when they are left. */
+/**
+ * Streams of text made from other streams. They read only on demand, and cancel their source when they are
+ * cancelled.
+ */
 
 /**
- * `texts` makes the text, piece by piece, of what it reads. None may be empty: a stream that was pulled and given nothing
+ * `texts` yields the text piece by piece. No piece may be empty: a stream that enqueued nothing when pulled
  * is not pulled again.
  */
 export function textStream(
@@ -18,7 +21,7 @@ export function textStream(
         if (done) controller.close();
         else controller.enqueue(encoder.encode(value));
       } catch (error) {
-        // Nobody reads on. Where the source itself has failed there is nothing to leave.
+        // There is no further read. If the source itself has failed, the cancellation has no effect.
         await reader.cancel(error).catch(() => {});
         throw error;
       }

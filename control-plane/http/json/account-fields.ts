@@ -1,10 +1,10 @@
-/** Owns the forms that fields of users, roles and quotas have in bodies and queries. */
+/** Fields of users, roles and quotas, as schemas for bodies and queries. */
 import * as z from 'zod';
 
-const printable = (most: number) =>
+const printable = (maxLength: number) =>
   z
     .string()
-    .max(most)
+    .max(maxLength)
     .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must be one line of printable characters');
 
 export const name = printable(64)
@@ -12,7 +12,7 @@ export const name = printable(64)
   .regex(/^\S(.*\S)?$/u, 'must not begin or end with a space')
   .meta({ examples: ['default'] });
 
-/** Basic ends a name at the first colon, and workspaces are folders of that name. */
+/** Basic credentials end the name at the first colon, and workspaces are folders with this name. */
 export const username = name
   .regex(/^[^:/\\]*$/, 'must not contain : / or \\')
   .refine((text) => text !== '.' && text !== '..', 'must not be "." or ".."')
@@ -21,7 +21,7 @@ export const username = name
 export const email = printable(254).meta({ examples: ['ann@example.org'] });
 export const id = z.int().positive();
 export const count = z.int().nonnegative();
-/** A user's id in file systems; never root's. */
+/** A user id in file systems, never root's. */
 export const fsUid = z
   .int()
   .min(1)
@@ -34,7 +34,7 @@ export const integerText = z
   .transform(Number)
   .pipe(z.int());
 
-/** Clients in Python write True and False. */
+/** Accepts True and False, which clients in Python send. */
 export const booleanText = z
   .string()
   .regex(/^(true|false|1|0)$/i, 'must be true or false')
@@ -48,7 +48,7 @@ type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   : Name;
 type CamelKeys<Fields> = { [Name in keyof Fields as Camel<Name & string>]: Fields[Name] };
 
-/** The fields under the names they have inside. */
+/** Renames the fields from snake_case to camelCase. */
 export const camelKeys = <Fields extends object>(fields: Fields): CamelKeys<Fields> =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [

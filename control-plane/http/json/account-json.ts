@@ -1,4 +1,4 @@
-/** Owns the JSON of users, roles and quotas. There is never a password in it, nor its hash. */
+/** JSON of users, roles and quotas. It never contains a password or its hash. */
 import type { Quota, Role, User } from '../../core/accounts/account.ts';
 import type { QuotaJson, RoleJson, UserJson } from './schemas.ts';
 

@@ -1,4 +1,4 @@
-/** Owns the reading of the list filters in a query string. Decides nothing about who may use them. */
+/** Parses the list filters of a query string. Operations decide who may use them. */
 import * as z from 'zod';
 import { OperationError } from '../../core/model/errors.ts';
 import { executionStatuses } from '../../core/model/execution.ts';
@@ -21,7 +21,10 @@ const seconds = z
   .transform(Number)
   .pipe(z.number());
 
-/** The filters as texts of a query, in the words of the variant. Messages say what a filter must be. */
+/**
+ * The schema of the query's texts, in the words of the variant. Messages complete the sentence "The filter
+ * must be ...".
+ */
 export function executionFilters(words: Words) {
   const statuses = executionStatuses.map((status) => words.statusOf(status));
   return z
@@ -29,7 +32,7 @@ export function executionFilters(words: Words) {
       status: z.enum(statuses, `one of: ${statuses.join(', ')}`),
       name: z.string().min(1, 'the name of an execution'),
       user_id: z.string().refine((text) => words.ownerOf(text) !== undefined, 'the id of a user'),
-      limit: count.describe('At most so many, those submitted last'),
+      limit: count.describe('Returns at most this many executions, those submitted last'),
       earlier_than_submit: seconds,
       earlier_than_start: seconds,
       earlier_than_end: seconds,
@@ -40,7 +43,7 @@ export function executionFilters(words: Words) {
     .partial();
 }
 
-/** Throws `invalid`, naming the parameter, for one that is unknown, given twice, or can't be read. */
+/** Throws `invalid` with the name of a parameter that is unknown, repeated or not valid. */
 export function executionFilter(parameters: URLSearchParams, words: Words): ExecutionFilter {
   const filters = executionFilters(words);
   const names = Object.keys(filters.shape);
@@ -81,10 +84,10 @@ function timesOf(side: 'earlier_than' | 'later_than', given: Given): Partial<Rec
   return times;
 }
 
-/** Far beyond all times, and still a safe integer. */
+/** Beyond every real time, and still a safe integer. */
 const LAST_MS = 8.64e15;
 
-/** Rounded to microseconds: a time that Berth gave out comes back as exactly the same millisecond. */
+/** Rounds to microseconds, so that a time from an answer is read back as exactly the same millisecond. */
 const milliseconds = (at: number): number =>
   Math.max(-LAST_MS, Math.min(LAST_MS, Math.round(at * 1e6) / 1e3));
 

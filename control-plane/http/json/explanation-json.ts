@@ -1,10 +1,12 @@
-/** Owns the JSON of explanations: why an execution waits. */
+/** JSON of explanations: why an execution is queued. */
 import type { Explanation, Reason } from '../../core/views/explanation.ts';
 import type { Words } from '../words.ts';
 import { seconds } from './render.ts';
 import type { ExplanationJson } from './schemas.ts';
 
-/** Memory in bytes, times in seconds since the epoch. Fields that mean nothing to a filter or a state are null. */
+/**
+ * Memory in bytes, times in seconds since the epoch. Fields that do not apply to a filter or state are null.
+ */
 export const explanationJson = (explanation: Explanation, words: Words): ExplanationJson => ({
   status: explanation.status && words.statusOf(explanation.status),
   summary: explanation.summary,

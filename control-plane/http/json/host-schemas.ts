@@ -1,4 +1,4 @@
-/** Owns the shapes of what the API answers about hosts, as shapes.ts does for the rest, and what renders them. */
+/** Schemas of answers about hosts, and their rendering; schemas.ts has the other schemas. */
 import * as z from 'zod';
 import type { HostRemoval } from '../../core/hosts/drain.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
@@ -13,29 +13,27 @@ export const hostSchema = z
   .strictObject({
     id,
     name: z.string(),
-    address: z.string().describe('Where clients reach its published ports'),
-    state: z.enum(hostStates).describe('In a word: only ready takes services'),
-    connected: z.boolean().describe('Whether its agent is'),
-    lost: z.boolean().describe('Without contact for too long'),
+    address: z.string().describe('The address at which clients reach its published ports'),
+    state: z.enum(hostStates).describe('A summary; only a ready host takes new services'),
+    connected: z.boolean().describe('Whether its agent is connected'),
+    lost: z.boolean().describe('Whether its agent has been silent for longer than the loss timeout'),
     schedulable: z.boolean().describe('False while it is drained'),
-    labels: labels.describe('Those of its agent and of the administrator'),
-    admin_labels: labels.describe('Those of them that an administrator gave'),
+    labels: labels.describe('The labels of its agent and those of the administrator'),
+    admin_labels: labels.describe('The labels that an administrator gave'),
     memory_total: bytes,
     memory_reserved: bytes,
-    memory_used: bytes
-      .nullable()
-      .describe('Bytes that its containers really use; null where that is not known'),
+    memory_used: bytes.nullable().describe('Bytes that its containers really use; null if not known'),
     cores_total: cores,
     cores_reserved: cores,
-    cores_used: cores.nullable().describe('That its containers really use; null where that is not known'),
-    containers: z.int().nonnegative().describe('That are to run'),
+    cores_used: cores.nullable().describe('Cores that its containers really use; null if not known'),
+    containers: z.int().nonnegative().describe('Containers that are to run there'),
     agent_version: z.string(),
     engine_version: z.string(),
-    last_contact: z.number().describe('In seconds since the epoch (UTC)'),
+    last_contact: z.number().describe('Time of the last contact, in seconds since the epoch (UTC)'),
     conditions: z
-      .array(z.strictObject({ kind: z.string(), text: z.string().describe('For people') }))
+      .array(z.strictObject({ kind: z.string(), text: z.string().describe('A sentence for people') }))
       .readonly()
-      .describe('What its agent finds wrong with it'),
+      .describe('Faults of the host that its agent reports'),
   })
   .meta({ id: 'Host' });
 
@@ -54,15 +52,15 @@ export const hostDetailSchema = hostSchema
   .extend({
     services: z
       .array(hostServiceSchema)
-      .describe('That are placed there, or whose containers may still be there'),
+      .describe('Services that are placed there, or whose containers may still be there'),
   })
   .meta({ id: 'HostDetail' });
 
 export const hostRemovalSchema = z
   .strictObject({
-    message: z.string().describe('For people'),
-    requeued: z.array(id).describe('Executions that go back to the queue'),
-    left_behind: z.int().nonnegative().describe('Containers that may still be there'),
+    message: z.string().describe('A text for people'),
+    requeued: z.array(id).describe('Ids of the executions that return to the queue'),
+    left_behind: z.int().nonnegative().describe('Number of containers that may still be there'),
   })
   .meta({ id: 'HostRemoval' });
 
@@ -115,7 +113,7 @@ export const hostRemovalJson = (
   left_behind: leftBehind,
 });
 
-/** Nobody knows of them any more but who reads this. */
+/** The deleted host is no longer listed, so only this message reports its containers. */
 const leftText = (containers: number, deploymentName: string): string =>
-  `${containers === 1 ? 'A container' : `${containers} containers`} may still run there: its agent stops them when it ` +
-  `reaches the control plane again. Where it never will, remove what has the label berth.deployment=${deploymentName} there by hand.`;
+  `${containers === 1 ? 'A container' : `${containers} containers`} may still run there. The agent stops ${containers === 1 ? 'it' : 'them'} ` +
+  `when it reaches the control plane again. If it never will, remove the containers with the label berth.deployment=${deploymentName} by hand.`;

@@ -1,4 +1,7 @@
-/** Owns the JSON of the API: the only place where fields get their snake_case names, and where errors become responses. */
+/**
+ * Renders the JSON of the API: the only place where fields get their snake_case names and errors become
+ * responses.
+ */
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
 import type { SchedulerSummary } from '../../core/views/statistics.ts';
@@ -8,13 +11,15 @@ import type { ExecutionJson, ServiceJson, StatisticsJson } from './schemas.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 
-/** A success with JSON text that is already made. */
+/** A success whose JSON text exists already. */
 export const jsonText = (text: string, status = 200): Response =>
   new Response(text, { status, headers: JSON_HEADERS });
 export const json = (value: unknown, status = 200): Response => jsonText(JSON.stringify(value), status);
 export const empty = (status = 200): Response => new Response(null, { status });
 
-/** JSON text of an execution. The description is put in as it was stored: it may be long, and is never looked into here. */
+/**
+ * JSON text of an execution. The description is inserted as stored: it may be long and is never parsed here.
+ */
 export function executionText(execution: ExecutionView, words: Words): string {
   const head: Omit<ExecutionJson, 'description'> = {
     id: execution.id,
@@ -76,10 +81,10 @@ const STATUS: Record<Exclude<ErrorCode, 'forbidden'>, number> = {
   unavailable: 503,
 };
 
-/** For programs, of errors that agents must do something about. */
+/** For programs: errors that an agent must react to. */
 const REASONS: Partial<Record<ErrorCode, string>> = { revoked: 'revoked', 'unknown-host': 'unknown-host' };
 
-/** What a caller is told of `error`: its own text where it is meant for callers, else only that something broke. */
+/** The error to report to the caller; undefined for an unforeseen one, whose text stays internal. */
 export function toOperationError(error: unknown): OperationError | undefined {
   if (error instanceof OperationError) return error;
   if (error instanceof DatabaseError && error.kind === 'unavailable') {
@@ -106,11 +111,11 @@ export function errorResponse(error: OperationError | undefined, variant: Status
   return new Response(text, { status, statusText: headers.status, headers });
 }
 
-/** When to ask again, where that helps. */
+/** When to retry, if a retry can help. */
 export const retryAfterS = (error: OperationError | undefined, status: number): number | undefined =>
   error?.retryAfterS ?? (status === 503 ? 1 : undefined);
 
-/** The HTTP status of `error`; 500 where it was not foreseen. */
+/** The HTTP status of `error`; 500 if it was not foreseen. */
 export function statusOf(
   error: OperationError | undefined,
   { forbidden }: Pick<Statuses, 'forbidden'>,
@@ -119,7 +124,7 @@ export function statusOf(
   return error.code === 'forbidden' ? forbidden : STATUS[error.code];
 }
 
-/** How to prove who one is (RFC 7617), or what was wrong with the proof (RFC 6750). */
+/** How to authenticate (RFC 7617), or what is wrong with the token (RFC 6750). */
 const challenge = (code: ErrorCode): string =>
   code === 'bad-token' || code === 'unknown-host'
     ? 'Bearer realm="berth", error="invalid_token"'

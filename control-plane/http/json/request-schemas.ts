@@ -7,7 +7,9 @@ export const eventQuery = z
   .strictObject({
     last_event_id: z
       .string()
-      .describe('As Last-Event-ID, which counts before it: browsers set none at first'),
+      .describe(
+        'Like the header Last-Event-ID, which takes precedence; browsers send that header only when they reconnect',
+      ),
   })
   .partial();
 
@@ -17,7 +19,7 @@ export const hostLabels = z
   .array(z.string().regex(/^[^\s,]{1,64}$/, 'must be 1 to 64 characters without spaces and commas'))
   .max(50);
 
-/** An agent's BERTH_AGENT_NAME can be no other. */
+/** BERTH_AGENT_NAME has the same rule. */
 const hostName = hostNameSchema.regex(
   /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
   'must begin with a letter or digit, and contain only letters, digits, "_", "." and "-"',
@@ -27,14 +29,16 @@ export const joinTokenFields = z.strictObject({ name: hostName.optional(), label
 
 export const hostChanges = z
   .strictObject({
-    schedulable: z.boolean().describe('False drains it: elastic services leave, essential ones stay'),
-    labels: hostLabels.describe("The administrator's own, besides those of its agent"),
-    force: z.boolean().describe('With schedulable false: essential services leave, too'),
+    schedulable: z
+      .boolean()
+      .describe('False drains the host: elastic services leave, essential services stay'),
+    labels: hostLabels.describe('The labels of the administrator, which are added to those of its agent'),
+    force: z.boolean().describe('Allowed with schedulable false: essential services also leave'),
   })
   .partial();
 
 export const hostFilter = nameFilter;
 
 export const hostRemoval = z
-  .strictObject({ force: booleanText.describe('Also one that is away, but not lost yet') })
+  .strictObject({ force: booleanText.describe('Whether to remove a disconnected host that is not lost yet') })
   .partial();

@@ -1,6 +1,6 @@
 /**
- * Owns the shapes of what the API answers, as zod schemas: what renders them has their types, and the API's document is
- * made from them. Nothing is checked by them while requests are served.
+ * Schemas of the API's answers. Renderers take their types from them, and the OpenAPI document is made of
+ * them. They check nothing while requests are served.
  */
 import * as z from 'zod';
 import { applicationSchema, serviceSchema } from '../../../shared/application-schema.ts';
@@ -13,47 +13,47 @@ const seconds = (meaning: string) => z.number().describe(`${meaning}, in seconds
 
 export const infoSchema = z
   .strictObject({
-    version: z.string().describe('Release of the service'),
+    version: z.string().describe('Release of Berth'),
     deployment_name: z.string(),
     application_format_version: z.int(),
-    api_version: z.string().describe('As in the path'),
+    api_version: z.string().describe('Version of the API, as in the path'),
   })
   .meta({ id: 'Info' });
 
 export const statisticsSchema = z
   .strictObject({
     termination_threads_count: z.int().nonnegative().describe('Executions that are being cleaned up'),
-    queue_length: z.int().nonnegative().describe('Executions that wait to start'),
+    queue_length: z.int().nonnegative().describe('Executions that are queued'),
     queue: z.strictObject({
       executions: z.int().nonnegative(),
-      oldest_submit: seconds('When the one that waits longest was submitted').nullable(),
+      oldest_submit: seconds('When the execution that has been queued longest was submitted').nullable(),
     }),
     running: z
       .strictObject({
-        executions: z.int().nonnegative().describe('That start or run'),
+        executions: z.int().nonnegative().describe('Executions that are starting or running'),
         starting: z.int().nonnegative(),
-        containers: z.int().nonnegative().describe('That are to run'),
+        containers: z.int().nonnegative().describe('Containers that are to run'),
       })
-      .describe('What has room'),
+      .describe('What is placed on hosts'),
     hosts: z
       .strictObject({
         known: z.int().nonnegative(),
         connected: z.int().nonnegative(),
-        schedulable: z.int().nonnegative().describe('Connected, and take services'),
+        schedulable: z.int().nonnegative().describe('Hosts that are connected and take new services'),
         memory_total: z.int().nonnegative().describe('Bytes'),
         memory_reserved: z.int().nonnegative().describe('Bytes'),
         cores_total: z.number().nonnegative(),
         cores_reserved: z.number().nonnegative(),
       })
-      .describe('Amounts are those of the connected hosts'),
+      .describe('Hosts of the cluster; amounts are sums over the connected ones'),
   })
   .meta({ id: 'SchedulerStatistics' });
 
 export const discoverySchema = z
   .strictObject({
-    service_type: z.string().describe('The service group, as given'),
-    execution_id: z.string().describe('As given'),
-    dns_names: z.array(z.string()).describe('One of each active instance'),
+    service_type: z.string().describe('The service group, as in the path'),
+    execution_id: z.string().describe('The id, as in the path'),
+    dns_names: z.array(z.string()).describe('The DNS name of each active instance'),
   })
   .meta({ id: 'Discovery' });
 
@@ -67,7 +67,7 @@ export const executionSchema = (words: Words, userId: z.ZodType<number | string>
     .strictObject({
       id,
       name: z.string(),
-      user_id: userId.describe('Who submitted it'),
+      user_id: userId.describe('The user who submitted the execution'),
       status: z.enum(executionStatuses.map((status) => words.statusOf(status))),
       error_message: z.string().nullable().describe('Null unless the status is error'),
       time_submit: seconds('When it was submitted'),
@@ -78,17 +78,17 @@ export const executionSchema = (words: Words, userId: z.ZodType<number | string>
     })
     .meta({ id: 'Execution' });
 
-const sentence = z.string().describe('For people');
+const sentence = z.string().describe('A sentence for people');
 
 const reasonSchema = z
   .strictObject({
-    instance: z.string().describe('The first of the services with these needs'),
-    instances: z.int().positive().describe('How many they are'),
+    instance: z.string().describe('The first of the service instances with the same requirements'),
+    instances: z.int().positive().describe('Number of instances with these requirements'),
     filter: z.enum(['schedulable', 'labels', 'memory', 'cores']),
-    hosts: z.int().nonnegative().describe('Hosts that fail the filter'),
-    of_hosts: z.int().nonnegative().describe('Hosts that were asked: those that passed the filters before'),
-    missing: z.number().nullable().describe('Bytes or cores that the nearest of these hosts lacks'),
-    largest: z.number().nullable().describe('Bytes or cores that the largest of these hosts has in all'),
+    hosts: z.int().nonnegative().describe('Number of hosts that fail the filter'),
+    of_hosts: z.int().nonnegative().describe('Number of hosts that passed all earlier filters'),
+    missing: z.number().nullable().describe('Bytes or cores that the closest of these hosts lacks'),
+    largest: z.number().nullable().describe('Total bytes or cores of the largest of these hosts'),
     labels: z.array(z.string()).readonly().nullable(),
     text: sentence,
   })
@@ -100,7 +100,7 @@ const exceededLimitSchema = z
     limit: z.number(),
     used: z.number(),
     wanted: z.number(),
-    over: z.number().describe('What is too much'),
+    over: z.number().describe('The excess over the limit'),
     text: sentence,
   })
   .meta({ id: 'QuotaReason' });
@@ -112,31 +112,33 @@ export const explanationSchema = (words: Words) =>
       status: z
         .enum(executionStatuses.map((status) => words.statusOf(status)))
         .nullable()
-        .describe('Null for what was not submitted'),
+        .describe('Null for an application that was not submitted'),
       summary: sentence,
-      position: z.int().positive().nullable().describe('In the queue; 1 is next'),
+      position: z.int().positive().nullable().describe('Position in the queue; 1 is next'),
       queue_length: z.int().positive().nullable(),
       waiting_for: z.array(sentence),
       reasons: z.array(reasonSchema).describe('Why hosts do not take its services'),
-      quota: z.array(exceededLimitSchema).describe("Caps of the user's quota that it would exceed"),
-      backfill_reserved_for: id.nullable().describe('The execution whose kept room is all that is lacking'),
-      retry_at: seconds('When a failed start is tried again').nullable(),
-      fits_when_idle: z.boolean().nullable().describe('Whether there were room if nothing else ran'),
+      quota: z.array(exceededLimitSchema).describe("Limits of the user's quota that it would exceed"),
+      backfill_reserved_for: id
+        .nullable()
+        .describe('Id of the execution whose backfill reservation alone prevents the start'),
+      retry_at: seconds('When a failed start is retried').nullable(),
+      fits_when_idle: z.boolean().nullable().describe('Whether it would fit if nothing else ran'),
       placement: z
         .array(z.strictObject({ host: z.string(), instances: z.array(z.string()) }))
         .nullable()
-        .describe('Where it goes; null where it has no room'),
+        .describe('Where its instances would be placed; null if it does not fit'),
     })
     .meta({ id: 'Explanation' });
 
 export const serviceViewSchema = z
   .strictObject({
     id,
-    name: z.string().describe('The group and a number'),
+    name: z.string().describe('The service group and a number'),
     service_group: z.string(),
     execution_id: id,
     status: z.enum(serviceStatuses),
-    backend_status: z.enum(backendStatuses).describe('State of the container as last seen'),
+    backend_status: z.enum(backendStatuses).describe('State of the container when its host last reported it'),
     ip_address: z.string().describe('Empty while there is no container'),
     backend_id: z.string().describe('Id of the container; empty while there is none'),
     error_message: z.string().nullable(),
@@ -144,7 +146,9 @@ export const serviceViewSchema = z
     progress: z
       .string()
       .optional()
-      .describe('What its host does towards its start, e.g. the pull of its image; only there while it does'),
+      .describe(
+        'What its host is doing for its start, e.g. pulling its image; absent when it is doing nothing',
+      ),
   })
   .meta({ id: 'Service' });
 
@@ -188,9 +192,14 @@ export const quotaSchema = z
 
 export const joinTokenSchema = z
   .strictObject({
-    token: z.string().describe('For one agent, as BERTH_JOIN_TOKEN; it is told only here'),
-    expires_at: seconds('When it can no longer be used'),
-    install: z.string().optional().describe('The line that makes a machine a host with it, as root'),
+    token: z
+      .string()
+      .describe('The token for one agent, as its BERTH_JOIN_TOKEN; it cannot be read again later'),
+    expires_at: seconds('When it expires'),
+    install: z
+      .string()
+      .optional()
+      .describe('The command that, run as root, makes a machine a host with this token'),
   })
   .meta({ id: 'JoinToken' });
 
@@ -198,12 +207,12 @@ export const tokenSchema = z
   .strictObject({
     token_type: z.literal('Bearer'),
     access_token: z.string(),
-    refresh_token: z.string().optional().describe('For the grant password only'),
-    expires_in: z.int().positive().describe('Seconds that the access token lives'),
+    refresh_token: z.string().optional().describe('Only for the grant password'),
+    expires_in: z.int().positive().describe('Lifetime of the access token in seconds'),
   })
   .meta({ id: 'Token' });
 
-/** What is of another kind in each group. */
+/** What differs in type between the groups. */
 export const groupSchemas = {
   A: {
     userId: z.string(),
@@ -220,10 +229,10 @@ export const errorSchema = z
   .strictObject({
     message: z.string(),
     problems: z
-      .array(z.strictObject({ pointer: z.string().describe('RFC 6901'), message: z.string() }))
+      .array(z.strictObject({ pointer: z.string().describe('JSON pointer (RFC 6901)'), message: z.string() }))
       .max(100)
       .optional()
-      .describe('What is wrong with an application description'),
+      .describe('Problems of an application description'),
   })
   .meta({ id: 'Error', examples: [{ message: 'What is wrong, and what to do' }] });
 

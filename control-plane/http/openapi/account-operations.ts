@@ -1,4 +1,4 @@
-/** Owns what the API's document says of the operations on users, roles and quotas. */
+/** Operations on users, roles and quotas for the OpenAPI document. */
 import * as z from 'zod';
 import { quotaSchema, roleSchema, userSchema } from '../json/schemas.ts';
 import type { Accounts } from '../variants/variant.ts';
@@ -29,7 +29,7 @@ function resourceOperations(
       ...common,
       method: 'post',
       path,
-      summary: `Make a ${kind}`,
+      summary: `Create a ${kind}`,
       body,
       answer: z.strictObject({ [`${kind}_id`]: z.int().positive() }),
       errors: [...BODY_ERRORS, 409],

@@ -1,6 +1,6 @@
 /**
- * Owns the OpenAPI 3.1 document of the API, made from the schemas that read requests and from the shapes of answers.
- * Loaded when somebody first asks for it: nobody else pays for it.
+ * OpenAPI 3.1 document, made from the schemas of requests and answers. Loaded at the first request for it, to
+ * save memory until then (API-7).
  */
 import { Hono } from 'hono';
 import { describeRoute, generateSpecs, resolver } from 'hono-openapi';
@@ -17,7 +17,7 @@ import { operationsOf } from './operations.ts';
 type Spec = Parameters<typeof describeRoute>[0];
 type Responses = NonNullable<Spec['responses']>;
 
-/** The document of a group. Takes some milliseconds. */
+/** Makes the document of a group, which takes some milliseconds. */
 export async function openApiDocument(variant: Variant, group: Group) {
   const routes = new Hono();
   for (const operation of operationsOf(variant, group)) {
@@ -40,8 +40,8 @@ export async function openApiDocument(variant: Variant, group: Group) {
 }
 
 const DESCRIPTION =
-  'Runs containerised applications on a cluster of Docker hosts. Wherever there is GET there is HEAD, ' +
-  'without the body. A body is JSON whatever its content type says.';
+  'Runs containerised applications on a cluster of Docker hosts. Every GET also works as HEAD, without a body. ' +
+  'The body of a request is parsed as JSON, whatever its content type.';
 
 const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const;
 
@@ -52,10 +52,10 @@ const SCHEMES = {
     in: 'cookie',
     name: COOKIE,
     description:
-      'Set by any answer to Basic credentials; what changes something must come from the same site.',
+      'Set by every answer to Basic credentials. Requests that change something must come from the same site.',
   },
   bearer: { ...BEARER, description: 'The access token of oauth/token' },
-  refresh: { ...BEARER, description: 'The refresh token of oauth/token; for new access tokens only' },
+  refresh: { ...BEARER, description: 'The refresh token of oauth/token, only for new access tokens' },
 } as const satisfies Record<Scheme, object>;
 
 function schemesOf({ tokens }: Variant) {
@@ -89,7 +89,7 @@ const pathParameters = (path: string) =>
     schema: name === 'id' ? ({ type: 'integer', minimum: 1 } as const) : ({ type: 'string' } as const),
   }));
 
-/** Their text is read into what is told here. */
+/** The document shows the output side, because the input is always text. */
 function parametersOf(object: z.ZodType, place: 'query' | 'header') {
   const fields = object instanceof z.ZodPipe ? object.in : object;
   const { properties = {} } = z.toJSONSchema(fields as z.ZodType, { io: 'output', override: dropSafeBounds });
@@ -121,26 +121,26 @@ function contentOf(answer: Operation['answer']) {
 const EVENTS = {
   type: 'string',
   description:
-    'Events with JSON in their data. execution: id, name, user_id, status, which is deleted after a deletion. ' +
-    'service: id, execution_id, name, status, backend_status and, while its start is prepared, progress. host: id, ' +
-    'name, state, which is removed after a removal. hello: nothing is missed from here on. reset: something was ' +
-    'missed, read everything again. Comments come at least every 15 s. The stream ends now and then; come back ' +
-    'with Last-Event-ID, as browsers do by themselves.',
+    'Events with JSON data. execution: id, name, user_id and status, which is "deleted" after a deletion. service: id, ' +
+    'execution_id, name, status, backend_status and, while its start is prepared, progress. host: id, name and state, ' +
+    'which is "removed" after a removal. hello: no event is missed from here on. reset: events were missed, so read ' +
+    'everything again. Comments are sent at least every 15 s. The stream ends from time to time; reconnect with ' +
+    'Last-Event-ID, as browsers do.',
 } as const;
 
 const ERRORS: Record<number, string> = {
-  400: 'Malformed',
-  401: 'No or wrong credentials',
+  400: 'The request is not valid',
+  401: 'Credentials are missing or wrong',
   403: 'The role does not allow it, or the request comes from another site',
-  404: "Unknown, or another user's",
-  409: 'Conflicts with the state',
+  404: 'The object does not exist, or belongs to another user',
+  409: 'The state does not allow the request',
   413: 'The body is too large',
-  429: 'Too many failed logins, streams of events, or logs',
-  500: 'Berth failed at this',
-  503: 'Out of reach for the moment; try again',
+  429: 'Too many failed logins, event streams or logs',
+  500: 'Berth failed to handle the request',
+  503: 'Temporarily unavailable; try again',
 };
 
-/** The response of each error, which all operations share. */
+/** The response of each error, shared by all operations. */
 function errorResponses({ statusHeader }: Variant): Responses {
   const text = { required: true, schema: { type: 'string' as const } };
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Owns the application that the API's document shows: small, valid, and of use. */
+/** Example application in the OpenAPI document: small, valid and useful. */
 import type { Application } from '../../../shared/application-schema.ts';
 
 export const EXAMPLE: Application = {

@@ -1,4 +1,4 @@
-/** Owns what the API's document says of the operations on hosts. */
+/** Operations on hosts for the OpenAPI document. */
 import * as z from 'zod';
 import { hostDetailSchema, hostRemovalSchema, hostSchema } from '../json/host-schemas.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
@@ -12,7 +12,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       ...common,
       method: 'post',
       path: '/host/token',
-      summary: 'Make a token with which one agent can join as one host, within an hour',
+      summary: 'Create a token with which one agent can join as one host within an hour',
       body: joinTokenFields,
       answer: joinTokenSchema,
       errors: [400, 413],
@@ -38,7 +38,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       ...common,
       method: 'post',
       path: '/host/:id',
-      summary: 'Drain a host or take it back, or give it labels',
+      summary: 'Drain a host, make it schedulable again, or set its labels',
       body: hostChanges,
       answer: 'empty',
       errors: [400, 404, 413],
@@ -47,7 +47,7 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       ...common,
       method: 'delete',
       path: '/host/:id',
-      summary: 'Remove a host that has no services, or is lost',
+      summary: 'Remove a host that has no services or is lost',
       query: hostRemoval,
       answer: hostRemovalSchema,
       errors: [400, 404, 409],

@@ -3,20 +3,20 @@ import type * as z from 'zod';
 
 export interface Operation {
   method: 'get' | 'post' | 'delete';
-  /** Beneath the API's own, as Hono writes it. */
+  /** Relative to the API's base path, in Hono's syntax. */
   path: string;
   tag: string;
   summary: string;
-  /** Who may call it: anybody, or who has the credentials of one of these schemes. */
+  /** The schemes of which any one gives access; empty for public operations. */
   access: readonly Scheme[];
-  /** Parameters of the query: an object's fields. */
+  /** Parameters of the query: the fields of an object. */
   query?: z.ZodType;
-  /** Headers that mean something here only: an object's fields. */
+  /** Headers with a meaning for this operation only: the fields of an object. */
   headers?: z.ZodType;
   body?: z.ZodType;
-  /** JSON of a shape; the output of a service; events; or nothing. */
+  /** JSON of a schema, the output of a service, events, or an empty body. */
   answer: z.ZodType | 'log' | 'events' | 'empty';
-  /** Statuses besides 200, those of `access` and those that any operation may have. */
+  /** Statuses besides 200, those of `access`, and those that every operation may have. */
   errors: readonly number[];
 }
 

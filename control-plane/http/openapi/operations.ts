@@ -1,4 +1,7 @@
-/** Owns what the API's document says of each operation: who may call it, what it takes, what it answers. Routes are elsewhere. */
+/**
+ * Operations of the API for the OpenAPI document: access, input, answer and errors of each. Routes are
+ * defined in routes/.
+ */
 import * as z from 'zod';
 import { applicationSchema } from '../../../shared/application-schema.ts';
 import { draftSchema, submissionSchema } from '../../operations/executions/submission-input.ts';
@@ -21,7 +24,7 @@ import { accountOperations } from './account-operations.ts';
 import { hostOperations } from './host-operations.ts';
 import type { Operation, Scheme } from './operation.ts';
 
-const ANYBODY: readonly Scheme[] = [];
+const PUBLIC: readonly Scheme[] = [];
 const BODY_ERRORS = [400, 413];
 
 export function operationsOf(variant: Variant, group: Group): Operation[] {
@@ -51,8 +54,8 @@ const publicOperations: Operation[] = [
     method: 'get',
     path: '/info',
     tag: 'Public',
-    summary: 'Release, deployment and versions',
-    access: ANYBODY,
+    summary: 'Read the release, the deployment name and the versions',
+    access: PUBLIC,
     answer: infoSchema,
     errors: [],
   },
@@ -61,7 +64,7 @@ const publicOperations: Operation[] = [
     path: '/app_validate',
     tag: 'Public',
     summary: 'Check an application description, bare or wrapped',
-    access: ANYBODY,
+    access: PUBLIC,
     body: z.union([applicationSchema, z.object({ application: applicationSchema })]),
     answer: z.strictObject({}),
     errors: BODY_ERRORS,
@@ -70,8 +73,8 @@ const publicOperations: Operation[] = [
     method: 'get',
     path: '/statistics/scheduler',
     tag: 'Public',
-    summary: 'What waits and what is being cleaned up, of all users',
-    access: ANYBODY,
+    summary: 'Numbers of queued, running and ending executions of all users, and of hosts',
+    access: PUBLIC,
     answer: statisticsSchema,
     errors: [],
   },
@@ -79,8 +82,8 @@ const publicOperations: Operation[] = [
     method: 'get',
     path: '/discovery/by_group/:id/:group',
     tag: 'Public',
-    summary: 'DNS names of the active instances of a service group',
-    access: ANYBODY,
+    summary: 'List the DNS names of the active instances of a service group',
+    access: PUBLIC,
     answer: discoverySchema,
     errors: [404],
   },
@@ -101,7 +104,7 @@ const tokenOperations = (access: readonly Scheme[]): Operation[] => [
     method: 'delete',
     path: '/oauth/revoke/:token',
     tag: 'Session',
-    summary: 'End a token, and with a refresh token all that came of it',
+    summary: 'Revoke a token; a refresh token takes its access tokens with it',
     access,
     answer: z.strictObject({ ret: z.string() }),
     errors: [404],
@@ -150,7 +153,7 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       ...common,
       method: 'delete',
       path: '/execution/delete/:id',
-      summary: 'Delete an execution; terminates it first where it has not ended',
+      summary: 'Delete an execution; one that has not ended is terminated first',
       answer: 'empty',
       errors: [404],
     },
@@ -158,7 +161,7 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       ...common,
       method: 'get',
       path: '/execution/:id/explain',
-      summary: 'Why an execution waits, and what would change that',
+      summary: 'Explain why an execution is queued, and what would change that',
       answer: explanationSchema(variant),
       errors: [404],
     },
@@ -166,7 +169,7 @@ function executionOperations(variant: Variant, group: Group, access: readonly Sc
       ...common,
       method: 'post',
       path: '/execution/explain',
-      summary: 'What would become of an application, were it submitted now',
+      summary: 'Explain what would happen to an application if it were submitted now',
       body: draftSchema.extend({ application: applicationSchema }),
       answer: explanationSchema(variant),
       errors: BODY_ERRORS,
@@ -179,7 +182,7 @@ const endpointsOperation = (access: readonly Scheme[]): Operation => ({
   method: 'get',
   path: '/execution/endpoints/:id',
   tag: 'Executions',
-  summary: 'Names and URLs of what an execution exposes now',
+  summary: 'List the names and URLs of the ports that an execution exposes now',
   access,
   answer: endpointsSchema,
   errors: [404],
@@ -199,7 +202,7 @@ const serviceOperations = (access: readonly Scheme[]): Operation[] => [
     method: 'get',
     path: '/service/logs/:id',
     tag: 'Services',
-    summary: 'Output of a service from its first byte on, live until it ends',
+    summary: 'Read the output of a service from its first byte, live until it ends',
     access,
     answer: 'log',
     errors: [404],
@@ -211,10 +214,12 @@ const eventsOperation = (access: readonly Scheme[]): Operation => ({
   path: '/events',
   tag: 'Events',
   summary:
-    'What changes, as server-sent events: executions and services you may read, and hosts by your role',
+    'Receive changes as server-sent events: of executions and services you may read, and of hosts if your role allows',
   access,
   query: eventQuery,
-  headers: z.strictObject({ 'Last-Event-ID': z.string().describe('The last one that was read') }).partial(),
+  headers: z
+    .strictObject({ 'Last-Event-ID': z.string().describe('The id of the last event that was read') })
+    .partial(),
   answer: 'events',
   errors: [400],
 });

@@ -1,4 +1,4 @@
-/** Owns what quotas are in requests, and which operations their routes call. */
+/** Schemas of quotas in requests, and the operations behind their routes. */
 import * as z from 'zod';
 import type { Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
@@ -22,7 +22,7 @@ export const quotaFields = z.strictObject({
 
 export const quotas: Resource<Quota, NewQuota, QuotaChanges, NameFilter> = {
   kind: 'quota',
-  // All of them: what is left out could only mean "no cap", which nobody should get by mistake.
+  // Every field is required: an absent one could only mean "no cap", which must not happen by mistake.
   body: quotaFields.transform(({ concurrent_executions, memory, ...rest }) => ({
     ...rest,
     concurrentExecutions: concurrent_executions,

@@ -1,4 +1,4 @@
-/** Owns the five routes that users, roles and quotas have in common: parse, call the operation, render. */
+/** Routes that users, roles and quotas have in common: parse, call the operation, render. */
 import { Hono } from 'hono';
 import type * as z from 'zod';
 import type { Actor } from '../../core/accounts/account.ts';

@@ -1,4 +1,4 @@
-/** Owns what roles are in requests, and which operations their routes call. */
+/** Schemas of roles in requests, and the operations behind their routes. */
 import * as z from 'zod';
 import type { Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
@@ -17,7 +17,7 @@ const flags = z.strictObject({
   can_access_api: z.boolean(),
 });
 
-/** What a new role is not said to allow it does not allow. */
+/** A new role denies what its creator does not mention. */
 const off = z.boolean().default(false);
 
 export const roles: Resource<Role, NewRole, RoleChanges, NameFilter> = {

@@ -1,4 +1,4 @@
-/** Owns what users are in requests, and which operations their routes call. */
+/** Schemas of users in requests, and the operations behind their routes. */
 import * as z from 'zod';
 import { INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { NewUser, UserChanges, UserFilter } from '../../core/accounts/account-input.ts';
@@ -42,7 +42,7 @@ const filters = z.strictObject({
 
 export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
   kind: 'user',
-  // Only what nobody could guess must be there.
+  // Only fields without a sensible default are required.
   body: fields
     .extend({
       email: email.default(''),

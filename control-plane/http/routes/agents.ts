@@ -1,4 +1,7 @@
-/** Owns what agents ask for before they have a connection, outside of the API: to be registered, and to be let in. */
+/**
+ * Requests of agents without a connection, outside of the API: registration, and admission to a connection
+ * (HOST-1).
+ */
 import { Hono } from 'hono';
 import { REGISTER_PATH, registrationSchema } from '../../../shared/protocol/enrolment.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
@@ -10,10 +13,10 @@ import { errorResponse, json, toOperationError } from '../json/render.ts';
 import { bearerOf, checked, type Env, jsonBody } from '../request.ts';
 import type { Statuses } from '../words.ts';
 
-/** Agents are told the same by every variant of the API. */
+/** Answers to agents are the same in every variant of the API. */
 const PLAIN: Statuses = { created: 200, removed: 200, forbidden: 403, statusHeader: false, errorBody: true };
 
-/** Their errors have a body and the same status in every variant. */
+/** Errors of these routes have a body, and the same status in every variant. */
 export function agentRoutes(
   context: Context & { variant: Pick<Statuses, 'statusHeader'>; nowMs(): number },
   failed: (error: unknown) => void,
@@ -29,13 +32,13 @@ export function agentRoutes(
   return routes;
 }
 
-/** Who connects; throws OperationError where that is not proved. */
+/** Returns the host that connects; throws OperationError if the proof is not valid. */
 export const admitAgent = (
   deps: ProofDeps,
   authorization: string | null | undefined,
 ): Promise<VerifiedProof> => readProof(deps, bearerOf(authorization));
 
-/** The answer to who is not let in; `failed` is told what was not foreseen. */
+/** The answer to a refused agent; calls `failed` with an error that was not foreseen. */
 export function refuseAgent(
   error: unknown,
   failed: (error: unknown) => void,
@@ -46,7 +49,7 @@ export function refuseAgent(
   return agentRefusal(known, statuses);
 }
 
-/** An error as agents are told of it, with the time, by which they find that their clock is wrong. */
+/** An error with the time, by which an agent detects that its clock is wrong. */
 function agentRefusal(error: OperationError | undefined, statuses: Statuses): Response {
   const response = errorResponse(error, statuses);
   response.headers.set('date', new Date().toUTCString());

@@ -1,6 +1,6 @@
 /**
- * Owns how the API is explained: its OpenAPI document, and a page of Swagger UI that shows it. Outside of the API and
- * without credentials; the page asks no other host for anything.
+ * Documentation of the API: the OpenAPI document, and a page of Swagger UI that shows it. Outside of the API
+ * and without credentials; the page loads nothing from other hosts.
  */
 import { Hono } from 'hono';
 import { OperationError } from '../../core/model/errors.ts';
@@ -12,7 +12,7 @@ import type { Variant } from '../variants/variant.ts';
 
 export const DOCS_PATH = '/docs';
 
-/** All that is served of the package. */
+/** The only files of the package that are served. */
 const SWAGGER_FILES: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -23,7 +23,8 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
   const routes = new Hono<Env>();
   let text: string | undefined;
   routes.get('/openapi.json', async () => {
-    // Not the promise: workerd ends a request as hung that waits for what another one has begun.
+    // The text is cached and not the promise: workerd ends a request as hung if it awaits work that another
+    // one began.
     text ??= await documentText(variant, group);
     return jsonText(text);
   });
@@ -33,7 +34,7 @@ export function docsRoutes(variant: Variant, group: Group, swaggerFile: ReadFile
     const name = c.req.param('name');
     const type = Object.hasOwn(SWAGGER_FILES, name) && SWAGGER_FILES[name];
     if (!type) throw new OperationError('not-found', `There is no ${c.req.path} here.`);
-    // They change with the package alone.
+    // These files change only with the package.
     return file(await swaggerFile(name), type, { 'cache-control': 'public, max-age=86400' });
   });
   return routes;
@@ -44,7 +45,7 @@ async function documentText(variant: Variant, group: Group): Promise<string> {
   return JSON.stringify(await openApiDocument(variant, group));
 }
 
-/** Swagger's styles hold pictures. */
+/** Swagger's styles contain inline pictures. */
 const POLICY = contentPolicy("'none'");
 
 const PAGE = `<!doctype html>
@@ -64,7 +65,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** Without a validator: that would be another host. */
+/** Without a validator, which would be on another host. */
 const INITIALISE = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#page',

@@ -1,4 +1,4 @@
-/** Owns the route of events, and events as text: server-sent events, in the words of the variant. */
+/** Route of events, and their text as server-sent events in the words of the variant. */
 import { Hono } from 'hono';
 import type { EventFrame } from '../../core/streams/events.ts';
 import { authoriseEvents, openEvents } from '../../operations/cluster/events.ts';
@@ -8,15 +8,15 @@ import { checked, type Env, queryOf } from '../request.ts';
 import { textStream } from '../text-stream.ts';
 import type { Words } from '../words.ts';
 
-/** How long a client waits before it comes back: not all of them at once. */
-const RETRY_MS = { least: 500, spread: 2_000 };
+/** The delay before a client reconnects, with jitter so that clients do not reconnect together. */
+const RETRY_MS = { min: 500, jitter: 2_000 };
 
 export const EVENT_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
-  // What is compressed on the way is held back until there is enough of it.
+  // Compression would delay events until its buffer is full.
   'content-encoding': 'identity',
-  // Proxies would hold back a stream that trickles.
+  // Proxies would buffer a stream with little output.
   'x-accel-buffering': 'no',
 };
 
@@ -30,7 +30,7 @@ export function eventRoutes(context: Context, words: Words): Hono<Env> {
     }
     const frames = await openEvents(context, actor, () => {
       const { last_event_id } = checked(eventQuery, queryOf(c), 'query');
-      // A browser that comes back has read on since it was given the address.
+      // The header wins: a browser that reconnects has read on since the page set the parameter.
       return c.req.header('last-event-id') || last_event_id || null;
     });
     return new Response(eventText(frames, words), { headers: EVENT_HEADERS });
@@ -38,7 +38,7 @@ export function eventRoutes(context: Context, words: Words): Hono<Env> {
   return routes;
 }
 
-/** Lines of EventFrame as server-sent events. */
+/** Converts lines of EventFrame to server-sent events. */
 export const eventText = (
   frames: ReadableStream<Uint8Array>,
   words: Pick<Words, 'statusOf' | 'userIdOf'>,
@@ -48,7 +48,7 @@ async function* textsOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   words: Pick<Words, 'statusOf' | 'userIdOf'>,
 ): AsyncGenerator<string> {
-  yield `retry: ${RETRY_MS.least + Math.floor(Math.random() * RETRY_MS.spread)}\n\n`;
+  yield `retry: ${RETRY_MS.min + Math.floor(Math.random() * RETRY_MS.jitter)}\n\n`;
   const decoder = new TextDecoder();
   let rest = '';
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
@@ -59,7 +59,7 @@ async function* textsOf(
 }
 
 function frameText({ id, event }: EventFrame, words: Pick<Words, 'statusOf' | 'userIdOf'>): string {
-  // Without data it is no event, but clients keep its id.
+  // Without data it is not an event, but clients store its id.
   if (event.kind === 'beat') return `:\nid: ${id}\n\n`;
   return `event: ${event.kind}\nid: ${id}\ndata: ${JSON.stringify(eventJson(event, words))}\n\n`;
 }
@@ -86,8 +86,8 @@ function eventJson(
   switch (event.kind) {
     case 'execution': {
       const { id, name, status } = event;
-      const word = status === 'deleted' ? status : words.statusOf(status);
-      return { id, name, user_id: words.userIdOf(event), status: word };
+      const statusWord = status === 'deleted' ? status : words.statusOf(status);
+      return { id, name, user_id: words.userIdOf(event), status: statusWord };
     }
     case 'service': {
       const { id, executionId, name, status, backendStatus, progress } = event;

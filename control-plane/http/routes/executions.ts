@@ -1,4 +1,4 @@
-/** Owns the routes of executions: parse, call the operation, render. */
+/** Routes of executions: parse, call the operation, render. */
 import { Hono } from 'hono';
 import type { ExecutionView } from '../../core/views/execution-views.ts';
 import type { Context } from '../../operations/context.ts';
@@ -21,14 +21,14 @@ import type { Variant } from '../variants/variant.ts';
 export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/', async (c) => {
-    // An unknown caller is refused before its body is read.
+    // An anonymous request is refused before its body is read.
     const actor = c.get('actor');
     const body = actor.kind === 'anonymous' ? undefined : await jsonBody(c);
     const execution_id = await submitExecution(context, actor, body, variant.overQuota);
     return json({ execution_id }, variant.created);
   });
   routes.get('/', async (c) => {
-    // An unknown caller is refused before the filters are read.
+    // An anonymous request is refused before its filters are read.
     const actor = c.get('actor');
     const filter =
       actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
@@ -47,7 +47,7 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
   });
   if (variant.explains) {
     routes.post('/explain', async (c) => {
-      // An unknown caller is refused before its body is read.
+      // An anonymous request is refused before its body is read.
       const actor = c.get('actor');
       const body = actor.kind === 'anonymous' ? undefined : await jsonBody(c);
       return json(explanationJson(await explainApplication(context, actor, body), variant));
@@ -67,13 +67,17 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
   return routes;
 }
 
-/** Streams the object that maps each id to its execution, a page at a time: a long list is never whole in memory. */
+/**
+ * Streams the object that maps each id to its execution, page by page, so that a long list is never in memory
+ * as a whole.
+ */
 async function objectOf(
   pages: AsyncGenerator<ExecutionView[]>,
   variant: Variant,
 ): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
-  // Before the answer begins: what can't be read is an error, not a success that breaks off.
+  // The first page is read before the answer begins, so that a failed read is an error and not a truncated
+  // success.
   const texts = objectTexts(await pages.next(), pages, variant);
   return new ReadableStream({
     async pull(controller) {
@@ -84,7 +88,7 @@ async function objectOf(
   });
 }
 
-/** Never an empty text: a stream that was pulled and given nothing is not pulled again. */
+/** Never yields an empty text: a stream that enqueued nothing when pulled is not pulled again. */
 async function* objectTexts(
   first: IteratorResult<ExecutionView[]>,
   pages: AsyncGenerator<ExecutionView[]>,

@@ -1,4 +1,4 @@
-/** Owns what probes ask, outside of the API and without credentials. */
+/** Health checks for probes, outside of the API and without credentials. */
 import { Hono } from 'hono';
 import { checkReadiness } from '../../operations/cluster/readiness.ts';
 import type { Context } from '../../operations/context.ts';

@@ -1,4 +1,4 @@
-/** Owns the routes of hosts: parse, call the operation, render. */
+/** Routes of hosts: parse, call the operation, render. */
 import { Hono } from 'hono';
 import { getHost, listHosts, removeHost, updateHost } from '../../operations/cluster/hosts.ts';
 import { createJoinToken } from '../../operations/cluster/join-tokens.ts';

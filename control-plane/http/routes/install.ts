@@ -1,6 +1,6 @@
 /**
- * Owns what a host needs to become one of ours: the script that installs the agent, the agent as one file, its checksum.
- * Outside of the API and without credentials: none of it is a secret, and what lets a host join is its token.
+ * Serves what a machine needs to become a host: the install script, the agent as one file, and its checksum.
+ * Outside of the API and without credentials: none of it is secret, and a host can join only with a token.
  */
 import { Hono, type Context as HonoContext } from 'hono';
 import { etag } from 'hono/etag';
@@ -11,7 +11,7 @@ const SCRIPT = 'text/x-shellscript; charset=utf-8';
 const BUNDLE = 'berth-agent.mjs';
 
 /** The line of the script that is filled in. */
-const PLACE = "served_by=''";
+const ADDRESS_LINE = "served_by=''";
 
 export function installRoutes(agentFile: ReadFile): Hono<Env> {
   const routes = new Hono<Env>();
@@ -20,7 +20,7 @@ export function installRoutes(agentFile: ReadFile): Hono<Env> {
   for (const path of [script, bundle, `${bundle}.sha256`]) routes.use(path, etag({ generateDigest: sha256 }));
   routes.get(script, async (c) => {
     const text = new TextDecoder().decode(await agentFile('install.sh'));
-    return file(text.replace(PLACE, `served_by='${originOf(c)}'`), SCRIPT);
+    return file(text.replace(ADDRESS_LINE, `served_by='${originOf(c)}'`), SCRIPT);
   });
   routes.get(bundle, async () => file(await agentFile(BUNDLE), 'text/javascript; charset=utf-8'));
   routes.get(`${bundle}.sha256`, async () => {
@@ -32,15 +32,18 @@ export function installRoutes(agentFile: ReadFile): Hono<Env> {
 
 const sha256 = (bytes: Uint8Array<ArrayBuffer>) => crypto.subtle.digest('SHA-256', bytes);
 
-/** The line that makes a machine a host, for whoever was given `token`; undefined where it is not known how we are reached. */
+/**
+ * The shell line that makes a machine a host by means of `token`; undefined if the control plane's own
+ * address is not known.
+ */
 export function installLine(c: HonoContext, token: string): string | undefined {
   const origin = originOf(c);
   return origin ? `curl -fsSL ${origin}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh` : undefined;
 }
 
 /**
- * Where the control plane was asked, as the client named it. Empty where that is not a plain host and port: it becomes a
- * part of a script, and the script then asks for BERTH_URL.
+ * The address of the control plane as the client sent it. Empty unless it is a plain host and port, because
+ * it becomes part of a script. The script then requires BERTH_URL.
  */
 function originOf(c: HonoContext): string {
   const { host } = new URL(c.req.url);

@@ -1,6 +1,6 @@
 /**
- * Serves the JSON Schema of application descriptions, which editors load for completion. Outside of the API, without
- * credentials, and the same in every variant.
+ * Serves the JSON Schema of application descriptions, which editors load for completion. Outside of the API,
+ * without credentials, and the same in every variant.
  */
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
@@ -21,7 +21,7 @@ export function schemaRoutes(): Hono<Env> {
   return routes;
 }
 
-/** Loaded at the first request: a control plane whose schema nobody reads does not spend the memory. */
+/** Loaded at the first request, to save memory until then. */
 async function schemaText(): Promise<string> {
   const { applicationJsonSchema } = await import('../../../shared/application-json-schema.ts');
   return JSON.stringify(applicationJsonSchema());

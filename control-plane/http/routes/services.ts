@@ -1,4 +1,4 @@
-/** Owns the routes of services, their output, and discovery. */
+/** Routes of services, their output, and discovery. */
 import { Hono } from 'hono';
 import type { Context } from '../../operations/context.ts';
 import { describeService, discover, getService } from '../../operations/executions/services.ts';
@@ -13,7 +13,7 @@ export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 
   routes.get('/logs/:id', async (c) => {
     const [actor, id] = [c.get('actor'), pathId(c, 'id')];
     const head = c.req.method === 'HEAD';
-    // Nobody would read it, and workerd would keep it open at the agent until the next output.
+    // HEAD opens no log: workerd would keep it open at the agent until the next output.
     const log = head
       ? await getService(context, actor, id).then(() => null)
       : await variant.openLog(context, actor, id);
@@ -21,10 +21,10 @@ export function serviceRoutes(context: Context, variant: Answers & Pick<Routes, 
       headers: {
         'content-type': 'text/plain; charset=utf-8',
         'cache-control': 'no-store, no-transform',
-        // What is compressed on the way is held back until there is enough of it.
+        // Compression would delay output until its buffer is full.
         'content-encoding': 'identity',
         'x-content-type-options': 'nosniff',
-        // Proxies would hold back a stream that trickles.
+        // Proxies would buffer a stream with little output.
         'x-accel-buffering': 'no',
       },
     });

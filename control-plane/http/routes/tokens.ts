@@ -1,4 +1,4 @@
-/** Owns the routes of tokens: parse, call the operation, render. */
+/** Routes of tokens: parse, call the operation, render. */
 import { Hono } from 'hono';
 import type { Granted, Tokens } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';

@@ -1,4 +1,4 @@
-/** The variants of the API, and the choice of one by the settings. No other file compares names of variants. */
+/** Chooses the variant of the API by the settings. No other file compares names of variants (API-1). */
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
 import type { Variant } from './variant.ts';
@@ -7,7 +7,10 @@ import { zoe2017, zoe2018 } from './zoe.ts';
 /** By the value of the setting BERTH_API_VARIANT. */
 export const variants = { A: groupA, B: groupB, 'zoe-2018.12': zoe2018, 'zoe-2017.12': zoe2017 } as const;
 
-/** The variant of that name; `endpoints` (BERTH_EXECUTION_ENDPOINTS) counts only if its release left that choice. */
+/**
+ * The variant with that name. `endpoints` (BERTH_EXECUTION_ENDPOINTS) counts only if the variant allows both
+ * values.
+ */
 export function chooseVariant(name: keyof typeof variants, endpoints: 'on' | 'off'): Variant {
   const variant: Variant = variants[name];
   return variant.endpoints === 'on' ? { ...variant, endpoints } : variant;

@@ -1,4 +1,4 @@
-/** Owns group A of the contract (api-spec): users are called by name, and nobody manages them here. */
+/** Group A of the contract (api-spec): users are identified by name, and the API does not manage them. */
 
 import { schedulerSummary } from '../../operations/cluster/statistics.ts';
 import { openServiceLog } from '../../operations/executions/services.ts';

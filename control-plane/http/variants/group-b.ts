@@ -1,4 +1,7 @@
-/** Owns group B of the contract (api-spec): users are called by id, and are managed here with their roles and quotas. */
+/**
+ * Group B of the contract (api-spec): users are identified by id, and the API manages them with their roles
+ * and quotas.
+ */
 import { userJson } from '../json/account-json.ts';
 import { executionText } from '../json/render.ts';
 import type { LoginJson } from '../json/schemas.ts';

@@ -1,4 +1,4 @@
-/** The variant of the API: everything that differs between releases. Types only; choose.ts lists the variants. */
+/** Variant of the API: everything that differs between releases. Types only; choose.ts lists the variants. */
 import type { Account, Actor, Quota, Role, User } from '../../core/accounts/account.ts';
 import type {
   NameFilter,

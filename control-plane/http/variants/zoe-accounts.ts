@@ -1,4 +1,6 @@
-/** Owns the forms of users, roles and quotas in release 2018.12: its names, and what its command line really sends. */
+/**
+ * Users, roles and quotas in the forms of release 2018.12: its names, and what its command line really sends.
+ */
 import * as z from 'zod';
 import { quotaJson, roleJson } from '../json/account-json.ts';
 import { quotaFields, quotas } from '../resources/quotas.ts';
@@ -6,15 +8,15 @@ import { roles } from '../resources/roles.ts';
 import { users } from '../resources/users.ts';
 import type { Accounts } from './variant.ts';
 
-/** The fields of a body that are an object, each as `read` makes it; any other body as it is. */
-const reading =
+/** Applies `read` to each field of a body that is an object. Returns any other body unchanged. */
+const mapFields =
   (read: (name: string, value: unknown) => [name: string, value: unknown]) =>
   (body: unknown): unknown =>
     typeof body === 'object' && body !== null && !Array.isArray(body)
       ? Object.fromEntries(Object.entries(body).map(([name, value]) => read(name, value)))
       : body;
 
-/** Ids come as text, and `enabled` as 0 or 1. */
+/** Ids may be text, and `enabled` may be 0 or 1. */
 function readUserField(name: string, value: unknown): [string, unknown] {
   const isId = name === 'role_id' || name === 'quota_id';
   if (isId && typeof value === 'string' && /^\d{1,15}$/.test(value)) return [name, Number(value)];
@@ -22,7 +24,7 @@ function readUserField(name: string, value: unknown): [string, unknown] {
   return [name, value];
 }
 
-/** A new user with the fs_uid -1 gets the next free one, as one without does. */
+/** The fs_uid -1 means the next free one, like no fs_uid. */
 const readNewUserField = (name: string, value: unknown): [string, unknown] =>
   name === 'fs_uid' && value === -1 ? [name, undefined] : readUserField(name, value);
 
@@ -31,8 +33,11 @@ const readRoleField = (name: string, value: unknown): [string, unknown] => [
   value,
 ];
 
-/** Hours, 0 for none. Another limit is refused: it would be kept, and nobody would keep to it. */
-const limited = quotaFields.extend({
+/**
+ * Hours; 0 means no limit. Every other value is refused, because Berth would store the limit without
+ * enforcing it.
+ */
+const fieldsWithLimit = quotaFields.extend({
   runtime_limit: z.literal(0, 'must be 0: running times are not limited here').optional(),
 });
 
@@ -41,13 +46,13 @@ const withoutLimit = ({ runtime_limit: _, ...fields }: { runtime_limit?: unknown
 export const zoeAccounts: Accounts = {
   users: {
     ...users,
-    body: z.preprocess(reading(readNewUserField), users.body),
-    changes: z.preprocess(reading(readUserField), users.changes),
+    body: z.preprocess(mapFields(readNewUserField), users.body),
+    changes: z.preprocess(mapFields(readUserField), users.changes),
   },
   roles: {
     ...roles,
-    body: z.preprocess(reading(readRoleField), roles.body),
-    changes: z.preprocess(reading(readRoleField), roles.changes),
+    body: z.preprocess(mapFields(readRoleField), roles.body),
+    changes: z.preprocess(mapFields(readRoleField), roles.changes),
     render(role) {
       const { can_access_full_app_shop, ...rest } = roleJson(role);
       return { ...rest, can_access_full_zapp_shop: can_access_full_app_shop };
@@ -55,8 +60,8 @@ export const zoeAccounts: Accounts = {
   },
   quotas: {
     ...quotas,
-    body: limited.transform(withoutLimit).pipe(quotas.body),
-    changes: limited.partial().transform(withoutLimit).pipe(quotas.changes),
+    body: fieldsWithLimit.transform(withoutLimit).pipe(quotas.body),
+    changes: fieldsWithLimit.partial().transform(withoutLimit).pipe(quotas.changes),
     render: (quota) => ({ ...quotaJson(quota), runtime_limit: 0 }),
   },
 };

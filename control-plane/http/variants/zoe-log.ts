@@ -1,6 +1,7 @@
 /**
- * Owns output as lines of text: a header, then each line behind its time. Clients of this platform split what they get
- * into lines and each line at its first space, and read it as UTF-8; a line without a space ends them.
+ * Output of a service as lines of text: a header, then each line after its time (API-5). Clients of this
+ * platform decode UTF-8, split the text into lines, and split each line at its first space. A line without a
+ * space makes them stop.
  */
 import type { Actor } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -8,7 +9,7 @@ import type { Context } from '../../operations/context.ts';
 import { getService, openServiceLog } from '../../operations/executions/services.ts';
 import { textStream } from '../text-stream.ts';
 
-/** Output of a service with the time (UTC) before each line, as UTF-8; ends when no more will come. */
+/** Output of a service with the time (UTC) before each line, as UTF-8. It ends after the last byte. */
 export async function openLines(
   context: Context,
   actor: Actor,
@@ -19,8 +20,9 @@ export async function openLines(
 }
 
 /**
- * `header` is asked for before the first byte and, where it did not know one, once more when there is output. Reads on only
- * as it is read. What is no UTF-8 becomes U+FFFD, a carriage return a space: clients take it for the end of a line.
+ * Calls `header` before the first byte and, if it returned undefined, once more at the first output. The
+ * source is read on demand only. Bytes that are not UTF-8 become U+FFFD; a carriage return becomes a space,
+ * because clients would end the line there.
  */
 export const linesOf = (
   log: ReadableStream<Uint8Array>,
@@ -32,21 +34,21 @@ async function* textsOf(
   header: () => Promise<string | undefined>,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
-  const early = await header();
-  if (early !== undefined) yield early;
-  let late = early === undefined;
+  const firstHeader = await header();
+  if (firstHeader !== undefined) yield firstHeader;
+  let lacksHeader = firstHeader === undefined;
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     const text = decoder.decode(part.value, { stream: true }).replaceAll('\r', ' ');
-    // A piece of one character.
+    // The chunk held only a part of one character.
     if (text === '') continue;
-    yield late ? `${(await header()) ?? ''}${text}` : text;
-    late = false;
+    yield lacksHeader ? `${(await header()) ?? ''}${text}` : text;
+    lacksHeader = false;
   }
   const rest = decoder.decode();
   if (rest !== '') yield rest;
 }
 
-/** Undefined while the service has not been on a host, and where it was deleted meanwhile. */
+/** Undefined until the service has been placed on a host, and after its deletion. */
 async function headerOf(context: Context, actor: Actor, serviceId: number): Promise<string | undefined> {
   try {
     const { name, hostName } = await getService(context, actor, serviceId);

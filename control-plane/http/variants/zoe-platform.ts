@@ -1,7 +1,7 @@
-/** Owns `platform_stats` of the scheduler statistics: the hosts as nodes of one platform. */
+/** `platform_stats` of the scheduler statistics: the hosts as nodes of one platform. */
 import type { HostState } from '../../core/views/statistics.ts';
 
-/** Memory in bytes. Nothing is told of what containers use at the moment, which Berth does not measure. */
+/** Memory in bytes. `service_stats` is empty, because agents do not report usage per service. */
 export const platformJson = (hosts: readonly HostState[]) => ({
   container_count: sum(hosts, ({ containers }) => containers),
   memory_total: sum(hosts, ({ memoryBytes }) => memoryBytes),

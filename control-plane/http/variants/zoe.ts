@@ -1,6 +1,6 @@
 /**
- * Owns the API of the platform that was there before, as its servers of 2018.12 and 2017.12 answer, so that their
- * released clients work unchanged (SPEC.md H150 to H169).
+ * API of the earlier platform, as its servers of 2018.12 and 2017.12 answer, so that their released clients
+ * work unchanged (SPEC.md H150 to H169).
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { schedulerState } from '../../operations/cluster/statistics.ts';
@@ -31,7 +31,7 @@ const zoeServiceJson = (service: ServiceView) => ({
   ...serviceJson(service),
   essential: isEssential(service),
   backend_host: service.hostName,
-  // Nothing is restarted before it has started.
+  // The first start is not a restart.
   restart_count: Math.max(0, service.starts - 1),
 });
 
