@@ -1,6 +1,6 @@
 /**
- * Owns the checks of a description that span several fields. They read loosely, so that they also report on one whose
- * shape is wrong. Pure; the shape itself is application-schema.ts's.
+ * Checks of an application description that span several fields. They accept any input, so that they also
+ * report on a description that does not match the schema (application-schema.ts). Pure.
  */
 import { MAX_INSTANCES, type Problem } from './application-schema.ts';
 import { splitCommand } from './command.ts';
@@ -10,7 +10,7 @@ export type Loose = Record<string, unknown>;
 export const isRecord = (value: unknown): value is Loose =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Problems between the fields of the application and of each of its services. */
+/** Problems between fields of the application, and between fields of each service. */
 export function semanticProblems(input: unknown): Problem[] {
   const services = listAt(input, 'services').flatMap((value, at): Service[] =>
     isRecord(value) ? [{ value, at, instances: instanceNames(value) }] : [],
@@ -26,7 +26,7 @@ export function semanticProblems(input: unknown): Problem[] {
 
 interface Service {
   value: Loose;
-  /** Its place in the description. */
+  /** Its index in the description. */
   at: number;
   instances: string[];
 }
@@ -44,7 +44,10 @@ function applicationProblems(services: readonly Loose[]): Problem[] {
   return problems;
 }
 
-/** Names of services are unique, and so are those of all instances: eleven of `web` make `web10`, as one of `web1` does. */
+/**
+ * Names of services must be unique, and so must the names of all instances: 11 instances of `web` include
+ * `web10`, which is also an instance of `web1` (API-12).
+ */
 function nameProblems(services: readonly Service[]): Problem[] {
   const problems: Problem[] = [];
   const groups = new Map<unknown, number>();
@@ -97,7 +100,7 @@ function serviceProblems(service: Loose, base: string, instances: ReadonlySet<st
 
 type Add = (pointer: string, message: string) => void;
 
-/** What programs are started with: variables, and the words of the command. */
+/** Checks environment and command: their variables, and the length of what the program is started with. */
 function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): void {
   listAt(service, 'environment').forEach((pair, at) => {
     if (!Array.isArray(pair) || typeof pair[1] !== 'string') return;
@@ -110,7 +113,8 @@ function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): v
     const split = splitCommand(service.command);
     if ('problem' in split) add('/command', split.problem);
     else {
-      // Of the words, since that is where they are filled in: quotes may make or break a reference.
+      // Checks the words and not the text, because variables are filled into words: quotes may create or
+      // break a reference (API-11).
       for (const name of unknownVariables(split.words, instances)) add('/command', unknownVariable(name));
       if (split.words.some(isTooLong)) add('/command', `has a word of ${TOO_LONG}`);
     }
@@ -118,14 +122,14 @@ function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): v
 }
 
 const unknownVariable = (name: string) =>
-  `uses the unknown variable {${name}}; known are {user_name}, {execution_id}, {execution_name}, {deployment_name}, ` +
-  `{dns_name#self} and {dns_name#<instance>}; write {{${name}}} for the literal text {${name}}`;
+  `uses the unknown variable {${name}} (known: {user_name}, {execution_id}, {execution_name}, {deployment_name}, ` +
+  `{dns_name#self}, {dns_name#<instance>}); write {{${name}}} for the literal text {${name}}`;
 
-/** Linux starts no program with a variable or an argument that is longer (MAX_ARG_STRLEN). */
+/** The longest variable or argument with which Linux starts a program (MAX_ARG_STRLEN, API-14). */
 const MAX_ARGUMENT_BYTES = 131_071;
 const TOO_LONG = 'more than 131,071 bytes, the limit of Linux: put the value into a volume or the image';
 
-/** In UTF-8. */
+/** Counts bytes in UTF-8. */
 function isTooLong(text: string): boolean {
   if (text.length * 3 <= MAX_ARGUMENT_BYTES) return false;
   let bytes = 0;
@@ -138,11 +142,14 @@ function isTooLong(text: string): boolean {
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
-/** 0 where it isn't a count; the shape says so already. */
+/** 0 for an invalid count, which the schema reports. */
 const countOf = ({ total_count: count }: Loose): number =>
   isNumber(count) && Number.isInteger(count) && count > 0 ? count : 0;
 
-/** No more than an application may have, whatever the description says; none where the name is no text. */
+/**
+ * At most as many names as an application may have instances, whatever the description says; none if the name
+ * is not text.
+ */
 const instanceNames = (service: Loose): string[] =>
   typeof service.name === 'string'
     ? Array.from({ length: Math.min(countOf(service), MAX_INSTANCES) }, (_, n) => `${service.name}${n}`)

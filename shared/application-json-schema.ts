@@ -1,13 +1,16 @@
 /**
- * JSON Schema (draft 2020-12) of application descriptions, for editors and other programs. What it can't express is
- * in its description: the checks across fields. Pure.
+ * JSON Schema (draft 2020-12) of application descriptions, for editors and other programs (API-15). Its
+ * description names the checks across fields, which it cannot express. Pure.
  */
 import * as z from 'zod';
 import { APPLICATION_FORMAT_VERSION, applicationSchema } from './application-schema.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** Checks of application-checks.ts and of texts that JSON Schema can't express, as sentences without their full stop. */
+/**
+ * Checks of application-checks.ts and of texts that JSON Schema cannot express, as sentences without full
+ * stop.
+ */
 export const CHECKS_ACROSS_FIELDS: readonly string[] = [
   'At least one service has "monitor": true',
   'Names of services are unique, and so are the names of all instances: 11 instances of "web" include "web10", which is also an instance of "web1"',
@@ -36,7 +39,7 @@ export function applicationJsonSchema(): JsonSchema {
   };
 }
 
-/** Leaves out the bounds that only say that an integer is a safe one. */
+/** Drops the bounds that zod adds to every integer for the range of safe integers. */
 export function dropSafeBounds({ jsonSchema }: { jsonSchema: { minimum?: number; maximum?: number } }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -1,17 +1,24 @@
 /**
- * Application description, format 3: its schema and types. The descriptions of the fields are shown to users, in the
- * JSON Schema, in the API's document and in docs/user-guide.md; `npm run docs` updates the guide after a change.
+ * Application description, format 3: its schema and types. Users see the descriptions of the fields in the
+ * JSON Schema, in the OpenAPI document and in docs/user-guide.md; `npm run docs` updates the guide after a
+ * change.
  */
 import * as z from 'zod';
 
 export const APPLICATION_FORMAT_VERSION = 3;
 export const MAX_INSTANCES = 1000;
 export const MAX_SERVICES = 100;
-/** Entries of a list within a service: far beyond any use, and a bound on the cost of checking a hostile description. */
+/**
+ * Entries of a list within a service: far beyond real use, and a bound on the cost of checking a hostile
+ * description (API-13).
+ */
 export const MAX_ENTRIES = 256;
 export const MAX_VARIABLES = 1000;
 
-/** Describes the schema in place. `describe` makes a copy, and every copy of a schema costs memory at run time. */
+/**
+ * Describes the schema in place. `describe` would copy it, and every copy of a schema costs memory at run
+ * time.
+ */
 const described = <T extends z.ZodType>(schema: T, description: string, title?: string): T => {
   z.globalRegistry.add(schema, { description, ...(title !== undefined && { title }) });
   return schema;
@@ -203,7 +210,7 @@ applicationSchema.register(z.globalRegistry, {
 export type Application = z.infer<typeof applicationSchema>;
 export type ServiceDescription = z.infer<typeof serviceSchema>;
 
-/** One thing wrong with a description: where (RFC 6901 pointer, '' is the whole document) and what. */
+/** One problem of a description. `pointer` is an RFC 6901 pointer; '' is the whole document. */
 export interface Problem {
   pointer: string;
   message: string;

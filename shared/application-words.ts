@@ -1,4 +1,4 @@
-/** Owns what people are told of a description, a body or settings whose shape is wrong, where the schema has no words of its own. Pure. */
+/** Messages about input that does not match a schema: descriptions, bodies and settings. Pure. */
 import type * as z from 'zod';
 
 const NOUNS: Readonly<Record<string, string>> = {
@@ -11,10 +11,12 @@ const NOUNS: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-/** Follows the path of what is wrong: `... is missing`. Undefined where zod's own words will do. */
+/**
+ * The message follows the path of the value: `... is missing`. Undefined if zod's own message is good enough.
+ */
 export function schemaMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
-    // Of which anything may be.
+    // Any value is allowed here.
     if (issue.expected === 'nonoptional') return 'is missing';
     const wanted = NOUNS[issue.expected] ?? issue.expected;
     return issue.input === undefined ? `is missing: it must be ${wanted}` : `must be ${wanted}`;

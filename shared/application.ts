@@ -1,6 +1,6 @@
 /**
- * Checks an application description: each field by the schema (application-schema.ts), then what spans several fields
- * (application-checks.ts). Pure; never expands, places or runs anything (expand.ts turns a description into services).
+ * Validates an application description: each field by the schema (application-schema.ts), then across fields
+ * (application-checks.ts). Pure; expand.ts turns a valid description into services.
  */
 import type * as z from 'zod';
 import { isRecord, semanticProblems } from './application-checks.ts';
@@ -16,10 +16,7 @@ import { schemaMessage } from './application-words.ts';
 
 export type Validation = { valid: true; application: Application } | { valid: false; problems: Problem[] };
 
-/**
- * Checks a description and returns every problem at once, or the typed application. Problems of shape come first, then
- * those between fields.
- */
+/** Returns the typed application, or every problem at once: those of single fields first. */
 export function validateApplication(input: unknown): Validation {
   const bounded = cutToLimits(input);
   const parsed = applicationSchema.safeParse(bounded, { error: schemaMessage });
@@ -28,7 +25,9 @@ export function validateApplication(input: unknown): Validation {
   return { valid: false, problems };
 }
 
-/** Lists that are too long end one entry past their limit: enough for the schema to refuse them. */
+/**
+ * Cuts lists that are too long to one entry past their limit: enough for the schema to refuse them (API-13).
+ */
 function cutToLimits(input: unknown): unknown {
   if (!isRecord(input) || !Array.isArray(input.services)) return input;
   return { ...input, services: input.services.slice(0, MAX_SERVICES + 1).map(cutService) };

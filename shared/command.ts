@@ -1,11 +1,11 @@
-/** Owns the splitting of a command into words, as a POSIX shell splits them (XCU 2.2 and 2.3). No shell is run. */
+/** Splits a command into words as a POSIX shell does (XCU 2.2 and 2.3), without running a shell. */
 
-/** Where words end; other white space is part of them. */
+/** The separators of words; other white space is part of a word. */
 const BLANKS = ' \t\n';
 
 /**
- * Words of `command`, or what is wrong with it. Quotes group and vanish, a backslash takes the next character as it
- * is (inside double quotes only before `$`, backquote, `"`, `\` and line break); nothing is expanded.
+ * Returns the words of `command`, or its problem. Quotes group and are removed. A backslash escapes the next
+ * character; inside double quotes only `$`, backquote, `"`, `\` and a line break. Nothing is expanded.
  */
 export function splitCommand(command: string): { words: string[] } | { problem: string } {
   const words: string[] = [];

@@ -1,13 +1,12 @@
 /**
- * Owns the step from a description to what runs: a service definition becomes named instances, and an instance of an
- * execution becomes an assignment with every value filled in. Pure.
+ * Expands a description: a service definition becomes named instances, and an instance of an execution
+ * becomes an assignment with every variable filled in. Pure.
  */
 import type { Application, ServiceDescription } from './application-schema.ts';
 import { splitCommand } from './command.ts';
 import type { Assignment } from './protocol/assignment.ts';
 import { substitute, type Variables } from './variables.ts';
 
-/** One instance of a service definition. */
 export interface ServiceSpec {
   /** `<group><counter>`, counted from 0. */
   name: string;
@@ -16,7 +15,10 @@ export interface ServiceSpec {
   definition: ServiceDescription;
 }
 
-/** The instances of an application, in the order of its definitions; the first `essential_count` of each are essential. */
+/**
+ * The instances in the order of the definitions. The first `essential_count` of each definition are
+ * essential.
+ */
 export function expandApplication(application: Application): ServiceSpec[] {
   return application.services.flatMap((definition) =>
     Array.from({ length: definition.total_count }, (_, counter) => ({
@@ -36,11 +38,11 @@ export interface ExecutionContext {
   userId: number;
 }
 
-/** Container, host and DNS name of an instance (api: discovery). */
+/** Container name, host name and DNS name of an instance (api: discovery). */
 export const dnsNameOf = (instance: string, executionId: number, deploymentName: string): string =>
   `${instance}-${executionId}-${deploymentName}`;
 
-/** The assignment of one start of `instance`; `definition` is its group's description. */
+/** The assignment for one start of `instance`; `definition` describes its group. */
 export function assignmentOf(
   key: { service: number; generation: number },
   instance: string,
@@ -87,7 +89,7 @@ function commandWords(command: string | null, variables: Variables): string[] | 
   return split.words.length === 0 ? null : split.words.map((word) => substitute(word, variables));
 }
 
-/** What every container finds in its environment. The workspace, a matter of the host, is added by the agent. */
+/** Variables that every container has. The agent adds the workspace, which depends on the host. */
 function ownEnvironment(instance: string, context: ExecutionContext): [string, string][] {
   return [
     ['EXECUTION_ID', String(context.executionId)],

@@ -1,8 +1,8 @@
 /**
- * Owns the variables of a description: `{user_name}`, `{dns_name#worker0}` and so on.
+ * Variables of a description: `{user_name}`, `{dns_name#worker0}` and so on.
  *
- * A reference is `{name}` or `{name#part}` in lower case. Other braces are plain text, and so is a reference behind a
- * `$` (the shell's own); `{{name}}` stands for the text `{name}`.
+ * A reference is `{name}` or `{name#part}` in lower case. Other braces are plain text, and so is a reference
+ * after a `$` (the shell's own). `{{name}}` stands for the literal text `{name}`.
  */
 
 export interface Variables {
@@ -10,13 +10,13 @@ export interface Variables {
   execution_id: string;
   execution_name: string;
   deployment_name: string;
-  /** DNS name of an instance of the same execution, or undefined where there is none. */
+  /** DNS name of an instance of the same execution; undefined for an unknown instance. */
   dnsName: (instance: string) => string | undefined;
 }
 
 const REFERENCE = /\{\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}\}|(?<!\$)\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}/g;
 
-/** Names of the references in `texts` that mean nothing, each once, given the instances of the application. */
+/** Names of the unknown references in `texts`, each once. `instances` are those of the application. */
 export function unknownVariables(texts: readonly string[], instances: ReadonlySet<string>): string[] {
   const known: Variables = {
     user_name: '',
@@ -34,7 +34,7 @@ export function unknownVariables(texts: readonly string[], instances: ReadonlySe
   return [...unknown];
 }
 
-/** Replaces each reference; throws on an unknown one, which validation has refused before. */
+/** Replaces each reference. Throws on an unknown one, which validation has refused before. */
 export function substitute(text: string, variables: Variables): string {
   return text.replace(REFERENCE, (_, literal: string | undefined, name: string) => {
     if (literal !== undefined) return `{${literal}}`;

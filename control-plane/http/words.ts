@@ -1,4 +1,4 @@
-/** Words and statuses: what each variant of the API calls things, and by which statuses it reports success and failure. */
+/** Words and statuses: the parts of a variant of the API that name things and report success or failure. */
 import type { ExecutionStatus } from '../core/model/execution.ts';
 import type { Owner } from '../core/views/execution-filter.ts';
 import type { ExecutionView } from '../core/views/execution-views.ts';

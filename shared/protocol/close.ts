@@ -1,18 +1,21 @@
-/** Owns the WebSocket close codes of the agent protocol and what an agent does after each. */
+/** WebSocket close codes of the agent protocol, and what an agent does after each. */
 
-/** `now`: connect again at once; `backoff`: with growing jittered delay; `never`: stop, an administrator must act. */
+/**
+ * `now`: reconnect at once; `backoff`: after a growing delay with jitter; `never`: stop until an
+ * administrator acts.
+ */
 export type Retry = 'now' | 'backoff' | 'never';
 
 export const closeCodes = {
-  /** State of the two sides may differ; a new hello settles it. */
+  /** The two sides may differ in state; a new hello resolves that. */
   resync: { code: 4000, retry: 'now' },
-  /** A message that does not parse or is not allowed at this point. */
+  /** A message that does not parse, or is not allowed at this point. */
   badMessage: { code: 4400, retry: 'backoff' },
   /** The agent belongs to another deployment. */
   wrongDeployment: { code: 4404, retry: 'never' },
-  /** The host was removed: its key is worth nothing any more. */
+  /** The host was removed, and its key is no longer valid. */
   revoked: { code: 4403, retry: 'never' },
-  /** A newer connection of the same host took over. */
+  /** A newer connection of the same host has taken over. */
   superseded: { code: 4409, retry: 'never' },
   /** No common protocol version. */
   version: { code: 4426, retry: 'backoff' },
@@ -22,7 +25,7 @@ export const closeCodes = {
 
 export type CloseReason = keyof typeof closeCodes;
 
-/** What to do after a close with `code`; unknown codes (network loss, restarts) mean `backoff`. */
+/** What to do after a close with `code`. Unknown codes (network loss, restarts) mean `backoff`. */
 export function retryAfter(code: number): Retry {
   return Object.values(closeCodes).find((entry) => entry.code === code)?.retry ?? 'backoff';
 }

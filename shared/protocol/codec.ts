@@ -1,18 +1,18 @@
 /**
- * Owns bytes on the wire: JSON text frames for messages, one binary layout for log chunks. Never does I/O.
+ * Encodes messages as JSON text frames, and log chunks as binary frames. Never does I/O.
  *
  * A log chunk is `stream: uint32`, `next: uint64` (both big-endian), then the payload. `next` is the offset
- * to resume from after this chunk.
+ * from which to resume after this chunk.
  */
 import type * as z from 'zod';
 import { type Down, downSchema } from './down.ts';
 import { type Up, upSchema } from './up.ts';
 
-/** Bytes a reader may be sent before it grants more (PROTOCOL.md P9). */
+/** The most bytes that an agent may send on a log stream without further credit (PROTOCOL.md P9). */
 export const LOG_WINDOW_BYTES = 256 * 1024;
-/** Open at a time on one connection; an agent fails those beyond. */
+/** Open log streams per connection. The agent fails further ones. */
 export const MAX_LOG_STREAMS = 256;
-/** Largest payload of one chunk. */
+/** Largest payload of one chunk, in bytes. */
 export const LOG_CHUNK_BYTES = 64 * 1024;
 
 export const CHUNK_HEADER_BYTES = 12;
@@ -25,7 +25,7 @@ export interface LogChunk {
 
 export const encode = (message: Up | Down): string => JSON.stringify(message);
 
-/** Parses a text frame, or throws ProtocolError saying what is wrong with it, without repeating its values. */
+/** Parses a text frame. Throws ProtocolError, whose message never repeats values of the frame. */
 export const decodeUp = (text: string): Up => parse(upSchema, text);
 export const decodeDown = (text: string): Down => parse(downSchema, text);
 
@@ -36,7 +36,7 @@ export function encodeChunk({ stream, next, payload }: LogChunk): Uint8Array<Arr
   return frame;
 }
 
-/** For a sender that has the payload in its frame already, CHUNK_HEADER_BYTES behind the start. */
+/** For a sender whose frame already holds the payload after the first CHUNK_HEADER_BYTES. */
 export function writeChunkHeader(frame: Uint8Array, stream: number, next: number): void {
   const header = new DataView(frame.buffer, frame.byteOffset, CHUNK_HEADER_BYTES);
   header.setUint32(0, stream);

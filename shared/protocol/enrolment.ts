@@ -1,20 +1,26 @@
-/** Owns how an agent becomes a host and proves on each connection that it is (PROTOCOL.md P16 to P20): paths, bodies and times. */
+/**
+ * Enrolment: how an agent registers its host, and proves its identity on each connection (PROTOCOL.md P16 to
+ * P20). Paths, bodies and times.
+ */
 import * as z from 'zod';
 import { deploymentNameSchema, hostNameSchema } from './up.ts';
 
 export const CONNECT_PATH = '/agent/v1/connect';
 export const REGISTER_PATH = '/agent/v1/register';
 
-/** The proof of a connection is a JWT by this algorithm: `sub` host id, `aud` deployment, `iat`, `exp`, `jti`. */
+/**
+ * The proof of a connection is a JWT with this algorithm: `sub` host id, `aud` deployment, `iat`, `exp`,
+ * `jti`.
+ */
 export const PROOF_ALGORITHM = 'EdDSA';
 export const PROOF_LIFE_S = 60;
-/** Clocks may differ by this much. */
+/** Tolerated difference between the two clocks. */
 export const CLOCK_TOLERANCE_S = 30;
 
-/** `POST /agent/v1/register` with the join token as Bearer. */
+/** `POST /agent/v1/register`, with the join token as Bearer. */
 export const registrationSchema = z.object({
   deployment: deploymentNameSchema,
-  /** What the host is to be called. */
+  /** The name of the new host. */
   name: hostNameSchema,
   /** The public half of the agent's key, as a JWK (RFC 8037). */
   publicKey: z.object({
@@ -27,7 +33,7 @@ export type RegistrationBody = z.infer<typeof registrationSchema>;
 
 export const registeredSchema = z.object({ host_id: z.int().positive() });
 
-/** `reason` is for the program, where it must do something about it. */
+/** `reason` is for programs, and only present if the agent must react. */
 export const refusalSchema = z.object({
   message: z.string(),
   reason: z.enum(['revoked', 'unknown-host']).optional().catch(undefined),

@@ -1,21 +1,20 @@
-/** Owns the messages an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
+/** Messages that an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
 import * as z from 'zod';
 import { MAX_ID, portProtocolSchema, serviceKeySchema } from './assignment.ts';
 
 const timeMs = z.number().nonnegative();
-/** No id is longer than 15 digits. */
 const highestId = z.int().nonnegative().max(MAX_ID);
 
-/** What an agent saw of one (service, generation). The latest one replaces all before it. */
+/** What an agent observed of one (service, generation). The latest observation replaces all earlier ones. */
 export const observationSchema = z.discriminatedUnion('state', [
-  /** Working towards a start; `detail` is for people, e.g. pull progress. */
+  /** Preparing the start; `detail` is for people, for example the progress of a pull. */
   serviceKeySchema.extend({ state: z.literal('preparing'), detail: z.string() }),
   serviceKeySchema.extend({ state: z.literal('created'), containerId: z.string() }),
   serviceKeySchema.extend({
     state: z.literal('running'),
     containerId: z.string(),
     ipAddress: z.string(),
-    /** Published ports: container port to the host port the engine picked. */
+    /** Published ports: the container port, and the host port that the engine chose. */
     ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema, hostPort: z.int() })),
     startedAtMs: timeMs,
   }),
@@ -26,12 +25,12 @@ export const observationSchema = z.discriminatedUnion('state', [
     outOfMemory: z.boolean(),
     finishedAtMs: timeMs,
   }),
-  /** The start did not succeed, in the engine's own words. `temporary`: the same start may succeed later. */
+  /** The start failed, with the engine's message. `temporary`: the same start may succeed later. */
   serviceKeySchema.extend({ state: z.literal('failed'), temporary: z.boolean(), message: z.string() }),
-  /** No container of this key exists on the host, and none will without a new assignment. */
+  /** The host has no container of this key, and will have none without a new assignment. */
   serviceKeySchema.extend({
     state: z.literal('gone'),
-    /** The agent stopped it by itself, since it had no contact for the lease (P33): neither an end nor a death. */
+    /** The agent itself stopped the container when its lease expired (P33): neither an end nor a death. */
     lapsed: z.literal(true).optional(),
   }),
 ]);
@@ -40,7 +39,7 @@ export type Observation = z.infer<typeof observationSchema>;
 export const hostNameSchema = z.string().min(1).max(128);
 export const deploymentNameSchema = z.string().min(1);
 
-/** Facts of the host, as its agent reports them; the reserve is already taken off. */
+/** Facts of the host as its agent reports them, with the reserve already subtracted. */
 export const hostFactsSchema = z.object({
   name: hostNameSchema,
   /** Where clients reach published ports: a host name or IP address. */
@@ -53,19 +52,19 @@ export const hostFactsSchema = z.object({
 });
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
-/** A report with more is refused as a whole. */
+/** A report with a longer text is refused as a whole. */
 export const MAX_CONDITION_LENGTH = 500;
 
 /**
- * A fault of the host itself, for administrators. `kind` is for programs (conditions.ts lists the known ones); a kind that
- * is not known is displayed and has no other effect.
+ * A fault of the host itself, for administrators. `kind` is for programs: conditions.ts lists the known
+ * kinds. An unknown kind is displayed and has no other effect.
  */
 export const conditionSchema = z.object({
   kind: z.string().min(1).max(64),
   text: z.string().max(MAX_CONDITION_LENGTH),
 });
 export type Condition = z.infer<typeof conditionSchema>;
-/** All there are at the moment (P40). */
+/** Every current condition of the host (P40). */
 const conditions = z.array(conditionSchema).max(16).optional();
 
 /** What the containers of this deployment on the host really use. */
@@ -76,31 +75,39 @@ export const hostUsageSchema = z.object({
 export type HostUsage = z.infer<typeof hostUsageSchema>;
 
 export const upSchema = z.discriminatedUnion('type', [
-  /** Always first. `inventory` is complete: every container of this deployment on the host. */
+  /** Always the first message. `inventory` is complete: every container of this deployment on the host. */
   z.object({
     type: z.literal('hello'),
     version: z.int(),
-    /** The deployment whose containers the agent runs; another one than the control plane's own is refused. */
+    /** The deployment whose containers the agent runs. The control plane refuses any other than its own. */
     deployment: deploymentNameSchema,
     host: hostFactsSchema,
     inventory: z.array(observationSchema),
     conditions,
-    /** The highest ids that this host has seen, of its containers' labels and its stored logs; 0: none (P31). */
+    /**
+     * The highest ids that this host has seen in the labels of its containers and in its stored logs; 0 if
+     * none (P31).
+     */
     highest: z.object({ execution: highestId, service: highestId }).optional(),
-    /** The lease it keeps to since an earlier welcome (P32). */
+    /** The lease that the agent applies since an earlier welcome (P32). */
     leaseMs: z.int().positive().optional(),
   }),
-  /** Changed observations, resent until acknowledged; sent empty every report period as a sign of life. */
+  /**
+   * Changed observations, resent until acknowledged. Sent without any every report period, as a sign of life.
+   */
   z.object({
     type: z.literal('report'),
     sequence: z.int().positive(),
     observations: z.array(observationSchema),
-    /** Services whose stored logs are gone, in answer to `forget`. */
+    /** Services whose stored logs have been deleted, in answer to `forget`. */
     forgotten: z.array(z.int().positive()),
     conditions,
     usage: hostUsageSchema.optional(),
   }),
-  /** Every byte of the stream was sent: `exited` (the container ended) or `missing` (this host has no such log). */
+  /**
+   * Every byte of the stream was sent: `exited` (the container has ended) or `missing` (this host has no such
+   * log).
+   */
   z.object({
     type: z.literal('logs.end'),
     stream: z.int().nonnegative(),

@@ -1,13 +1,14 @@
 /**
- * Owns the version of the agent protocol. One integer; a message that changes shape raises it.
+ * Version of the agent protocol: one integer, which every change to the shape of a message must raise.
  *
  * History
  * - 1 (2026-11-21): first version.
- * - 2 (2026-11-21): conditions of the host in `hello` and `report`, what its containers use in `report`, the time in `ack`;
- *   the highest ids in `hello`, unknown services in `sync`; the lease in `welcome` and `hello`, `lapsed` of what is gone.
- * - 3 (2026-11-21): over how long agents come back, in `welcome`.
+ * - 2 (2026-11-21): conditions of the host in `hello` and `report`, usage of its containers in `report`, the
+ *   time in `ack`; the highest ids in `hello`, unknown services in `sync`; the lease in `welcome` and
+ *   `hello`, `lapsed` in `gone`.
+ * - 3 (2026-11-21): the time over which agents spread their reconnections, in `welcome`.
  */
 export const PROTOCOL_VERSION = 3;
 
-/** The oldest version the control plane still speaks (PROTOCOL.md P2). */
+/** The oldest version that the control plane accepts (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

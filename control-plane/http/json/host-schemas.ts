@@ -114,6 +114,10 @@ export const hostRemovalJson = (
 });
 
 /** The deleted host is no longer listed, so only this message reports its containers. */
-const leftText = (containers: number, deploymentName: string): string =>
-  `${containers === 1 ? 'A container' : `${containers} containers`} may still run there. The agent stops ${containers === 1 ? 'it' : 'them'} ` +
-  `when it reaches the control plane again. If it never will, remove the containers with the label berth.deployment=${deploymentName} by hand.`;
+function leftText(containers: number, deploymentName: string): string {
+  const [subject, object] = containers === 1 ? ['A container', 'it'] : [`${containers} containers`, 'them'];
+  return (
+    `${subject} may still run there. The agent stops ${object} when it reaches the control plane again. If it never will, ` +
+    `remove the containers with the label berth.deployment=${deploymentName} by hand.`
+  );
+}

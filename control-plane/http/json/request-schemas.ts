@@ -1,4 +1,4 @@
-/** Schemas of what requests send: the query of events, the grant of a token, and fields and queries of hosts. */
+/** Schemas of requests: the query of events, the grant of a token, and the bodies and queries of hosts. */
 import * as z from 'zod';
 import { hostNameSchema } from '../../../shared/protocol/up.ts';
 import { booleanText, nameFilter } from './account-fields.ts';
@@ -8,7 +8,7 @@ export const eventQuery = z
     last_event_id: z
       .string()
       .describe(
-        'Like the header Last-Event-ID, which takes precedence; browsers send that header only when they reconnect',
+        'Like the header Last-Event-ID, which takes precedence and which browsers send only to reconnect',
       ),
   })
   .partial();

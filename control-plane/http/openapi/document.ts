@@ -40,8 +40,8 @@ export async function openApiDocument(variant: Variant, group: Group) {
 }
 
 const DESCRIPTION =
-  'Runs containerised applications on a cluster of Docker hosts. Every GET also works as HEAD, without a body. ' +
-  'The body of a request is parsed as JSON, whatever its content type.';
+  'Runs containerised applications on a cluster of Docker hosts. Every GET also works as HEAD, without a ' +
+  'body. The body of a request is parsed as JSON, whatever its content type.';
 
 const BEARER = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } as const;
 
@@ -52,7 +52,7 @@ const SCHEMES = {
     in: 'cookie',
     name: COOKIE,
     description:
-      'Set by every answer to Basic credentials. Requests that change something must come from the same site.',
+      'Set by every answer to Basic credentials. Requests that make changes must come from the same site.',
   },
   bearer: { ...BEARER, description: 'The access token of oauth/token' },
   refresh: { ...BEARER, description: 'The refresh token of oauth/token, only for new access tokens' },
@@ -121,11 +121,11 @@ function contentOf(answer: Operation['answer']) {
 const EVENTS = {
   type: 'string',
   description:
-    'Events with JSON data. execution: id, name, user_id and status, which is "deleted" after a deletion. service: id, ' +
-    'execution_id, name, status, backend_status and, while its start is prepared, progress. host: id, name and state, ' +
-    'which is "removed" after a removal. hello: no event is missed from here on. reset: events were missed, so read ' +
-    'everything again. Comments are sent at least every 15 s. The stream ends from time to time; reconnect with ' +
-    'Last-Event-ID, as browsers do.',
+    'Events with JSON data. execution: id, name, user_id and status, which is "deleted" after a deletion. ' +
+    'service: id, execution_id, name, status, backend_status and, while its start is prepared, progress. ' +
+    'host: id, name and state, which is "removed" after a removal. hello: no event is missed from here on. ' +
+    'reset: events were missed, so read everything again. Comments are sent at least every 15 s. The stream ' +
+    'ends from time to time; reconnect with Last-Event-ID, as browsers do.',
 } as const;
 
 const ERRORS: Record<number, string> = {
