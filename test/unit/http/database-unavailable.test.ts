@@ -4,7 +4,7 @@ import { variants } from '../../../control-plane/http/variants/choose.ts';
 import { DatabaseError } from '../../../control-plane/store/db/db.ts';
 
 const logged: string[] = [];
-/** Of a Worker that begins while the database is away. */
+/** The app of a Worker that starts while the database is unavailable. */
 const app = createApp({
   variant: variants.B,
   deploymentName: 'test',
@@ -24,14 +24,14 @@ test.each([
   ['GET', '/executions'],
   ['GET', '/executions/7/logs'],
   ['POST', '/login'],
-])('W103: without a database a browser gets a page that says so: %s %s', async (method, path) => {
+])('W103: without a database a browser gets a page with the reason: %s %s', async (method, path) => {
   const [status, type, retryAfter, text] = await ask(path, 'text/html,*/*;q=0.8', method);
   expect([status, type, retryAfter]).toEqual([503, 'text/html', '1']);
   expect(text).toContain(message);
   expect(logged).toContain('request.failed');
 });
 
-test('H61: without a database programs get the error of the API, on whatever path', async () => {
+test('H61: without a database a program gets the error of the API on every path', async () => {
   for (const [path, accept] of [
     ['/api/0.7/info', 'text/html'],
     ['/executions', '*/*'],
@@ -40,6 +40,6 @@ test('H61: without a database programs get the error of the API, on whatever pat
     expect(await ask(path, accept)).toEqual([503, 'application/json', '1', JSON.stringify({ message })]);
 });
 
-test('H116: what needs no database is served without one', async () => {
+test('H116: a route that needs no database works without one', async () => {
   expect((await ask('/healthz', 'text/html'))[0]).toBe(200);
 });

@@ -9,7 +9,7 @@ import { httpServer, type ServerLimits } from '../../../control-plane/node-serve
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-/** None of these comes into play. */
+/** Limits so wide that no test reaches them. */
 const WIDE: ServerLimits = {
   headMs: 600_000,
   requestMs: 600_000,
@@ -28,7 +28,7 @@ afterEach(async () => {
   await new Promise((done) => server.close(done));
 });
 
-/** Of a server whose app reads the body and answers with it. */
+/** Starts a server whose app answers with the body of the request. */
 async function start(limits: Partial<ServerLimits>): Promise<(bytes: string) => Socket> {
   const fetch = async (request: Request) => new Response(await request.text());
   server = httpServer(fetch, {
@@ -47,18 +47,18 @@ async function start(limits: Partial<ServerLimits>): Promise<(bytes: string) => 
 }
 
 test.each([
-  ['a head that does not end', 'GET / HTTP/1.1\r\nHost: b', { headMs: 30 }],
+  ['a head that never ends', 'GET / HTTP/1.1\r\nHost: b', { headMs: 30 }],
   [
-    'a body that does not come',
+    'a body that never arrives',
     'POST / HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\n',
     { requestMs: 30, headMs: 30 },
   ],
   [
-    'a body that does not end',
+    'a body that never ends',
     'POST / HTTP/1.1\r\nHost: berth\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab',
     { requestMs: 30, headMs: 30 },
   ],
-])('H191, H192: %s is 408 when its time is over', async (_, bytes, limits) => {
+])('H191, H192: %s is answered with 408 after its time limit', async (_, bytes, limits) => {
   const send = await start(limits);
   const reply = await answerOn(send(bytes));
   expect(reply).toMatchObject({
@@ -68,7 +68,7 @@ test.each([
   expect(JSON.parse(reply.body)).toEqual({ message: reply.reason });
 });
 
-test('H192: peers that send half a request delay nobody', async () => {
+test('H192: peers that send half a request do not delay other peers', async () => {
   const send = await start({});
   for (let nth = 0; nth < 50; nth++) {
     send(nth % 2 ? 'GET / HT' : 'POST / HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\nabc');
@@ -76,7 +76,7 @@ test('H192: peers that send half a request delay nobody', async () => {
   expect((await answerOn(send(GET))).status).toBe(200);
 });
 
-test('H192: connections beyond the limit are closed unanswered, and there is room when others leave', async () => {
+test('H192: connections beyond the limit are closed without an answer, until others have ended', async () => {
   const send = await start({ connections: 2 });
   const open = (count: number) =>
     eventually(async () => (await promisify(server.getConnections.bind(server))()) === count);
@@ -91,8 +91,11 @@ test('H192: connections beyond the limit are closed unanswered, and there is roo
   expect((await answerOn(send(GET))).status).toBe(200);
 });
 
-/** Of a connection, as Linux tells: its two ports in hexadecimal, and 02 where it is watched while nothing comes. */
-async function isWatched(localPort: number, peerPort: number): Promise<boolean> {
+/**
+ * Whether keep-alive probes are on for the connection: /proc/net/tcp lists its two ports in hexadecimal, and
+ * 02 for that timer.
+ */
+async function hasKeepAliveTimer(localPort: number, peerPort: number): Promise<boolean> {
   const hex = (port: number) => port.toString(16).toUpperCase().padStart(4, '0');
   const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((row) => row.trim().split(/\s+/));
   const row = rows.find(
@@ -101,10 +104,10 @@ async function isWatched(localPort: number, peerPort: number): Promise<boolean> 
   return row?.[5]?.startsWith('02:') ?? false;
 }
 
-test('H302: a peer that is silently gone is noticed, also where there is nothing to tell it', async () => {
+test('H302: a silently lost peer is detected even if the server has nothing to send to it', async () => {
   const send = await start({});
   const socket = send('GET / HTTP/1.1\r\nHost: berth\r\n\r\n');
   await once(socket, 'data');
   const { port } = server.address() as AddressInfo;
-  await eventually(() => isWatched(port, socket.localPort ?? 0));
+  await eventually(() => hasKeepAliveTimer(port, socket.localPort ?? 0));
 });

@@ -19,7 +19,7 @@ interface Document {
   components: { schemas: Record<string, { properties: Record<string, Record<string, unknown>> }> };
 }
 
-/** An app whose routes can be looked at; those that would do something break. */
+/** An app for reading its routes; handlers that need dependencies fail. */
 const appOf = (variant: Variant) =>
   createApp({ variant, deploymentName: 'test', log: () => {} } as unknown as AppDeps);
 
@@ -29,7 +29,7 @@ const documentOf = async (group: 'A' | 'B', variant: Variant = variants[group]):
 
 describe.each(['A', 'B'] as const)('group %s', (group) => {
   test.each(['on', 'off'] as const)(
-    'H181: its operations are the routes of the API, one by one, endpoints %s',
+    'H181: the operations of the document are exactly the routes of the API, with endpoints %s',
     async (endpoints) => {
       const variant = chooseVariant(group, endpoints);
       const { paths, servers } = await documentOf(group, variant);
@@ -57,7 +57,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
     },
   );
 
-  test('H180: it has the words and types of the group', async () => {
+  test('H180: the document has the words and types of the group', async () => {
     const { components, paths } = await documentOf(group);
     const { status, user_id } = components.schemas.Execution?.properties ?? {};
     expect(status?.enum).toContain(group === 'A' ? 'scheduled' : 'queued');
@@ -79,7 +79,7 @@ describe.each(['A', 'B'] as const)('group %s', (group) => {
   });
 });
 
-test('H180: every example in it is valid', async () => {
+test('H180: every example in the document is valid', async () => {
   const document = await documentOf('B');
   const ajv = new Ajv2020({ allowUnionTypes: true }).addVocabulary(Object.keys(document));
   ajv.addSchema(document, 'document');
@@ -93,7 +93,7 @@ test('H180: every example in it is valid', async () => {
   expect(validateApplication(EXAMPLE).valid).toBe(true);
 });
 
-/** Where schemas have examples, and these. */
+/** Pointers to the schemas with examples, each with its examples. */
 function pointersToExamples(value: unknown, pointer = ''): [string, unknown[]][] {
   if (typeof value !== 'object' || value === null) return [];
   const own: [string, unknown[]][] = 'examples' in value ? [[pointer, value.examples as unknown[]]] : [];
@@ -105,7 +105,7 @@ function pointersToExamples(value: unknown, pointer = ''): [string, unknown[]][]
 }
 
 test.each(['zoe-2018.12', 'zoe-2017.12'] as const)(
-  'H180: %s speaks another API, and has neither document nor page',
+  'H180: %s is the API of another platform, and has neither document nor page',
   async (name) => {
     for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui.css']) {
       expect((await appOf(variants[name]).request(path)).status).toBe(404);
@@ -114,7 +114,7 @@ test.each(['zoe-2018.12', 'zoe-2017.12'] as const)(
 );
 
 test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
-  'H304: %s serves the JSON Schema of descriptions, the same as the file in docs',
+  'H304: %s serves the JSON Schema of descriptions that is also in docs',
   async (name) => {
     const reply = await appOf(variants[name]).request('/schema/application-3.json');
     expect(reply.status).toBe(200);
@@ -122,7 +122,7 @@ test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)(
   },
 );
 
-test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)('H234: hosts are managed in %s', (group) => {
+test.each(['A', 'B', 'zoe-2018.12', 'zoe-2017.12'] as const)('H234: %s has the routes of hosts', (group) => {
   const routes = routesOf(group).map(({ method, path }) => `${method} ${path}`);
   const [all, one] = ['/api/0.7/host', '/api/0.7/host/:id'];
   expect(routes).toEqual(

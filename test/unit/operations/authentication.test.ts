@@ -20,7 +20,7 @@ afterEach(() => db.close());
 
 const open = () => new Authentication({ db, nowMs: () => nowMs, deploymentName: 'test', tokenRules: null });
 
-/** Alice's, at a cost that tests can pay often. */
+/** Sets Alice's password, with a hash cheap enough for many logins. */
 async function setPassword(password: string): Promise<void> {
   const key = scryptSync(password, 'salt', 32, { N: 16, r: 8, p: 1 }).toString('base64url');
   const hash = `scrypt$4$8$1$${Buffer.from('salt').toString('base64url')}$${key}`;
@@ -30,7 +30,7 @@ async function setPassword(password: string): Promise<void> {
   );
 }
 
-/** Error code, or the session's token. */
+/** Resolves to the session token, or to the code of the error. */
 const logIn = (password: string, { username = 'alice', at = authentication } = {}): Promise<string> =>
   at.authenticate({ basic: { username, password }, sessionTokens: [], addressOf: () => ADDRESS }).then(
     (proof) => (proof.by === 'basic' ? proof.sessionToken : proof.by),
@@ -44,7 +44,7 @@ const fail = async (times: number) => {
   for (let n = 0; n < times; n++) expect(await logIn(`wrong ${n}`)).toBe('unauthenticated');
 };
 
-test('H20: credentials are remembered for a minute, with their session', async () => {
+test('H20: verified credentials are cached for a minute, with their session', async () => {
   const session = await logIn('secret');
   nowMs += MINUTE_MS - 1;
   expect(await logIn('secret')).toBe(session);
@@ -53,7 +53,7 @@ test('H20: credentials are remembered for a minute, with their session', async (
   expect(await logIn('secret')).not.toBe(session);
 });
 
-test('H131: a client that was let in before goes on while others guess; who was not, waits', async () => {
+test('H131: a client that has logged in before is not delayed by the guesses of others; any other client is', async () => {
   await logIn('secret');
   nowMs += 2 * MINUTE_MS;
   await fail(10);
@@ -67,21 +67,21 @@ test('H131: a client that was let in before goes on while others guess; who was 
   expect(await logIn('changed')).toBe('too-many');
 });
 
-test('H131: twelve hours later it is like any other', async () => {
+test('H131: a client that logged in twelve hours ago is throttled like any other', async () => {
   await logIn('secret');
   nowMs += 12 * 60 * MINUTE_MS;
   await fail(10);
   expect(await logIn('secret')).toBe('too-many');
 });
 
-test('H19: remembered credentials end with a change of the user', async () => {
+test('H19: a change of the user invalidates cached credentials', async () => {
   await logIn('secret');
   await setPassword('changed');
   expect(await logIn('secret')).toBe('unauthenticated');
   expect(await logIn('changed')).toHaveLength(43);
 });
 
-test('H130: the right password of a user who may not log in is a failure like any other', async () => {
+test('H130: the right password of a disabled user counts as a failed login', async () => {
   await db.query('UPDATE users SET enabled = 0 WHERE id = 1');
   for (let n = 0; n < 10; n++) expect(await logIn('secret')).toBe('unauthenticated');
   expect(await logIn('secret')).toBe('too-many');

@@ -12,8 +12,8 @@ afterEach(() => {
 const never = () => new Promise<never>(() => {});
 const soon = async () => undefined;
 
-/** What was asked, with these two answers. */
-const asked = (query: () => Promise<unknown>, ready: () => Promise<unknown>) =>
+/** Checks readiness with these two dependencies. */
+const check = (query: () => Promise<unknown>, ready: () => Promise<unknown>) =>
   checkReadiness({ db: { query }, coordinator: { ready } } as unknown as Context);
 
 test.each([
@@ -26,22 +26,22 @@ test.each([
     'Not ready: the database does not answer; the coordinator has not loaded its state.',
   ],
 ])(
-  'H117: where %s never answers, that is said after 4 s, and no earlier',
+  'H117: readiness fails after 4 s, and not earlier, without an answer from %s',
   async (_, query, ready, message) => {
-    let told: unknown;
-    const answered = asked(query, ready).catch((error) => {
-      told = error;
+    let failure: unknown;
+    const answered = check(query, ready).catch((error) => {
+      failure = error;
     });
     await vi.advanceTimersByTimeAsync(3_999);
-    expect(told).toBeUndefined();
+    expect(failure).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);
     await answered;
-    expect(told).toMatchObject({ code: 'unavailable', message });
+    expect(failure).toMatchObject({ code: 'unavailable', message });
   },
 );
 
-test('H117: what answers leaves no timer behind', async () => {
-  await asked(soon, soon);
-  await expect(asked(() => Promise.reject(new Error('no')), soon)).rejects.toThrow('does not answer');
+test('H117: a readiness check leaves no timer behind', async () => {
+  await check(soon, soon);
+  await expect(check(() => Promise.reject(new Error('no')), soon)).rejects.toThrow('does not answer');
   expect(vi.getTimerCount()).toBe(0);
 });

@@ -43,7 +43,7 @@ async function refresh(token: string): Promise<string> {
   return (await tokens.grant(proof, async () => 'refresh_token')).accessToken;
 }
 
-/** Of those in order: whether each still counts. */
+/** Whether each of these tokens is still valid, in their order. */
 const alive = (all: readonly string[], kind: 'access' | 'refresh') =>
   Promise.all(
     all.map((token) =>
@@ -59,7 +59,7 @@ const alive = (all: readonly string[], kind: 'access' | 'refresh') =>
 
 const rows = async () => (await db.query('SELECT id_hash FROM tokens')).length;
 
-test('H120: an access token lives an hour, a refresh token 30 days and gives access until then', async () => {
+test('H120: an access token is valid for an hour, and a refresh token grants access for 30 days', async () => {
   const { accessToken, refreshToken, expiresInS } = await grantPair();
   nowMs += RULES.accessMs - 1_000;
   expect([expiresInS, await alive([accessToken], 'access')]).toEqual([3_600, [true]]);
@@ -71,14 +71,14 @@ test('H120: an access token lives an hour, a refresh token 30 days and gives acc
   expect([await alive([late], 'access'), await alive([refreshToken], 'refresh')]).toEqual([[true], [false]]);
 });
 
-test('H125: expired tokens are removed when another is made', async () => {
+test('H125: expired tokens are deleted when another token is granted', async () => {
   await grantPair();
   nowMs += RULES.refreshMs;
   await grantPair();
   expect(await rows()).toBe(2);
 });
 
-test('H125: one token too many ends the oldest of its kind', async () => {
+test('H125: a token beyond the limit ends the oldest token of its kind', async () => {
   const pairs: Required<Granted>[] = [];
   for (let n = 0; n < RULES.maxPerKind + 2; n++) {
     pairs.push(await grantPair());
@@ -101,7 +101,7 @@ test('H125: one token too many ends the oldest of its kind', async () => {
   expect(await rows()).toBe(2 * RULES.maxPerKind);
 });
 
-test('H123: a refresh token that is revoked while it is used gives nothing', async () => {
+test('H123: a refresh token that is revoked during a grant grants nothing', async () => {
   const { refreshToken } = await grantPair();
   const { account, idHash } = await tokens.find(refreshToken, 'refresh');
   const proof: Authenticated = {
@@ -117,7 +117,7 @@ test('H123: a refresh token that is revoked while it is used gives nothing', asy
   expect(await rows()).toBe(0);
 });
 
-test('H122: the key is made once, whoever asks first, and another deployment on it takes no tokens of this one', async () => {
+test('H122: the signing key is created once by concurrent callers, and another deployment with this key refuses the tokens', async () => {
   const [one, other] = [open(), open()];
   const all = [one, other, tokens];
   await Promise.all(all.map((each) => each.find('a.b.c', 'access').catch(() => undefined)));
@@ -128,12 +128,12 @@ test('H122: the key is made once, whoever asks first, and another deployment on 
   await expect(open('elsewhere').find(accessToken, 'access')).rejects.toMatchObject({ code: 'bad-token' });
 });
 
-test('H121: no text but a token counts as one, nor breaks anything', async () => {
+test('H121: any text that is not a token is refused as one, and causes no other error', async () => {
   const { accessToken } = await grantPair();
   const pieces = accessToken.split('.');
   const texts = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 200 }),
-    // A token with one of its parts changed.
+    // A token with one changed part.
     fc
       .tuple(
         fc.nat(2),

@@ -12,7 +12,7 @@ function problemsOf(input: unknown): Problem[] {
 
 const pointersOf = (input: unknown): string[] => problemsOf(input).map(({ pointer }) => pointer);
 
-/** A valid application with one service in which some fields are replaced by values of any type. */
+/** A valid application with one service, some of whose fields are replaced by values of any type. */
 const withService = (changes: Record<string, unknown>): unknown => ({
   ...application(),
   services: [{ ...service(), ...changes }],
@@ -20,8 +20,8 @@ const withService = (changes: Record<string, unknown>): unknown => ({
 const without = (value: object, key: string): unknown =>
   Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 
-describe('C21: the top level', () => {
-  test.each(['name', 'version', 'will_end', 'size', 'services'])('C21: needs %s', (key) => {
+describe('C21: the top level of a description', () => {
+  test.each(['name', 'version', 'will_end', 'size', 'services'])('C21: requires %s', (key) => {
     expect(pointersOf(without(application(), key))).toEqual([`/${key}`]);
   });
   test.each([
@@ -38,17 +38,17 @@ describe('C21: the top level', () => {
   ])('C21: refuses %s = %j', (key, value) => {
     expect(pointersOf({ ...application(), [key]: value })).toContain(`/${key}`);
   });
-  test.each(['abc', 'A-1@b', 'a'.repeat(128)])('C21: takes the name %s', (name) => {
+  test.each(['abc', 'A-1@b', 'a'.repeat(128)])('C21: accepts the name %s', (name) => {
     expect(problemsOf({ ...application(), name })).toEqual([]);
   });
   test('C21: refuses more than 100 services', () => {
     const services = Array.from({ length: 101 }, (_, n) => service({ name: `web${n}x` }));
     expect(pointersOf(application(...services))).toContain('/services');
   });
-  test.each([null, undefined, 3, 'text', []])('C21: refuses %j as a document', (input) => {
+  test.each([null, undefined, 3, 'text', []])('C21: cannot be %j', (input) => {
     expect(pointersOf(input)).toEqual(['']);
   });
-  test('C21: refuses a key it does not know, by name', () => {
+  test('C21: refuses an unknown key and names it', () => {
     expect(problemsOf({ ...application(), extra: 1 })).toEqual([
       { pointer: '/extra', message: 'is not a known key' },
     ]);
@@ -69,7 +69,7 @@ describe('C22: a service', () => {
     'ports',
     'command',
   ];
-  test.each(required)('C22: needs %s', (key) => {
+  test.each(required)('C22: requires %s', (key) => {
     const input = { ...application(), services: [without(service(), key), service({ name: 'other' })] };
     expect(pointersOf(input)).toContain(`/services/0/${key}`);
   });
@@ -94,11 +94,11 @@ describe('C22: a service', () => {
   ])('C22: refuses %s = %j', (key, value) => {
     expect(pointersOf(withService({ [key]: value }))).toContain(`/services/0/${key}`);
   });
-  test('C22: takes the optional fields', () => {
+  test('C22: accepts the optional fields', () => {
     const optional = { work_dir: '/tmp', labels: ['ssd'], network: 'shared', replicas: 1 };
     expect(problemsOf(withService({ ...optional, command: null }))).toEqual([]);
   });
-  test('C22: refuses a key it does not know, at any depth', () => {
+  test('C22: refuses an unknown key at any depth', () => {
     const port = {
       name: 'p',
       port_number: 80,
@@ -136,17 +136,17 @@ describe('C22: a service', () => {
   ])('C22: refuses %j', (changes, pointer) => {
     expect(pointersOf(withService(changes))).toEqual([`/services/0${pointer}`]);
   });
-  test('C171: refuses a variable and a word that no program can be started with', () => {
-    const most = 'é'.repeat(65_535);
-    const environment = [['A', `${most}x`.slice(1)]];
-    expect(problemsOf(withService({ environment, command: `say ${most}x` }))).toEqual([]);
-    const command = `say ${most}xx`;
-    expect(problemsOf(withService({ environment: [...environment, ['A', most]], command }))).toEqual([
+  test('C171: refuses a variable and a word that are too long to start a program with', () => {
+    const longest = 'é'.repeat(65_535);
+    const environment = [['A', `${longest}x`.slice(1)]];
+    expect(problemsOf(withService({ environment, command: `say ${longest}x` }))).toEqual([]);
+    const command = `say ${longest}xx`;
+    expect(problemsOf(withService({ environment: [...environment, ['A', longest]], command }))).toEqual([
       { pointer: '/services/0/environment/1/1', message: expect.stringContaining('131,071 bytes') },
       { pointer: '/services/0/command', message: expect.stringContaining('131,071 bytes') },
     ]);
   });
-  test('C22: refuses two volumes of one name', () => {
+  test('C22: refuses two volumes with the same name', () => {
     const volume = { name: 'data', path: '/a', read_only: true };
     expect(pointersOf(withService({ volumes: [volume, { ...volume, path: '/b' }] }))).toEqual([
       '/services/0/volumes/1/name',
@@ -154,16 +154,16 @@ describe('C22: a service', () => {
   });
 });
 
-describe('C23: what spans several fields', () => {
+describe('C23: checks across fields', () => {
   test('C23: essential_count is at most total_count', () => {
     expect(pointersOf(withService({ total_count: 2, essential_count: 3 }))).toEqual([
       '/services/0/essential_count',
     ]);
   });
-  test('C23: at least one service monitors', () => {
+  test('C23: at least one service is a monitor', () => {
     expect(pointersOf(withService({ monitor: false }))).toEqual(['/services']);
   });
-  test('C23: names are unique', () => {
+  test('C23: names of services are unique', () => {
     expect(pointersOf(application(service(), service()))).toEqual(['/services/1/name']);
   });
   test('C23: instances of two services never share a name', () => {
@@ -178,14 +178,14 @@ describe('C23: what spans several fields', () => {
       },
     ]);
   });
-  test('C23: similar names whose instances differ are fine', () => {
+  test('C23: services with similar names are accepted if the names of their instances differ', () => {
     const input = application(
       service({ name: 'web', total_count: 10 }),
       service({ name: 'web1', total_count: 1 }),
     );
     expect(problemsOf(input)).toEqual([]);
   });
-  test('C23: pointers count what is no service at all, too', () => {
+  test('C23: pointers count every entry of services, even one that is not an object', () => {
     expect(pointersOf({ ...application(), services: [3, service({ monitor: false })] })).toEqual([
       '/services/0',
       '/services',
@@ -195,7 +195,7 @@ describe('C23: what spans several fields', () => {
       '/services/1/essential_count',
     ]);
   });
-  test('C23: there are at most 1000 instances in all', () => {
+  test('C23: an application has at most 1000 instances in all', () => {
     const half = { total_count: 500, essential_count: 0 };
     const two = [service({ name: 'one', ...half }), service({ name: 'two', ...half })];
     expect(problemsOf(application(...two))).toEqual([]);
@@ -203,14 +203,14 @@ describe('C23: what spans several fields', () => {
   });
 });
 
-describe('C24: variables', () => {
+describe('C24: variables of a description', () => {
   const all =
     '{user_name} {execution_id} {execution_name} {deployment_name} {dns_name#self} {dns_name#web0} {dns_name#web1}';
-  test('C24: the known ones are taken in environment and command', () => {
+  test('C24: known variables are accepted in environment and command', () => {
     expect(problemsOf(withService({ total_count: 2, environment: [['A', all]], command: all }))).toEqual([]);
   });
   test.each(['{nope}', '{dns_name}', '{dns_name#web1}', '{dns_name#other0}', '{user_name#self}'])(
-    'C24: %s is refused, by name',
+    'C24: %s is refused by name',
     (text) => {
       const [problem, ...more] = problemsOf(withService({ environment: [['A', `x ${text} y`]] }));
       expect(problem?.pointer).toBe('/services/0/environment/0/1');
@@ -225,18 +225,18 @@ describe('C24: variables', () => {
     },
   );
   test.each(['echo \\{nope\\}', '{no"p"e}'])(
-    'C24: the command %s is refused: a reference counts where its words have it',
+    'C24: the command %s is refused, because references are checked in its words',
     (command) => {
       expect(pointersOf(withService({ command }))).toEqual(['/services/0/command']);
     },
   );
-  test('C24: one that is used often in one value is told once', () => {
+  test('C24: an unknown variable that is used several times in one value is reported once', () => {
     expect(problemsOf(withService({ command: '{a} {a} {b}' }))).toHaveLength(2);
   });
 });
 
-describe('C25: a bad description', () => {
-  test('C25: is told every problem at once', () => {
+describe('C25: validation of a bad description', () => {
+  test('C25: reports every problem at once', () => {
     const input = {
       name: 'x',
       version: 2,
@@ -267,12 +267,12 @@ describe('C25: a bad description', () => {
     ['environment', withService({ environment: Array.from({ length: 200_000 }, () => ({})) })],
     ['volumes', withService({ volumes: Array.from({ length: 50_000 }, (_, n) => ({ name: `v${n}` })) })],
     ['keys', Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, 1]))],
-  ])('C25: with a megabyte of %s it costs little time and no failure', (_, input) => {
+  ])('C25: takes little time for a megabyte of %s', (_, input) => {
     const began = performance.now();
     expect(problemsOf(input).length).toBeGreaterThan(0);
     expect(performance.now() - began).toBeLessThan(2_000);
   });
-  test('C25, H190: whatever stands in the place of a value is refused in words, or expands', () => {
+  test('C25, H190: reports a problem in words for any value in any place, or accepts what can be expanded', () => {
     const texts = brokenDescriptions();
     expect(texts.length).toBeGreaterThan(500);
     let valid = 0;

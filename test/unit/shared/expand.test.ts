@@ -12,7 +12,7 @@ const context: ExecutionContext = {
 };
 const key = { service: 11, generation: 2 };
 
-test('C27: a definition becomes instances counted from 0, of which the first are essential', () => {
+test('C27: a definition expands to instances counted from 0, the first of which are essential', () => {
   const specs = expandApplication(
     application(
       service({ name: 'web', total_count: 3, essential_count: 2 }),
@@ -27,7 +27,7 @@ test('C27: a definition becomes instances counted from 0, of which the first are
   ]);
 });
 
-test('C27: container and DNS name are <instance>-<execution>-<deployment>', () => {
+test('C27: the name of the container, which is its DNS name, is <instance>-<execution>-<deployment>', () => {
   expect(dnsNameOf('web0', 7, 'test')).toBe('web0-7-test');
   expect(assignmentOf(key, 'web0', service(), context).name).toBe('web0-7-test');
 });
@@ -42,11 +42,11 @@ test('C24: values are filled into the environment and into the words of the comm
   expect(made.command).toEqual(['run', 'web0-7-test', 'two words', `{kept} \${kept}`]);
 });
 
-test.each([null, '', '   '])('C26: the command %j runs what the image says', (command) => {
+test.each([null, '', '   '])('C26: the command %j runs the default command of the image', (command) => {
   expect(assignmentOf(key, 'web0', service({ command }), context).command).toBeNull();
 });
 
-test("C27: the environment ends with Berth's own variables, which win", () => {
+test("C27: the environment ends with Berth's own variables, which take precedence", () => {
   const { environment } = assignmentOf(
     key,
     'web0',
@@ -66,7 +66,7 @@ test("C27: the environment ends with Berth's own variables, which win", () => {
   ]);
 });
 
-test('C27: an assignment has all that an agent needs, and matches the protocol', () => {
+test('C27: an assignment has everything that an agent needs, and matches the protocol', () => {
   const definition = service({
     work_dir: '/work',
     network: 'shared',

@@ -14,19 +14,22 @@ import { downSchema } from '../../../shared/protocol/down.ts';
 import { upSchema } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 
-/** Of the schemas of each version. When this fails, messages changed shape: raise the version and say why there. */
+/**
+ * Hashes of the schemas by version. If this test fails, the shape of a message has changed: raise the
+ * version, and give the reason in version.ts.
+ */
 const HASHES: Record<number, string> = {
   1: '3db6fb38f7b1cd31',
   2: 'bc6e8017a90761f9',
   3: '81d62ec4493f545d',
 };
 
-test('P2: messages have the shape that their version says', () => {
+test('P2: the messages have the shape of their protocol version', () => {
   const schemas = JSON.stringify([z.toJSONSchema(upSchema), z.toJSONSchema(downSchema)]);
   expect(createHash('sha256').update(schemas).digest('hex').slice(0, 16)).toBe(HASHES[PROTOCOL_VERSION]);
 });
 
-test('messages come out as they went in', () => {
+test('a message is decoded as it was encoded', () => {
   const stop = { type: 'stop', revision: 3, service: 1, generation: 2 } as const;
   expect(decodeDown(encode(stop))).toEqual(stop);
   const report = {
@@ -38,7 +41,7 @@ test('messages come out as they went in', () => {
   expect(decodeUp(encode(report))).toEqual(report);
 });
 
-test('a message with a field of a later version is understood without it', () => {
+test('a message with a field of a later version is decoded without that field', () => {
   expect(decodeDown('{"type":"ack","sequence":1,"later":true}')).toEqual({ type: 'ack', sequence: 1 });
 });
 
@@ -52,7 +55,7 @@ test.each([
   expect(() => decodeUp(text)).toThrow(message);
 });
 
-test('what is wrong with a message is said without its values, which may be secret', () => {
+test('an error about a message does not repeat its values, which may be secret', () => {
   const assignment = { service: 1, generation: 1, environment: [['PASSWORD', 'secret']], image: 7 };
   const start = JSON.stringify({ type: 'start', revision: 1, assignment });
   expect(() => decodeDown(start)).toThrow(/^(?!.*secret).*assignment\/image/);
@@ -67,7 +70,7 @@ test.each([0, 1, 2 ** 32, Number.MAX_SAFE_INTEGER])('a log chunk carries the off
   });
 });
 
-test('a log chunk is read where it lies within a larger buffer', () => {
+test('a log chunk is decoded from within a larger buffer', () => {
   const frame = encodeChunk({ stream: 5, next: 9, payload: new Uint8Array([7]) });
   const larger = new Uint8Array(frame.byteLength + 8);
   larger.set(frame, 8);
@@ -78,7 +81,7 @@ test('a log chunk shorter than its header is refused', () => {
   expect(() => decodeChunk(new Uint8Array(11))).toThrow(ProtocolError);
 });
 
-test('close codes are distinct, and say when to come back', () => {
+test('close codes are distinct, and determine when to reconnect', () => {
   const codes = Object.values(closeCodes).map(({ code }) => code);
   expect(new Set(codes).size).toBe(codes.length);
   expect(retryAfter(4000)).toBe('now');

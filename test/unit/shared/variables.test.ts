@@ -24,20 +24,20 @@ test.each([
   expect(substitute(text, variables)).toBe(result);
 });
 
-test('C24: what a variable stands for is not looked into again', () => {
+test('C24: the value of a variable is not searched for references', () => {
   expect(substitute('{execution_name}', variables)).toBe('{user_name}');
 });
 
-test('C24: an unknown variable that was let through is a loud error', () => {
+test('C24: an unknown variable that passed validation throws', () => {
   expect(() => substitute('{nope}', variables)).toThrow('unknown variable {nope}');
 });
 
-test('C24: unknown ones are found with their part, and instances are known by name', () => {
+test('C24: unknown references are returned with their part, and instances are recognised by name', () => {
   const text = `{nope} {dns_name#web0} {dns_name#db0} {dns_name#self} {{also}} \${this}`;
   expect(unknownVariables([text], new Set(['web0']))).toEqual(['nope', 'dns_name#db0']);
 });
 
-test('C24: names of properties that every object has mean nothing', () => {
+test('C24: names of properties that every object has are unknown variables', () => {
   expect(unknownVariables(['{constructor} {to_string} {dns_name#constructor}'], new Set())).toEqual([
     'constructor',
     'to_string',
