@@ -1,9 +1,13 @@
 /**
- * Kinds of conditions that an agent reports about its host (PROTOCOL.md P40), and which of them block new services. On the
- * wire a kind is any text: a newer agent may report a kind that an older control plane does not know.
+ * Kinds of conditions that an agent reports about its host (PROTOCOL.md P40), and which of them block new
+ * services. On the wire a kind is any text: a newer agent may report a kind that an older control plane does
+ * not recognise.
  */
 
-/** `blocks`: what a host that takes no new services is, in the words of explanations; null if it still takes them. */
+/**
+ * `blocks`: how explanations describe the host while the condition blocks new services ("is low on disk"); null
+ * for a condition that does not block them.
+ */
 export const conditionKinds = {
   'low-disk': { blocks: 'low on disk' },
   'no-engine': { blocks: 'without an engine that answers' },

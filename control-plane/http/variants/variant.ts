@@ -48,7 +48,7 @@ export interface Routes {
   tokens: TokenVariant | null;
   /** What happens to a submission that exceeds the user's quota. */
   overQuota: OverQuota;
-  /** The group whose document (`/openapi.json`) describes the variant; undefined for another platform's API. */
+  /** The group whose `/openapi.json` describes the variant; undefined for another platform's API. */
   documentedAs: Group | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Parses what users submit: the body of a submission or draft, its name, and the application description inside. */
+/** Parses submissions and drafts: the body, the name, and the application description inside. */
 import * as z from 'zod';
 import { validateApplication } from '../../../shared/application.ts';
 import type { Application } from '../../../shared/application-schema.ts';
