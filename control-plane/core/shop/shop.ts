@@ -2,8 +2,9 @@
  * Applications of the shop: who may see one, who may change which of its parameters, and the resulting
  * description. Pure.
  */
-import type { Application, Problem } from '../../../shared/application-schema.ts';
+
 import { validateApplication } from '../../../shared/application.ts';
+import type { Application, Problem } from '../../../shared/application-schema.ts';
 import type { Role } from '../accounts/account.ts';
 import {
   applyParameters,
