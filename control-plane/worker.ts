@@ -2,8 +2,8 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
-import { coordinatorClient } from './coordinator/runtime/durable-object.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
+import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
@@ -51,31 +51,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
     // A stub belongs to its request: each call takes a new one.
-    coordinator: {
-      ready: () => coordinatorClient(coordinatorOf(env)).ready(),
-      submit: (submission) => coordinatorClient(coordinatorOf(env)).submit(submission),
-      terminate: (id) => coordinatorClient(coordinatorOf(env)).terminate(id),
-      remove: (id) => coordinatorClient(coordinatorOf(env)).remove(id),
-      openLog: (reader, id, format, from) =>
-        coordinatorClient(coordinatorOf(env)).openLog(reader, id, format, from),
-      openEvents: (reader) => coordinatorClient(coordinatorOf(env)).openEvents(reader),
-      lastEventId: () => coordinatorClient(coordinatorOf(env)).lastEventId(),
-      reviewSubscriptions: (userId) => coordinatorClient(coordinatorOf(env)).reviewSubscriptions(userId),
-      changeAccounts: (change) => coordinatorClient(coordinatorOf(env)).changeAccounts(change),
-      registerHost: (registration) => coordinatorClient(coordinatorOf(env)).registerHost(registration),
-      state: () => coordinatorClient(coordinatorOf(env)).state(),
-      summary: () => coordinatorClient(coordinatorOf(env)).summary(),
-      explain: (id) => coordinatorClient(coordinatorOf(env)).explain(id),
-      explainSubmission: (submission) => coordinatorClient(coordinatorOf(env)).explainSubmission(submission),
-      allowance: (userId) => coordinatorClient(coordinatorOf(env)).allowance(userId),
-      progress: (ids) => coordinatorClient(coordinatorOf(env)).progress(ids),
-      hosts: () => coordinatorClient(coordinatorOf(env)).hosts(),
-      host: (id) => coordinatorClient(coordinatorOf(env)).host(id),
-      overview: (search) => coordinatorClient(coordinatorOf(env)).overview(search),
-      usages: () => coordinatorClient(coordinatorOf(env)).usages(),
-      changeHost: (id, changes) => coordinatorClient(coordinatorOf(env)).changeHost(id, changes),
-      removeHost: (id, force) => coordinatorClient(coordinatorOf(env)).removeHost(id, force),
-    },
+    coordinator: coordinatorClient(() => coordinatorOf(env)),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),

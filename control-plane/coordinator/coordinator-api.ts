@@ -71,3 +71,33 @@ export interface CoordinatorApi {
   /** Resolves when it is no host any more; its agent is told where it is connected. */
   removeHost(hostId: number, force: boolean): Promise<HostRemoval>;
 }
+
+export type CoordinatorVerb = keyof CoordinatorApi;
+
+/** Every verb, for calls across RPC. The type requires one entry for each method of CoordinatorApi, and no other. */
+const verbs: Record<CoordinatorVerb, true> = {
+  ready: true,
+  submit: true,
+  terminate: true,
+  remove: true,
+  openLog: true,
+  openEvents: true,
+  lastEventId: true,
+  reviewSubscriptions: true,
+  changeAccounts: true,
+  registerHost: true,
+  state: true,
+  summary: true,
+  explain: true,
+  explainSubmission: true,
+  allowance: true,
+  progress: true,
+  hosts: true,
+  host: true,
+  overview: true,
+  usages: true,
+  changeHost: true,
+  removeHost: true,
+};
+
+export const coordinatorVerbs = Object.keys(verbs) as readonly CoordinatorVerb[];

@@ -1,0 +1,57 @@
+/**
+ * Calls the coordinator across the RPC of a Durable Object: one method there, and a client with all methods of
+ * CoordinatorApi here. Errors lose their class between the two, so they travel as values.
+ */
+import { OperationError } from '../../core/model/errors.ts';
+import { type CoordinatorApi, type CoordinatorVerb, coordinatorVerbs } from '../coordinator-api.ts';
+import type { Rejection } from './forward-upgrade.ts';
+
+/** The value of a call, or the fields of its OperationError. */
+export type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number });
+
+type Result<V extends CoordinatorVerb> = Awaited<ReturnType<CoordinatorApi[V]>>;
+
+/** The part of a Durable Object's stub that the client uses. */
+export interface CoordinatorStub {
+  call(verb: string, args: readonly unknown[]): Promise<Outcome<unknown>>;
+}
+
+/** Runs `run`; an OperationError becomes an outcome, any other error is thrown. */
+export async function outcomeOf<T>(run: () => Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { value: await run() };
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    const { code, message, retryAfterS } = error;
+    return { code, message, ...(retryAfterS !== undefined && { retryAfterS }) };
+  }
+}
+
+/** Calls `verb` of the coordinator. Throws TypeError if `verb` is not a method of CoordinatorApi. */
+export function callVerb<V extends CoordinatorVerb>(
+  coordinator: CoordinatorApi,
+  verb: V,
+  args: Parameters<CoordinatorApi[V]>,
+): Promise<Result<V>> {
+  if (!coordinatorVerbs.includes(verb)) throw new TypeError(`the coordinator has no verb ${verb}`);
+  return Reflect.apply(coordinator[verb], coordinator, args);
+}
+
+/** The coordinator as operations in the Worker use it. Each call takes a new stub from `stub`. */
+export function coordinatorClient(stub: () => CoordinatorStub): CoordinatorApi {
+  const methods = coordinatorVerbs.map((verb) => {
+    const method = async (...args: unknown[]) => {
+      let outcome: Outcome<unknown>;
+      try {
+        outcome = await stub().call(verb, args);
+      } catch (cause) {
+        throw new OperationError('unavailable', 'The coordinator does not answer; try again.', { cause });
+      }
+      if ('value' in outcome) return outcome.value;
+      const { code, message, ...options } = outcome;
+      throw new OperationError(code, message, options);
+    };
+    return [verb, method];
+  });
+  return Object.fromEntries(methods);
+}
