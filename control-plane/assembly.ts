@@ -1,18 +1,11 @@
 /** Owns what worker and Durable Object have in common: settings, database and log, made from the bindings of an isolate. */
 import { type Config, ConfigError, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
-import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
 import { logTo } from './logger.ts';
 import { prepareDatabase } from './prepare.ts';
 import type { Db } from './store/db/db.ts';
 import { openRemote } from './store/db/remote.ts';
-
-export interface WorkerEnv extends Record<string, unknown> {
-  COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
-  /** What local/make-worker-assets.ts has put together. */
-  ASSETS: Fetcher;
-}
 
 export interface Assembly {
   config: Config;
@@ -26,7 +19,7 @@ export interface Assembly {
   prepare(): Promise<void>;
 }
 
-export function assemble(env: WorkerEnv): Assembly {
+export function assemble(env: Record<string, unknown>): Assembly {
   const config = readConfig(env);
   const url = config.BERTH_DATABASE_URL;
   if (url === undefined) throw new ConfigError('BERTH_DATABASE_URL is not set: it names the libSQL server.');

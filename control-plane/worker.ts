@@ -1,7 +1,8 @@
 /** Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Wires things together; decides nothing. */
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
-import { type Assembly, assemble, type WorkerEnv } from './assembly.ts';
+import { type Assembly, assemble } from './assembly.ts';
+import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
 import { cloudflareAddress } from './http/address.ts';
@@ -10,6 +11,12 @@ import { chooseVariant } from './http/variants/choose.ts';
 import { packedShop, SHOP_PACK } from './operations/shop/shop-files.ts';
 
 export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
+
+interface WorkerEnv extends Record<string, unknown> {
+  COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
+  /** What local/assets/make-worker-assets.ts has put together. */
+  ASSETS: Fetcher;
+}
 
 interface Isolate extends Assembly {
   app: ReturnType<typeof createApp>;

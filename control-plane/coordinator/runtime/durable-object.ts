@@ -4,7 +4,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { closeCodes } from '../../../shared/protocol/close.ts';
-import { assemble, type WorkerEnv } from '../../assembly.ts';
+import { assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import { Coordinator } from '../coordinator.ts';
@@ -14,13 +14,16 @@ import { PROOF_HEADER } from './forward-upgrade.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 
-export class CoordinatorObject extends DurableObject<WorkerEnv> {
+/** The bindings and settings of the Worker; `assemble` reads them. */
+type Environment = Record<string, unknown>;
+
+export class CoordinatorObject extends DurableObject<Environment> {
   readonly #coordinator: Coordinator;
   readonly #sessions = new Map<WebSocket, AgentSession>();
   readonly #prepared: () => Promise<void>;
   readonly #alarm: ObjectAlarm;
 
-  constructor(ctx: DurableObjectState, env: WorkerEnv) {
+  constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
     const { config, scheduling, db, log, prepare } = assemble(env);
     this.#prepared = prepare;
