@@ -11,8 +11,9 @@ import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import type { Changes } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
-import { commit, type Epoch, fence, isStale, takeOver } from '../store/cluster/cluster-rows.ts';
+import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
+import { type Epoch, fence, isStale } from '../store/db/epoch.ts';
 import type { Clock, Logger } from './ports.ts';
 
 export interface State {

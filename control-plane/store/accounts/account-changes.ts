@@ -4,8 +4,8 @@
  */
 import type { AccountChange } from '../../core/accounts/account-input.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
-import { type Epoch, fence } from '../cluster/cluster-rows.ts';
 import type { Db, Statement } from '../db/db.ts';
+import { type Epoch, fence } from '../db/epoch.ts';
 import { type WriteOutcome, writing } from './account-writes.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';

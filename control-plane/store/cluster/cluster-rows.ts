@@ -8,21 +8,13 @@ import { Cluster } from '../../core/state/cluster.ts';
 import { useJoinToken } from '../accounts/join-tokens.ts';
 import { listQuotas } from '../accounts/quotas.ts';
 import { loadUsers, purgeUsers } from '../accounts/user-rows.ts';
-import { DatabaseError, type Db, type Statement } from '../db/db.ts';
+import type { Db, Statement } from '../db/db.ts';
+import { type Claimant, claimEpoch, type Epoch, fence } from '../db/epoch.ts';
 import { pagedIds } from '../db/pages.ts';
 import { insertUnknown, loadUnknown, raiseIds } from '../schema/id-sequences.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertService, updateService } from './service-rows.ts';
-
-/** A coordinator's claim on the state: statements that carry an older epoch are refused by the database. */
-export type Epoch = number;
-
-/** Who takes over, by a name that nobody else has; `hasHeld`: it was at work before, and lost its state. */
-export interface Claimant {
-  name: string;
-  hasHeld: boolean;
-}
 
 /** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
 export async function takeOver(
@@ -30,31 +22,9 @@ export async function takeOver(
   scheduling: SchedulerConfig,
   claimant: Claimant,
 ): Promise<{ epoch: Epoch; cluster: Cluster }> {
-  const epoch = await claim(db, claimant);
+  const epoch = await claimEpoch(db, claimant);
   return { epoch, cluster: await loadCluster(db, scheduling) };
 }
-
-/** A database may carry out late what it did not answer in time: that must not come after the claims that were made since. */
-async function claim(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
-  const [held] = await db.query('SELECT epoch, holder FROM coordinator');
-  if (hasHeld && held?.holder !== name)
-    throw new DatabaseError('constraint', `${STALE}: it has another holder`);
-  const epoch = Number(held?.epoch) + 1;
-  const claimed = await db.query(
-    'UPDATE coordinator SET epoch = ?, writer = ?, holder = ? WHERE epoch = ? RETURNING epoch',
-    [epoch, epoch, name, epoch - 1],
-  );
-  if (claimed.length === 0)
-    throw new DatabaseError('unavailable', 'another control plane has taken over at the same moment');
-  return epoch;
-}
-
-/** Of the constraint that refuses the statements of an earlier epoch. */
-const STALE = 'stale_coordinator';
-
-/** Whether a later coordinator has taken over. */
-export const isStale = (error: unknown): boolean =>
-  error instanceof DatabaseError && error.message.includes(STALE);
 
 /** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
 export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
@@ -73,12 +43,6 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
   if (statements.length === 0) return;
   await db.batch([fence(epoch), ...statements]);
 }
-
-/** Refuses the transaction that it begins, if a later coordinator has taken over. */
-export const fence = (epoch: Epoch): Statement => ({
-  sql: 'UPDATE coordinator SET writer = ?',
-  args: [epoch],
-});
 
 const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
   [...all].filter((one) => !fresh.has(one));

@@ -1,0 +1,46 @@
+/**
+ * The coordinator's epoch: the database accepts writes from the coordinator that claimed the latest epoch, and refuses
+ * those of every earlier one (COORD-3).
+ */
+import { DatabaseError, type Db, type Statement } from './db.ts';
+
+/** Number of a claim. The database refuses statements that carry an earlier epoch. */
+export type Epoch = number;
+
+export interface Claimant {
+  /** Unique: each coordinator chooses a random one. */
+  name: string;
+  /** True if this coordinator held an epoch before, and lost its state. */
+  hasHeld: boolean;
+}
+
+/**
+ * Claims the next epoch; earlier coordinators cannot commit after that. The database may carry out a claim late, after
+ * its answer was lost. Each claim therefore names the epoch that it follows, and fails if there is a later one.
+ */
+export async function claimEpoch(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
+  const [held] = await db.query('SELECT epoch, holder FROM coordinator');
+  if (hasHeld && held?.holder !== name)
+    throw new DatabaseError('constraint', `${STALE}: it has another holder`);
+  const epoch = Number(held?.epoch) + 1;
+  const claimed = await db.query(
+    'UPDATE coordinator SET epoch = ?, writer = ?, holder = ? WHERE epoch = ? RETURNING epoch',
+    [epoch, epoch, name, epoch - 1],
+  );
+  if (claimed.length === 0)
+    throw new DatabaseError('unavailable', 'another control plane has taken over at the same moment');
+  return epoch;
+}
+
+/** First statement of a transaction: the transaction fails if a later coordinator has taken over. */
+export const fence = (epoch: Epoch): Statement => ({
+  sql: 'UPDATE coordinator SET writer = ?',
+  args: [epoch],
+});
+
+/** True if the error means that a later coordinator has taken over. */
+export const isStale = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.message.includes(STALE);
+
+/** Name of the constraint that refuses statements of an earlier epoch. */
+const STALE = 'stale_coordinator';
