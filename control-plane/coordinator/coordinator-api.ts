@@ -29,13 +29,13 @@ export interface CoordinatorApi {
    * more. With `from` it begins there, in frames (core/log-frames.ts).
    */
   openLog(
-    reader: LogSubscriber,
+    subscriber: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>>;
   /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
-  openEvents(reader: EventSubscriber): Promise<ReadableStream<Uint8Array>>;
+  openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>>;
   /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows. */
   lastEventId(): Promise<string | null>;
   /**

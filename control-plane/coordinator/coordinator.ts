@@ -158,16 +158,16 @@ export class Coordinator implements CoordinatorApi {
   }
 
   openLog(
-    reader: LogSubscriber,
+    subscriber: LogSubscriber,
     serviceId: number,
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
-    return this.#logs.open(reader, serviceId, format, from);
+    return this.#logs.open(subscriber, serviceId, format, from);
   }
 
-  openEvents(reader: EventSubscriber): Promise<ReadableStream<Uint8Array>> {
-    return this.#turns.query((cluster) => this.#events.open(reader, cluster));
+  openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>> {
+    return this.#turns.query((cluster) => this.#events.open(subscriber, cluster));
   }
 
   async lastEventId(): Promise<string | null> {

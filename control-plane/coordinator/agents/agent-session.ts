@@ -50,7 +50,7 @@ export class AgentSession {
   listed: ReadonlySet<string> = new Set();
   readonly #socket: AgentSocket;
   readonly #events: SessionEvents;
-  readonly #streams = new Map<number, LogSink>();
+  readonly #sinks = new Map<number, LogSink>();
   readonly #firstStream: number;
   #nextStream: number;
   #revision = 0;
@@ -86,11 +86,11 @@ export class AgentSession {
   closed(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const readers = [...this.#streams.values()];
-    this.#streams.clear();
+    const sinks = [...this.#sinks.values()];
+    this.#sinks.clear();
     // First, so that a reader which looks for a session to go on with does not find this one.
     this.#events.bye(this);
-    for (const reader of readers) reader.detached();
+    for (const sink of sinks) sink.detached();
   }
 
   close(reason: CloseReason, detail: string = reason): void {
@@ -134,25 +134,25 @@ export class AgentSession {
 
   /** How many log streams are open. */
   get openLogs(): number {
-    return this.#streams.size;
+    return this.#sinks.size;
   }
 
   /** Opens a log stream and returns its number. */
-  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, reader: LogSink): number {
+  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, sink: LogSink): number {
     const stream = this.#nextStream;
     this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
-    this.#streams.set(stream, reader);
+    this.#sinks.set(stream, sink);
     const { service, generation } = key;
     this.#send({ type: 'logs.open', stream, service, generation, offset, credit, format });
     return stream;
   }
 
   grant(stream: number, bytes: number): void {
-    if (this.#streams.has(stream)) this.#send({ type: 'logs.credit', stream, bytes });
+    if (this.#sinks.has(stream)) this.#send({ type: 'logs.credit', stream, bytes });
   }
 
   closeLog(stream: number): void {
-    if (this.#streams.delete(stream)) this.#send({ type: 'logs.close', stream });
+    if (this.#sinks.delete(stream)) this.#send({ type: 'logs.close', stream });
   }
 
   #message(message: Up): void {
@@ -171,19 +171,19 @@ export class AgentSession {
           this.#events.refused(this, 'the end of a log');
           return;
         }
-        const reader = this.#streams.get(message.stream);
-        this.#streams.delete(message.stream);
-        reader?.end(message);
+        const sink = this.#sinks.get(message.stream);
+        this.#sinks.delete(message.stream);
+        sink?.end(message);
         return;
       }
     }
   }
 
   #chunk(chunk: LogChunk): void {
-    const reader = this.#streams.get(chunk.stream);
+    const sink = this.#sinks.get(chunk.stream);
     // A stream closed a moment ago may have chunks under way.
-    if (reader) {
-      if (!reader.chunk(chunk)) this.#events.refused(this, 'more of a log than its credit');
+    if (sink) {
+      if (!sink.chunk(chunk)) this.#events.refused(this, 'more of a log than its credit');
     } else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
     else this.#events.refused(this, 'a part of a log');
   }

@@ -4,32 +4,33 @@
  */
 import { type EventRing, frameText } from '../../core/streams/event-ring.ts';
 import { type EventFrame, type EventSubscriber, isFor } from '../../core/streams/events.ts';
+import type { Subscription } from './subscriptions.ts';
 
 /** Made at once, and kept for a subscriber that does not read. */
 const CHUNK_BYTES = 16 * 1024;
 
-export class EventRelay {
+export class EventRelay implements Subscription {
   readonly stream: ReadableStream<Uint8Array>;
   readonly subscriber: EventSubscriber;
   /** When it began. */
-  readonly sinceMs: number;
+  readonly openedMs: number;
   readonly #ring: EventRing;
   readonly #done: () => void;
   #controller: ReadableByteStreamController | undefined;
   /** Sequence of the event to look at next. */
   #next: number;
   /** To be told first. */
-  #greeting: 'hello' | 'reset' | undefined;
+  #firstFrame: 'hello' | 'reset' | undefined;
 
   /** `done` is called once, when the stream has ended or was cancelled. */
-  constructor(subscriber: EventSubscriber, ring: EventRing, sinceMs: number, done: () => void) {
+  constructor(subscriber: EventSubscriber, ring: EventRing, openedMs: number, done: () => void) {
     this.subscriber = subscriber;
-    this.sinceMs = sinceMs;
+    this.openedMs = openedMs;
     this.#ring = ring;
     this.#done = done;
     const { lastEventId } = subscriber;
     const missed = lastEventId === null ? undefined : ring.behind(lastEventId);
-    if (missed === undefined) this.#greeting = lastEventId === null ? 'hello' : 'reset';
+    if (missed === undefined) this.#firstFrame = lastEventId === null ? 'hello' : 'reset';
     this.#next = missed ?? ring.next;
     // A byte stream, since workerd passes no other between a Durable Object and a Worker.
     this.stream = new ReadableStream(
@@ -47,17 +48,17 @@ export class EventRelay {
 
   /** There may be more to tell. */
   update(): void {
-    while (this.#hasRoom()) {
-      const text = this.#take();
+    while (this.#hasBufferSpace()) {
+      const text = this.#nextText();
       if (text === '') return;
       this.#send(text);
     }
   }
 
   /** Tells that the stream is alive, and where to go on: its subscriber may see none of what has happened. */
-  beat(): void {
+  heartbeat(): void {
     this.update();
-    if (this.#hasRoom()) this.#send(this.#frame(this.#next - 1, { kind: 'beat' }));
+    if (this.#hasBufferSpace()) this.#send(this.#frame(this.#next - 1, { kind: 'beat' }));
   }
 
   /** Its subscriber may come back, and goes on where it was. */
@@ -70,13 +71,13 @@ export class EventRelay {
   }
 
   /** As JSON, a chunk of what is there. */
-  #take(): string {
+  #nextText(): string {
     if (!this.#ring.has(this.#next)) {
-      this.#greeting = 'reset';
+      this.#firstFrame = 'reset';
       this.#next = this.#ring.next;
     }
-    let text = this.#greeting ? this.#frame(this.#next - 1, { kind: this.#greeting }) : '';
-    this.#greeting = undefined;
+    let text = this.#firstFrame ? this.#frame(this.#next - 1, { kind: this.#firstFrame }) : '';
+    this.#firstFrame = undefined;
     for (let event = this.#ring.at(this.#next); event; event = this.#ring.at(this.#next)) {
       if (isFor(this.subscriber, event)) text += this.#ring.textAt(this.#next);
       this.#next += 1;
@@ -89,7 +90,7 @@ export class EventRelay {
     return frameText({ id: this.#ring.idOf(sequence), event });
   }
 
-  #hasRoom(): boolean {
+  #hasBufferSpace(): boolean {
     return (this.#controller?.desiredSize ?? 0) > 0;
   }
 

@@ -8,11 +8,11 @@ import type { Turns } from '../turns.ts';
 import { EventRelay } from './event-relay.ts';
 import { Subscriptions } from './subscriptions.ts';
 
-const BEAT_MS = 15_000;
+const HEARTBEAT_INTERVAL_MS = 15_000;
 /** Then its subscriber comes back and shows again who it is. */
-const LONGEST_MS = 10 * 60_000;
+const MAX_STREAM_MS = 10 * 60_000;
 /** Readers are told no more often: what a busy cluster writes in that time is one chunk for each, and one write. */
-const PACE_MS = 100;
+const UPDATE_INTERVAL_MS = 100;
 
 export class Events {
   readonly #turns: Turns;
@@ -24,9 +24,9 @@ export class Events {
   });
   /** Made with the state, and lost with it: what comes after a lost state does not follow from what was told before. */
   #ring: EventRing | undefined;
-  #isBeating = false;
-  #toldMs = 0;
-  #isTelling = false;
+  #isHeartbeatScheduled = false;
+  #updatedMs = 0;
+  #isUpdateScheduled = false;
 
   constructor(turns: Turns, clock: Clock) {
     this.#turns = turns;
@@ -35,28 +35,28 @@ export class Events {
 
   /** Lines of EventFrame. Throws OperationError where the account has changed meanwhile, and where too many read. */
   open(subscriber: EventSubscriber, cluster: Cluster): ReadableStream<Uint8Array> {
-    this.#relays.check(subscriber, cluster);
+    this.#relays.assertAllowed(subscriber, cluster);
     const nowMs = this.#clock.nowMs();
-    const relay = new EventRelay(subscriber, this.#ofState(), nowMs, () => this.#relays.delete(relay));
+    const relay = new EventRelay(subscriber, this.#ringOfState(), nowMs, () => this.#relays.delete(relay));
     this.#relays.add(relay);
-    this.#beatLater();
+    this.#scheduleHeartbeat();
     return relay.stream;
   }
 
   /** Of the latest event; null without a state. Needs no turn of its own: what is being committed comes behind it. */
   get lastId(): string | null {
     if (!this.#turns.cluster) return null;
-    const ring = this.#ofState();
+    const ring = this.#ringOfState();
     return ring.idOf(ring.next - 1);
   }
 
   /** What a turn has changed is committed. */
   changed(changes: Changes, cluster: Cluster): void {
-    const ring = this.#ofState();
+    const ring = this.#ringOfState();
     const events = eventsOf(cluster, changes);
     for (const event of events) ring.add(event);
     for (const relay of this.#relays.withStaleCredentials(cluster)) relay.end();
-    if (events.length > 0) this.#tellSoon();
+    if (events.length > 0) this.#scheduleUpdate();
   }
 
   /** Ends the streams of a user, or of all: whoever may still read comes back. */
@@ -70,39 +70,39 @@ export class Events {
     this.#ring = undefined;
   }
 
-  #ofState(): EventRing {
+  #ringOfState(): EventRing {
     this.#ring ??= new EventRing(this.#turns.epoch);
     return this.#ring;
   }
 
-  #tellSoon(): void {
-    if (this.#isTelling || this.#relays.size === 0) return;
-    const tell = () => {
-      this.#isTelling = false;
-      this.#toldMs = this.#clock.nowMs();
+  #scheduleUpdate(): void {
+    if (this.#isUpdateScheduled || this.#relays.size === 0) return;
+    const update = () => {
+      this.#isUpdateScheduled = false;
+      this.#updatedMs = this.#clock.nowMs();
       for (const relay of this.#relays.of(null)) relay.update();
     };
-    const sinceMs = this.#clock.nowMs() - this.#toldMs;
+    const sinceMs = this.#clock.nowMs() - this.#updatedMs;
     // Also where the clock was set back.
-    const isQuiet = sinceMs >= PACE_MS || sinceMs < 0;
-    if (isQuiet) tell();
+    const isQuiet = sinceMs >= UPDATE_INTERVAL_MS || sinceMs < 0;
+    if (isQuiet) update();
     else {
-      this.#isTelling = true;
-      this.#clock.after(PACE_MS - sinceMs, tell);
+      this.#isUpdateScheduled = true;
+      this.#clock.after(UPDATE_INTERVAL_MS - sinceMs, update);
     }
   }
 
-  #beatLater(): void {
-    if (this.#isBeating || this.#relays.size === 0) return;
-    this.#isBeating = true;
-    this.#clock.after(BEAT_MS, () => {
-      this.#isBeating = false;
-      const oldestMs = this.#clock.nowMs() - LONGEST_MS;
+  #scheduleHeartbeat(): void {
+    if (this.#isHeartbeatScheduled || this.#relays.size === 0) return;
+    this.#isHeartbeatScheduled = true;
+    this.#clock.after(HEARTBEAT_INTERVAL_MS, () => {
+      this.#isHeartbeatScheduled = false;
+      const oldestMs = this.#clock.nowMs() - MAX_STREAM_MS;
       for (const relay of this.#relays.of(null)) {
-        if (relay.sinceMs <= oldestMs) relay.end();
-        else relay.beat();
+        if (relay.openedMs <= oldestMs) relay.end();
+        else relay.heartbeat();
       }
-      this.#beatLater();
+      this.#scheduleHeartbeat();
     });
   }
 }

@@ -75,7 +75,7 @@ export class LogRelay implements LogSink, Subscription {
           this.#controller = controller;
         },
         pull: () => (this.#session ? this.#grant(this.#session) : this.update()),
-        cancel: () => this.#leave(),
+        cancel: () => this.#unsubscribe(),
       },
       { highWaterMark: LOG_WINDOW_BYTES },
     );
@@ -88,7 +88,7 @@ export class LogRelay implements LogSink, Subscription {
     if (removed && this.#generation <= generation) {
       // What was read of it has no end: that must not look like one.
       if (this.#offset > 0) {
-        this.#fail('the host of the log was removed');
+        this.#abortWith('the host of the log was removed');
         return;
       }
       this.#generation = generation + 1;
@@ -98,7 +98,7 @@ export class LogRelay implements LogSink, Subscription {
     }
     if (this.#generation <= generation) {
       // Without room it waits until the subscriber has read; or each reconnect would cost memory.
-      if (session && this.#free() > 0) this.#open(session);
+      if (session && this.#freeBytes() > 0) this.#open(session);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
@@ -108,14 +108,14 @@ export class LogRelay implements LogSink, Subscription {
     }
   }
 
-  beat(): void {
-    if (this.#framed && this.#free() > 0) this.#controller?.enqueue(heartbeat());
+  heartbeat(): void {
+    if (this.#framed && this.#freeBytes() > 0) this.#controller?.enqueue(heartbeat());
   }
 
   /** Whatever is left of the output is not for this subscriber, or not to be had here: what it has must not look like all. */
-  breakOff(cause: Error): void {
+  abort(cause: Error): void {
     const controller = this.#controller;
-    this.#leave();
+    this.#unsubscribe();
     controller?.error(cause);
   }
 
@@ -135,12 +135,12 @@ export class LogRelay implements LogSink, Subscription {
   end({ reason, message }: Extract<Up, { type: 'logs.end' }>): void {
     this.#session = undefined;
     if (reason === 'failed') {
-      this.#fail(message ?? 'the host could not read the log');
+      this.#abortWith(message ?? 'the host could not read the log');
       return;
     }
     // The service is on another host now, or its log is gone: to go on would hide a gap. A note tells of it.
     if (reason === 'missing' && this.#offset > 0 && !this.#framed) {
-      this.#fail('the rest of the log is not where it was');
+      this.#abortWith('the rest of the log is not where it was');
       return;
     }
     const ended = this.#generation;
@@ -157,18 +157,18 @@ export class LogRelay implements LogSink, Subscription {
 
   #open(session: AgentSession): void {
     this.#session = session;
-    this.#outstanding = this.#free();
+    this.#outstanding = this.#freeBytes();
     const key = { service: this.#service, generation: this.#generation };
     this.#number = session.openLog(key, this.#offset, this.#outstanding, this.#format, this);
   }
 
   /** Room in the buffer that nobody was promised yet. */
-  #free(): number {
+  #freeBytes(): number {
     return this.#controller?.desiredSize ?? 0;
   }
 
   #grant(session: AgentSession): void {
-    const credit = this.#free() - this.#outstanding;
+    const credit = this.#freeBytes() - this.#outstanding;
     if (credit < LOG_CHUNK_BYTES) return;
     this.#outstanding += credit;
     session.grant(this.#number, credit);
@@ -178,11 +178,11 @@ export class LogRelay implements LogSink, Subscription {
     if (this.#framed) this.#controller?.enqueue(encodeNote(this.#service, note));
   }
 
-  #fail(message: string): void {
-    this.breakOff(new Error(message));
+  #abortWith(message: string): void {
+    this.abort(new Error(message));
   }
 
-  #leave(): void {
+  #unsubscribe(): void {
     this.#session?.closeLog(this.#number);
     this.#finish();
   }

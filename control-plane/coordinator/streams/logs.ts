@@ -12,7 +12,7 @@ import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { type LogSubscriber, maySeeLog } from '../../core/streams/stream-subscriber.ts';
 import { findAccountByCredential } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import { findLogPlace } from '../../store/executions/executions.ts';
+import { findLogLocation } from '../../store/executions/executions.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Clock } from '../ports.ts';
@@ -21,15 +21,15 @@ import { LogRelay, type LogSource } from './log-relay.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 /** How often the subscriptions there are are looked at. */
-const REVIEW_MS = 60_000;
+const REVIEW_INTERVAL_MS = 60_000;
 
 /** Where a service was started last, and how often it was. */
-interface Place {
+interface LogLocation {
   hostId: number | null;
   generation: number;
 }
 
-const placeOf = (service: Place | undefined): Place | undefined =>
+const locationOf = (service: LogLocation | undefined): LogLocation | undefined =>
   service && { hostId: service.hostId, generation: service.generation };
 
 export class Logs {
@@ -39,7 +39,7 @@ export class Logs {
   readonly #clock: Clock;
   /** A page has up to 16 of them, and the agent of a host serves 256. */
   readonly #relays = new Subscriptions<LogRelay>({ what: 'logs', perUser: 100, inTotal: 1_000 });
-  #isWatching = false;
+  #isReviewScheduled = false;
 
   constructor(db: Db, turns: Turns, agents: Agents, clock: Clock) {
     this.#db = db;
@@ -55,24 +55,29 @@ export class Logs {
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
     // A turn makes sure that the state is there; what it ends itself is not live any more.
-    const live = await this.#turns.query(({ services }) => placeOf(services.get(serviceId)));
-    const place = live ? null : await reading(findLogPlace(this.#db, serviceId));
+    const live = await this.#turns.query(({ services }) => locationOf(services.get(serviceId)));
+    const location = live ? null : await reading(findLogLocation(this.#db, serviceId));
     // To one that has fallen behind it would look like an end.
-    if (place && !place.hasEnded) {
+    if (location && !location.hasEnded) {
       const message =
         'This control plane does not know the execution yet, or another one has taken over; try again.';
       throw new OperationError('unavailable', message);
     }
-    if (place && place.generation > 0 && !this.#isRemoved(place) && !this.#agents.session(place.hostId)) {
-      const message = `The log is on host ${place.hostName}, which is not connected; try again when its agent is back.`;
+    if (
+      location &&
+      location.generation > 0 &&
+      !this.#isRemoved(location) &&
+      !this.#agents.session(location.hostId)
+    ) {
+      const message = `The log is on host ${location.hostName}, which is not connected; try again when its agent is back.`;
       throw new OperationError('unavailable', message);
     }
-    const source = this.#sourceOf(serviceId, live ?? place ?? { hostId: null, generation: 0 });
-    this.#relays.check(subscriber, this.#turns.cluster);
-    checkHost(source().session, this.#turns.cluster);
+    const source = this.#sourceOf(serviceId, live ?? location ?? { hostId: null, generation: 0 });
+    this.#relays.assertAllowed(subscriber, this.#turns.cluster);
+    assertFreeStream(source().session, this.#turns.cluster);
     const relay = new LogRelay(subscriber, serviceId, format, source, () => this.#relays.delete(relay), from);
     this.#relays.add(relay);
-    this.#watchLater();
+    this.#scheduleReview();
     relay.update();
     return relay.stream;
   }
@@ -84,7 +89,7 @@ export class Logs {
 
   /** What a turn has changed is committed. */
   changed(cluster: Cluster): void {
-    for (const relay of this.#relays.withStaleCredentials(cluster)) relay.breakOff(noMore());
+    for (const relay of this.#relays.withStaleCredentials(cluster)) relay.abort(accessRevoked());
   }
 
   /**
@@ -101,7 +106,7 @@ export class Logs {
       return account;
     };
     const reviews = this.#relays.of(userId).map(async (relay) => {
-      if (!maySeeLog(relay.subscriber, await accountOf(relay.subscriber))) relay.breakOff(noMore());
+      if (!maySeeLog(relay.subscriber, await accountOf(relay.subscriber))) relay.abort(accessRevoked());
     });
     await Promise.allSettled(reviews);
   }
@@ -109,24 +114,24 @@ export class Logs {
   /** Nobody here will ever know more of any log. */
   retired(): void {
     const message = 'Another control plane has taken over; it has the log.';
-    for (const relay of this.#relays.of(null)) relay.breakOff(new OperationError('unavailable', message));
+    for (const relay of this.#relays.of(null)) relay.abort(new OperationError('unavailable', message));
   }
 
-  #watchLater(): void {
-    if (this.#isWatching || this.#relays.size === 0) return;
-    this.#isWatching = true;
-    this.#clock.after(REVIEW_MS, () => {
-      this.#isWatching = false;
-      for (const relay of this.#relays.of(null)) relay.beat();
+  #scheduleReview(): void {
+    if (this.#isReviewScheduled || this.#relays.size === 0) return;
+    this.#isReviewScheduled = true;
+    this.#clock.after(REVIEW_INTERVAL_MS, () => {
+      this.#isReviewScheduled = false;
+      for (const relay of this.#relays.of(null)) relay.heartbeat();
       // Who only waits hears of nothing else that another coordinator has taken over.
       this.#turns.confirmEpoch();
       void this.review(null);
-      this.#watchLater();
+      this.#scheduleReview();
     });
   }
 
   /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
-  #sourceOf(serviceId: number, last: Place): () => LogSource {
+  #sourceOf(serviceId: number, last: LogLocation): () => LogSource {
     let { hostId, generation } = last;
     return () => {
       // What is not committed is told nobody; after the commit all subscriptions are asked again.
@@ -147,18 +152,18 @@ export class Logs {
   }
 
   /** Whether its logs went with its host. */
-  #isRemoved({ hostId }: Place): boolean {
+  #isRemoved({ hostId }: LogLocation): boolean {
     return hostId !== null && this.#turns.cluster?.hosts.has(hostId) === false;
   }
 }
 
 /** Its agent would fail one more, and so break off what has begun. */
-function checkHost(session: AgentSession | undefined, cluster: Cluster | undefined): void {
+function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | undefined): void {
   if (!session || session.openLogs < MAX_LOG_STREAMS) return;
   const name = cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
   const message = `Too many logs of host ${name} are read at the moment; try again later.`;
   throw new OperationError('unavailable', message);
 }
 
-const noMore = () =>
+const accessRevoked = () =>
   new OperationError('unauthenticated', 'What let you read this log has changed or is over: log in again.');

@@ -11,7 +11,7 @@ import { isCurrent, type Subscriber } from '../../core/streams/stream-subscriber
 export interface Subscription {
   readonly subscriber: Subscriber;
   /** Sends what means nothing, where there is such a thing: on workerd only output shows that a subscriber has left. */
-  beat(): void;
+  heartbeat(): void;
 }
 
 export interface SubscriptionLimits {
@@ -40,14 +40,14 @@ export class Subscriptions<T extends Subscription> {
    * Throws OperationError where the account has changed meanwhile, and where too many read. To be asked right before the
    * stream is added, or many of one moment would pass.
    */
-  check(subscriber: Subscriber, cluster: Cluster | undefined): void {
+  assertAllowed(subscriber: Subscriber, cluster: Cluster | undefined): void {
     if (cluster && !isCurrent(subscriber, cluster))
       throw new OperationError('unauthenticated', 'The user has changed meanwhile: log in again.');
     const { what, perUser, inTotal } = this.#limits;
     const own = this.of(subscriber.userId);
     if (own.length >= perUser) {
       // That makes room for who tries again.
-      for (const subscription of own) subscription.beat();
+      for (const subscription of own) subscription.heartbeat();
       throw new OperationError('too-many', `You have ${perUser} ${what} open: close some, and try again.`, {
         retryAfterS: RETRY_AFTER_S,
       });

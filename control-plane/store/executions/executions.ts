@@ -73,7 +73,7 @@ export async function listActiveInstances(
 }
 
 /** Which host has the logs of a service, of how many starts, and whether no more can come; also for a deleted execution. */
-export async function findLogPlace(
+export async function findLogLocation(
   db: Db,
   serviceId: number,
 ): Promise<{ hostId: number | null; hostName: string; generation: number; hasEnded: boolean } | null> {

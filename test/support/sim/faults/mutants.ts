@@ -217,7 +217,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'end a log that another coordinator goes on with',
     file: 'control-plane/coordinator/streams/logs.ts',
-    from: '    if (place && !place.hasEnded) {',
+    from: '    if (location && !location.hasEnded) {',
     to: '    if (false) {',
   },
   {
