@@ -82,11 +82,11 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
 function read<T>(schema: z.ZodType<T>, env: Environment): T {
   const given = Object.entries(env).filter(([name, value]) => name.startsWith('BERTH_') && value !== '');
   const result = schema.safeParse(Object.fromEntries(given), { error: schemaMessage });
-  const renames = given.flatMap(([name]) =>
+  const outdated = given.flatMap(([name]) =>
     Object.hasOwn(renamed, name) ? [`${name}: was renamed, set ${renamed[name]} instead`] : [],
   );
-  if (result.success && renames.length === 0) return result.data;
+  if (result.success && outdated.length === 0) return result.data;
   const issues = result.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
-  const problems = [...renames, ...issues];
+  const problems = [...outdated, ...issues];
   throw new ConfigError(`Bad settings. ${problems.join('; ')}`);
 }

@@ -71,14 +71,14 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
   server.on('connect', (_request, socket) => write(socket, 400, malformed('it is for a proxy')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || isAnswered(socket)) return socket.destroy();
-    const [status, problem] = BROKEN[error.code ?? ''] ?? [400, 'it is not HTTP/1.1'];
+    const [status, problem] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'it is not HTTP/1.1'];
     write(socket, status, malformed(problem));
   });
   return server;
 }
 
 /** What Node finds wrong before there is a request; statuses as Node's own. */
-const BROKEN: Record<string, [status: number, problem: string]> = {
+const CLIENT_ERRORS: Record<string, [status: number, problem: string]> = {
   HPE_HEADER_OVERFLOW: [431, 'its head is larger than 16 KiB'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'its chunk extensions are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'it did not arrive in time'],

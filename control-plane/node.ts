@@ -29,7 +29,7 @@ import { openEmbedded } from './store/db/embedded.ts';
 import { groupReads } from './store/db/grouped-reads.ts';
 
 const log = logTo((line) => process.stderr.write(`${line}\n`));
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 
 startLean();
 try {
@@ -45,7 +45,7 @@ async function start(config: NodeConfig): Promise<void> {
   const dataDir = dataFolder(config.BERTH_DATA_DIR);
   const db = groupReads(await openDatabase(config, dataDir));
   const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
-  if (password) say(`First start: the administrator is admin, the password ${password} (shown only now).`);
+  if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
 
   const clock = nodeClock(() => coordinator.wake());
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
@@ -83,7 +83,7 @@ async function start(config: NodeConfig): Promise<void> {
   });
   coordinator.wake();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
-  say(`Berth listens on ${url} (deployment ${deploymentName}).`);
+  print(`Berth listens on ${url} (deployment ${deploymentName}).`);
 
   const end = endOnce(async () => {
     coordinator.endEvents();

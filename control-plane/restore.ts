@@ -13,7 +13,7 @@ import { dirname } from 'node:path';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import type { Db } from './store/db/db.ts';
 import { openEmbedded } from './store/db/embedded.ts';
-import { given, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/schema/backup.ts';
+import { assignedIds, inspect, prepareRestored, SKIPPED_IDS, settle } from './store/schema/backup.ts';
 
 await command(async () => {
   const usage = 'npm run restore FILE (to replace a database: npm run restore -- FILE --force; also --json)';
@@ -21,29 +21,29 @@ await command(async () => {
   const target = databaseFile(process.env);
   mustExist(file, 'The backup');
   mustExist(dirname(target), 'The data folder');
-  const former = existsSync(target) ? await leave(target, flags.has('--force')) : undefined;
+  const former = existsSync(target) ? await assertUnused(target, flags.has('--force')) : undefined;
   const unfinished = `${target}.${process.pid}.restoring`;
   try {
     const found = await prepare(file, unfinished, former);
-    const kept = former === undefined ? undefined : keepAside(target);
+    const asidePath = former === undefined ? undefined : setAside(target);
     renameSync(unfinished, target);
     syncFolder(dirname(target));
     const text = [
       `Restored ${target} from ${file}: ${found.executions} executions.`,
-      ...(kept === undefined ? [] : [`The database that was there is now ${kept}.`]),
+      ...(asidePath === undefined ? [] : [`The database that was there is now ${asidePath}.`]),
       `Ids go on ${SKIPPED_IDS} further at least. All users must log in again.`,
       'Containers that were started after the backup are left running: BERTH_UNKNOWN_CONTAINERS in README.md.',
     ].join('\n');
-    return { text, file: target, kept: kept ?? null, ...found };
+    return { text, file: target, kept: asidePath ?? null, ...found };
   } finally {
     for (const path of [unfinished, `${unfinished}-wal`, `${unfinished}-shm`]) rmSync(path, { force: true });
   }
 });
 
-type Given = Awaited<ReturnType<typeof given>>;
+type AssignedIds = Awaited<ReturnType<typeof assignedIds>>;
 
 /** Sees to it that nobody uses the database that is there; what it has given, where it can be read. */
-async function leave(target: string, isForced: boolean): Promise<Given | null> {
+async function assertUnused(target: string, isForced: boolean): Promise<AssignedIds | null> {
   if (!isForced)
     throw new UsageError(
       `${target} is there already: with --force it is kept aside and the backup takes its place.`,
@@ -60,13 +60,13 @@ async function leave(target: string, isForced: boolean): Promise<Given | null> {
       throw new UsageError(
         `A control plane runs on ${target}: stop it first, and start it again afterwards.`,
       );
-    return await given(db).catch(() => null);
+    return await assignedIds(db).catch(() => null);
   } finally {
     await db.close();
   }
 }
 
-async function prepare(file: string, unfinished: string, former: Given | null | undefined) {
+async function prepare(file: string, unfinished: string, former: AssignedIds | null | undefined) {
   try {
     return await prepareCopy(file, unfinished, former);
   } catch (cause) {
@@ -75,7 +75,7 @@ async function prepare(file: string, unfinished: string, former: Given | null | 
   }
 }
 
-async function prepareCopy(file: string, unfinished: string, former: Given | null | undefined) {
+async function prepareCopy(file: string, unfinished: string, former: AssignedIds | null | undefined) {
   closeSync(openSync(unfinished, 'wx', 0o600));
   copyFileSync(file, unfinished);
   const db = await openEmbedded(urlOf(unfinished));
@@ -90,13 +90,13 @@ async function prepareCopy(file: string, unfinished: string, former: Given | nul
 }
 
 /** A second name, so that at no moment there is no database. */
-function keepAside(target: string): string {
-  const kept = `${target}.before-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
-  linkSync(target, kept);
+function setAside(target: string): string {
+  const path = `${target}.before-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
+  linkSync(target, path);
   // Of a damaged one there may be more, which the engine would take for the new one's.
   for (const part of ['-wal', '-shm'])
-    if (existsSync(`${target}${part}`)) renameSync(`${target}${part}`, `${kept}${part}`);
-  return kept;
+    if (existsSync(`${target}${part}`)) renameSync(`${target}${part}`, `${path}${part}`);
+  return path;
 }
 
 function syncFolder(path: string): void {

@@ -41,9 +41,9 @@ async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate):
   try {
     await prepare();
     const deps = { db, deploymentName: config.BERTH_DEPLOYMENT_NAME, nowMs: () => Date.now() };
-    const pass = await admitAgent(deps, request.headers.get('authorization'));
+    const proof = await admitAgent(deps, request.headers.get('authorization'));
     if (request.headers.get('upgrade') !== 'websocket') return new Response(null, { status: 426 });
-    return await forwardUpgrade(coordinatorOf(env), request, pass);
+    return await forwardUpgrade(coordinatorOf(env), request, proof);
   } catch (error) {
     return refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) }));
   }

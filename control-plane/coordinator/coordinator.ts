@@ -64,7 +64,7 @@ import type { CoordinatorApi } from './coordinator-api.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
-import { reading, Turns } from './turns.ts';
+import { readDatabase, Turns } from './turns.ts';
 
 export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
@@ -108,8 +108,8 @@ export class Coordinator implements CoordinatorApi {
   }
 
   /** Takes note that a proof has let its host in; throws OperationError where it did before. */
-  admit(pass: VerifiedProof): void {
-    this.#replayGuard.use(pass, this.#clock.nowMs());
+  admit(proof: VerifiedProof): void {
+    this.#replayGuard.use(proof, this.#clock.nowMs());
   }
 
   /** Takes a connection of the host, which has proved that it is. */
@@ -144,7 +144,7 @@ export class Coordinator implements CoordinatorApi {
   async remove(executionId: number): Promise<void> {
     const ended = this.#turns.cluster?.executions.has(executionId)
       ? undefined
-      : await reading(loadExecution(this.#db, executionId));
+      : await readDatabase(loadExecution(this.#db, executionId));
     return this.#turns.update((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId) ?? ended;
       if (!execution || execution.deleted) throw noSuchExecution();
@@ -202,14 +202,14 @@ export class Coordinator implements CoordinatorApi {
   registerHost(registration: Registration): Promise<number> {
     const { tokenHash, publicKey } = registration;
     return new Promise((resolve, reject) => {
-      let grounds: RegistrationRecords;
+      let records: RegistrationRecords;
       let host: Host;
       this.#turns.enqueue({
         read: async () => {
-          grounds = await findRegistrationRecords(this.#db, tokenHash, publicKey);
+          records = await findRegistrationRecords(this.#db, tokenHash, publicKey);
         },
         run: (cluster, nowMs) => {
-          host = register(cluster, registration, grounds, nowMs);
+          host = register(cluster, registration, records, nowMs);
         },
         done: () => resolve(host.id),
         fail: reject,
@@ -277,8 +277,8 @@ export class Coordinator implements CoordinatorApi {
   async removeHost(hostId: number, force: boolean): Promise<HostRemoval> {
     const removal = await this.#turns.update((cluster, nowMs) => {
       const host = hostIn(cluster, hostId);
-      const objection = removalBlocker(cluster, host, force);
-      if (objection !== null) throw new OperationError('conflict', objection);
+      const blocker = removalBlocker(cluster, host, force);
+      if (blocker !== null) throw new OperationError('conflict', blocker);
       return removeHost(cluster, host, nowMs);
     });
     this.#agents.session(hostId)?.close('revoked', 'this host was removed');
@@ -286,7 +286,7 @@ export class Coordinator implements CoordinatorApi {
   }
 
   #committed(decisions: readonly Decision[], cluster: Cluster): void {
-    this.#agents.tell(decisions, cluster);
+    this.#agents.sendDecisions(decisions, cluster);
     this.#logs.update();
     this.#overview.note(cluster, this.#clock.nowMs());
   }

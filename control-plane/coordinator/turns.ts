@@ -116,13 +116,13 @@ export class Turns {
   }
 
   /** Looks at the state when a turn has decided all there was to decide. Needs no commit where nothing changed. */
-  query<T>(look: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+  query<T>(view: (cluster: Cluster, nowMs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.enqueue({
         run: () => {},
         done: (cluster, nowMs) => {
           try {
-            resolve(look(cluster, nowMs));
+            resolve(view(cluster, nowMs));
           } catch (error) {
             reject(error);
           }
@@ -174,32 +174,32 @@ export class Turns {
     const nowMs = this.#clock.nowMs();
     try {
       if (this.#retired) throw new Error('another coordinator has taken over');
-      state = await this.#ready(nowMs);
+      state = await this.#loadState(nowMs);
       if (inputs.length > 0) await this.#confirmEpoch(state.epoch, nowMs);
-      const informed = await readAll(inputs);
+      const readable = await readAll(inputs);
       this.#hasUncommittedChanges = true;
-      for (const input of informed) await input.prepare?.(state);
-      accepted = runAll(informed, state.cluster, nowMs);
+      for (const input of readable) await input.prepare?.(state);
+      accepted = runAll(readable, state.cluster, nowMs);
       decisions = reconcile(state.cluster, nowMs);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
       this.#hasUncommittedChanges = false;
     } catch (error) {
-      this.#lose(error, inputs);
+      this.#discardState(error, inputs);
       return;
     }
     const { cluster } = state;
-    const answers = accepted.map((input) => () => input.done?.(cluster, nowMs));
+    const callbacks = accepted.map((input) => () => input.done?.(cluster, nowMs));
     const fault = callAll([
-      ...answers,
+      ...callbacks,
       () => this.#events.committed(decisions, cluster),
       () => this.#events.changed(changes, cluster),
     ]);
     // It is committed, so nobody is told otherwise; but who was told what is no longer known.
-    if (fault !== undefined) this.#lose(fault, []);
+    if (fault !== undefined) this.#discardState(fault, []);
   }
 
-  async #ready(nowMs: number): Promise<State> {
+  async #loadState(nowMs: number): Promise<State> {
     if (!this.#state) {
       const claimant = { name: this.#name, hasHeld: this.#hasHeld };
       this.#state = await takeOver(this.#db, this.#scheduling, claimant);
@@ -229,7 +229,7 @@ export class Turns {
     this.#confirmedMs = nowMs;
   }
 
-  #lose(error: unknown, inputs: readonly Input[]): void {
+  #discardState(error: unknown, inputs: readonly Input[]): void {
     this.#state = undefined;
     this.#hasUncommittedChanges = false;
     this.#confirmedMs = 0;
@@ -238,11 +238,11 @@ export class Turns {
     const message = this.#retired
       ? 'Another control plane has taken over this database; use that one, or restart this one.'
       : 'The database did not take the change. Nothing was acknowledged; try again.';
-    const answers = inputs.map(
+    const callbacks = inputs.map(
       (input) => () => input.fail(new OperationError('unavailable', message, { cause: error })),
     );
     // Never throws: no turn would ever come again.
-    const fault = callAll([...answers, () => this.#events.lost(this.#retired)]);
+    const fault = callAll([...callbacks, () => this.#events.lost(this.#retired)]);
     if (fault !== undefined) this.#log('coordinator.fault', { error: String(fault) });
   }
 
@@ -254,7 +254,7 @@ export class Turns {
 }
 
 /** A query beside the turns. The coordinator promises its callers one kind of error. */
-export async function reading<T>(query: Promise<T>): Promise<T> {
+export async function readDatabase<T>(query: Promise<T>): Promise<T> {
   try {
     return await query;
   } catch (cause) {
@@ -277,16 +277,16 @@ function callAll(calls: readonly (() => void)[]): unknown {
 
 /** Has the inputs read what they must know; one that can't is answered at once (it changed nothing) and left out. */
 async function readAll(inputs: readonly Input[]): Promise<Input[]> {
-  const informed: Input[] = [];
+  const readable: Input[] = [];
   for (const input of inputs) {
     try {
-      if (input.read) await reading(input.read());
-      informed.push(input);
+      if (input.read) await readDatabase(input.read());
+      readable.push(input);
     } catch (error) {
       input.fail(error);
     }
   }
-  return informed;
+  return readable;
 }
 
 /** Runs the inputs in order; one that is refused is answered at once (it changed nothing) and left out. */

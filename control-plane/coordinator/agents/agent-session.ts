@@ -54,7 +54,7 @@ export class AgentSession {
   readonly #firstStream: number;
   #nextStream: number;
   #revision = 0;
-  #greeted = false;
+  #receivedHello = false;
   #closed = false;
 
   /** `firstStream`: differs from the last connection's, so that its late chunks hit no reader of this one. */
@@ -158,8 +158,8 @@ export class AgentSession {
   #message(message: Up): void {
     switch (message.type) {
       case 'hello':
-        if (this.#greeted) throw new ProtocolError('hello came twice');
-        this.#greeted = true;
+        if (this.#receivedHello) throw new ProtocolError('hello came twice');
+        this.#receivedHello = true;
         this.#events.hello(this, message);
         return;
       case 'report':

@@ -47,7 +47,7 @@ export interface AgentsDeps {
 }
 
 export class Agents implements SessionEvents {
-  readonly #deployment: string;
+  readonly #deploymentName: string;
   readonly #turns: Turns;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -57,10 +57,10 @@ export class Agents implements SessionEvents {
   /** Ids of hosts whose hello this very turn has taken in: what ends meanwhile is an older session. */
   readonly #joining = new Set<number>();
   /** Greeted in this very turn: their sync holds the turn's starts already. */
-  readonly #greeted = new Set<AgentSession>();
+  readonly #welcomed = new Set<AgentSession>();
 
   constructor(turns: Turns, { deploymentName, clock, log, unknownContainers = 'keep' }: AgentsDeps) {
-    this.#deployment = deploymentName;
+    this.#deploymentName = deploymentName;
     this.#turns = turns;
     this.#clock = clock;
     this.#log = log;
@@ -89,8 +89,8 @@ export class Agents implements SessionEvents {
       session.close('version', `agent speaks protocol ${hello.version}, control plane ${range}`);
       return;
     }
-    if (hello.deployment !== this.#deployment) {
-      session.close('wrongDeployment', `this is deployment ${this.#deployment}`);
+    if (hello.deployment !== this.#deploymentName) {
+      session.close('wrongDeployment', `this is deployment ${this.#deploymentName}`);
       return;
     }
     let host: Host | undefined;
@@ -98,7 +98,7 @@ export class Agents implements SessionEvents {
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
         const known = this.#hostOf(session, hello, cluster);
-        if (!known || !this.#takesIds(cluster, session, hello)) return;
+        if (!known || !this.#acceptIds(cluster, session, hello)) return;
         host = known;
         this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster, hello.version);
@@ -124,7 +124,7 @@ export class Agents implements SessionEvents {
       this.bye(session);
       return;
     }
-    this.#greeted.add(session);
+    this.#welcomed.add(session);
     session.listed = new Set(hello.inventory.map(keyOf));
     const { lostAfterMs } = cluster.schedulerConfig;
     const welcome = {
@@ -134,17 +134,17 @@ export class Agents implements SessionEvents {
       timeMs: nowMs,
       ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
     };
-    const assignments = assignmentsAt(cluster, host.id, this.#deployment);
+    const assignments = assignmentsAt(cluster, host.id, this.#deploymentName);
     session.welcome(welcome, assignments, this.#unknownOf(cluster));
     this.#log('agent.connected', { host: host.name, containers: hello.inventory.length });
     this.#logUnknown(cluster, host, hello);
-    const strays = duplicateStarts(cluster, host, hello.inventory);
-    if (strays.length > 0)
-      this.#log('agent.duplicate-starts', { host: host.name, services: strays.join(' ') });
+    const duplicates = duplicateStarts(cluster, host, hello.inventory);
+    if (duplicates.length > 0)
+      this.#log('agent.duplicate-starts', { host: host.name, services: duplicates.join(' ') });
   }
 
   /** Ids that the host has seen are not given again, be the database older than they are. */
-  #takesIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
+  #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
     if (!isPlausible(cluster, hello)) {
       this.#log('agent.implausible-ids', { host: hello.host.name, ...hello.highest });
       session.close('badMessage', 'ids that this control plane can never have given');
@@ -180,8 +180,8 @@ export class Agents implements SessionEvents {
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(session.hostId);
         if (!host || this.#sessions.get(host.id) !== session) return;
-        const overreach = unauthorisedServices(cluster, host, report, session.listed);
-        if (overreach.length > 0) return this.refused(session, `services ${overreach.join(' ')}`);
+        const unauthorised = unauthorisedServices(cluster, host, report, session.listed);
+        if (unauthorised.length > 0) return this.refused(session, `services ${unauthorised.join(' ')}`);
         host.lastContactMs = nowMs;
         host.heardMs = nowMs;
         confirmLease(cluster, host, session.leaseMs);
@@ -226,8 +226,8 @@ export class Agents implements SessionEvents {
   }
 
   /** Tells the agents what was decided and committed. */
-  tell(decisions: readonly Decision[], cluster: Cluster): void {
-    const assignment = assigner(cluster, this.#deployment);
+  sendDecisions(decisions: readonly Decision[], cluster: Cluster): void {
+    const assignment = assigner(cluster, this.#deploymentName);
     const forget = new Map<AgentSession, number[]>();
     for (const decision of decisions) {
       if (decision.kind === 'lose-host') this.#sessions.get(decision.host.id)?.close('resync');
@@ -238,13 +238,13 @@ export class Agents implements SessionEvents {
       if (!session) continue;
       if (decision.kind === 'forget') forget.set(session, [...(forget.get(session) ?? []), service.id]);
       // A service may have been started and stopped in one turn: the state says which of it still holds.
-      const isNews = isAssigned(service) && !this.#greeted.has(session);
-      if (decision.kind === 'start' && isNews) session.start(assignment(service));
+      const isNew = isAssigned(service) && !this.#welcomed.has(session);
+      if (decision.kind === 'start' && isNew) session.start(assignment(service));
       // Also where the sync left it out already: the agent may never have heard of it, and must say that it is gone.
       if (decision.kind === 'stop') session.stop({ service: service.id, generation: service.generation });
     }
     for (const [session, services] of forget) session.forget(services);
-    this.#greeted.clear();
+    this.#welcomed.clear();
   }
 }
 

@@ -20,13 +20,13 @@ type Environment = Record<string, unknown>;
 export class CoordinatorObject extends DurableObject<Environment> {
   readonly #coordinator: Coordinator;
   readonly #sessions = new Map<WebSocket, AgentSession>();
-  readonly #prepared: () => Promise<void>;
+  readonly #prepare: () => Promise<void>;
   readonly #alarm: ObjectAlarm;
 
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
     const { config, scheduling, db, log, prepare } = assemble(env);
-    this.#prepared = prepare;
+    this.#prepare = prepare;
     this.#alarm = new ObjectAlarm(ctx.storage, log, () => Date.now());
     this.#coordinator = new Coordinator({
       db,
@@ -47,16 +47,16 @@ export class CoordinatorObject extends DurableObject<Environment> {
 
   /** An agent's upgrade request, from connectTo. */
   override async fetch(request: Request): Promise<Response> {
-    const pass = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
-    const admitted = await this.#outcome(async () => this.#coordinator.admit(pass));
-    if ('code' in admitted) return Response.json(admitted);
+    const proof = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
+    const admission = await this.#outcome(async () => this.#coordinator.admit(proof));
+    if ('code' in admission) return Response.json(admission);
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
     const agentSocket: AgentSocket = {
       send: (data) => server.send(data),
       close: (code, reason) => server.close(code, reason),
     };
-    const session = this.#coordinator.connect(agentSocket, pass.hostId);
+    const session = this.#coordinator.connect(agentSocket, proof.hostId);
     this.#sessions.set(server, session);
     return new Response(null, { status: 101, webSocket: client });
   }
@@ -78,7 +78,7 @@ export class CoordinatorObject extends DurableObject<Environment> {
   }
 
   override alarm(): Promise<void> {
-    return this.#alarm.ring(this.#prepared, () => this.#coordinator.wake());
+    return this.#alarm.ring(this.#prepare, () => this.#coordinator.wake());
   }
 
   /** Calls a method of CoordinatorApi (remote-call.ts). */
@@ -91,7 +91,7 @@ export class CoordinatorObject extends DurableObject<Environment> {
 
   #outcome<T>(run: () => Promise<T>): Promise<Outcome<T>> {
     return outcomeOf(async () => {
-      await this.#prepared();
+      await this.#prepare();
       return run();
     });
   }

@@ -3,7 +3,7 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 
 /** Tells the object which host the worker has found a request to be of. */
-export const PROOF_HEADER = 'berth-pass';
+export const PROOF_HEADER = 'berth-proof';
 
 /** Why the object lets an agent not in; errors lose their class between it and the worker. */
 export interface Rejection {
@@ -15,14 +15,14 @@ export interface Rejection {
 export async function forwardUpgrade(
   object: { fetch(request: Request): Promise<Response> },
   request: Request,
-  pass: VerifiedProof,
+  proof: VerifiedProof,
 ): Promise<Response> {
-  const handed = new Request(request);
+  const forwarded = new Request(request);
   // Whatever the agent sent under that name is overwritten.
-  handed.headers.set(PROOF_HEADER, JSON.stringify(pass));
+  forwarded.headers.set(PROOF_HEADER, JSON.stringify(proof));
   let response: Response;
   try {
-    response = await object.fetch(handed);
+    response = await object.fetch(forwarded);
   } catch (cause) {
     throw new OperationError('unavailable', 'The coordinator does not answer; try again.', { cause });
   }

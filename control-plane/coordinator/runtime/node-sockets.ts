@@ -35,7 +35,7 @@ export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper
     void admit(request.headers.authorization, coordinator, gatekeeper).then((admitted) => {
       if (admitted instanceof Response) return refuse(stream, admitted);
       sockets.handleUpgrade(request, stream, head, (socket) =>
-        feed(socket, stream, coordinator, admitted.hostId),
+        serveAgent(socket, stream, coordinator, admitted.hostId),
       );
     });
   });
@@ -52,18 +52,18 @@ async function admit(
   gatekeeper: Gatekeeper,
 ): Promise<VerifiedProof | Response> {
   try {
-    const pass = await gatekeeper.admit(authorization);
-    coordinator.admit(pass);
-    return pass;
+    const proof = await gatekeeper.admit(authorization);
+    coordinator.admit(proof);
+    return proof;
   } catch (error) {
     return gatekeeper.refusal(error);
   }
 }
 
-function feed(socket: WebSocket, stream: Duplex, coordinator: Coordinator, hostId: number): void {
+function serveAgent(socket: WebSocket, stream: Duplex, coordinator: Coordinator, hostId: number): void {
   const agentSocket: AgentSocket = {
     send: (data) => {
-      gather(stream);
+      corkUntilNextTick(stream);
       socket.send(data);
     },
     close: (code, reason) => socket.close(code, reason),
@@ -75,7 +75,7 @@ function feed(socket: WebSocket, stream: Duplex, coordinator: Coordinator, hostI
 }
 
 /** All that a turn has for an agent goes out in one write. */
-function gather(stream: Duplex): void {
+function corkUntilNextTick(stream: Duplex): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   process.nextTick(() => stream.uncork());

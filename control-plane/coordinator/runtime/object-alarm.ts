@@ -10,8 +10,8 @@ export interface AlarmStorage {
   deleteAlarm(): Promise<void>;
 }
 
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
+const MIN_RETRY_DELAY_MS = 1_000;
+const MAX_RETRY_DELAY_MS = 30_000;
 
 export class ObjectAlarm {
   readonly #storage: AlarmStorage;
@@ -40,7 +40,7 @@ export class ObjectAlarm {
     try {
       await prepare();
     } catch (error) {
-      const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
+      const pauseMs = Math.min(MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS * 2 ** this.#failures);
       this.#failures += 1;
       this.#log('alarm.postponed', { error: String(error), pauseMs });
       // Where a request has found the database meanwhile, its turn knows better when to ring.
@@ -49,7 +49,7 @@ export class ObjectAlarm {
     }
     this.#failures = 0;
     // Until the turn has set the next one: an object that dies amid it would not be woken again.
-    if (this.#alarmMs === null) this.set(this.#nowMs() + LONGEST_PAUSE_MS);
+    if (this.#alarmMs === null) this.set(this.#nowMs() + MAX_RETRY_DELAY_MS);
     wake();
   }
 }

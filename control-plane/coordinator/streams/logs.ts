@@ -16,7 +16,7 @@ import { findLogLocation } from '../../store/executions/executions.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Clock } from '../ports.ts';
-import { reading, type Turns } from '../turns.ts';
+import { readDatabase, type Turns } from '../turns.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
 import { Subscriptions } from './subscriptions.ts';
 
@@ -56,7 +56,7 @@ export class Logs {
   ): Promise<ReadableStream<Uint8Array>> {
     // A turn makes sure that the state is there; what it ends itself is not live any more.
     const live = await this.#turns.query(({ services }) => locationOf(services.get(serviceId)));
-    const location = live ? null : await reading(findLogLocation(this.#db, serviceId));
+    const location = live ? null : await readDatabase(findLogLocation(this.#db, serviceId));
     // To one that has fallen behind it would look like an end.
     if (location && !location.hasEnded) {
       const message =

@@ -15,7 +15,7 @@ import {
   type TokenKind,
 } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { keptSecret } from '../../store/accounts/secrets.ts';
+import { findOrCreateSecret } from '../../store/accounts/secrets.ts';
 import { deleteToken, insertAccess, insertPair, type NewToken } from '../../store/accounts/tokens.ts';
 import { findAccountByToken } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
@@ -124,7 +124,7 @@ export class Tokens {
   }
 
   #limits() {
-    return { most: this.#rules.maxPerKind, nowMs: this.#deps.nowMs() };
+    return { maxPerKind: this.#rules.maxPerKind, nowMs: this.#deps.nowMs() };
   }
 
   async #make(kind: TokenKind, userId: number): Promise<NewToken & { token: string }> {
@@ -163,7 +163,9 @@ export class Tokens {
 
   async #signingKey(): Promise<Uint8Array> {
     if (this.#key) return this.#key;
-    const text = await keptSecret(this.#deps.db, 'token-key', () => randomBytes(32).toString('base64url'));
+    const text = await findOrCreateSecret(this.#deps.db, 'token-key', () =>
+      randomBytes(32).toString('base64url'),
+    );
     const key = Buffer.from(text, 'base64url');
     this.#key = key;
     return key;

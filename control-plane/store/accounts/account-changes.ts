@@ -6,7 +6,7 @@ import type { AccountChange } from '../../core/accounts/account-input.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import type { Db, Statement } from '../db/db.ts';
 import { type Epoch, fence } from '../db/epoch.ts';
-import { type WriteOutcome, writing } from './account-writes.ts';
+import { outcomeOfWrite, type WriteOutcome } from './account-writes.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
@@ -17,12 +17,12 @@ export async function changeAccounts(
   cluster: Cluster,
   change: AccountChange,
 ): Promise<WriteOutcome> {
-  const written = await writing(async () => {
+  const outcome = await outcomeOfWrite(async () => {
     const [, affected] = await db.batch([fence(epoch), statementOf(change)]);
     return affected === 0 ? undefined : idOf(db, change);
   });
-  if (written.done) await takeIn(db, cluster, change, written.id);
-  return written;
+  if (outcome.done) await updateCluster(db, cluster, change, outcome.id);
+  return outcome;
 }
 
 function statementOf(change: AccountChange): Statement {
@@ -52,7 +52,7 @@ async function idOf(db: Db, change: AccountChange): Promise<number | undefined> 
   return made?.id;
 }
 
-async function takeIn(db: Db, cluster: Cluster, { kind }: AccountChange, id: number): Promise<void> {
+async function updateCluster(db: Db, cluster: Cluster, { kind }: AccountChange, id: number): Promise<void> {
   switch (kind) {
     case 'create-user':
     case 'update-user': {

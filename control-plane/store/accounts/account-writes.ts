@@ -23,10 +23,10 @@ export async function allRows(db: Db, sql: string, args: readonly Value[]): Prom
 
 /** Runs one write that ends in `RETURNING id`. No row means that its own conditions refused it. */
 export const write = (db: Db, { sql, args }: Statement): Promise<WriteOutcome> =>
-  writing(async () => (await db.query(sql, args)).map(({ id }) => Number(id))[0]);
+  outcomeOfWrite(async () => (await db.query(sql, args)).map(({ id }) => Number(id))[0]);
 
 /** How a write ended that resolves to the id of what it wrote, or to undefined where its own conditions refused it. */
-export async function writing(run: () => Promise<number | undefined>): Promise<WriteOutcome> {
+export async function outcomeOfWrite(run: () => Promise<number | undefined>): Promise<WriteOutcome> {
   try {
     const id = await run();
     return id === undefined ? { done: false, why: 'refused' } : { done: true, id };

@@ -1,7 +1,7 @@
-/** Owns what still uses a role or a quota, for who is told why it can't go. Deleted users do as long as their rows are there. */
+/** Owns what still refersTo a role or a quota, for who is told why it can't go. Deleted users do as long as their rows are there. */
 import type { Db } from '../db/db.ts';
 
-export interface Uses {
+export interface References {
   users: number;
   deletedUsers: number;
   /** Where containers or logs of the deleted ones may still be; by name. */
@@ -10,18 +10,18 @@ export interface Uses {
 
 const COLUMN = { role: 'role_id', quota: 'quota_id' } as const;
 
-export async function findReferences(db: Db, kind: keyof typeof COLUMN, id: number): Promise<Uses> {
-  const uses = `users.${COLUMN[kind]} = ?`;
+export async function findReferences(db: Db, kind: keyof typeof COLUMN, id: number): Promise<References> {
+  const refersTo = `users.${COLUMN[kind]} = ?`;
   const [counts, hosts] = await Promise.all([
     db.query(
       `SELECT count(*) FILTER (WHERE deleted = 0) AS users, count(*) FILTER (WHERE deleted = 1) AS deleted_users
-      FROM users WHERE ${uses}`,
+      FROM users WHERE ${refersTo}`,
       [id],
     ),
     db.query(
       `SELECT DISTINCT hosts.name FROM users JOIN executions ON executions.user_id = users.id
       JOIN services ON services.execution_id = executions.id JOIN hosts ON hosts.id = services.host_id
-      WHERE users.deleted = 1 AND ${uses} ORDER BY hosts.name LIMIT 100`,
+      WHERE users.deleted = 1 AND ${refersTo} ORDER BY hosts.name LIMIT 100`,
       [id],
     ),
   ]);

@@ -12,7 +12,7 @@ export async function insertPair(
   db: Db,
   owner: { userId: number; credentialVersion: number },
   { refresh, access }: { refresh: NewToken; access: NewToken },
-  limits: { most: number; nowMs: number },
+  limits: { maxPerKind: number; nowMs: number },
 ): Promise<void> {
   const { userId, credentialVersion } = owner;
   await db.batch([
@@ -23,8 +23,8 @@ export async function insertPair(
       args: [refresh.idHash, refresh.idHash, credentialVersion, refresh.expiresMs, userId],
     },
     accessFrom(refresh.idHash, access),
-    trim('refresh', userId, limits.most),
-    trim('access', userId, limits.most),
+    trim('refresh', userId, limits.maxPerKind),
+    trim('access', userId, limits.maxPerKind),
   ]);
 }
 
@@ -34,12 +34,12 @@ export async function insertAccess(
   userId: number,
   refreshHash: string,
   access: NewToken,
-  limits: { most: number; nowMs: number },
+  limits: { maxPerKind: number; nowMs: number },
 ): Promise<boolean> {
   const [, inserted] = await db.batch([
     purge(limits.nowMs),
     accessFrom(refreshHash, access),
-    trim('access', userId, limits.most),
+    trim('access', userId, limits.maxPerKind),
   ]);
   return inserted === 1;
 }
@@ -64,8 +64,8 @@ const accessFrom = (refreshHash: string, { idHash, expiresMs }: NewToken): State
   args: [idHash, expiresMs, refreshHash],
 });
 
-const trim = (kind: TokenKind, userId: number, most: number): Statement => ({
+const trim = (kind: TokenKind, userId: number, maxPerKind: number): Statement => ({
   sql: `DELETE FROM tokens WHERE user_id = ? AND kind = ? AND id_hash NOT IN (
     SELECT id_hash FROM tokens WHERE user_id = ? AND kind = ? ORDER BY expires_ms DESC LIMIT ?)`,
-  args: [userId, kind, userId, kind, most],
+  args: [userId, kind, userId, kind, maxPerKind],
 });

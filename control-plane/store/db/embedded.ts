@@ -116,7 +116,7 @@ class EmbeddedDb implements Db {
 
 function rowOf(columns: readonly string[], values: readonly Value[]): Row {
   const row: Row = {};
-  for (let at = 0; at < columns.length; at++) row[columns[at] ?? ''] = values[at] ?? null;
+  for (let index = 0; index < columns.length; index++) row[columns[index] ?? ''] = values[index] ?? null;
   return row;
 }
 

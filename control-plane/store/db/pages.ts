@@ -10,19 +10,19 @@ const PAGE_ROWS = 1_000;
  */
 export async function pagedIds(db: Db, where: string, args: readonly Value[]): Promise<number[][]> {
   const pages: number[][] = [];
-  let room = 0;
+  let freeBytes = 0;
   for (const row of await db.query(
     `SELECT id, length(description) AS bytes FROM executions WHERE ${where} ORDER BY id`,
     args,
   )) {
     const bytes = Number(row.bytes);
     const page = pages.at(-1);
-    if (!page || bytes > room || page.length >= PAGE_ROWS) {
+    if (!page || bytes > freeBytes || page.length >= PAGE_ROWS) {
       pages.push([Number(row.id)]);
-      room = PAGE_BYTES - bytes;
+      freeBytes = PAGE_BYTES - bytes;
     } else {
       page.push(Number(row.id));
-      room -= bytes;
+      freeBytes -= bytes;
     }
   }
   return pages;

@@ -35,7 +35,7 @@ export function openRemote(url: string, token?: string, options: RemoteOptions =
 
 class RemoteDb implements Db {
   readonly #client: Client;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #pending = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(client: Client) {
@@ -59,20 +59,20 @@ class RemoteDb implements Db {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.#pending);
     this.#client.close();
   }
 
   async #guarded<T>(action: () => Promise<T>): Promise<T> {
     if (this.#closed) throw closedError();
     const call = action();
-    this.#underWay.add(call);
+    this.#pending.add(call);
     try {
       return await call;
     } catch (error) {
       throw databaseError(error);
     } finally {
-      this.#underWay.delete(call);
+      this.#pending.delete(call);
     }
   }
 }

@@ -42,14 +42,14 @@ export async function settle(db: Db): Promise<boolean> {
   }
 }
 
-interface Given {
+interface AssignedIds {
   epoch: number;
   execution: number;
   service: number;
 }
 
 /** The highest epoch and ids that a database has given. */
-export async function given(db: Db): Promise<Given> {
+export async function assignedIds(db: Db): Promise<AssignedIds> {
   const [coordinator] = await db.query('SELECT epoch FROM coordinator LIMIT 1');
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const last = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0);
@@ -60,9 +60,9 @@ export async function given(db: Db): Promise<Given> {
  * Makes a copy fit to take the place of `former`, where that can still be read. Ids of the time between are not given
  * again; nobody who was logged out since is logged in again.
  */
-export async function prepareRestored(db: Db, former: Given | undefined): Promise<void> {
+export async function prepareRestored(db: Db, former: AssignedIds | undefined): Promise<void> {
   await migrate(db, migrations);
-  const own = await given(db);
+  const own = await assignedIds(db);
   const last = (of: 'execution' | 'service') => Math.max(own[of] + SKIPPED_IDS, former?.[of] ?? 0);
   const epoch = Math.max(own.epoch, former?.epoch ?? 0) + 1;
   await db.batch([

@@ -37,8 +37,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep the agents after a commit that failed',
     file: turns,
-    from: '    const fault = callAll([...answers, () => this.#events.lost(this.#retired)]);',
-    to: '    const fault = callAll(answers);',
+    from: '    const fault = callAll([...callbacks, () => this.#events.lost(this.#retired)]);',
+    to: '    const fault = callAll(callbacks);',
   },
   {
     name: 'do not fence the epoch',
@@ -55,7 +55,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'never clear what the sync has told',
     file: agents,
-    from: '    this.#greeted.clear();',
+    from: '    this.#welcomed.clear();',
     to: '',
   },
   {
