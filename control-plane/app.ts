@@ -1,4 +1,7 @@
-/** Owns the HTTP face of the control plane: which route is where, who is asked first, and how errors look. Same on every host. */
+/**
+ * The HTTP interface of the control plane: its routes, authentication and errors. The same on Node and
+ * workerd.
+ */
 import { Hono, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application-schema.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
@@ -39,14 +42,14 @@ export interface AppDeps extends Context {
   agentFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
-  /** Whether pages are compressed here; on workerd its host does that. */
+  /** True if the app compresses pages itself. On workerd the platform does. */
   compresses: boolean;
   log: Logger;
-  /** Brings the database up to date, where that was not done before anything is served; called for each request. */
+  /** Migrates the database. Set where that is not done before the app starts; called for each request. */
   prepare?: () => Promise<void>;
 }
 
-/** Probes say themselves what is missing; documents and files are always there. */
+/** Paths that work without a database: probes report its state, and documents and files are static. */
 const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
 
 export function createApp(deps: AppDeps): Hono<Env> {
@@ -71,7 +74,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const { method, path } = c.req;
     const allow = allowedMethods(app, path);
     if (allow === '' && wantsPage(c)) return notFoundPage(c, web);
-    // Such as where a login leads back to after a form was sent too late.
+    // For example, the address to which a login returns after a form was sent too late.
     if (allow !== '' && !allow.includes('GET') && wantsPage(c))
       return c.redirect(path.slice(0, path.lastIndexOf('/')) || '/', 303);
     if (allow === '') return fail(new OperationError('not-found', `There is no ${path} here.`));
@@ -100,7 +103,7 @@ const webDeps = (deps: AppDeps, authentication: Authentication): WebDeps => ({
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
 });
 
-/** Nothing that needs the database is asked before that is up to date. */
+/** Prepares the database before any request that needs it. */
 const prepared =
   (prepare: () => Promise<void>, web: WebDeps): MiddlewareHandler<Env> =>
   async (c, next) => {
@@ -114,7 +117,7 @@ const prepared =
     return next();
   };
 
-/** What anybody may ask (api-spec: Auth none). */
+/** Routes without authentication (api-spec: Auth none). */
 function publicRoutes(deps: AppDeps): Hono<Env> {
   const routes = new Hono<Env>();
   const info: InfoJson = {
@@ -136,7 +139,7 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
 function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   const routes = new Hono<Env>();
   const { variant } = deps;
-  // Hono's '/x/*' takes in '/x'.
+  // Hono's '/x/*' also matches '/x'.
   const known = authenticated(authentication, deps.addressOf);
   for (const path of ['/login', '/execution/*', '/service/*', '/host/*', '/events']) routes.use(path, known);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
@@ -146,7 +149,7 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   if (variant.events) routes.route('/events', eventRoutes(deps, variant));
   if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, known));
   if (variant.tokens && authentication.tokens) {
-    // What asks for an access token can't have one; it shows the refresh token.
+    // A client that requests an access token has none yet, and sends the refresh token.
     routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
     routes.use('/oauth/revoke/*', known);
     routes.route('/oauth', tokenRoutes(deps, authentication.tokens, variant.tokens));

@@ -1,4 +1,6 @@
-/** Owns what worker and Durable Object have in common: settings, database and log, made from the bindings of an isolate. */
+/**
+ * The common setup of Worker and Durable Object: settings, database and log, from the bindings of an isolate.
+ */
 import { type Config, ConfigError, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
@@ -13,8 +15,8 @@ export interface Assembly {
   db: Db;
   log: Logger;
   /**
-   * Brings the database up to date, if that was not done yet. Calls at the same time each do it, as several isolates do:
-   * workerd ends a request as hung that waits for what another one has begun.
+   * Migrates the database, unless this isolate has done so. Simultaneous calls each do the work, as separate
+   * isolates would: workerd cancels a request as hung if it waits for the I/O of another one.
    */
   prepare(): Promise<void>;
 }

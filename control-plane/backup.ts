@@ -1,4 +1,7 @@
-/** Entry of `npm run backup FILE`: a copy of the embedded database, of one moment, while the control plane goes on. */
+/**
+ * Entry of `npm run backup FILE`: writes a consistent copy of the embedded database while the control plane
+ * runs.
+ */
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import { openEmbedded } from './store/db/embedded.ts';
@@ -14,7 +17,7 @@ await command(async () => {
   const unfinished = `${file}.${process.pid}.unfinished`;
   try {
     const found = await copy(source, unfinished);
-    // Unlike a rename it fails where a file has come to be there meanwhile.
+    // Unlike a rename, this fails if the file was created meanwhile.
     linkSync(unfinished, file);
     const bytes = statSync(file).size;
     const text = `Backed up ${source} to ${file}: ${found.executions} executions, ${bytes} bytes, schema ${found.schema}.`;
@@ -24,9 +27,9 @@ await command(async () => {
   }
 });
 
-/** The copy is on the disk, and readable by this user alone, before it gets its name. */
+/** The copy is on disk, and readable by this user only, before it gets its final name. */
 async function copy(source: string, target: string): Promise<{ schema: number; executions: number }> {
-  // An empty file is what the engine lets itself be given, with rights that others have not.
+  // The engine writes into an existing empty file, so the file gets its restrictive mode first.
   closeSync(openSync(target, 'wx', 0o600));
   const db = await openEmbedded(urlOf(source));
   try {

@@ -1,4 +1,7 @@
-/** Owns the settings of the control plane: their names, defaults and checks. Entries (node.ts, worker.ts) read the environment and hand it in. */
+/**
+ * Settings of the control plane: names, defaults and checks. The entries (node.ts, worker.ts) pass in the
+ * environment.
+ */
 import * as z from 'zod';
 import { schemaMessage } from '../shared/application-words.ts';
 import {
@@ -9,7 +12,6 @@ import {
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
 
-/** A year. */
 const MAX_RESERVE_AFTER_S = 366 * 86_400;
 
 const settings = z.object({
@@ -43,7 +45,7 @@ const settings = z.object({
   BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
 });
 
-/** Settings only a self-hosted control plane has. */
+/** Settings of a self-hosted control plane only. */
 const nodeSettings = settings.extend({
   BERTH_HOST: z.string().min(1).default('127.0.0.1'),
   BERTH_PORT: z.coerce.number().int().min(0).max(65535).default(5001),
@@ -62,7 +64,7 @@ export class ConfigError extends Error {
 
 type Environment = Record<string, unknown>;
 
-/** Settings of earlier releases, and their names now. */
+/** Settings of earlier releases, with their new names. */
 const renamed: Record<string, string> = { BERTH_HOLD_AFTER: 'BERTH_BACKFILL_RESERVE_AFTER' };
 
 export const readConfig = (env: Environment): Config => read(settings, env);
@@ -73,12 +75,15 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   queuePolicy: config.BERTH_QUEUE_POLICY,
   placementPolicy: config.BERTH_PLACEMENT_POLICY,
   backfillReserveAfterMs: config.BERTH_BACKFILL_RESERVE_AFTER * 1_000,
-  // Of fractions, too: agents are told whole milliseconds.
+  // The setting may be fractional; the protocol has whole milliseconds.
   lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
   hostLossPolicy: config.BERTH_HOST_LOSS,
 });
 
-/** Reads the known settings, empty ones counting as unset; throws ConfigError naming every bad one, never its value. */
+/**
+ * Reads the known settings; empty ones count as unset. Throws ConfigError that names every invalid setting,
+ * never its value.
+ */
 function read<T>(schema: z.ZodType<T>, env: Environment): T {
   const given = Object.entries(env).filter(([name, value]) => name.startsWith('BERTH_') && value !== '');
   const result = schema.safeParse(Object.fromEntries(given), { error: schemaMessage });

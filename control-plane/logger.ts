@@ -1,4 +1,4 @@
-/** Owns the form of log lines: one JSON object each. Its callers pass ids and texts of errors, never secrets. */
+/** Formats log lines: one JSON object each. Callers pass ids and error texts, never secrets. */
 import type { Logger } from './coordinator/ports.ts';
 
 export const logTo =

@@ -1,6 +1,6 @@
 /**
- * Owns HTTP on Node: how long and how much a peer may keep the server busy, and the answers to what never becomes a
- * request of the app. On workerd its host does this.
+ * HTTP server on Node: limits on time and connections, and responses to requests that never reach the app. On
+ * workerd the platform does this.
  */
 import { createServer, type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -10,14 +10,14 @@ import { errorResponse } from './http/json/render.ts';
 import type { Variant } from './http/variants/variant.ts';
 
 export interface ServerLimits {
-  /** From the first byte of a request to the end of its head, and to the end of its body. */
+  /** From the first byte of a request to the end of its head; `requestMs`: to the end of its body. */
   headMs: number;
   requestMs: number;
-  /** How often these two are looked at. */
+  /** How often these two limits are checked. */
   checkMs: number;
-  /** How long a connection may be quiet before its peer's machine is asked whether that is still there. */
+  /** Idle time of a connection before TCP keep-alive probes begin. */
   quietMs: number;
-  /** Open at the same time, agents and readers of logs among them; more are closed unanswered. */
+  /** Open connections, including those of agents and log subscribers. More are closed without an answer. */
   connections: number;
 }
 
@@ -33,17 +33,17 @@ type Fetch = Parameters<typeof getRequestListener>[0];
 
 export interface ServerSettings {
   variant: Variant;
-  /** Which upgrades are for the server's `upgrade` event; any other is a plain request, as HTTP has it. */
+  /** True for upgrades that the server's `upgrade` event handles. Any other is served as a plain request. */
   isUpgrade: (request: IncomingMessage) => boolean;
   limits?: ServerLimits;
 }
 
-/** A server that does not listen yet. */
+/** The server is not listening yet. */
 export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }: ServerSettings): Server {
   const malformed = (problem: string) =>
     errorResponse(new OperationError('invalid', `The request is malformed: ${problem}.`), variant);
   const answer = getRequestListener(fetch, {
-    // Of requests of HTTP/1.0, which may name no host.
+    // For requests of HTTP/1.0, which need not name a host.
     hostname: 'localhost',
     errorHandler: (error) =>
       error instanceof RequestError ? malformed(error.message) : errorResponse(undefined, variant),
@@ -54,10 +54,11 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.checkMs,
     shouldUpgradeCallback: isUpgrade,
-    // A reader of a log that is quiet would never be missed; nor would its place among those that a user may have.
+    // Detects subscribers of quiet logs that have vanished; otherwise they would count against the user's
+    // limit for ever.
     keepAlive: true,
     keepAliveInitialDelay: limits.quietMs,
-    // Refused below, in words.
+    // Such requests are refused below, with an explanation.
     requireHostHeader: false,
   };
   const server = createServer(options, (request, response) => {
@@ -66,7 +67,7 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
     write(request.socket, 400, malformed('it names no host'));
   });
   server.maxConnections = limits.connections;
-  // An expectation that is not known may be passed over (RFC 9110, 10.1.1).
+  // Unknown expectations may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', answer);
   server.on('connect', (_request, socket) => write(socket, 400, malformed('it is for a proxy')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -77,14 +78,14 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
   return server;
 }
 
-/** What Node finds wrong before there is a request; statuses as Node's own. */
+/** Errors that Node finds before there is a request, with Node's own status codes. */
 const CLIENT_ERRORS: Record<string, [status: number, problem: string]> = {
   HPE_HEADER_OVERFLOW: [431, 'its head is larger than 16 KiB'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'its chunk extensions are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'it did not arrive in time'],
 };
 
-/** The text of the Status header is the reason phrase, too: a Response has none that would get here. */
+/** Uses the Status header as the reason phrase, which a Response cannot carry to this point. */
 class ReasonedResponse extends ServerResponse {
   override writeHead(status: number, ...rest: never[]): this {
     const headers: unknown = rest.at(-1);
@@ -94,11 +95,11 @@ class ReasonedResponse extends ServerResponse {
   }
 }
 
-/** Whether an answer has begun on this connection, which a second one would garble. */
+/** True if an answer has begun on this connection. A second one would corrupt it. */
 const isAnswered = (socket: Duplex) =>
   (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
 
-/** Writes the answer and closes the connection: where a next request would begin is unknown. */
+/** Writes the answer and closes the connection, since the start of the next request is unknown. */
 function write(socket: Duplex, status: number, response: Response): void {
   void response.text().then((body) => {
     const reason = response.headers.get('status') ?? STATUS_CODES[status];

@@ -1,6 +1,6 @@
 /**
- * Self-hosted entry (`npm start`): the app on Node, libSQL as an embedded file or a server, agents' sockets by ws, and a
- * child process with an agent for this machine's own engine. Wires things together; decides nothing.
+ * Self-hosted entry (`npm start`): the app on Node, libSQL embedded or on a server, agents' sockets by ws,
+ * and the local agent as a child process. Only assembles the parts.
  */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -111,7 +111,7 @@ async function start(config: NodeConfig): Promise<void> {
 async function openDatabase(config: NodeConfig, dataDir: string): Promise<Db> {
   const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
   if (url.startsWith('file:') || url === ':memory:') return openEmbedded(url);
-  // The client of servers has 10 MB that an embedded database can do without.
+  // The client for servers takes 10 MB of memory, which an embedded database does not need.
   const { openRemote } = await import('./store/db/remote.ts');
   return openRemote(url, config.BERTH_DATABASE_TOKEN);
 }
@@ -124,17 +124,17 @@ function listen(server: Server, { BERTH_HOST, BERTH_PORT }: NodeConfig): Promise
   });
 }
 
-/** Takes no new connection, and lets requests finish for a moment; streams that go on are cut. */
+/** Accepts no new connections and gives running requests 2 s; longer streams are cut. */
 function closeServer(server: Server): Promise<void> {
   return new Promise((done) => {
     server.close(() => done());
-    // Also those whose answer has just ended, or they would wait for a next request.
+    // Also closes connections that become idle meanwhile, which would wait for a next request.
     setInterval(() => server.closeIdleConnections(), 50).unref();
     setTimeout(() => server.closeAllConnections(), 2_000).unref();
   });
 }
 
-/** Ends cleanly when first asked, at once when asked again. Containers go on running. */
+/** Ends cleanly at the first call, and at once at the second. Containers keep running. */
 function endOnce(end: () => Promise<void>): (code: number) => void {
   let ending = false;
   return (code) => {

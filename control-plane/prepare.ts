@@ -1,11 +1,14 @@
-/** Owns what must be true of the database before anything is served: its schema and a first administrator. */
+/** Prepares the database before anything is served: schema and first administrator. */
 import type { Logger } from './coordinator/ports.ts';
 import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
 import type { Db } from './store/db/db.ts';
 import { migrate } from './store/schema/migrate.ts';
 import { migrations } from './store/schema/migrations.ts';
 
-/** Resolves to the password of a first administrator that was made now and must be told, or undefined. */
+/**
+ * Resolves to the password of an administrator that was just created, which must be shown; otherwise to
+ * undefined.
+ */
 export async function prepareDatabase(
   db: Db,
   log: Logger,

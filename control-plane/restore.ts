@@ -1,4 +1,7 @@
-/** Entry of `npm run restore FILE`: a backup takes the place of the embedded database, which is kept beside it. */
+/**
+ * Entry of `npm run restore FILE`: replaces the embedded database by a backup, and keeps the previous one
+ * beside it.
+ */
 import {
   closeSync,
   copyFileSync,
@@ -21,7 +24,7 @@ await command(async () => {
   const target = databaseFile(process.env);
   mustExist(file, 'The backup');
   mustExist(dirname(target), 'The data folder');
-  const former = existsSync(target) ? await assertUnused(target, flags.has('--force')) : undefined;
+  const former = existsSync(target) ? await assertReplaceable(target, flags.has('--force')) : undefined;
   const unfinished = `${target}.${process.pid}.restoring`;
   try {
     const found = await prepare(file, unfinished, former);
@@ -42,8 +45,10 @@ await command(async () => {
 
 type AssignedIds = Awaited<ReturnType<typeof assignedIds>>;
 
-/** Sees to it that nobody uses the database that is there; what it has given, where it can be read. */
-async function assertUnused(target: string, isForced: boolean): Promise<AssignedIds | null> {
+/**
+ * Throws UsageError without --force, or if the database is in use. Returns its assigned ids; null if unreadable.
+ */
+async function assertReplaceable(target: string, isForced: boolean): Promise<AssignedIds | null> {
   if (!isForced)
     throw new UsageError(
       `${target} is there already: with --force it is kept aside and the backup takes its place.`,
@@ -52,7 +57,7 @@ async function assertUnused(target: string, isForced: boolean): Promise<Assigned
   try {
     db = await openEmbedded(urlOf(target), { busyTimeoutMs: 1_000 });
   } catch {
-    // Damaged: nobody can be running on it.
+    // A damaged database: no control plane can be running on it.
     return null;
   }
   try {
@@ -89,11 +94,11 @@ async function prepareCopy(file: string, unfinished: string, former: AssignedIds
   }
 }
 
-/** A second name, so that at no moment there is no database. */
+/** Adds a second name, so that there is a database at every moment. */
 function setAside(target: string): string {
   const path = `${target}.before-${new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
   linkSync(target, path);
-  // Of a damaged one there may be more, which the engine would take for the new one's.
+  // A damaged database may leave these files, which the engine would apply to the new one.
   for (const part of ['-wal', '-shm'])
     if (existsSync(`${target}${part}`)) renameSync(`${target}${part}`, `${path}${part}`);
   return path;

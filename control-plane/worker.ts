@@ -1,4 +1,7 @@
-/** Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Wires things together; decides nothing. */
+/**
+ * Cloudflare entry: the app on workerd, with the coordinator in a Durable Object and libSQL over HTTP. Only
+ * assembles the parts.
+ */
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
@@ -14,7 +17,7 @@ export { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 
 interface WorkerEnv extends Record<string, unknown> {
   COORDINATOR: DurableObjectNamespace<CoordinatorObject>;
-  /** What local/assets/make-worker-assets.ts has put together. */
+  /** The files that local/assets/make-worker-assets.ts builds. */
   ASSETS: Fetcher;
 }
 
@@ -29,13 +32,14 @@ export default {
     isolate ??= assembleIsolate(env);
     if (new URL(request.url).pathname === CONNECT_PATH) return connectAgent(request, env, isolate);
     const response = isolate.app.fetch(request, env, ctx);
-    // To its end also where the client leaves: a login that is cut off would keep its place at the gate.
+    // Completes even if the client leaves: a login that is cut off would keep its place in the concurrency
+    // limit.
     ctx.waitUntil(Promise.resolve(response));
     return response;
   },
 };
 
-/** Who an agent is is looked at here, so that nobody else gets as far as the coordinator. */
+/** Authenticates the agent here, so that only registered agents reach the coordinator. */
 async function connectAgent(request: Request, env: WorkerEnv, isolate: Isolate): Promise<Response> {
   const { config, db, prepare, log } = isolate;
   try {
@@ -57,7 +61,7 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     log,
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
-    // A stub belongs to its request: each call takes a new one.
+    // A stub belongs to its request, so each call takes a new one.
     coordinator: coordinatorClient(() => coordinatorOf(env)),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,

@@ -1,4 +1,6 @@
-/** Owns what operations may ask of the coordinator, wherever that is: in this process, or in a Durable Object. */
+/**
+ * The coordinator's API for operations, whether the coordinator runs in this process or in a Durable Object.
+ */
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
@@ -14,19 +16,20 @@ import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/o
 import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
-/** Every method rejects with OperationError, and with nothing else. */
+/** Every method rejects with OperationError and no other error. */
 export interface CoordinatorApi {
-  /** Resolves when it has its state and can take work. */
+  /** Resolves once the coordinator has its state and accepts work. */
   ready(): Promise<void>;
   /** Resolves to the id of the execution once it is committed. */
   submit(submission: Submission): Promise<number>;
-  /** Resolves once the end is committed; containers may still be going. */
+  /** Resolves once the end is committed. Containers may still be stopping. */
   terminate(executionId: number): Promise<void>;
-  /** Hides the execution at once; it is terminated first where it has not ended. */
+  /** Hides the execution at once, and terminates it if it has not ended. */
   remove(executionId: number): Promise<void>;
   /**
-   * Output of a service from its first byte; ends when no more will come, and breaks off where the reader may read no
-   * more. With `from` it begins there, in frames (core/log-frames.ts).
+   * Streams the output of a service from its first byte. The stream ends when no more output will come, and
+   * is aborted if the subscriber loses access. With `from` it begins there, in frames
+   * (core/streams/log-frames.ts).
    */
   openLog(
     subscriber: LogSubscriber,
@@ -34,47 +37,66 @@ export interface CoordinatorApi {
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>>;
-  /** What changes from here on, or since what the reader has seen, as lines of EventFrame; ends now and then (Events). */
+  /**
+   * Streams changes as lines of EventFrame, from now on or after the subscriber's last event id. The stream
+   * ends from time to time (STREAM-3).
+   */
   openEvents(subscriber: EventSubscriber): Promise<ReadableStream<Uint8Array>>;
-  /** Where `openEvents` goes on without missing what changes from now on; null where nobody knows. */
+  /**
+   * Position from which `openEvents` misses no change after this call; null if the coordinator has no state.
+   */
   lastEventId(): Promise<string | null>;
   /**
-   * What lets a user read, or any (null), has changed: streams of events end, whose readers come back and show again who
-   * they are; those of logs break off for who would not be let in any more.
+   * Re-checks open streams after a change to a user's permissions (`null`: every user's). Event streams are
+   * closed and reconnect; log streams are aborted only if their subscriber has lost access.
    */
   reviewSubscriptions(userId: number | null): Promise<void>;
-  /** Changes a user or a quota; resolves, once committed, to what became of it. Every later decision goes by it. */
+  /**
+   * Changes a user or a quota. Resolves to the outcome once it is committed; every later decision uses the
+   * new values.
+   */
   changeAccounts(change: AccountChange): Promise<WriteOutcome>;
-  /** Makes a host, or finds the one that this registration has made already; resolves to its id once that is committed. */
+  /**
+   * Creates a host, or finds the one that this registration created before. Resolves to its id once that is
+   * committed.
+   */
   registerHost(registration: Registration): Promise<number>;
-  /** What waits, runs and ends, and how full the hosts are. */
+  /** The queue, the running and ending executions, and the load of the hosts. */
   state(): Promise<SchedulerState>;
-  /** The same in a few numbers. */
+  /** Counts of what `state` lists. */
   summary(): Promise<SchedulerSummary>;
-  /** Why an execution is where it is; null where it has ended. */
+  /** Why an execution has its present state; null if it has ended. */
   explain(executionId: number): Promise<Explanation | null>;
-  /** What would become of it now, were it submitted. */
+  /** What would happen to the submission if it were made now. */
   explainSubmission(submission: Submission): Promise<Explanation>;
-  /** What the user's quota allows, and what of it is taken. */
+  /** The user's quota, and how much of it is in use. */
   allowance(userId: number): Promise<Allowance>;
-  /** What the hosts of services do towards their starts, of each; empty where nobody said, and where it does not start. */
+  /**
+   * Progress of each service's start, as its host reports it; empty if there is no report, or if the service
+   * is not starting.
+   */
   progress(serviceIds: readonly number[]): Promise<string[]>;
-  /** In the order in which they joined. */
+  /** In the order of their registration. */
   hosts(): Promise<HostView[]>;
   host(hostId: number): Promise<HostDetail>;
-  /** All of it at a glance: hosts, queue, the last hour. */
+  /** Summary of the cluster: hosts, queue, and the last hour. */
   overview(search: OverviewSearch): Promise<ClusterOverview>;
-  /** What counts under quotas now, of all of whom anything runs. */
+  /** Current usage of every user with something running. */
   usages(): Promise<UserUsage[]>;
-  /** Resolves when the change, and what follows at once, is committed; services may still be leaving. */
+  /**
+   * Resolves once the change and its immediate consequences are committed. Services may still be stopping.
+   */
   changeHost(hostId: number, changes: HostChanges): Promise<void>;
-  /** Resolves when it is no host any more; its agent is told where it is connected. */
+  /** Resolves once the host is removed. Its agent is notified if it is connected. */
   removeHost(hostId: number, force: boolean): Promise<HostRemoval>;
 }
 
 export type CoordinatorVerb = keyof CoordinatorApi;
 
-/** Every verb, for calls across RPC. The type requires one entry for each method of CoordinatorApi, and no other. */
+/**
+ * Every verb, for calls across RPC. The compiler requires an entry for each method of CoordinatorApi, and
+ * allows no others.
+ */
 const verbs: Record<CoordinatorVerb, true> = {
   ready: true,
   submit: true,

@@ -1,6 +1,6 @@
 /**
- * Owns all executions, services and hosts while it runs: their single writer. This file is its face to the operations;
- * turns.ts has the order of things, agents.ts the hosts' side, core/ every decision. Knows neither Hono, workerd nor Node.
+ * The coordinator: the single writer of executions, services, hosts, users and quotas. This class implements
+ * the API for operations. turns.ts orders the work, agents/ serves the agents, core/ decides.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import { noSuchExecution } from '../core/accounts/account.ts';
@@ -64,7 +64,8 @@ import type { CoordinatorApi } from './coordinator-api.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
-import { readDatabase, Turns } from './turns.ts';
+import { readDatabase } from './turn-inputs.ts';
+import { Turns } from './turns.ts';
 
 export interface CoordinatorDeps extends AgentsDeps {
   db: Db;
@@ -102,17 +103,19 @@ export class Coordinator implements CoordinatorApi {
     this.#events = new Events(this.#turns, clock);
   }
 
-  /** Takes up the work: reads the state and goes on with what is due. Also called whenever the clock's time comes. */
+  /**
+   * Runs a turn: reads the state if necessary, and does what is due. The clock calls this at each deadline.
+   */
   wake(): void {
     this.#turns.wake();
   }
 
-  /** Takes note that a proof has let its host in; throws OperationError where it did before. */
+  /** Records that the proof has admitted its host. Throws OperationError if it was used before. */
   admit(proof: VerifiedProof): void {
     this.#replayGuard.use(proof, this.#clock.nowMs());
   }
 
-  /** Takes a connection of the host, which has proved that it is. */
+  /** Accepts a connection of an authenticated host. */
   connect(socket: AgentSocket, hostId: number): AgentSession {
     return this.#agents.connect(socket, hostId);
   }
@@ -135,7 +138,7 @@ export class Coordinator implements CoordinatorApi {
     return this.#turns.update((cluster, nowMs) => {
       const execution = cluster.executions.get(executionId);
       if (execution?.deleted) throw noSuchExecution();
-      // The caller has seen it: what is not live any more has ended.
+      // The caller has found the execution in the database, so one that is not live has ended.
       if (!execution) throw new OperationError('conflict', 'The execution has already ended.');
       requestEnd(cluster, execution, nowMs);
     });
@@ -180,7 +183,7 @@ export class Coordinator implements CoordinatorApi {
     await this.#logs.review(userId);
   }
 
-  /** The process ends; readers of events see a whole stream, and come back. */
+  /** For a process that stops: closes all event streams cleanly, so that their subscribers reconnect. */
   endEvents(): void {
     this.#events.end(null);
   }
@@ -247,7 +250,7 @@ export class Coordinator implements CoordinatorApi {
   explainSubmission(submission: Submission): Promise<Explanation> {
     return this.#turns.query((cluster, nowMs) => {
       assertEnabled(cluster, submission.userId);
-      // With the ids that it would get, and which stay for who comes next.
+      // Uses a copy of the next ids: the submission must not consume them.
       return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
     });
   }

@@ -1,20 +1,20 @@
-/** Owns what the coordinator needs from the world around it, so that it knows neither Node nor workerd. */
+/** Interfaces of the coordinator to its runtime, which may be Node or workerd. */
 
 export interface Clock {
   nowMs(): number;
-  /** Calls the coordinator's `wake` at `timeMs`; replaces the call asked for before; null asks for none. */
+  /** Calls the coordinator's `wake` at `timeMs`, in place of the previous time; null cancels it. */
   wakeAt(timeMs: number | null): void;
-  /** Runs `turn` once everything that has already arrived is taken in: that is what makes a group commit. */
+  /** Runs `turn` once all input that has arrived is taken in, so that it shares one commit. */
   defer(turn: () => void): void;
-  /** Calls `run` once, when the time has passed; not after the end of this process or object. */
+  /** Calls `run` once after the delay, unless the process or object ends first. */
   after(delayMs: number, run: () => void): void;
 }
 
-/** A socket to an agent; both workerd's and ws's fit. */
+/** A socket to an agent: the common part of workerd's and ws's. */
 export interface AgentSocket {
   send(data: string | Uint8Array): void;
   close(code: number, reason: string): void;
 }
 
-/** One JSON object a line; never secrets or values of a description. */
+/** Writes one JSON object per line. Fields must not contain secrets or values of a description. */
 export type Logger = (event: string, fields?: Record<string, unknown>) => void;

@@ -1,7 +1,7 @@
 /**
- * Owns the order of things: inputs are drained, reconcile decides, one commit makes it last, and only then is anybody
- * answered or told (commit before acknowledging, commit before sending). Also owns the memory copy of the database:
- * after a commit that failed it is thrown away and read again, for then nobody knows what the database holds.
+ * Turns: collect inputs, decide (`reconcile`), commit, then answer callers and send to agents. Nothing is
+ * answered or sent before its commit. After a failed commit the state in memory is discarded and read again,
+ * because the content of the database is then unknown (COORD-1).
  */
 
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
@@ -15,41 +15,24 @@ import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
 import { type Epoch, fence, isStale } from '../store/db/epoch.ts';
 import type { Clock, Logger } from './ports.ts';
-
-export interface State {
-  epoch: Epoch;
-  cluster: Cluster;
-}
-
-/** One change asked for. `run` may throw OperationError, then before it changes anything; it must not wait. */
-export interface Input {
-  /** Called before any `prepare` of the turn: reads what `run` must know of the database. Where it rejects, only this input has failed. */
-  read?(): Promise<void>;
-  /**
-   * Called before any `run` of the turn: writes a transaction of its own and changes the state likewise. Where it rejects, the
-   * turn has failed.
-   */
-  prepare?(state: State): Promise<void>;
-  run(cluster: Cluster, nowMs: number): void;
-  /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
-  done?(cluster: Cluster, nowMs: number): void;
-  fail(error: unknown): void;
-}
+import { callAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
 
 export interface TurnEvents {
-  /** The turn is committed: tell the agents. */
+  /** The turn is committed; its decisions may be sent to the agents. */
   committed(decisions: readonly Decision[], cluster: Cluster): void;
-  /** The same, after that: what is other than before. */
+  /** Called after `committed`, with the objects that the turn has changed. */
   changed(changes: Changes, cluster: Cluster): void;
-  /** The memory copy was thrown away: whatever was told to anybody may be wrong. Retired: and never comes another. */
+  /**
+   * The state was discarded, so clients may have received wrong data. Retired: there will be no other state.
+   */
   lost(isRetired: boolean): void;
 }
 
-/** Inputs of one commit at most, so that a burst makes several transactions of bearable size. */
+/** Inputs per commit. A burst is split into several transactions. */
 const MAX_INPUTS = 500;
-/** How long a coordinator takes for granted that none has taken over: well below the margin of a lease. */
+/** How long a confirmed epoch counts as current; must be well below the margin of a lease. */
 const EPOCH_CONFIRMED_MS = 10_000;
-/** Before a database that could not be read is tried again without anybody asking. */
+/** Delay before the state is read again after a failure, even without input. */
 const RELOAD_DELAY_MS = 1_000;
 
 export class Turns {
@@ -63,12 +46,12 @@ export class Turns {
   #active = false;
   #confirmedMs = 0;
   #due = false;
-  /** Set from the first change of a turn to its commit. */
+  /** True from the first change of a turn until its commit. */
   #hasUncommittedChanges = false;
-  /** Tells this coordinator's hold on the database from another's. */
+  /** Identifies this coordinator as the holder of the epoch (COORD-3). */
   readonly #name = crypto.randomUUID();
   #hasHeld = false;
-  /** Set once a later coordinator has taken over: this one can never commit again. */
+  /** True once a later coordinator has taken over. This one can never commit again. */
   #retired = false;
 
   constructor(db: Db, clock: Clock, log: Logger, scheduling: SchedulerConfig, events: TurnEvents) {
@@ -79,29 +62,31 @@ export class Turns {
     this.#events = events;
   }
 
-  /** The state as of the last commit, unless it `isAhead` of it; undefined while there is none. */
+  /**
+   * The state as of the last commit, plus changes if `hasUncommittedChanges`; undefined if none is loaded.
+   */
   get cluster(): Cluster | undefined {
     return this.#state?.cluster;
   }
 
-  /** Of the state; there must be one. */
+  /** The epoch of the state. Throws if no state is loaded. */
   get epoch(): Epoch {
     if (!this.#state) throw new Error('there is no state');
     return this.#state.epoch;
   }
 
-  /** Whether the state holds what is not committed yet: it may be read, and nothing of it told. */
+  /** While true, the state may be read, but its content must not be sent. */
   get hasUncommittedChanges(): boolean {
     return this.#hasUncommittedChanges;
   }
 
-  /** Takes an input into the next turn. */
+  /** Adds an input to the next turn. */
   enqueue(input: Input): void {
     this.#inputs.push(input);
     this.wake();
   }
 
-  /** Runs `change` in a turn and resolves to its result once that is committed. */
+  /** Runs `change` in a turn. Resolves to its result once that is committed. */
   update<T>(change: (cluster: Cluster, nowMs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let result: T;
@@ -115,7 +100,7 @@ export class Turns {
     });
   }
 
-  /** Looks at the state when a turn has decided all there was to decide. Needs no commit where nothing changed. */
+  /** Runs `view` on the state after a turn's decisions. If nothing has changed, no commit is made. */
   query<T>(view: (cluster: Cluster, nowMs: number) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.enqueue({
@@ -132,14 +117,16 @@ export class Turns {
     });
   }
 
-  /** Has a turn that finds out whether another coordinator has taken over, whatever there is to be committed. */
+  /**
+   * Runs a turn that checks whether another coordinator has taken over, even if there is nothing to commit.
+   */
   confirmEpoch(): void {
     this.enqueue({
       prepare: async ({ epoch }) => {
         try {
           await this.#db.batch([fence(epoch)]);
         } catch (error) {
-          // That the database can't be asked takes nothing from anybody.
+          // Any other error, such as an unreachable database, does not show a takeover.
           if (isStale(error)) throw error;
         }
       },
@@ -148,7 +135,7 @@ export class Turns {
     });
   }
 
-  /** Has a turn even without input: the clock alone may change things. */
+  /** Runs a turn even without input: time alone may change the state. */
   wake(): void {
     this.#due = true;
     if (this.#active) return;
@@ -195,7 +182,7 @@ export class Turns {
       () => this.#events.committed(decisions, cluster),
       () => this.#events.changed(changes, cluster),
     ]);
-    // It is committed, so nobody is told otherwise; but who was told what is no longer known.
+    // The turn is committed and cannot be undone, but it is unknown which clients have received it.
     if (fault !== undefined) this.#discardState(fault, []);
   }
 
@@ -216,8 +203,9 @@ export class Turns {
   }
 
   /**
-   * Where agents stop what they run without contact, only who may still decide may tell them that they have it: a later
-   * coordinator counts the silence from its own beginning. Reports need no commit, so that this one might not notice.
+   * Agents with a lease stop their containers without contact. Only the current coordinator may grant
+   * contact, since a later one counts the silence from its own start. Reports may need no commit, which would
+   * reveal that another has taken over.
    */
   async #confirmEpoch(epoch: Epoch, nowMs: number): Promise<void> {
     if (
@@ -241,7 +229,7 @@ export class Turns {
     const callbacks = inputs.map(
       (input) => () => input.fail(new OperationError('unavailable', message, { cause: error })),
     );
-    // Never throws: no turn would ever come again.
+    // Must not throw, or no further turn would run.
     const fault = callAll([...callbacks, () => this.#events.lost(this.#retired)]);
     if (fault !== undefined) this.#log('coordinator.fault', { error: String(fault) });
   }
@@ -251,54 +239,4 @@ export class Turns {
     if (this.#retired) this.#clock.wakeAt(null);
     else this.#clock.wakeAt(this.#state ? nextDeadline(this.#state.cluster) : nowMs + RELOAD_DELAY_MS);
   }
-}
-
-/** A query beside the turns. The coordinator promises its callers one kind of error. */
-export async function readDatabase<T>(query: Promise<T>): Promise<T> {
-  try {
-    return await query;
-  } catch (cause) {
-    throw new OperationError('unavailable', 'The database does not answer; try again later.', { cause });
-  }
-}
-
-/** Calls each, whatever becomes of the others, and returns the first error. */
-function callAll(calls: readonly (() => void)[]): unknown {
-  let fault: unknown;
-  for (const call of calls) {
-    try {
-      call();
-    } catch (error) {
-      fault ??= error;
-    }
-  }
-  return fault;
-}
-
-/** Has the inputs read what they must know; one that can't is answered at once (it changed nothing) and left out. */
-async function readAll(inputs: readonly Input[]): Promise<Input[]> {
-  const readable: Input[] = [];
-  for (const input of inputs) {
-    try {
-      if (input.read) await readDatabase(input.read());
-      readable.push(input);
-    } catch (error) {
-      input.fail(error);
-    }
-  }
-  return readable;
-}
-
-/** Runs the inputs in order; one that is refused is answered at once (it changed nothing) and left out. */
-function runAll(inputs: readonly Input[], cluster: Cluster, nowMs: number): Input[] {
-  return inputs.filter((input) => {
-    try {
-      input.run(cluster, nowMs);
-      return true;
-    } catch (error) {
-      if (!(error instanceof OperationError)) throw error;
-      input.fail(error);
-      return false;
-    }
-  });
 }

@@ -1,6 +1,6 @@
 /**
- * Owns one connection of an agent: which host it speaks for, its revision, and its open log streams.
- * Decides nothing: what a message means is the coordinator's.
+ * One connection of an agent: the host that the agent has proved to be, the revision, and the open log
+ * streams. The session checks the order of messages; the coordinator decides what they mean.
  */
 import type { Assignment, IdRange, ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { type CloseReason, closeCodes } from '../../../shared/protocol/close.ts';
@@ -16,37 +16,37 @@ import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { AgentSocket } from '../ports.ts';
 
-/** Who reads a log stream (log-relay.ts). */
+/** Receives the output of one log stream (log-relay.ts). */
 export interface LogSink {
-  /** False where it is more than was granted. */
+  /** Returns false if the chunk exceeds the granted credit. */
   chunk(chunk: LogChunk): boolean;
   end(end: Extract<Up, { type: 'logs.end' }>): void;
-  /** The connection is gone; the stream may be opened again on the next one. */
+  /** The connection has closed. The stream may be opened again on the next one. */
   detached(): void;
 }
 
-/** What a session hands on. `bye` comes exactly once. */
+/** Receives the events of a session. `bye` is called exactly once. */
 export interface SessionEvents {
   hello(session: AgentSession, hello: Extract<Up, { type: 'hello' }>): void;
   report(session: AgentSession, report: Extract<Up, { type: 'report' }>): void;
-  /** It has sent of a log what it was not asked for. */
+  /** The agent has sent log data that was not requested. */
   refused(session: AgentSession, what: string): void;
   bye(session: AgentSession): void;
 }
 
 type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 
-/** Assignments in one part of a sync; keeps frames far below the message limits of every runtime. */
+/** Assignments per sync message; keeps frames far below the message limits of every runtime. */
 const SYNC_PART = 100;
 
 export class AgentSession {
-  /** The host it speaks for, as its key has proved. */
+  /** The host whose key the agent has proved to hold. */
   readonly hostId: number;
-  /** The lease that its welcome tells; null: none. */
+  /** The lease that the welcome grants; null: no lease. */
   leaseMs: number | null = null;
-  /** Once its hello was taken in. */
+  /** True once its hello is committed. */
   isJoined = false;
-  /** Keys in the inventory of its hello. */
+  /** Keys of the services in the inventory of its hello. */
   listed: ReadonlySet<string> = new Set();
   readonly #socket: AgentSocket;
   readonly #events: SessionEvents;
@@ -57,7 +57,10 @@ export class AgentSession {
   #receivedHello = false;
   #closed = false;
 
-  /** `firstStream`: differs from the last connection's, so that its late chunks hit no reader of this one. */
+  /**
+   * `firstStream` must differ from the numbers of the previous connection, so that its late chunks reach no
+   * sink of this one.
+   */
   constructor(socket: AgentSocket, hostId: number, events: SessionEvents, firstStream: number) {
     this.#socket = socket;
     this.hostId = hostId;
@@ -70,7 +73,7 @@ export class AgentSession {
     return this.#closed;
   }
 
-  /** Takes in a frame: a text message or the bytes of a log chunk. */
+  /** Receives one frame: a text message, or the bytes of a log chunk. */
   receive(data: string | Uint8Array): void {
     if (this.#closed) return;
     try {
@@ -82,13 +85,13 @@ export class AgentSession {
     }
   }
 
-  /** The socket is closed, by whomever. */
+  /** The socket has closed, from either side. */
   closed(): void {
     if (this.#closed) return;
     this.#closed = true;
     const sinks = [...this.#sinks.values()];
     this.#sinks.clear();
-    // First, so that a reader which looks for a session to go on with does not find this one.
+    // Must come first: a sink that looks for a session to continue with must not find this one.
     this.#events.bye(this);
     for (const sink of sinks) sink.detached();
   }
@@ -100,7 +103,7 @@ export class AgentSession {
     this.closed();
   }
 
-  /** Says welcome, and sends every assignment of the host (P3). */
+  /** Sends the welcome, then every assignment of the host (P3). */
   welcome(welcome: Welcome, assignments: readonly Assignment[], unknown: readonly IdRange[]): void {
     this.#send({ type: 'welcome', version: PROTOCOL_VERSION, ...welcome });
     this.#sync(assignments, unknown);
@@ -132,7 +135,6 @@ export class AgentSession {
     this.#send({ type: 'ack', sequence, timeMs });
   }
 
-  /** How many log streams are open. */
   get openLogs(): number {
     return this.#sinks.size;
   }
@@ -181,14 +183,14 @@ export class AgentSession {
 
   #chunk(chunk: LogChunk): void {
     const sink = this.#sinks.get(chunk.stream);
-    // A stream closed a moment ago may have chunks under way.
+    // Chunks of a stream that was closed a moment ago may still arrive.
     if (sink) {
       if (!sink.chunk(chunk)) this.#events.refused(this, 'more of a log than its credit');
     } else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
     else this.#events.refused(this, 'a part of a log');
   }
 
-  /** On this connection; a stream number is given once on it. */
+  /** True if this connection has used that stream number. Each number is used once. */
   #wasOpened(stream: number): boolean {
     const distance = (to: number) => (to - this.#firstStream + 2 ** 32) % 2 ** 32;
     return distance(stream) < distance(this.#nextStream);
@@ -199,7 +201,7 @@ export class AgentSession {
     try {
       this.#socket.send(encode(message));
     } catch {
-      // The runtime found the socket closed first; its close event may come late.
+      // The runtime has noticed the closed socket first; its close event may come late.
       this.closed();
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Owns the agents that are connected: one session a host, what they report, and what they are told. The state they
- * change is the cluster's; each change goes through a turn.
+ * The connected agents: one session per host, the reports that agents send, and the commands that they
+ * receive. All changes of the cluster state go through turns.
  */
 import type { Application } from '../../../shared/application-schema.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
@@ -35,14 +35,14 @@ import { AgentSession, type SessionEvents } from './agent-session.ts';
 type Hello = Extract<Up, { type: 'hello' }>;
 type Report = Extract<Up, { type: 'report' }>;
 
-/** What becomes of containers whose services the database does not know (P30). */
+/** What agents do with containers whose services are not in the database (P30). */
 export type UnknownContainers = 'keep' | 'remove';
 
 export interface AgentsDeps {
   deploymentName: string;
   clock: Clock;
   log: Logger;
-  /** `keep` unless told otherwise. */
+  /** Default: `keep`. */
   unknownContainers?: UnknownContainers;
 }
 
@@ -52,11 +52,14 @@ export class Agents implements SessionEvents {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #unknownContainers: UnknownContainers;
-  /** By host id. A session is in here from its committed hello to its end. */
+  /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
-  /** Ids of hosts whose hello this very turn has taken in: what ends meanwhile is an older session. */
+  /**
+   * Ids of hosts whose hello is part of the current turn. A session of theirs that closes meanwhile is an
+   * older one.
+   */
   readonly #joining = new Set<number>();
-  /** Greeted in this very turn: their sync holds the turn's starts already. */
+  /** Sessions that were welcomed in the current turn. Their sync already contains the turn's starts. */
   readonly #welcomed = new Set<AgentSession>();
 
   constructor(turns: Turns, { deploymentName, clock, log, unknownContainers = 'keep' }: AgentsDeps) {
@@ -67,7 +70,7 @@ export class Agents implements SessionEvents {
     this.#unknownContainers = unknownContainers;
   }
 
-  /** Takes a new connection; the caller feeds the session with frames and its end. */
+  /** Accepts a new connection. The caller must pass the session its frames, and the end of the connection. */
   connect(socket: AgentSocket, hostId: number): AgentSession {
     return new AgentSession(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
   }
@@ -76,7 +79,9 @@ export class Agents implements SessionEvents {
     return hostId === null ? undefined : this.#sessions.get(hostId);
   }
 
-  /** Ends all connections: what the agents know may be wrong. They come back with a new hello. */
+  /**
+   * Closes all connections, because the agents may have outdated state. Agents reconnect with a new hello.
+   */
   dropAll(): void {
     for (const session of [...this.#sessions.values()]) session.close('unavailable');
     this.#sessions.clear();
@@ -113,13 +118,13 @@ export class Agents implements SessionEvents {
     });
   }
 
-  /** The hello is committed: from here on the session is that of its host. */
+  /** Makes the session that of its host. Called once the hello is committed. */
   #join(session: AgentSession, hello: Hello, host: Host, cluster: Cluster, nowMs: number): void {
     this.#joining.delete(host.id);
     this.#sessions.get(host.id)?.close('superseded', 'another agent has connected with the key of this host');
     this.#sessions.set(host.id, session);
     session.isJoined = true;
-    // It may have closed during the commit; then it was nobody's bye yet.
+    // It may have closed during the commit, when `bye` did not yet find it.
     if (session.isClosed) {
       this.bye(session);
       return;
@@ -143,7 +148,10 @@ export class Agents implements SessionEvents {
       this.#log('agent.duplicate-starts', { host: host.name, services: duplicates.join(' ') });
   }
 
-  /** Ids that the host has seen are not given again, be the database older than they are. */
+  /**
+   * Reserves the ids that the host has seen, even if the database is older than they are. Closes a session
+   * with implausible ids.
+   */
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
     if (!isPlausible(cluster, hello)) {
       this.#log('agent.implausible-ids', { host: hello.host.name, ...hello.highest });
@@ -165,7 +173,10 @@ export class Agents implements SessionEvents {
     this.#log('agent.unknown-containers', { ...fields, decision: this.#unknownContainers });
   }
 
-  /** The host that the session has proved to be, as long as it is one and goes by its own name; closes it else. */
+  /**
+   * The host of the session's key. Closes the session if the host was removed, or if the agent reports
+   * another name.
+   */
   #hostOf(session: AgentSession, hello: Hello, cluster: Cluster): Host | undefined {
     const host = cluster.hosts.get(session.hostId);
     if (!host) session.close('revoked', 'this host was removed');
@@ -195,7 +206,10 @@ export class Agents implements SessionEvents {
     });
   }
 
-  /** It has spoken of what is another host's. Its connection ends; an agent that is right gets a new one. */
+  /**
+   * Closes the connection of an agent that reports on another host's services, or sends log data that was not
+   * requested. An agent without a fault reconnects.
+   */
   refused(session: AgentSession, what: string): void {
     if (session.isClosed) return;
     const host = this.#turns.cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
@@ -225,7 +239,7 @@ export class Agents implements SessionEvents {
     this.#log('host.conditions', { host: host.name, conditions: texts });
   }
 
-  /** Tells the agents what was decided and committed. */
+  /** Sends the agents the committed decisions. */
   sendDecisions(decisions: readonly Decision[], cluster: Cluster): void {
     const assignment = assigner(cluster, this.#deploymentName);
     const forget = new Map<AgentSession, number[]>();
@@ -237,10 +251,11 @@ export class Agents implements SessionEvents {
       const session = this.session(service.hostId);
       if (!session) continue;
       if (decision.kind === 'forget') forget.set(session, [...(forget.get(session) ?? []), service.id]);
-      // A service may have been started and stopped in one turn: the state says which of it still holds.
+      // A service may be started and stopped in the same turn. Its state shows which of the two still holds.
       const isNew = isAssigned(service) && !this.#welcomed.has(session);
       if (decision.kind === 'start' && isNew) session.start(assignment(service));
-      // Also where the sync left it out already: the agent may never have heard of it, and must say that it is gone.
+      // Sent even if the sync omitted the service: the agent must report it gone, and may never have received
+      // the start (COORD-4).
       if (decision.kind === 'stop') session.stop({ service: service.id, generation: service.generation });
     }
     for (const [session, services] of forget) session.forget(services);
@@ -252,13 +267,13 @@ function assignmentsAt(cluster: Cluster, hostId: number, deployment: string): As
   return [...cluster.servicesAt(hostId)].filter(isAssigned).map(assigner(cluster, deployment));
 }
 
-/** Makes assignments, reading each description once. */
+/** Makes assignments, and parses each description once. */
 function assigner(cluster: Cluster, deploymentName: string): (service: Service) => Assignment {
   const applications = new Map<Execution, Application>();
   return (service) => {
     const execution = cluster.executions.get(service.executionId);
     if (!execution) throw new Error(`service ${service.id} has no execution`);
-    // Validated when it was submitted.
+    // Validated at submission.
     const application = applications.get(execution) ?? (JSON.parse(execution.description) as Application);
     applications.set(execution, application);
     const { id: executionId, name: executionName, userId } = execution;

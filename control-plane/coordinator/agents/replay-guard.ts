@@ -1,23 +1,26 @@
-/** Owns which proofs of connections were used: each lets in once, so that one that was overheard is worth nothing (PROTOCOL.md P19). */
+/**
+ * Replay guard: each proof admits one connection, so a proof that was overheard is worthless (PROTOCOL.md
+ * P19).
+ */
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { OperationError } from '../../core/model/errors.ts';
 
-/** Of one host at a time; an agent that behaves makes a tenth of these. */
+/** Unexpired proofs of one host. An agent that works correctly makes a tenth of these. */
 const MAX_PROOFS_PER_HOST = 1_000;
-/** Proofs that are worth nothing any more are thrown away this often. */
+/** How often expired proofs of all hosts are deleted. */
 const SWEEP_MS = 60_000;
 
 export class ReplayGuard {
-  /** By host: ids, and when each is worth nothing any more. */
+  /** By host id: proof ids, each with the time when it expires. */
   readonly #used = new Map<number, Map<string, number>>();
   #sweptMs = 0;
 
-  /** Hosts of which it knows any proof. */
+  /** Number of hosts with a recorded proof. */
   get hosts(): number {
     return this.#used.size;
   }
 
-  /** Throws OperationError where the proof was used before. */
+  /** Records the proof. Throws OperationError if it was used before, or if the host has used too many. */
   use({ hostId, proofId, expiresMs }: VerifiedProof, nowMs: number): void {
     this.#sweep(nowMs);
     const used = this.#used.get(hostId) ?? new Map<string, number>();
@@ -30,7 +33,7 @@ export class ReplayGuard {
     used.set(proofId, expiresMs);
   }
 
-  /** Of all hosts: one that was removed never comes back to have its own thrown away. */
+  /** Covers all hosts: a removed host never connects again, so `use` would never delete its proofs. */
   #sweep(nowMs: number): void {
     if (Math.abs(nowMs - this.#sweptMs) < SWEEP_MS) return;
     this.#sweptMs = nowMs;

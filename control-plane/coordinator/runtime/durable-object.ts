@@ -1,6 +1,6 @@
 /**
- * Owns the coordinator on workerd: one Durable Object a deployment, agents on hibernatable WebSockets, the alarm as its
- * clock. Its own storage holds nothing but the alarm; all state is in libSQL.
+ * The coordinator on workerd: one Durable Object per deployment, agents on hibernatable WebSockets, the alarm
+ * as clock. The object's own storage holds only the alarm; all state is in libSQL.
  */
 import { DurableObject } from 'cloudflare:workers';
 import { closeCodes } from '../../../shared/protocol/close.ts';
@@ -14,7 +14,7 @@ import { PROOF_HEADER } from './forward-upgrade.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 
-/** The bindings and settings of the Worker; `assemble` reads them. */
+/** The settings and bindings of the Worker; `assemble` reads them. */
 type Environment = Record<string, unknown>;
 
 export class CoordinatorObject extends DurableObject<Environment> {
@@ -41,11 +41,12 @@ export class CoordinatorObject extends DurableObject<Environment> {
         after: (delayMs, run) => setTimeout(run, delayMs),
       },
     });
-    // Whoever was connected to an earlier life of this object says hello again: nothing else tells what it knows.
+    // These agents were connected before the object restarted. They must send a new hello, since their state
+    // is lost.
     for (const socket of ctx.getWebSockets()) socket.close(closeCodes.resync.code, 'coordinator restarted');
   }
 
-  /** An agent's upgrade request, from connectTo. */
+  /** Accepts an agent's upgrade request, which the Worker has forwarded (forward-upgrade.ts). */
   override async fetch(request: Request): Promise<Response> {
     const proof = JSON.parse(request.headers.get(PROOF_HEADER) ?? '') as VerifiedProof;
     const admission = await this.#outcome(async () => this.#coordinator.admit(proof));
@@ -68,7 +69,8 @@ export class CoordinatorObject extends DurableObject<Environment> {
   override webSocketClose(socket: WebSocket): void {
     this.#sessions.get(socket)?.closed();
     this.#sessions.delete(socket);
-    // Nothing else answers an agent's close, and it waits for that. A code of its own may be one that can't be sent.
+    // workerd does not answer an agent's close by itself, and the agent waits for the answer. The agent's own
+    // code may be one that must not be sent.
     socket.close(1000);
   }
 
@@ -81,7 +83,7 @@ export class CoordinatorObject extends DurableObject<Environment> {
     return this.#alarm.ring(this.#prepare, () => this.#coordinator.wake());
   }
 
-  /** Calls a method of CoordinatorApi (remote-call.ts). */
+  /** The only method for callers in the Worker: calls a verb of CoordinatorApi (remote-call.ts). */
   call<V extends CoordinatorVerb>(
     verb: V,
     args: Parameters<CoordinatorApi[V]>,

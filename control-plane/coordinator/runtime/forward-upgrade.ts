@@ -1,24 +1,24 @@
-/** Owns handing an agent's upgrade request on from the worker to the coordinator's Durable Object. */
+/** Forwards an agent's upgrade request from the Worker to the coordinator's Durable Object. */
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import { type ErrorCode, OperationError } from '../../core/model/errors.ts';
 
-/** Tells the object which host the worker has found a request to be of. */
+/** Header that carries the proof which the Worker has verified. */
 export const PROOF_HEADER = 'berth-proof';
 
-/** Why the object lets an agent not in; errors lose their class between it and the worker. */
+/** Why the object refused an agent. Errors lose their class between the object and the Worker. */
 export interface Rejection {
   code: ErrorCode;
   message: string;
 }
 
-/** Hands the request on, when the worker has checked who it is. Throws OperationError where it is not let in. */
+/** Forwards the request of a verified agent. Throws OperationError if the object refuses it. */
 export async function forwardUpgrade(
   object: { fetch(request: Request): Promise<Response> },
   request: Request,
   proof: VerifiedProof,
 ): Promise<Response> {
   const forwarded = new Request(request);
-  // Whatever the agent sent under that name is overwritten.
+  // Overwrites a header of that name from the agent.
   forwarded.headers.set(PROOF_HEADER, JSON.stringify(proof));
   let response: Response;
   try {

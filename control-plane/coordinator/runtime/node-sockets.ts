@@ -1,4 +1,7 @@
-/** Owns the agents' sockets on Node: takes the upgrade at the connect path and feeds the coordinator's session. */
+/**
+ * Agents' sockets on Node: accepts upgrades at the connect path and passes frames to the coordinator's
+ * sessions.
+ */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -7,22 +10,25 @@ import type { VerifiedProof } from '../../core/hosts/registration.ts';
 import type { Coordinator } from '../coordinator.ts';
 import type { AgentSocket } from '../ports.ts';
 
-/** An agent's hello lists every container of its host; nothing it sends is longer. */
+/** Limit for one frame. The longest one is an agent's hello, which lists every container of its host. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
-/** Whether an upgrade is an agent's. A path such as `//` is no URL; what is thrown here would end the process. */
+/**
+ * True for an agent's upgrade request. A path such as `//` is not a URL; an exception here would end the
+ * process.
+ */
 export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
   URL.parse(url, 'http://berth')?.pathname === CONNECT_PATH;
 
-/** Tells which host an upgrade request is of. */
+/** Authenticates upgrade requests of agents. */
 export interface Gatekeeper {
-  /** Rejects where it is of none. */
+  /** Resolves to the proof of the host; rejects if the request proves none. */
   admit(authorization: string | undefined): Promise<VerifiedProof>;
-  /** The answer to that, whatever the error. */
+  /** The response to a rejected request, for any error. */
   refusal(error: unknown): Response;
 }
 
-/** Serves agents on `server`; the returned function ends all their connections. */
+/** Serves agents on `server`. The returned function closes all their connections. */
 export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper: Gatekeeper): () => void {
   const sockets = new WebSocketServer({
     noServer: true,
@@ -45,7 +51,7 @@ export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper
   };
 }
 
-/** Never rejects. */
+/** Never rejects: a refusal is a response. */
 async function admit(
   authorization: string | undefined,
   coordinator: Coordinator,
@@ -74,14 +80,14 @@ function serveAgent(socket: WebSocket, stream: Duplex, coordinator: Coordinator,
   socket.on('error', () => socket.terminate());
 }
 
-/** All that a turn has for an agent goes out in one write. */
+/** Sends all frames of a turn to an agent in one write. */
 function corkUntilNextTick(stream: Duplex): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   process.nextTick(() => stream.uncork());
 }
 
-/** Whoever is refused has no connection any more, also who leaves their end of it open. */
+/** Closes the connection after the response, even if the client leaves its end open. */
 async function refuse(stream: Duplex, response: Response): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');

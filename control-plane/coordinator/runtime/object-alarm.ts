@@ -1,10 +1,10 @@
 /**
- * Owns the alarm of the coordinator's Durable Object: its only clock while nobody asks it for anything. An alarm that ends
- * with an error is tried again by workerd a few times only, and then never; so this one never does.
+ * The alarm of the coordinator's Durable Object, its only clock between requests. workerd retries a failed
+ * alarm a few times and then gives up, so the alarm handler must never fail.
  */
 import type { Logger } from '../ports.ts';
 
-/** What it needs of the object's storage. */
+/** The methods of the object's storage that the alarm uses. */
 export interface AlarmStorage {
   setAlarm(timeMs: number): Promise<void>;
   deleteAlarm(): Promise<void>;
@@ -26,15 +26,18 @@ export class ObjectAlarm {
     this.#nowMs = nowMs;
   }
 
-  /** Has it ring at `timeMs`, instead of when it was set to; null: not at all. */
+  /** Sets the alarm to `timeMs`, in place of the previous time; null clears it. */
   set(timeMs: number | null): void {
     if (timeMs === this.#alarmMs) return;
     this.#alarmMs = timeMs;
-    // Not awaited: storage orders its own writes, and an alarm lost with the object is set again by its next life.
+    // Not awaited: storage orders its own writes, and an object that restarts sets the alarm again.
     void (timeMs === null ? this.#storage.deleteAlarm() : this.#storage.setAlarm(timeMs));
   }
 
-  /** It rings: `wake` is called once `prepare` has resolved, now or at a later ring. Never rejects. */
+  /**
+   * Runs when the alarm rings. Calls `wake` once `prepare` has resolved, at this ring or a later one. Never
+   * rejects.
+   */
   async ring(prepare: () => Promise<void>, wake: () => void): Promise<void> {
     this.#alarmMs = null;
     try {
@@ -43,12 +46,13 @@ export class ObjectAlarm {
       const pauseMs = Math.min(MAX_RETRY_DELAY_MS, MIN_RETRY_DELAY_MS * 2 ** this.#failures);
       this.#failures += 1;
       this.#log('alarm.postponed', { error: String(error), pauseMs });
-      // Where a request has found the database meanwhile, its turn knows better when to ring.
+      // If a request has reached the database meanwhile, its turn has set a better time.
       if (this.#alarmMs === null) this.set(this.#nowMs() + pauseMs);
       return;
     }
     this.#failures = 0;
-    // Until the turn has set the next one: an object that dies amid it would not be woken again.
+    // Holds until the turn sets the next alarm. Without it, an object that dies during the turn would never
+    // wake.
     if (this.#alarmMs === null) this.set(this.#nowMs() + MAX_RETRY_DELAY_MS);
     wake();
   }

@@ -1,12 +1,12 @@
 /**
- * Calls the coordinator across the RPC of a Durable Object: one method there, and a client with all methods of
- * CoordinatorApi here. Errors lose their class between the two, so they travel as values.
+ * RPC to the coordinator's Durable Object: the method that the object offers, and the client that the Worker
+ * uses. Errors lose their class across RPC, so they travel as values.
  */
 import { OperationError } from '../../core/model/errors.ts';
 import { type CoordinatorApi, type CoordinatorVerb, coordinatorVerbs } from '../coordinator-api.ts';
 import type { Rejection } from './forward-upgrade.ts';
 
-/** The value of a call, or the fields of its OperationError. */
+/** The result of a call: its value, or the fields of its OperationError. */
 export type Outcome<T> = { value: T } | (Rejection & { retryAfterS?: number });
 
 type Result<V extends CoordinatorVerb> = Awaited<ReturnType<CoordinatorApi[V]>>;
@@ -16,7 +16,7 @@ export interface CoordinatorStub {
   call(verb: string, args: readonly unknown[]): Promise<Outcome<unknown>>;
 }
 
-/** Runs `run`; an OperationError becomes an outcome, any other error is thrown. */
+/** Runs `run`. An OperationError becomes an outcome; any other error is thrown. */
 export async function outcomeOf<T>(run: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { value: await run() };
@@ -27,7 +27,7 @@ export async function outcomeOf<T>(run: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-/** Calls `verb` of the coordinator. Throws TypeError if `verb` is not a method of CoordinatorApi. */
+/** Calls one verb of the coordinator. Throws TypeError if `verb` is not a method of CoordinatorApi. */
 export function callVerb<V extends CoordinatorVerb>(
   coordinator: CoordinatorApi,
   verb: V,
@@ -37,7 +37,7 @@ export function callVerb<V extends CoordinatorVerb>(
   return Reflect.apply(coordinator[verb], coordinator, args);
 }
 
-/** The coordinator as operations in the Worker use it. Each call takes a new stub from `stub`. */
+/** The coordinator as the Worker's operations use it. Each call takes a new stub. */
 export function coordinatorClient(stub: () => CoordinatorStub): CoordinatorApi {
   const methods = coordinatorVerbs.map((verb) => {
     const method = async (...args: unknown[]) => {

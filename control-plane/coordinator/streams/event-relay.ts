@@ -1,25 +1,24 @@
 /**
- * Owns one subscriber of events: what it may see, and how far it has read. It reads from the ring at its own pace, so that a
- * subscriber that stops costs nothing but its place; one that the ring has left behind is told to read everything again.
+ * One subscriber of events: its filter and its position. The relay reads the ring at the subscriber's pace,
+ * so a stalled subscriber costs only its position. A subscriber that the ring has overtaken receives `reset`.
  */
 import { type EventRing, frameText } from '../../core/streams/event-ring.ts';
 import { type EventFrame, type EventSubscriber, isFor } from '../../core/streams/events.ts';
 import type { Subscription } from './subscriptions.ts';
 
-/** Made at once, and kept for a subscriber that does not read. */
+/** Size of one chunk, and the buffer for a subscriber that does not read. */
 const CHUNK_BYTES = 16 * 1024;
 
 export class EventRelay implements Subscription {
   readonly stream: ReadableStream<Uint8Array>;
   readonly subscriber: EventSubscriber;
-  /** When it began. */
   readonly openedMs: number;
   readonly #ring: EventRing;
   readonly #done: () => void;
   #controller: ReadableByteStreamController | undefined;
-  /** Sequence of the event to look at next. */
+  /** Sequence number of the next event to check. */
   #next: number;
-  /** To be told first. */
+  /** Frame to send before any event. */
   #firstFrame: 'hello' | 'reset' | undefined;
 
   /** `done` is called once, when the stream has ended or was cancelled. */
@@ -32,7 +31,7 @@ export class EventRelay implements Subscription {
     const missed = lastEventId === null ? undefined : ring.behind(lastEventId);
     if (missed === undefined) this.#firstFrame = lastEventId === null ? 'hello' : 'reset';
     this.#next = missed ?? ring.next;
-    // A byte stream, since workerd passes no other between a Durable Object and a Worker.
+    // workerd passes only byte streams from a Durable Object to a Worker.
     this.stream = new ReadableStream(
       {
         type: 'bytes',
@@ -46,7 +45,7 @@ export class EventRelay implements Subscription {
     );
   }
 
-  /** There may be more to tell. */
+  /** Sends new events while there is buffer space. */
   update(): void {
     while (this.#hasBufferSpace()) {
       const text = this.#nextText();
@@ -55,22 +54,25 @@ export class EventRelay implements Subscription {
     }
   }
 
-  /** Tells that the stream is alive, and where to go on: its subscriber may see none of what has happened. */
+  /**
+   * Shows that the stream is alive, and sends the current position, since the events so far may all be
+   * invisible to the subscriber.
+   */
   heartbeat(): void {
     this.update();
     if (this.#hasBufferSpace()) this.#send(this.#frame(this.#next - 1, { kind: 'beat' }));
   }
 
-  /** Its subscriber may come back, and goes on where it was. */
+  /** Ends the stream cleanly. The subscriber may reconnect and continue at its position. */
   end(): void {
     const controller = this.#controller;
     this.#finish();
     controller?.close();
-    // A byte stream with a subscriber waiting closes only after that subscriber was answered.
+    // A byte stream with a pending read closes only after that read is answered.
     controller?.byobRequest?.respond(0);
   }
 
-  /** As JSON, a chunk of what is there. */
+  /** The next chunk of frames, as lines of JSON; empty if there is nothing to send. */
   #nextText(): string {
     if (!this.#ring.has(this.#next)) {
       this.#firstFrame = 'reset';

@@ -1,4 +1,7 @@
-/** Owns who watches, and for how long: streams end when what let their subscriptions in may no longer hold. */
+/**
+ * Streams of events: delivery after each turn, heartbeats, and their end when a subscriber's admission may no
+ * longer hold.
+ */
 import type { Changes } from '../../core/state/changes.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { EventRing } from '../../core/streams/event-ring.ts';
@@ -9,9 +12,12 @@ import { EventRelay } from './event-relay.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 const HEARTBEAT_INTERVAL_MS = 15_000;
-/** Then its subscriber comes back and shows again who it is. */
+/** Longest duration of a stream. The client then reconnects and authenticates again (STREAM-3). */
 const MAX_STREAM_MS = 10 * 60_000;
-/** Readers are told no more often: what a busy cluster writes in that time is one chunk for each, and one write. */
+/**
+ * Minimum time between updates. Everything that a busy cluster produces in that time is one write per
+ * subscriber.
+ */
 const UPDATE_INTERVAL_MS = 100;
 
 export class Events {
@@ -22,7 +28,9 @@ export class Events {
     perUser: 50,
     inTotal: 1_000,
   });
-  /** Made with the state, and lost with it: what comes after a lost state does not follow from what was told before. */
+  /**
+   * Created with the state and discarded with it: events after a lost state do not continue those before it.
+   */
   #ring: EventRing | undefined;
   #isHeartbeatScheduled = false;
   #updatedMs = 0;
@@ -33,7 +41,9 @@ export class Events {
     this.#clock = clock;
   }
 
-  /** Lines of EventFrame. Throws OperationError where the account has changed meanwhile, and where too many read. */
+  /**
+   * Lines of EventFrame. Throws OperationError if the user has changed, or if a limit of streams is reached.
+   */
   open(subscriber: EventSubscriber, cluster: Cluster): ReadableStream<Uint8Array> {
     this.#relays.assertAllowed(subscriber, cluster);
     const nowMs = this.#clock.nowMs();
@@ -43,14 +53,14 @@ export class Events {
     return relay.stream;
   }
 
-  /** Of the latest event; null without a state. Needs no turn of its own: what is being committed comes behind it. */
+  /** Id of the latest event; null without a state. Needs no turn: changes under commit come after it. */
   get lastId(): string | null {
     if (!this.#turns.cluster) return null;
     const ring = this.#ringOfState();
     return ring.idOf(ring.next - 1);
   }
 
-  /** What a turn has changed is committed. */
+  /** The changes of a turn are committed. */
   changed(changes: Changes, cluster: Cluster): void {
     const ring = this.#ringOfState();
     const events = eventsOf(cluster, changes);
@@ -59,12 +69,12 @@ export class Events {
     if (events.length > 0) this.#scheduleUpdate();
   }
 
-  /** Ends the streams of a user, or of all: whoever may still read comes back. */
+  /** Ends the streams of a user (null: of all users). Subscribers with access reconnect. */
   end(userId: number | null): void {
     for (const relay of this.#relays.of(userId)) relay.end();
   }
 
-  /** The state was thrown away. */
+  /** The state was discarded. */
   lost(): void {
     this.end(null);
     this.#ring = undefined;
@@ -83,7 +93,7 @@ export class Events {
       for (const relay of this.#relays.of(null)) relay.update();
     };
     const sinceMs = this.#clock.nowMs() - this.#updatedMs;
-    // Also where the clock was set back.
+    // Negative after a backward step of the clock.
     const isQuiet = sinceMs >= UPDATE_INTERVAL_MS || sinceMs < 0;
     if (isQuiet) update();
     else {

@@ -1,6 +1,7 @@
 /**
- * Owns one subscriber of one service's output: which start of the service it is at, from which host, and how much may be
- * under way. A subscriber that stops costs at most one window of memory (P9), and goes on after a reconnect (P10).
+ * One subscriber of one service's output: the start that it reads, the host of that start, and the
+ * outstanding credit. A stalled subscriber costs at most one window of memory (P9). The relay continues after
+ * a reconnect of the agent (P10).
  */
 import {
   CHUNK_HEADER_BYTES,
@@ -21,13 +22,13 @@ import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
 import type { AgentSession, LogSink } from '../agents/agent-session.ts';
 import type { Subscription } from './subscriptions.ts';
 
-/** What is known of the service now: where its last start was, and whether more output can still come. */
+/** Current state of the service: the host of its last start, and whether more output may come. */
 export interface LogSource {
   generation: number;
   session: AgentSession | undefined;
-  /** That host is none any more, and its logs are gone. */
+  /** The host was removed, and its logs with it. */
   removed: boolean;
-  /** No further generation will come. */
+  /** The service will not be started again. */
   final: boolean;
 }
 
@@ -38,7 +39,10 @@ export class LogRelay implements LogSink, Subscription {
   readonly #format: LogFormat;
   readonly #source: () => LogSource;
   readonly #done: () => void;
-  /** Each chunk behind its position (core/log-frames.ts), for subscriptions who go on elsewhere. */
+  /**
+   * True if each chunk follows its position (core/streams/log-frames.ts), for subscribers that resume on
+   * another stream.
+   */
   readonly #framed: boolean;
   #controller: ReadableByteStreamController | undefined;
   #session: AgentSession | undefined;
@@ -49,8 +53,8 @@ export class LogRelay implements LogSink, Subscription {
   #outstanding = 0;
 
   /**
-   * `source` is asked again at every turn of events; `done` is called once, when the stream has ended or was cancelled.
-   * With `from` the stream is of frames, and begins there.
+   * `source` is called at every update. `done` is called once, when the stream has ended or was cancelled.
+   * With `from`, the stream consists of frames and begins there.
    */
   constructor(
     subscriber: LogSubscriber,
@@ -67,7 +71,7 @@ export class LogRelay implements LogSink, Subscription {
     this.#done = done;
     this.#framed = from !== undefined;
     if (from) ({ generation: this.#generation, offset: this.#offset } = from);
-    // A byte stream, since workerd passes no other between a Durable Object and a Worker.
+    // workerd passes only byte streams from a Durable Object to a Worker.
     this.stream = new ReadableStream(
       {
         type: 'bytes',
@@ -81,29 +85,30 @@ export class LogRelay implements LogSink, Subscription {
     );
   }
 
-  /** Something about the service or its host changed: open, go on, or end. */
+  /** Opens, continues or ends the log after a change of the service or its host. */
   update(): void {
     if (!this.#controller || this.#session) return;
     const { generation, session, removed, final } = this.#source();
     if (removed && this.#generation <= generation) {
-      // What was read of it has no end: that must not look like one.
+      // The subscriber has read an incomplete part; a clean end would hide that.
       if (this.#offset > 0) {
         this.#abortWith('the host of the log was removed');
         return;
       }
       this.#generation = generation + 1;
       this.#note({ missing: generation });
-      // The note may have been asked for, and with it what follows.
+      // Sending the note may have called `pull`, which opens the next start.
       if (!this.#controller || this.#session) return;
     }
     if (this.#generation <= generation) {
-      // Without room it waits until the subscriber has read; or each reconnect would cost memory.
+      // Without free buffer space it waits for the subscriber to read; otherwise each reconnect would cost
+      // memory (STREAM-6).
       if (session && this.#freeBytes() > 0) this.#open(session);
     } else if (final) {
       const controller = this.#controller;
       this.#finish();
       controller.close();
-      // A byte stream with a subscriber waiting closes only after that subscriber was answered.
+      // A byte stream with a pending read closes only after that read is answered.
       controller.byobRequest?.respond(0);
     }
   }
@@ -112,7 +117,7 @@ export class LogRelay implements LogSink, Subscription {
     if (this.#framed && this.#freeBytes() > 0) this.#controller?.enqueue(heartbeat());
   }
 
-  /** Whatever is left of the output is not for this subscriber, or not to be had here: what it has must not look like all. */
+  /** Aborts the stream, so that the subscriber does not take the output so far for the whole. */
   abort(cause: Error): void {
     const controller = this.#controller;
     this.#unsubscribe();
@@ -138,7 +143,8 @@ export class LogRelay implements LogSink, Subscription {
       this.#abortWith(message ?? 'the host could not read the log');
       return;
     }
-    // The service is on another host now, or its log is gone: to go on would hide a gap. A note tells of it.
+    // The service has moved to another host, or its log is gone. To continue would hide the gap; a framed
+    // stream receives a note instead.
     if (reason === 'missing' && this.#offset > 0 && !this.#framed) {
       this.#abortWith('the rest of the log is not where it was');
       return;
@@ -162,7 +168,7 @@ export class LogRelay implements LogSink, Subscription {
     this.#number = session.openLog(key, this.#offset, this.#outstanding, this.#format, this);
   }
 
-  /** Room in the buffer that nobody was promised yet. */
+  /** Free buffer space, including credit that is already granted. */
   #freeBytes(): number {
     return this.#controller?.desiredSize ?? 0;
   }
@@ -195,6 +201,8 @@ export class LogRelay implements LogSink, Subscription {
   }
 }
 
-/** The stream takes the buffer over: a copy where others have a part in it, which a Buffer's own slice would not make. */
+/**
+ * The stream takes over the buffer. Copies a payload that shares its buffer; slice would not copy a Buffer.
+ */
 const ownBuffer = (payload: Uint8Array): Uint8Array =>
   payload.buffer.byteLength === CHUNK_HEADER_BYTES + payload.byteLength ? payload : new Uint8Array(payload);

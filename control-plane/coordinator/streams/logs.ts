@@ -1,7 +1,4 @@
-/**
- * Owns who reads which log, for as long as what let them in lets them in, and where the output of each service is: on its
- * host, as long as that is one.
- */
+/** Log streams: who may read which log, for how long, and which host has the output of a service. */
 import { MAX_LOG_STREAMS } from '../../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
 import type { Account } from '../../core/accounts/account.ts';
@@ -16,14 +13,15 @@ import { findLogLocation } from '../../store/executions/executions.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { Clock } from '../ports.ts';
-import { readDatabase, type Turns } from '../turns.ts';
+import { readDatabase } from '../turn-inputs.ts';
+import type { Turns } from '../turns.ts';
 import { LogRelay, type LogSource } from './log-relay.ts';
 import { Subscriptions } from './subscriptions.ts';
 
-/** How often the subscriptions there are are looked at. */
+/** How often open logs are re-checked, and receive a heartbeat. */
 const REVIEW_INTERVAL_MS = 60_000;
 
-/** Where a service was started last, and how often it was. */
+/** The host of a service's last start, and the number of its starts. */
 interface LogLocation {
   hostId: number | null;
   generation: number;
@@ -37,7 +35,7 @@ export class Logs {
   readonly #turns: Turns;
   readonly #agents: Agents;
   readonly #clock: Clock;
-  /** A page has up to 16 of them, and the agent of a host serves 256. */
+  /** A page opens up to 16 logs, and the agent of a host serves 256 (STREAM-5). */
   readonly #relays = new Subscriptions<LogRelay>({ what: 'logs', perUser: 100, inTotal: 1_000 });
   #isReviewScheduled = false;
 
@@ -54,10 +52,10 @@ export class Logs {
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
-    // A turn makes sure that the state is there; what it ends itself is not live any more.
+    // The turn ensures that the state is loaded. A service that the turn ends is not live in the result.
     const live = await this.#turns.query(({ services }) => locationOf(services.get(serviceId)));
     const location = live ? null : await readDatabase(findLogLocation(this.#db, serviceId));
-    // To one that has fallen behind it would look like an end.
+    // A coordinator that has fallen behind would take this execution for an ended one (C122).
     if (location && !location.hasEnded) {
       const message =
         'This control plane does not know the execution yet, or another one has taken over; try again.';
@@ -82,19 +80,19 @@ export class Logs {
     return relay.stream;
   }
 
-  /** Something has changed: subscriptions go on, or end. */
+  /** The state has changed: each log continues or ends. */
   update(): void {
     for (const relay of this.#relays.of(null)) relay.update();
   }
 
-  /** What a turn has changed is committed. */
+  /** The changes of a turn are committed. */
   changed(cluster: Cluster): void {
     for (const relay of this.#relays.withStaleCredentials(cluster)) relay.abort(accessRevoked());
   }
 
   /**
-   * Breaks off those subscriptions of a user, or of all (null), who would not be let in any more. Of whom that can't be found
-   * out now it is at the next review.
+   * Aborts the logs of a user (null: of all users) whose subscribers have lost access. If the database cannot
+   * be read, the next review decides.
    */
   async review(userId: number | null): Promise<void> {
     const nowMs = this.#clock.nowMs();
@@ -111,7 +109,7 @@ export class Logs {
     await Promise.allSettled(reviews);
   }
 
-  /** Nobody here will ever know more of any log. */
+  /** Another coordinator has taken over; this one learns no more about any log. */
   retired(): void {
     const message = 'Another control plane has taken over; it has the log.';
     for (const relay of this.#relays.of(null)) relay.abort(new OperationError('unavailable', message));
@@ -123,23 +121,26 @@ export class Logs {
     this.#clock.after(REVIEW_INTERVAL_MS, () => {
       this.#isReviewScheduled = false;
       for (const relay of this.#relays.of(null)) relay.heartbeat();
-      // Who only waits hears of nothing else that another coordinator has taken over.
+      // Without other work, only this reveals that another coordinator has taken over.
       this.#turns.confirmEpoch();
       void this.review(null);
       this.#scheduleReview();
     });
   }
 
-  /** Tells where the output of a service is, now and after its end; `last` is where it was known to be last. */
+  /**
+   * Returns the current source of a service's output, even after its execution has ended. `last` is its last
+   * known location.
+   */
   #sourceOf(serviceId: number, last: LogLocation): () => LogSource {
     let { hostId, generation } = last;
     return () => {
-      // What is not committed is told nobody; after the commit all subscriptions are asked again.
+      // Uncommitted state must not be sent. All relays are updated after the commit.
       if (this.#turns.hasUncommittedChanges)
         return { generation, session: undefined, removed: false, final: false };
       const cluster = this.#turns.cluster;
       const service = cluster?.services.get(serviceId);
-      // Between a lost state and its reload nothing is known, so nothing is final.
+      // While the state is being reloaded nothing is certain, so nothing is final.
       let final = cluster !== undefined;
       if (service) {
         ({ hostId, generation } = service);
@@ -151,13 +152,13 @@ export class Logs {
     };
   }
 
-  /** Whether its logs went with its host. */
+  /** True if the logs were removed together with their host. */
   #isRemoved({ hostId }: LogLocation): boolean {
     return hostId !== null && this.#turns.cluster?.hosts.has(hostId) === false;
   }
 }
 
-/** Its agent would fail one more, and so break off what has begun. */
+/** Throws if the host serves its maximum: the agent would refuse the stream after the response has begun. */
 function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | undefined): void {
   if (!session || session.openLogs < MAX_LOG_STREAMS) return;
   const name = cluster?.hosts.get(session.hostId)?.name ?? session.hostId;

@@ -1,27 +1,30 @@
 /**
- * Owns who reads streams of one kind: how many of them a user and all together have, and which of the subscriptions are not the
- * users any more that were let in. What their streams tell is not its business.
+ * Open streams of one kind: limits per user and in total, and the subscriptions whose user has changed. The
+ * content of the streams does not matter here.
  */
 
 import { OperationError } from '../../core/model/errors.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
 import { isCurrent, type Subscriber } from '../../core/streams/stream-subscriber.ts';
 
-/** A stream that is open. */
+/** An open stream with its subscriber. */
 export interface Subscription {
   readonly subscriber: Subscriber;
-  /** Sends what means nothing, where there is such a thing: on workerd only output shows that a subscriber has left. */
+  /**
+   * Sends a frame without content, if the format has one. On workerd, only output reveals that a subscriber
+   * has left.
+   */
   heartbeat(): void;
 }
 
 export interface SubscriptionLimits {
-  /** What they read, in the plural. */
+  /** Plural noun for error messages. */
   what: string;
   perUser: number;
   inTotal: number;
 }
 
-/** Until then whoever has left is found out, where a beat can do that. */
+/** By then, heartbeats have detected the subscribers that have left. */
 const RETRY_AFTER_S = 15;
 
 export class Subscriptions<T extends Subscription> {
@@ -37,8 +40,8 @@ export class Subscriptions<T extends Subscription> {
   }
 
   /**
-   * Throws OperationError where the account has changed meanwhile, and where too many read. To be asked right before the
-   * stream is added, or many of one moment would pass.
+   * Throws OperationError if the user has changed or a limit is reached. Must be called directly before
+   * `add`; otherwise simultaneous streams could exceed the limit.
    */
   assertAllowed(subscriber: Subscriber, cluster: Cluster | undefined): void {
     if (cluster && !isCurrent(subscriber, cluster))
@@ -46,7 +49,7 @@ export class Subscriptions<T extends Subscription> {
     const { what, perUser, inTotal } = this.#limits;
     const own = this.of(subscriber.userId);
     if (own.length >= perUser) {
-      // That makes room for who tries again.
+      // Heartbeats detect subscribers that have left, so that a later attempt may succeed.
       for (const subscription of own) subscription.heartbeat();
       throw new OperationError('too-many', `You have ${perUser} ${what} open: close some, and try again.`, {
         retryAfterS: RETRY_AFTER_S,
@@ -64,13 +67,16 @@ export class Subscriptions<T extends Subscription> {
     this.#open.delete(subscription);
   }
 
-  /** Those of a user, or all (null); a copy, so that they may end meanwhile. */
+  /**
+   * The subscriptions of a user (null: of all users). The array is a copy: subscriptions may end during
+   * iteration.
+   */
   of(userId: number | null): T[] {
     const all = [...this.#open];
     return userId === null ? all : all.filter(({ subscriber }) => subscriber.userId === userId);
   }
 
-  /** Those whose user has changed so that what let it in lets it in no more. */
+  /** Subscriptions whose user has changed in such a way that their admission no longer holds. */
   withStaleCredentials(cluster: Cluster): T[] {
     return [...this.#open].filter(({ subscriber }) => !isCurrent(subscriber, cluster));
   }

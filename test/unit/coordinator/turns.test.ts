@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Input, Turns } from '../../../control-plane/coordinator/turns.ts';
+import type { Input } from '../../../control-plane/coordinator/turn-inputs.ts';
+import { Turns } from '../../../control-plane/coordinator/turns.ts';
 import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';

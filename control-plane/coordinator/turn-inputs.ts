@@ -1,0 +1,86 @@
+/** Inputs of a turn: the changes that callers request, and the steps that a turn runs for all of them (turns.ts). */
+import { OperationError } from '../core/model/errors.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import type { Epoch } from '../store/db/epoch.ts';
+
+export interface State {
+  epoch: Epoch;
+  cluster: Cluster;
+}
+
+/**
+ * A change that a caller requests. `run` must not wait, and may throw OperationError only before it changes
+ * anything.
+ */
+export interface Input {
+  /**
+   * Reads from the database what `run` requires; called before any `prepare` of the turn. A rejection fails
+   * only this input.
+   */
+  read?(): Promise<void>;
+  /**
+   * Writes a transaction of its own and changes the state likewise; called before any `run` of the turn. A
+   * rejection fails the turn.
+   */
+  prepare?(state: State): Promise<void>;
+  run(cluster: Cluster, nowMs: number): void;
+  /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
+  done?(cluster: Cluster, nowMs: number): void;
+  fail(error: unknown): void;
+}
+
+/** Awaits a query, and converts its errors: callers of the coordinator receive only OperationError. */
+export async function readDatabase<T>(query: Promise<T>): Promise<T> {
+  try {
+    return await query;
+  } catch (cause) {
+    throw new OperationError('unavailable', 'The database does not answer; try again later.', { cause });
+  }
+}
+
+/** Calls all functions, even if some throw. Returns the first error. */
+export function callAll(calls: readonly (() => void)[]): unknown {
+  let fault: unknown;
+  for (const call of calls) {
+    try {
+      call();
+    } catch (error) {
+      fault ??= error;
+    }
+  }
+  return fault;
+}
+
+/**
+ * Runs the `read` of each input. An input whose read fails is answered at once and left out; it has changed
+ * nothing.
+ */
+export async function readAll(inputs: readonly Input[]): Promise<Input[]> {
+  const readable: Input[] = [];
+  for (const input of inputs) {
+    try {
+      if (input.read) await readDatabase(input.read());
+      readable.push(input);
+    } catch (error) {
+      input.fail(error);
+    }
+  }
+  return readable;
+}
+
+/**
+ * Runs the inputs in order. An input that is refused is answered at once and left out; it has changed
+ * nothing.
+ */
+export function runAll(inputs: readonly Input[], cluster: Cluster, nowMs: number): Input[] {
+  return inputs.filter((input) => {
+    try {
+      input.run(cluster, nowMs);
+      return true;
+    } catch (error) {
+      if (!(error instanceof OperationError)) throw error;
+      input.fail(error);
+      return false;
+    }
+  });
+}
