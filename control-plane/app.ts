@@ -81,7 +81,7 @@ export function createApp(deps: AppDeps): Hono<Env> {
     const response =
       method === 'OPTIONS'
         ? empty()
-        : fail(new OperationError('wrong-method', `${path} takes ${allow}, not ${method}.`));
+        : fail(new OperationError('wrong-method', `${path} allows ${allow}, not ${method}.`));
     response.headers.set('allow', allow);
     return response;
   });

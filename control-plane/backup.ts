@@ -13,7 +13,7 @@ await command(async () => {
   const source = databaseFile(process.env);
   mustExist(source, 'The database');
   if (existsSync(file))
-    throw new UsageError(`${file} is there already: name another file, or remove that one.`);
+    throw new UsageError(`${file} already exists. Name another file, or remove this one.`);
   const unfinished = `${file}.${process.pid}.unfinished`;
   try {
     const found = await copy(source, unfinished);

@@ -20,7 +20,7 @@ const settings = z.object({
     .max(24)
     .regex(
       /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
-      'must be lower-case letters, digits and inner "-", as it becomes part of DNS names',
+      'must consist of lower-case letters, digits and inner "-", since it becomes part of DNS names',
     )
     .default('local'),
   BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
@@ -93,5 +93,5 @@ function read<T>(schema: z.ZodType<T>, env: Environment): T {
   if (result.success && outdated.length === 0) return result.data;
   const issues = result.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
   const problems = [...outdated, ...issues];
-  throw new ConfigError(`Bad settings. ${problems.join('; ')}`);
+  throw new ConfigError(`Invalid settings. ${problems.join('; ')}`);
 }

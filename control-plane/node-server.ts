@@ -64,12 +64,12 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
   const server = createServer(options, (request, response) => {
     if (request.headers.host !== undefined || request.httpVersionMinor === 0)
       return answer(request, response);
-    write(request.socket, 400, malformed('it names no host'));
+    write(request.socket, 400, malformed('it has no Host header'));
   });
   server.maxConnections = limits.connections;
   // Unknown expectations may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', answer);
-  server.on('connect', (_request, socket) => write(socket, 400, malformed('it is for a proxy')));
+  server.on('connect', (_request, socket) => write(socket, 400, malformed('it is meant for a proxy')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || isAnswered(socket)) return socket.destroy();
     const [status, problem] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'it is not HTTP/1.1'];

@@ -33,9 +33,9 @@ await command(async () => {
     syncFolder(dirname(target));
     const text = [
       `Restored ${target} from ${file}: ${found.executions} executions.`,
-      ...(asidePath === undefined ? [] : [`The database that was there is now ${asidePath}.`]),
-      `Ids go on ${SKIPPED_IDS} further at least. All users must log in again.`,
-      'Containers that were started after the backup are left running: BERTH_UNKNOWN_CONTAINERS in README.md.',
+      ...(asidePath === undefined ? [] : [`The previous database is now ${asidePath}.`]),
+      `Ids continue at least ${SKIPPED_IDS} higher. All users must log in again.`,
+      'Containers started after the backup keep running: see BERTH_UNKNOWN_CONTAINERS in docs/operator-guide.md.',
     ].join('\n');
     return { text, file: target, kept: asidePath ?? null, ...found };
   } finally {
@@ -50,9 +50,7 @@ type AssignedIds = Awaited<ReturnType<typeof assignedIds>>;
  */
 async function assertReplaceable(target: string, isForced: boolean): Promise<AssignedIds | null> {
   if (!isForced)
-    throw new UsageError(
-      `${target} is there already: with --force it is kept aside and the backup takes its place.`,
-    );
+    throw new UsageError(`${target} already exists. With --force, it is renamed and the backup replaces it.`);
   let db: Db;
   try {
     db = await openEmbedded(urlOf(target), { busyTimeoutMs: 1_000 });
@@ -63,7 +61,7 @@ async function assertReplaceable(target: string, isForced: boolean): Promise<Ass
   try {
     if (!(await settle(db)))
       throw new UsageError(
-        `A control plane runs on ${target}: stop it first, and start it again afterwards.`,
+        `A control plane is using ${target}. Stop it first, and start it again afterwards.`,
       );
     return await assignedIds(db).catch(() => null);
   } finally {
@@ -76,7 +74,7 @@ async function prepare(file: string, unfinished: string, former: AssignedIds | n
     return await prepareCopy(file, unfinished, former);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`The backup ${file} can't be used, nothing was changed: ${reason}.`, { cause });
+    throw new UsageError(`The backup ${file} can't be used: ${reason}. Nothing was changed.`, { cause });
   }
 }
 

@@ -225,7 +225,7 @@ export class Turns {
     this.#log('coordinator.lost', { error: String(error), retired: this.#retired });
     const message = this.#retired
       ? 'Another control plane has taken over this database; use that one, or restart this one.'
-      : 'The database did not take the change. Nothing was acknowledged; try again.';
+      : 'The database did not confirm the change. Try again.';
     const callbacks = inputs.map(
       (input) => () => input.fail(new OperationError('unavailable', message, { cause: error })),
     );

@@ -88,7 +88,7 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
     await migrate(db, [hosts, labels, renamed]);
     await expect(migrate(db, [hosts, labels])).rejects.toMatchObject({
       name: 'SchemaError',
-      message: expect.stringMatching(/schema 3.*knows 2.*update Berth/),
+      message: expect.stringMatching(/schema 3.*has schema 2: update it/),
     });
     expect(await versions()).toEqual([1, 2, 3]);
   });
@@ -104,7 +104,7 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
     await expect(migrate(db, [hosts, labels])).rejects.toThrow('migration 2 of the database is "tags"');
     await expect(migrate(db, [hosts, renamed])).rejects.toThrow('migration 2 of the database is "tags"');
     await db.batch([{ sql: 'DELETE FROM schema_migrations WHERE version = 1', args: [] }]);
-    await expect(migrate(db, [hosts])).rejects.toThrow('migration 1 "hosts" is missing beneath schema 2');
+    await expect(migrate(db, [hosts])).rejects.toThrow('migration 1 "hosts" is missing below schema 2');
   });
 
   test('a list out of order or with a floor above itself is refused before the database is touched', async () => {

@@ -160,17 +160,17 @@ export class AgentSession {
   #message(message: Up): void {
     switch (message.type) {
       case 'hello':
-        if (this.#receivedHello) throw new ProtocolError('hello came twice');
+        if (this.#receivedHello) throw new ProtocolError('second hello on one connection');
         this.#receivedHello = true;
         this.#events.hello(this, message);
         return;
       case 'report':
-        if (!this.isJoined) throw new ProtocolError('report came before hello');
+        if (!this.isJoined) throw new ProtocolError('report before the hello was accepted');
         this.#events.report(this, message);
         return;
       case 'logs.end': {
         if (!this.#wasOpened(message.stream)) {
-          this.#events.refused(this, 'the end of a log');
+          this.#events.refused(this, 'the end of a log that was not opened');
           return;
         }
         const sink = this.#sinks.get(message.stream);
@@ -185,9 +185,9 @@ export class AgentSession {
     const sink = this.#sinks.get(chunk.stream);
     // Chunks of a stream that was closed a moment ago may still arrive.
     if (sink) {
-      if (!sink.chunk(chunk)) this.#events.refused(this, 'more of a log than its credit');
+      if (!sink.chunk(chunk)) this.#events.refused(this, 'more log data than its credit');
     } else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
-    else this.#events.refused(this, 'a part of a log');
+    else this.#events.refused(this, 'a part of a log that was not opened');
   }
 
   /** True if this connection has used that stream number. Each number is used once. */

@@ -91,11 +91,11 @@ export class Agents implements SessionEvents {
   hello(session: AgentSession, hello: Hello): void {
     if (hello.version < OLDEST_PROTOCOL_VERSION || hello.version > PROTOCOL_VERSION) {
       const range = `${OLDEST_PROTOCOL_VERSION} to ${PROTOCOL_VERSION}`;
-      session.close('version', `agent speaks protocol ${hello.version}, control plane ${range}`);
+      session.close('version', `the agent has protocol version ${hello.version}, the control plane ${range}`);
       return;
     }
     if (hello.deployment !== this.#deploymentName) {
-      session.close('wrongDeployment', `this is deployment ${this.#deploymentName}`);
+      session.close('wrongDeployment', `this control plane serves deployment ${this.#deploymentName}`);
       return;
     }
     let host: Host | undefined;
@@ -155,7 +155,7 @@ export class Agents implements SessionEvents {
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
     if (!isPlausible(cluster, hello)) {
       this.#log('agent.implausible-ids', { host: hello.host.name, ...hello.highest });
-      session.close('badMessage', 'ids that this control plane can never have given');
+      session.close('badMessage', 'ids that this control plane cannot have assigned');
       return false;
     }
     skipIds(cluster, hello);
@@ -181,7 +181,7 @@ export class Agents implements SessionEvents {
     const host = cluster.hosts.get(session.hostId);
     if (!host) session.close('revoked', 'this host was removed');
     else if (host.name !== hello.host.name)
-      session.close('badMessage', `this is the key of host ${host.name}, not ${hello.host.name}`);
+      session.close('badMessage', `the key belongs to host ${host.name}, not ${hello.host.name}`);
     else return host;
     return undefined;
   }
@@ -214,7 +214,7 @@ export class Agents implements SessionEvents {
     if (session.isClosed) return;
     const host = this.#turns.cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
     this.#log('agent.report-refused', { host, what: what.slice(0, 200) });
-    session.close('badMessage', `not of this host: ${what}`);
+    session.close('badMessage', `not allowed for this host: ${what}`);
   }
 
   bye(session: AgentSession): void {

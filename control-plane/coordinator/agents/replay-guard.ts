@@ -27,9 +27,12 @@ export class ReplayGuard {
     this.#used.set(hostId, used);
     dropExpired(used, nowMs);
     if (used.has(proofId))
-      throw new OperationError('bad-token', 'This proof was used before: each connection needs its own.');
+      throw new OperationError(
+        'bad-token',
+        'This proof was already used. Each connection requires a new one.',
+      );
     if (used.size >= MAX_PROOFS_PER_HOST)
-      throw new OperationError('too-many', 'The host connects too often; wait a minute.');
+      throw new OperationError('too-many', 'The host connects too often. Wait a minute.');
     used.set(proofId, expiresMs);
   }
 

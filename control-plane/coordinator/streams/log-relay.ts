@@ -146,7 +146,7 @@ export class LogRelay implements LogSink, Subscription {
     // The service has moved to another host, or its log is gone. To continue would hide the gap; a framed
     // stream receives a note instead.
     if (reason === 'missing' && this.#offset > 0 && !this.#framed) {
-      this.#abortWith('the rest of the log is not where it was');
+      this.#abortWith('the rest of the log is no longer available');
       return;
     }
     const ended = this.#generation;

@@ -58,7 +58,7 @@ export class Logs {
     // A coordinator that has fallen behind would take this execution for an ended one (C122).
     if (location && !location.hasEnded) {
       const message =
-        'This control plane does not know the execution yet, or another one has taken over; try again.';
+        'This control plane has not loaded the execution, or another one has taken over. Try again.';
       throw new OperationError('unavailable', message);
     }
     if (
@@ -67,7 +67,7 @@ export class Logs {
       !this.#isRemoved(location) &&
       !this.#agents.session(location.hostId)
     ) {
-      const message = `The log is on host ${location.hostName}, which is not connected; try again when its agent is back.`;
+      const message = `The log is on host ${location.hostName}, which is not connected. Try again when its agent has reconnected.`;
       throw new OperationError('unavailable', message);
     }
     const source = this.#sourceOf(serviceId, live ?? location ?? { hostId: null, generation: 0 });
@@ -111,7 +111,7 @@ export class Logs {
 
   /** Another coordinator has taken over; this one learns no more about any log. */
   retired(): void {
-    const message = 'Another control plane has taken over; it has the log.';
+    const message = 'Another control plane has taken over. Read the log from that one.';
     for (const relay of this.#relays.of(null)) relay.abort(new OperationError('unavailable', message));
   }
 
@@ -162,9 +162,12 @@ export class Logs {
 function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | undefined): void {
   if (!session || session.openLogs < MAX_LOG_STREAMS) return;
   const name = cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
-  const message = `Too many logs of host ${name} are read at the moment; try again later.`;
+  const message = `Host ${name} already serves ${MAX_LOG_STREAMS} logs, which is the limit. Try again later.`;
   throw new OperationError('unavailable', message);
 }
 
 const accessRevoked = () =>
-  new OperationError('unauthenticated', 'What let you read this log has changed or is over: log in again.');
+  new OperationError(
+    'unauthenticated',
+    'Your session or permissions have changed. Log in again to read this log.',
+  );

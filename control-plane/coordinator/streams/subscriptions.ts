@@ -45,18 +45,25 @@ export class Subscriptions<T extends Subscription> {
    */
   assertAllowed(subscriber: Subscriber, cluster: Cluster | undefined): void {
     if (cluster && !isCurrent(subscriber, cluster))
-      throw new OperationError('unauthenticated', 'The user has changed meanwhile: log in again.');
+      throw new OperationError('unauthenticated', 'Your account has changed. Log in again.');
     const { what, perUser, inTotal } = this.#limits;
     const own = this.of(subscriber.userId);
     if (own.length >= perUser) {
       // Heartbeats detect subscribers that have left, so that a later attempt may succeed.
       for (const subscription of own) subscription.heartbeat();
-      throw new OperationError('too-many', `You have ${perUser} ${what} open: close some, and try again.`, {
-        retryAfterS: RETRY_AFTER_S,
-      });
+      throw new OperationError(
+        'too-many',
+        `You have ${perUser} ${what} open, which is the limit. Close one and try again.`,
+        {
+          retryAfterS: RETRY_AFTER_S,
+        },
+      );
     }
     if (this.#open.size >= inTotal)
-      throw new OperationError('unavailable', `Too many ${what} are open; try again later.`);
+      throw new OperationError(
+        'unavailable',
+        `All users together have ${inTotal} ${what} open, which is the limit. Try again later.`,
+      );
   }
 
   add(subscription: T): void {

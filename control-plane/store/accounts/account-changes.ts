@@ -1,6 +1,6 @@
 /**
- * Owns how users and quotas change: in the database, each change a transaction of its own that carries the coordinator's
- * epoch, and then in the coordinator's state.
+ * Changes of users and quotas: writes each in a transaction with the coordinator's epoch, then updates the
+ * coordinator's state.
  */
 import type { AccountChange } from '../../core/accounts/account-input.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
@@ -10,7 +10,7 @@ import { outcomeOfWrite, type WriteOutcome } from './account-writes.ts';
 import { deleteQuota, findQuota, insertQuota, listQuotas, updateQuota } from './quotas.ts';
 import { findUser, hideUser, insertUser, listUsers, updateUser } from './user-rows.ts';
 
-/** Changes the database and, where that took it, `cluster`. Where it rejects nobody knows what the database holds. */
+/** Changes the database and then `cluster`. After a rejection, the content of the database is unknown. */
 export async function changeAccounts(
   db: Db,
   epoch: Epoch,
@@ -42,7 +42,7 @@ function statementOf(change: AccountChange): Statement {
   }
 }
 
-/** Names are unique. */
+/** Looks up a created row by its unique name. */
 async function idOf(db: Db, change: AccountChange): Promise<number | undefined> {
   if ('id' in change) return change.id;
   const [made] =

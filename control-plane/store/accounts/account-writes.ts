@@ -1,16 +1,19 @@
-/** Owns what the rows of users, roles and quotas have in common: reading them in pages, and values that may be left out. */
+/**
+ * Common parts of the rows of users, roles and quotas: reads in pages, optional values, and outcomes of
+ * writes.
+ */
 import { DatabaseError, type Db, type Row, type Statement, type Value } from '../db/db.ts';
 
 const PAGE_ROWS = 1_000;
 
-/** How a write ended that the data may refuse. */
+/** Outcome of a write that the data may refuse. */
 export type WriteOutcome =
   | { done: true; id: number }
   | { done: false; why: 'taken' | 'refers-to-nothing' | 'refused' };
 
 /**
- * All rows of a query, ascending by id. `sql` asks for ids above its first parameter, ordered by id, and ends in
- * `LIMIT ?`; a libSQL server refuses an answer above 10 MB.
+ * All rows of a query, ascending by id, read in pages: a libSQL server refuses a response above 10 MB. `sql`
+ * must select ids above its first parameter, ordered by id, and end in `LIMIT ?`.
  */
 export async function allRows(db: Db, sql: string, args: readonly Value[]): Promise<Row[]> {
   const rows: Row[] = [];
@@ -21,11 +24,15 @@ export async function allRows(db: Db, sql: string, args: readonly Value[]): Prom
   }
 }
 
-/** Runs one write that ends in `RETURNING id`. No row means that its own conditions refused it. */
+/**
+ * Runs one write that ends in `RETURNING id`. No row means that the conditions of the statement were not met.
+ */
 export const write = (db: Db, { sql, args }: Statement): Promise<WriteOutcome> =>
   outcomeOfWrite(async () => (await db.query(sql, args)).map(({ id }) => Number(id))[0]);
 
-/** How a write ended that resolves to the id of what it wrote, or to undefined where its own conditions refused it. */
+/**
+ * Runs a write that resolves to the id of the written row, or to undefined if its conditions were not met.
+ */
 export async function outcomeOfWrite(run: () => Promise<number | undefined>): Promise<WriteOutcome> {
   try {
     const id = await run();
@@ -38,6 +45,6 @@ export async function outcomeOfWrite(run: () => Promise<number | undefined>): Pr
   }
 }
 
-/** A value as a parameter; null where it was left out, for `COALESCE(?, column)`. */
+/** The value as a parameter; null if undefined, for `COALESCE(?, column)`. */
 export const given = (value: string | number | boolean | undefined): Value =>
   typeof value === 'boolean' ? Number(value) : (value ?? null);

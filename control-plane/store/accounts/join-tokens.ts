@@ -1,17 +1,17 @@
-/** Owns the rows of join tokens, of which only hashes are kept, and of the keys that hosts were registered with. */
+/** Rows of join tokens (hashes only), and of the keys with which hosts were registered. */
 import type { JoinToken, RegistrationRecords } from '../../core/hosts/registration.ts';
 import type { Host } from '../../core/model/host.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 
 export interface NewJoinToken {
   hash: string;
-  /** The only host name it is good for; null: any. */
+  /** The only host name that the token admits; null: any name. */
   name: string | null;
   labels: readonly string[];
   expiresMs: number;
 }
 
-/** Adds a token, and removes those that have expired. */
+/** Inserts a token, and deletes expired ones. */
 export async function insertJoinToken(db: Db, token: NewJoinToken, nowMs: number): Promise<void> {
   await db.batch([
     { sql: 'DELETE FROM join_tokens WHERE expires_ms <= ?', args: [nowMs] },
@@ -22,7 +22,7 @@ export async function insertJoinToken(db: Db, token: NewJoinToken, nowMs: number
   ]);
 }
 
-/** What a registration goes by: the token, used or not, and whose the key is already. */
+/** The records that decide about a registration: the token, used or not, and the host that holds the key. */
 export async function findRegistrationRecords(
   db: Db,
   tokenHash: string,
@@ -43,7 +43,7 @@ export async function findJoinToken(db: Db, hash: string): Promise<JoinToken | u
   return row && tokenOf(row);
 }
 
-/** The key of a host, with which it signs; undefined where there is none. */
+/** The public key of a host; undefined if it has none. */
 export async function findHostKey(
   db: Db,
   hostId: number,

@@ -1,8 +1,8 @@
-/** Owns the rows of failed logins. They are few: each has cost a calculation of a password, and goes after a while. */
+/** Rows of failed logins. They are few: each has cost a password hash, and expires. */
 import type { Failures } from '../../core/accounts/login-throttle.ts';
 import type { Db } from '../db/db.ts';
 
-/** Of those keys that have any. */
+/** Only keys with failures are in the result. */
 export async function findFailures(db: Db, keys: readonly string[]): Promise<Map<string, Failures>> {
   const rows = await db.query(
     'SELECT bucket, failures, last_ms FROM login_failures WHERE bucket IN (SELECT value FROM json_each(?))',
@@ -13,7 +13,7 @@ export async function findFailures(db: Db, keys: readonly string[]): Promise<Map
   );
 }
 
-/** Adds a failure to each; those whose last one was before `forgetMs` begin anew. */
+/** Adds a failure to each key. Keys whose last failure was before `forgetMs` restart at one. */
 export async function addFailure(
   db: Db,
   keys: readonly string[],

@@ -1,4 +1,4 @@
-/** Owns the rows of quotas. */
+/** Rows of quotas. */
 import type { Quota } from '../../core/accounts/account.ts';
 import type { NameFilter, NewQuota, QuotaChanges } from '../../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
@@ -19,14 +19,14 @@ export const insertQuota = (quota: NewQuota): Statement => ({
   args: values(quota),
 });
 
-/** Changes what is given; refused where the quota is not there. */
+/** Changes the given fields. Affects no row if there is no such quota. */
 export const updateQuota = (id: number, changes: QuotaChanges): Statement => ({
   sql: `UPDATE quotas SET name = COALESCE(?, name), concurrent_executions = COALESCE(?, concurrent_executions),
     memory = COALESCE(?, memory), cores = COALESCE(?, cores) WHERE id = ?`,
   args: [...values(changes), id],
 });
 
-/** Refused where the quota is not there or is in use. */
+/** Affects no row if there is no such quota, or if it is in use. */
 export const deleteQuota = (id: number): Statement => ({
   sql: 'DELETE FROM quotas WHERE id = ? AND NOT EXISTS (SELECT 1 FROM users WHERE quota_id = quotas.id)',
   args: [id],

@@ -1,10 +1,10 @@
-/** Owns what still refersTo a role or a quota, for who is told why it can't go. Deleted users do as long as their rows are there. */
+/** References to a role or a quota, for the message why it cannot be deleted. Rows of deleted users count. */
 import type { Db } from '../db/db.ts';
 
 export interface References {
   users: number;
   deletedUsers: number;
-  /** Where containers or logs of the deleted ones may still be; by name. */
+  /** Names of hosts that may still have containers or logs of the deleted users. */
   hosts: string[];
 }
 

@@ -1,4 +1,4 @@
-/** Owns the rows of roles. */
+/** Rows of roles. */
 import { ADMIN_ROLE, type Role } from '../../core/accounts/account.ts';
 import type { NameFilter, NewRole, RoleChanges } from '../../core/accounts/account-input.ts';
 import type { Db, Row } from '../db/db.ts';
@@ -22,7 +22,7 @@ export const insertRole = (db: Db, role: NewRole): Promise<WriteOutcome> =>
     args: values(role),
   });
 
-/** Changes what is given; refused where the role is not there or is the administrators'. */
+/** Changes the given fields. Refused if there is no such role, or if it is the administrators'. */
 export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<WriteOutcome> =>
   write(db, {
     sql: `UPDATE roles SET name = COALESCE(?, name), can_change_config = COALESCE(?, can_change_config),
@@ -34,7 +34,7 @@ export const updateRole = (db: Db, id: number, changes: RoleChanges): Promise<Wr
     args: [...values(changes), id],
   });
 
-/** Refused where the role is not there, is the administrators' or is in use. */
+/** Refused if there is no such role, if it is the administrators', or if it is in use. */
 export const deleteRole = (db: Db, id: number): Promise<WriteOutcome> =>
   write(db, {
     sql: `DELETE FROM roles WHERE id = ? AND name <> '${ADMIN_ROLE}'

@@ -1,7 +1,7 @@
-/** Owns the rows of what Berth made up for itself and must find again after a restart. */
+/** Rows of generated secrets that must survive a restart. */
 import type { Db } from '../db/db.ts';
 
-/** The secret of that name: the one in the database, else `create`, which is kept. Whoever asks at once gets the same. */
+/** The secret of that name, created if it does not exist. Simultaneous callers get the same one. */
 export async function findOrCreateSecret(db: Db, name: string, create: () => string): Promise<string> {
   const found = await findSecret(db, name);
   if (found !== undefined) return found;
@@ -9,7 +9,7 @@ export async function findOrCreateSecret(db: Db, name: string, create: () => str
     { sql: 'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', args: [name, create()] },
   ]);
   const stored = await findSecret(db, name);
-  if (stored === undefined) throw new Error(`the database has not kept the secret ${name}`);
+  if (stored === undefined) throw new Error(`the database has not stored the secret ${name}`);
   return stored;
 }
 

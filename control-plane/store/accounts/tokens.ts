@@ -1,4 +1,4 @@
-/** Owns the rows of tokens. A token counts while its row is there; ids are kept as hashes. */
+/** Rows of tokens. A token is valid while its row exists; only hashes of ids are stored. */
 import type { TokenKind } from '../../core/accounts/account.ts';
 import type { Db, Statement } from '../db/db.ts';
 
@@ -7,7 +7,10 @@ export interface NewToken {
   expiresMs: number;
 }
 
-/** Adds a pair for the user, unless the user has gone. Of each kind the user keeps the newest `most`. */
+/**
+ * Inserts a pair of tokens, unless the user was removed. Deletes all but the user's newest `maxPerKind` of
+ * each kind.
+ */
 export async function insertPair(
   db: Db,
   owner: { userId: number; credentialVersion: number },
@@ -28,7 +31,7 @@ export async function insertPair(
   ]);
 }
 
-/** Adds an access token from a refresh token of the user; false where that was revoked meanwhile. */
+/** Inserts an access token for a refresh token. Resolves to false if that was revoked meanwhile. */
 export async function insertAccess(
   db: Db,
   userId: number,
@@ -44,7 +47,10 @@ export async function insertAccess(
   return inserted === 1;
 }
 
-/** Ends a token of the user, a refresh token with all access tokens from it; false where the user has no such token. */
+/**
+ * Deletes a token of the user; a refresh token with all its access tokens. Resolves to false if the user has
+ * no such token.
+ */
 export async function deleteToken(db: Db, userId: number, idHash: string): Promise<boolean> {
   const [deleted = 0] = await db.batch([
     { sql: 'DELETE FROM tokens WHERE user_id = ? AND ? IN (id_hash, grant_hash)', args: [userId, idHash] },
@@ -57,7 +63,7 @@ const purge = (nowMs: number): Statement => ({
   args: [nowMs],
 });
 
-/** Of the refresh token's user and version: a token that was ended gives nothing. */
+/** Takes user and version from the refresh token's row. Inserts nothing if that is gone. */
 const accessFrom = (refreshHash: string, { idHash, expiresMs }: NewToken): Statement => ({
   sql: `INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
     SELECT ?, 'access', id_hash, user_id, credential_version, ? FROM tokens WHERE id_hash = ? AND kind = 'refresh'`,

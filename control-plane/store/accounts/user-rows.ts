@@ -1,15 +1,15 @@
-/** Owns the rows of users as administrators and users themselves read and change them. Deleted users are not there. */
+/** Rows of users, for administration and for users themselves. Deleted users are not visible here. */
 import { ADMIN_ROLE, INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { StoredNewUser, StoredUserChanges, UserFilter } from '../../core/accounts/account-input.ts';
 import type { Db, Row, Statement } from '../db/db.ts';
 import { allRows, given } from './account-writes.ts';
 
-/** A user who is an administrator and can log in. `table` is a name of ours. */
+/** True for an administrator who can log in. `table` must be a constant. */
 const isAdministrator = (table: string) => `(${table}.deleted = 0 AND ${table}.enabled = 1
   AND ${table}.auth_source = '${INTERNAL_SOURCE}' AND ${table}.password_hash IS NOT NULL
   AND ${table}.role_id = (SELECT id FROM roles WHERE name = '${ADMIN_ROLE}'))`;
 
-/** Whether the cluster has an administrator without the user of the row. */
+/** True if there is an administrator besides the user of the row. */
 const IS_SPARE = `(NOT ${isAdministrator('users')}
   OR EXISTS (SELECT 1 FROM users other WHERE other.id <> users.id AND ${isAdministrator('other')}))`;
 
@@ -38,7 +38,7 @@ export async function listUsers(db: Db, filter: UserFilter): Promise<User[]> {
   return rows.map(userOf);
 }
 
-/** Every row, also of those who are deleted but not gone: they are disabled. */
+/** All rows, including those of deleted users, which are disabled. */
 export async function loadUsers(db: Db): Promise<User[]> {
   return (await allRows(db, 'SELECT * FROM users WHERE id > ? ORDER BY id LIMIT ?', [])).map(userOf);
 }
@@ -59,10 +59,13 @@ export const insertUser = (user: StoredNewUser): Statement => ({
   ],
 });
 
-/** Changes what is given; refused where the user is not there, or is the last administrator and would no longer be one. */
+/**
+ * Changes the given fields. Affects no row if there is no such user, or if the last administrator would lose
+ * that status.
+ */
 export function updateUser(id: number, changes: StoredUserChanges): Statement {
   const { username, email, roleId, quotaId, authSource, fsUid, priority, enabled, passwordHash } = changes;
-  // A change of what lets the user in, or of what it is let do, ends sessions and remembered credentials.
+  // A change of the credentials or the permissions ends sessions and cached credentials.
   const access = [given(roleId), given(enabled), given(authSource)];
   return {
     sql: `UPDATE users SET username = COALESCE(?, username), email = COALESCE(?, email),
@@ -83,8 +86,8 @@ export function updateUser(id: number, changes: StoredUserChanges): Statement {
 }
 
 /**
- * Makes the user unusable at once and frees its name; no user name has a colon. Refused where it is not there, or is the
- * last administrator. Its row goes by `purgeUsers`.
+ * Disables the user at once, and frees the user name: no other name has a colon. Affects no row if there is
+ * no such user, or for the last administrator. `purgeUsers` removes the row later.
  */
 export const hideUser = (id: number): Statement => ({
   sql: `UPDATE users SET deleted = 1, enabled = 0, username = 'deleted:' || id, email = '', password_hash = NULL,
@@ -92,7 +95,7 @@ export const hideUser = (id: number): Statement => ({
   args: [id],
 });
 
-/** Ids of the executions of a user that can be seen, whether or not the user is deleted. */
+/** Ids of the user's visible executions, even if the user is deleted. */
 export async function listExecutionIds(db: Db, userId: number): Promise<number[]> {
   const rows = await db.query('SELECT id FROM executions WHERE user_id = ? AND deleted = 0 ORDER BY id', [
     userId,
@@ -100,7 +103,7 @@ export async function listExecutionIds(db: Db, userId: number): Promise<number[]
   return rows.map(({ id }) => Number(id));
 }
 
-/** Executions of a user that can be seen, and how many of them have not ended. */
+/** Number of the user's visible executions, and of those that have not ended. */
 export async function countExecutions(
   db: Db,
   userId: number,
@@ -113,7 +116,7 @@ export async function countExecutions(
   return { executions: Number(row?.executions), unended: Number(row?.unended) };
 }
 
-/** Removes the rows of deleted users that no execution refers to any more; their sessions go with them. */
+/** Removes the rows of deleted users without executions. Their sessions are removed with them. */
 export const purgeUsers: Statement = {
   sql: 'DELETE FROM users WHERE deleted = 1 AND NOT EXISTS (SELECT 1 FROM executions WHERE user_id = users.id)',
   args: [],

@@ -1,4 +1,7 @@
-/** Owns the rows behind accounts: who a name, a session or a token stands for, and sessions. Changes of users are user-rows.ts's. */
+/**
+ * Rows behind authentication: accounts by name, session, token or credential, and the sessions. user-rows.ts
+ * changes users.
+ */
 import type { Account, Credential, TokenKind } from '../../core/accounts/account.ts';
 import type { Db, Row } from '../db/db.ts';
 import { roleOf } from './roles.ts';
@@ -18,7 +21,7 @@ const BY_SESSION = `SELECT ${ACCOUNT}, s.expires_ms FROM sessions s JOIN users u
   JOIN roles r ON r.id = u.role_id
   WHERE s.token_hash = ? AND s.credential_version = u.credential_version AND u.enabled = 1 AND u.deleted = 0 LIMIT 1`;
 
-/** An account with the hash of its password; null where none was set. */
+/** An account with the hash of its password; null if no password is set. */
 export interface StoredAccount extends Account {
   passwordHash: string | null;
 }
@@ -28,18 +31,18 @@ export async function findAccountByName(db: Db, username: string): Promise<Store
   return row && accountOf(row);
 }
 
-/** The account of a session that has not expired and was not ended by a change of the user. */
+/** The account of a session that is neither expired nor ended by a change of the user. */
 export async function findAccountBySession(
   db: Db,
   tokenHash: string,
   nowMs: number,
 ): Promise<StoredAccount | undefined> {
   const [row] = await db.query(BY_SESSION, [tokenHash]);
-  // Compared here and not there, so that requests at the same time ask the same question.
+  // Not compared in SQL: the query then has no time in it, so simultaneous requests share one read.
   return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
 }
 
-/** The account of a token that was neither revoked nor ended by a change of the user, and has not expired. */
+/** The account of a token that is not revoked, expired or ended by a change of the user. */
 export async function findAccountByToken(
   db: Db,
   idHash: string,
@@ -55,7 +58,10 @@ export async function findAccountByToken(
   return row && Number(row.expires_ms) > nowMs ? accountOf(row) : undefined;
 }
 
-/** The account that a credential which was right once still lets in. A password was right as of a credential version. */
+/**
+ * The account that an earlier valid credential still admits. For a password, the caller must compare the
+ * credential version.
+ */
 export async function findAccountByCredential(
   db: Db,
   userId: number,
@@ -77,7 +83,7 @@ export async function insertSession(
   await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
     {
-      // The user may have gone meanwhile; then the session would be nobody's.
+      // Inserts nothing if the user was removed meanwhile.
       sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms)
         SELECT ?, id, ?, ? FROM users WHERE id = ?`,
       args: [tokenHash, credentialVersion, expiresMs, userId],
@@ -94,7 +100,7 @@ export async function countUsers(db: Db): Promise<number> {
   return Number(row?.users);
 }
 
-/** Makes the first administrator, if there is still no user; tells whether it did. */
+/** Creates the first administrator unless there are users. Resolves to true if it was created. */
 export async function insertFirstAdministrator(db: Db, passwordHash: string): Promise<boolean> {
   const [inserted] = await db.batch([
     {

@@ -1,4 +1,4 @@
-/** Owns the rows behind the coordinator's state: reading them into a Cluster, and the statements that write what changed. */
+/** Rows of the coordinator's state: loads them into a Cluster, and writes the changes of a turn. */
 
 import type { Execution } from '../../core/model/execution.ts';
 import type { Host } from '../../core/model/host.ts';
@@ -16,7 +16,7 @@ import { executionOf, insertExecution, updateExecution } from './execution-rows.
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertService, updateService } from './service-rows.ts';
 
-/** Takes the next epoch and reads all live state. Whatever coordinator was at work before can commit no more. */
+/** Takes the next epoch and reads all live state. Earlier coordinators cannot commit afterwards. */
 export async function takeOver(
   db: Db,
   scheduling: SchedulerConfig,
@@ -26,7 +26,7 @@ export async function takeOver(
   return { epoch, cluster: await loadCluster(db, scheduling) };
 }
 
-/** Writes all of `changes` in one transaction, if no later coordinator has taken over. */
+/** Writes all changes in one transaction. Rejects if a later coordinator has taken over. */
 export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<void> {
   const statements = [
     ...hostsToWrite(changes),
@@ -35,7 +35,7 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     ...updated(changes.executions, changes.newExecutions).map(updateExecution),
     ...servicesToWrite(changes),
     ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),
-    // A deleted user goes with the last of its executions.
+    // The row of a deleted user is removed with the last of its executions.
     ...(changes.purged.size > 0 ? [purgeUsers] : []),
     ...Array.from(changes.unknown, insertUnknown),
     ...(changes.raisedIds ? raiseIds(changes.raisedIds) : []),
@@ -47,7 +47,7 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
 const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
   [...all].filter((one) => !fresh.has(one));
 
-/** Names are unique, so a host gives its name away before another one takes it. */
+/** Names are unique, so a removed host must free its name before another one takes it. */
 function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
   const hide = (host: Host) => {
     const removedMs = removedHosts.get(host);
@@ -88,7 +88,7 @@ async function loadCluster(db: Db, scheduling: SchedulerConfig): Promise<Cluster
     for (const execution of await loadExecutions(db, ids)) {
       cluster.addExecution(execution);
       if (execution.deleted || !deletedUsers.has(execution.userId)) continue;
-      // The deletion of its user was broken off before it came to this one.
+      // The deletion of the user was interrupted before this execution.
       execution.deleted = true;
       cluster.touch(execution);
     }
@@ -96,7 +96,7 @@ async function loadCluster(db: Db, scheduling: SchedulerConfig): Promise<Cluster
   return cluster;
 }
 
-/** One execution with its services, whether it has ended or not. */
+/** An execution with its services, ended or not. */
 export async function loadExecution(db: Db, id: number): Promise<Execution | undefined> {
   const [execution] = await loadExecutions(db, [id]);
   return execution;

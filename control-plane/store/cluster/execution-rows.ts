@@ -1,14 +1,14 @@
-/** Owns the rows of executions as the coordinator reads and writes them. */
+/** Rows of executions, as the coordinator reads and writes them. */
 import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf } from '../../core/lifecycle/submission.ts';
 import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
 import type { Row, Statement } from '../db/db.ts';
 import { serviceOf } from './service-rows.ts';
 
-/** `serviceRows` are in the order of their ids, which is the description's. */
+/** `serviceRows` must be in the order of their ids, which is the order of the description. */
 export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
   const description = String(row.description);
-  // Validated when it was submitted.
+  // Validated at submission.
   const application = JSON.parse(description) as Application;
   const instances = new Map(instancesOf(application).map((one) => [one.name, one]));
   return {

@@ -1,4 +1,4 @@
-/** Owns the rows of hosts. */
+/** Rows of hosts. */
 import { allLabels, type Host, unknownFacts, unreserved } from '../../core/model/host.ts';
 import type { Row, Statement } from '../db/db.ts';
 
@@ -40,7 +40,10 @@ export const updateHost = (host: Host): Statement => ({
   args: [...values(host), host.id],
 });
 
-/** Keeps the row, to which services refer, and whose name was that of the host of their logs. The name is free again. */
+/**
+ * Frees the name of a removed host. The row stays for the services that refer to it, with the former name for
+ * their logs.
+ */
 export const hideHost = ({ id }: Host, removedMs: number): Statement => ({
   sql: `UPDATE hosts SET removed_ms = ?, removed_name = name, name = 'removed:' || id || ':' || hex(randomblob(8))
     WHERE id = ? AND removed_ms IS NULL`,

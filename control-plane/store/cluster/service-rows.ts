@@ -1,10 +1,13 @@
-/** Owns the rows of services as the coordinator reads and writes them. What the description says is not stored again. */
+/**
+ * Rows of services, as the coordinator reads and writes them. The content of the description is not stored
+ * twice.
+ */
 
 import type { Instance } from '../../core/lifecycle/submission.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../../core/model/service.ts';
 import type { Row, Statement } from '../db/db.ts';
 
-/** `instance` is the part of the description that the row belongs to. */
+/** `instance` is the service's part of the description. */
 export const serviceOf = (row: Row, instance: Instance): Service => ({
   id: Number(row.id),
   executionId: Number(row.execution_id),

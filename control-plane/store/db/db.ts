@@ -1,36 +1,38 @@
 /**
- * Owns the database port: the few things the control plane asks of libSQL, and what every adapter agrees on
- * (values, kinds of error). Never opens anything, and knows no driver and no table.
+ * The database port: the operations that the control plane needs from libSQL, and the rules that all adapters
+ * share (values, kinds of error). Contains no driver and no tables.
  */
 
-/** Booleans are 0 or 1, JSON is text, integers stay within 2^53. There are no blobs. */
+/** Booleans are 0 or 1, JSON is text, and integers must be within 2^53. Blobs are not supported. */
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 
-/** One statement; its parameters are plain `?`, one for each of `args`. */
+/** One statement, with one plain `?` for each of `args`. */
 export interface Statement {
   sql: string;
   args: readonly Value[];
 }
 
-/** Every method rejects with DatabaseError and with nothing else. */
+/** Every method rejects with DatabaseError and no other error. */
 export interface Db {
-  /** Runs one statement, a transaction of its own, and resolves to its rows. */
+  /** Runs one statement in its own transaction, and resolves to its rows. */
   query(sql: string, args?: readonly Value[]): Promise<Row[]>;
   /**
-   * All or nothing, in order, in one write transaction; resolves, once committed, to the rows each affected.
-   * There is no interactive transaction: what must hold is in the statements themselves.
+   * Runs the statements in order in one write transaction, all or none. Resolves after the commit to the
+   * number of rows that each statement affected. There are no interactive transactions: conditions must be in
+   * the statements (STORE-1).
    */
   batch(statements: readonly Statement[]): Promise<number[]>;
-  /** Waits for the calls under way and refuses later ones. Closing twice is allowed. */
+  /** Waits for pending calls and refuses later ones. May be called twice. */
   close(): Promise<void>;
 }
 
 /**
- * - `constraint`: the data refuse it; the message names the constraint (`UNIQUE constraint failed: users.name`).
- * - `unavailable`: unreachable, too slow, busy or out of room; the same call may succeed later. Whether a batch that
- *   failed so was committed is not known: read again before deciding anything.
- * - `other`: wrong in itself; trying again won't help.
+ * - `constraint`: the data violate a constraint, which the message names (`UNIQUE constraint failed:
+ *   users.name`).
+ * - `unavailable`: unreachable, too slow, busy or without space. The same call may succeed later. A batch
+ *   that failed so may have been committed: read again before any decision.
+ * - `other`: an invalid call; a retry cannot succeed.
  */
 export type DatabaseErrorKind = 'constraint' | 'unavailable' | 'other';
 
@@ -44,23 +46,24 @@ export class DatabaseError extends Error {
   }
 }
 
-/** The kind of error behind a code of SQLite (plain or extended) or of the libSQL server. */
+/** The kind of an error code of SQLite (plain or extended) or of the libSQL server. */
 export function errorKind(code: string): DatabaseErrorKind {
   if (code.startsWith('SQLITE_CONSTRAINT')) return 'constraint';
   return PASSING.test(code) ? 'unavailable' : 'other';
 }
 
 /**
- * A value as a driver binds it. Integers go as bigint, because drivers bind every number as a real. Text can't carry
- * NUL (the embedded engine reads it back cut short) or lone surrogates (the server refuses them): U+FFFD takes their
- * place, for searching as for storing.
+ * The value in the form that drivers bind. Integers become bigint, because drivers bind every number as a
+ * real. NUL and lone surrogates become U+FFFD, for storing and for searching: the embedded engine truncates
+ * text at NUL, and the server refuses lone surrogates.
  */
 export function bound(value: Value): string | number | bigint | null {
   if (value === null) return null;
   if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\uFFFD');
   if (Number.isSafeInteger(value)) return BigInt(value);
   if (Number.isFinite(value) && !Number.isInteger(value)) return value;
-  // Types forbid the rest; the embedded driver would end the process on a boolean and store NaN as null.
+  // The types exclude all other values. The embedded driver would end the process on a boolean, and store NaN
+  // as null.
   throw new DatabaseError('other', `the database can't hold ${typeof value} ${String(value).slice(0, 40)}`);
 }
 

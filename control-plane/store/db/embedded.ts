@@ -1,6 +1,6 @@
 /**
- * Owns the embedded database: libSQL in this process, on a file or in memory. Node only; never imported by the
- * Worker. Calls are synchronous underneath, so that nothing comes between the statements of a batch.
+ * The embedded database: libSQL in this process, on a file or in memory. Node only; the Worker must not
+ * import it. Calls are synchronous inside, so nothing runs between the statements of a batch.
  */
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -20,15 +20,15 @@ import {
 import { columnsOf, StatementCache } from './statement-cache.ts';
 
 export interface EmbeddedOptions {
-  /** How long a call waits for another process that is writing. It holds up this process, too. */
+  /** How long a call waits while another process writes. The wait blocks this process. */
   busyTimeoutMs?: number;
-  /** Prepared statements kept; more than the store has texts of. */
+  /** Number of cached prepared statements; must exceed the number of SQL texts in the store. */
   cachedStatements?: number;
 }
 
 /**
- * Opens `file:<path>` (absolute, relative, or `file:///`), made where missing together with its folder, readable by
- * this user alone; or `:memory:`, which ends with `close`. Rejects with DatabaseError where it can't be opened.
+ * Opens `file:<path>` (absolute, relative, or `file:///`) or `:memory:`. A missing file and its folder are
+ * created, readable by this user only. A database in memory is lost at `close`. Rejects with DatabaseError.
  */
 export async function openEmbedded(url: string, options: EmbeddedOptions = {}): Promise<Db> {
   const { busyTimeoutMs = 5_000, cachedStatements = 256 } = options;
@@ -57,9 +57,9 @@ class EmbeddedDb implements Db {
       const prepared = this.#prepared.get(sql, args.length);
       const { statement } = prepared;
       const values = args.map(bound);
-      // The driver reads rows a hundred at a time, which costs as much again as the one row there is.
+      // The driver reads rows in batches of 100, which for a single row doubles the cost.
       const rows = (sql.endsWith('LIMIT 1') ? [statement.get(values)] : statement.all(values)) as Value[][];
-      // The schema may have grown since the statement was prepared.
+      // A migration may have added columns since the statement was prepared.
       if (rows[0] && rows[0].length !== prepared.columns.length) prepared.columns = columnsOf(statement);
       return rows.flatMap((row) => (row === undefined ? [] : [rowOf(prepared.columns, row)]));
     });
@@ -74,7 +74,7 @@ class EmbeddedDb implements Db {
         this.#connection.exec('COMMIT');
         return affected;
       } finally {
-        // Still inside: a statement or the commit failed. Some failures have rolled back by themselves.
+        // A statement or the commit failed. After some failures SQLite has already rolled back.
         if (this.#connection.inTransaction) this.#connection.exec('ROLLBACK');
       }
     });
@@ -83,7 +83,7 @@ class EmbeddedDb implements Db {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // The engine lives on for as long as a prepared statement does.
+    // The engine stays open while any prepared statement exists.
     this.#prepared.clear();
     this.#connection.close();
   }
@@ -92,7 +92,8 @@ class EmbeddedDb implements Db {
     const { statement, columns } = this.#prepared.get(sql, args.length);
     const values = args.map(bound);
     if (columns.length === 0) return statement.run(values).changes;
-    // A statement with rows (RETURNING) counts no changes, and until it is read to its end nothing can commit.
+    // A statement with rows (RETURNING) reports no changes, and must be read to its end before anything can
+    // commit.
     const before = this.#totalChanges();
     const rows = statement.all(values);
     return this.#totalChanges() === before ? 0 : rows.length;
@@ -126,12 +127,14 @@ function pathOf(url: string): string {
     if (url.startsWith('file:') && !/[?#]/.test(url))
       return fileURLToPath(new URL(url, pathToFileURL('./')).href);
   } catch {
-    // Refused below with the rest.
+    // Refused below.
   }
   throw new DatabaseError('other', `an embedded database is ":memory:" or "file:<path>", not "${url}"`);
 }
 
-/** The engine would make the file readable by others, and names no reason when it can't. */
+/**
+ * The engine would create the file with a mode that lets others read it, and reports no reason for a failure.
+ */
 function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', 0o600));
@@ -150,14 +153,15 @@ async function connect(path: string, busyTimeoutMs: number): Promise<Database.Da
 }
 
 /**
- * FULL: what was acknowledged survives a power cut. Foreign keys are each connection's own setting. The switch to
- * WAL, made once in the life of a file, does not wait as statements do where other processes open the file too.
+ * FULL: acknowledged commits survive a power cut (STORE-5). Foreign keys are a setting of each connection.
+ * The switch to WAL happens once per file, and does not wait for other processes as statements do.
  */
 async function configure(connection: Database.Database, busyTimeoutMs: number): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += RETRY_MS) {
     try {
       connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
-      // 32 MB of log at most before it is worked into the file: an eighth more commits per second than with SQLite's 4 MB.
+      // Limits the log to 32 MB before a checkpoint: an eighth more commits per second than with SQLite's 4
+      // MB.
       connection.exec('PRAGMA wal_autocheckpoint = 8000');
       return;
     } catch (error) {

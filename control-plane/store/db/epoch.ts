@@ -1,22 +1,23 @@
 /**
- * The coordinator's epoch: the database accepts writes from the coordinator that claimed the latest epoch, and refuses
- * those of every earlier one (COORD-3).
+ * The coordinator's epoch: the database accepts writes with the latest claimed epoch, and refuses those with
+ * an earlier one (COORD-3).
  */
 import { DatabaseError, type Db, type Statement } from './db.ts';
 
-/** Number of a claim. The database refuses statements that carry an earlier epoch. */
+/** Number of a claim. The database refuses transactions with an earlier one. */
 export type Epoch = number;
 
 export interface Claimant {
-  /** Unique: each coordinator chooses a random one. */
+  /** Unique: each coordinator generates its own. */
   name: string;
   /** True if this coordinator held an epoch before, and lost its state. */
   hasHeld: boolean;
 }
 
 /**
- * Claims the next epoch; earlier coordinators cannot commit after that. The database may carry out a claim late, after
- * its answer was lost. Each claim therefore names the epoch that it follows, and fails if there is a later one.
+ * Claims the next epoch, after which earlier coordinators cannot commit. The database may carry out a claim
+ * late, after its answer was lost. Each claim therefore names the epoch before it, and fails if a later one
+ * exists.
  */
 export async function claimEpoch(db: Db, { name, hasHeld }: Claimant): Promise<Epoch> {
   const [held] = await db.query('SELECT epoch, holder FROM coordinator');

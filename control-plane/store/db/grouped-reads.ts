@@ -1,14 +1,13 @@
 /**
- * Owns the grouping of small reads: those that come in one turn of the event loop are run together at its end, equal ones
- * once. Requests of one moment are so answered together, which wakes their clients once and keeps the database's code at
- * hand. Node only: on workerd a request can't wait for another's I/O.
+ * Groups small reads: those of one turn of the event loop run together at its end, and equal reads run once
+ * (STORE-6). Node only: on workerd a request cannot wait for another one's I/O.
  */
 import type { Db, Row } from './db.ts';
 
-/** The same database. A read that waits sees every write that was asked for before it, and perhaps later ones. */
+/** Wraps a database. A read sees every write that was requested before it, and possibly later ones. */
 export function groupReads(db: Db): Db {
   let waiting: (() => void)[] = [];
-  /** By text, then by values: a text of ours is hashed once in its life, and these are many. */
+  /** By text, then by values: the hash of a constant text is computed only once. */
   const answers = new Map<string, Map<string, Promise<Row[]>>>();
   const run = () => {
     const reads = waiting;
@@ -18,7 +17,7 @@ export function groupReads(db: Db): Db {
   };
   return {
     query(sql, args = []) {
-      // Others may write (RETURNING), or give too much to be kept.
+      // Other queries may write (RETURNING), or return too much to share.
       if (!sql.endsWith('LIMIT 1')) return db.query(sql, args);
       const ofText = answers.get(sql) ?? new Map<string, Promise<Row[]>>();
       const values = JSON.stringify(args);

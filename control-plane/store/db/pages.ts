@@ -1,12 +1,12 @@
-/** Owns the cutting of long answers into pages: a libSQL server refuses an answer above 10 MB. */
+/** Splits long results into pages: a libSQL server refuses a response above 10 MB. */
 import type { Db, Value } from './db.ts';
 
 const PAGE_BYTES = 4 * 1024 * 1024;
 const PAGE_ROWS = 1_000;
 
 /**
- * Ids of the executions that match `where` (on the table executions), ascending, in pages whose descriptions come to
- * about 4 MiB at most. `where` is SQL of ours, never input.
+ * Ids of executions that match `where`, ascending, in pages whose descriptions amount to at most about 4 MiB.
+ * `where` must be constant SQL, never input.
  */
 export async function pagedIds(db: Db, where: string, args: readonly Value[]): Promise<number[][]> {
   const pages: number[][] = [];

@@ -1,6 +1,6 @@
 /**
- * Owns the remote database: a libSQL server (sqld, Turso) over HTTP, on workerd and on Node alike. Never imports
- * anything of Node, and never lets the token into a message.
+ * The remote database: a libSQL server (sqld, Turso) over HTTP, on workerd and on Node. Must not import
+ * anything from Node, or put the token into a message.
  */
 import { type Client, createClient, LibsqlError } from '@libsql/client/web';
 import {
@@ -15,19 +15,23 @@ import {
 } from './db.ts';
 
 export interface RemoteOptions {
-  /** For one call, from its request to the last byte of the answer. */
+  /** Limit for one call, from its request to the last byte of the response. */
   timeoutMs?: number;
 }
 
-/** `http:`, `https:` or `libsql:` URL. Connects at the first call; throws DatabaseError for settings that can't work. */
+/**
+ * Opens an `http:`, `https:` or `libsql:` URL, and connects at the first call. Throws DatabaseError for
+ * invalid settings.
+ */
 export function openRemote(url: string, token?: string, options: RemoteOptions = {}): Db {
   const { timeoutMs = 30_000 } = options;
   const host = checkedHost(url);
-  // A header refuses such a token with a message that repeats it.
+  // With such a token, the Headers API throws an error whose message contains the token.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
-    throw new DatabaseError('other', 'the database token is empty or has characters that no token has');
+    throw new DatabaseError('other', 'the database token is empty or contains invalid characters');
   }
-  // The client's own queue (20 calls at a time) would let one request wait for another, which workerd ends as hung.
+  // The client's own queue (20 calls at a time) would make one request wait for another, which workerd
+  // cancels as hung.
   const concurrency = Number.POSITIVE_INFINITY;
   const config = { url, concurrency, fetch: (request: Request) => exchange(request, host, timeoutMs) };
   return new RemoteDb(createClient(token === undefined ? config : { ...config, authToken: token }));
@@ -77,7 +81,7 @@ class RemoteDb implements Db {
   }
 }
 
-/** One request with its whole answer: whatever goes wrong on the way is `unavailable`, here and nowhere else. */
+/** Sends one request and reads the whole response. Any failure on the way is `unavailable`. */
 async function exchange(request: Request, host: string, timeoutMs: number): Promise<Response> {
   const signal = AbortSignal.timeout(timeoutMs);
   let response: Response;
@@ -92,14 +96,17 @@ async function exchange(request: Request, host: string, timeoutMs: number): Prom
   if (response.status >= 500 || response.status === 429) {
     throw new DatabaseError('unavailable', `the database at ${host} answered HTTP ${response.status}`);
   }
-  // The server's own words stay out of this one: they may repeat what they refuse.
+  // The message omits the server's text, which may contain the token.
   if (response.status === 401 || response.status === 403) {
     throw new DatabaseError('other', `the database at ${host} refuses the token (HTTP ${response.status})`);
   }
   return new Response(body, response);
 }
 
-/** The client wraps the server's error, which alone says what happened; each layer repeats its code in front. */
+/**
+ * The client wraps the server's error, which is the useful one. Each layer puts its code in front of the
+ * message.
+ */
 function databaseError(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   const code = error instanceof LibsqlError ? error.code : '';
@@ -108,7 +115,7 @@ function databaseError(error: unknown): DatabaseError {
   return new DatabaseError(errorKind(code), message.replace(/^SQLite error: /, ''), { cause: error });
 }
 
-/** What messages call the database. Secrets in a URL would end up in logs: they are refused. */
+/** The host part of the URL, for messages. Refuses URLs with secrets, because they would appear in logs. */
 function checkedHost(url: string): string {
   if (!URL.canParse(url)) throw new DatabaseError('other', 'the database URL is not a URL');
   const { protocol, host, username, password, searchParams } = new URL(url);
@@ -116,7 +123,7 @@ function checkedHost(url: string): string {
     throw new DatabaseError('other', `a remote database has an http, https or libsql URL, not ${protocol}`);
   }
   if (username !== '' || password !== '' || searchParams.has('authToken')) {
-    throw new DatabaseError('other', 'the database URL holds a secret: give the token in its own setting');
+    throw new DatabaseError('other', 'the database URL contains a secret: pass the token in its own setting');
   }
   return host;
 }

@@ -1,5 +1,6 @@
 /**
- * Owns the prepared statements of the embedded database, and refuses what the driver would let pass. Never runs one.
+ * Prepared statements of the embedded database. Refuses statements that the driver would accept in error;
+ * never runs one.
  */
 import type Database from 'libsql';
 import { DatabaseError } from './db.ts';
@@ -7,15 +8,18 @@ import { DatabaseError } from './db.ts';
 export interface Prepared {
   statement: Database.Statement;
   parameters: number;
-  /** Names of what its rows hold, in order; empty where it gives no rows. Rows come as arrays: objects cost the driver twice as much. */
+  /**
+   * Column names of the result, in order; empty for statements without rows. Rows arrive as arrays, since
+   * objects cost the driver twice as much.
+   */
   columns: readonly string[];
 }
 
-/** Keeps the statements used last, by their text: preparing one costs more than running it. */
+/** Caches the most recently used statements by text: preparing one costs more than running it. */
 export class StatementCache {
   readonly #connection: Database.Database;
   readonly #capacity: number;
-  /** In the order of their last use. */
+  /** In the order of last use. */
   readonly #entries = new Map<string, Prepared>();
 
   constructor(connection: Database.Database, capacity: number) {
@@ -23,7 +27,10 @@ export class StatementCache {
     this.#capacity = capacity;
   }
 
-  /** The statement of `sql`, for as many values as it has parameters. Throws DatabaseError or the driver's own. */
+  /**
+   * The prepared statement of `sql`. Throws DatabaseError unless it has `valueCount` parameters, or the
+   * driver's error.
+   */
   get(sql: string, valueCount: number): Prepared {
     const entry = this.#entries.get(sql) ?? this.#prepare(sql);
     this.#entries.delete(sql);
@@ -58,8 +65,8 @@ export const columnsOf = (statement: Database.Statement): string[] =>
   statement.columns().map(({ name }) => name);
 
 /**
- * How many `?` one statement has. The driver binds NULL for a value that is missing, ignores one too many, and drops
- * a second statement; the server refuses all three, and so does this.
+ * Number of `?` in one statement. The driver binds NULL for a missing value, ignores excess values, and drops
+ * a second statement. The server refuses all three, and so does this cache.
  */
 function parameterCount(sql: string): number {
   const bare = sql.replace(QUOTED_OR_COMMENT, ' ');

@@ -1,15 +1,17 @@
-/** Owns the SQL behind the filters of the list of executions. The text is made of constants; what was asked for goes into the arguments. */
+/**
+ * SQL for the filters of the list of executions. The text consists of constants only; values are arguments.
+ */
 import { type ExecutionFilter, executionTimes } from '../../core/views/execution-filter.ts';
 import type { Statement, Value } from '../db/db.ts';
 
-/** A condition on the table executions, for those not deleted that pass the filter. */
+/** Condition on the table executions: not deleted, and matching the filter. */
 export function filterCondition(filter: ExecutionFilter): Statement {
   const terms = termsOf(filter);
   const sql = ['deleted = 0', ...terms.map((term) => term.sql)].join(' AND ');
   const args = terms.flatMap((term) => term.args);
   if (filter.limit === undefined) return { sql, args };
   return {
-    // In the order of the indexes, which hold all columns that are asked for here.
+    // In the order of the indexes, which contain every column of the condition.
     sql: `id IN (SELECT id FROM executions WHERE ${sql} ORDER BY time_submit_ms DESC, id DESC LIMIT ?)`,
     args: [...args, filter.limit],
   };

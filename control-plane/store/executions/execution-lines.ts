@@ -1,14 +1,14 @@
-/** Owns the queries behind the list of executions as people read it: a page of lines, and how many there are by state. */
+/** Queries for the web page of executions: one page of lines, and the number of executions in each state. */
 import type { ExecutionStatus } from '../../core/model/execution.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
 import type { ExecutionLine } from '../../core/views/execution-views.ts';
 import type { Db, Row } from '../db/db.ts';
 import { filterCondition } from './execution-filter-sql.ts';
 
-/** More of an error is for who looks at the execution. */
+/** Length of an error in the list; the page of the execution shows all of it. */
 const MAX_ERROR_LENGTH = 200;
 
-/** Those that the filter lets through, newest first. Descriptions of these alone are read. */
+/** Matching executions, newest first. Parses only the descriptions of these. */
 export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promise<ExecutionLine[]> {
   const { sql, args } = filterCondition(filter);
   const rows = await db.query(
@@ -25,7 +25,7 @@ export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promi
   return rows.map(lineOf);
 }
 
-/** How many of each status the filter lets through; none of those that are missing. */
+/** Number of matching executions in each status. A status without executions is absent. */
 export async function countExecutions(
   db: Db,
   filter: ExecutionFilter,

@@ -1,4 +1,4 @@
-/** Owns the queries of the API on executions and services. Reads only: the coordinator writes (cluster-rows.ts). */
+/** Queries of the API on executions and services. Read-only: the coordinator writes (cluster-rows.ts). */
 import type { Application } from '../../../shared/application-schema.ts';
 import type { ExecutionStatus } from '../../core/model/execution.ts';
 import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
@@ -19,7 +19,7 @@ export async function findExecution(db: Db, id: number): Promise<ExecutionView |
   return row && executionView(row);
 }
 
-/** Those that the filter lets through, oldest first, in pages. */
+/** Matching executions, oldest first, in pages. */
 export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGenerator<ExecutionView[]> {
   const { sql, args } = filterCondition(filter);
   for (const ids of await pagedIds(db, sql, args)) {
@@ -31,7 +31,7 @@ export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGen
   }
 }
 
-/** Owner of an execution, for authorisation without reading all of it. */
+/** The user id of an execution's owner, for authorisation without reading the whole execution. */
 export async function findOwner(db: Db, executionId: number): Promise<number | undefined> {
   const [row] = await db.query('SELECT user_id FROM executions WHERE id = ? AND deleted = 0 LIMIT 1', [
     executionId,
@@ -49,7 +49,7 @@ export async function findService(db: Db, id: number): Promise<ServiceView | und
   return row && serviceView(row, JSON.parse(String(row.description)) as Application);
 }
 
-/** The description is read once: it may be long, and services many. */
+/** Reads the description once, not once for each service, because it may be long. */
 export async function listServices(db: Db, executionId: number): Promise<ServiceView[]> {
   const execution = await findExecution(db, executionId);
   if (!execution) return [];
@@ -58,7 +58,7 @@ export async function listServices(db: Db, executionId: number): Promise<Service
   return (await db.query(sql, [executionId])).map((row) => serviceView(row, application));
 }
 
-/** Names of the active instances of a group, in order; undefined where there is no such execution. */
+/** Names of the active instances of a group, in order; undefined if there is no such execution. */
 export async function listActiveInstances(
   db: Db,
   executionId: number,
@@ -72,7 +72,10 @@ export async function listActiveInstances(
   return rows.map(({ name }) => String(name));
 }
 
-/** Which host has the logs of a service, of how many starts, and whether no more can come; also for a deleted execution. */
+/**
+ * The host with the logs of a service, the number of starts, and whether the execution has ended. Includes
+ * deleted executions.
+ */
 export async function findLogLocation(
   db: Db,
   serviceId: number,
@@ -89,7 +92,7 @@ export async function findLogLocation(
   return { hostId, hostName: String(row.name), generation: Number(row.generation), hasEnded };
 }
 
-/** Executions of a user that wait, start or run. */
+/** Executions of a user that are queued, starting or running. */
 export async function countUnended(db: Db, userId: number): Promise<number> {
   const [row] = await db.query(
     `SELECT count(*) AS unended FROM executions

@@ -1,36 +1,39 @@
-/** Owns what is asked of a database that is copied or restored: consistent copies, checks, and what must be so before a copy is used again. */
+/**
+ * Backup and restore of a database: consistent copies, checks, and the preparation of a copy for use
+ * (STORE-8, STORE-9).
+ */
 import { DatabaseError, type Db } from '../db/db.ts';
 import { insertUnknown, raiseIds } from './id-sequences.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 
 /**
- * Ids that may have been given after the copy was made: hosts that have not said hello yet may have containers of any of
- * them (SPEC.md H254).
+ * Ids that are skipped after a restore, because they may have been assigned since the copy was made. Hosts
+ * that have not reconnected may have containers with these ids (SPEC.md H254).
  */
 export const SKIPPED_IDS = 100_000;
 
-/** Writes a copy of one moment to `path`, where nothing may be yet; whoever writes meanwhile is not held up. */
+/** Writes a consistent copy to `path`, a file that is missing or empty. Writers are not blocked. */
 export async function copyTo(db: Db, path: string): Promise<void> {
   await db.query('VACUUM INTO ?', [path]);
 }
 
-/** What a copy holds, for people; rejects where it is no database of Berth, or is damaged. */
+/** Contents of a copy. Rejects if the database is damaged, or is not a Berth database. */
 export async function inspect(db: Db): Promise<{ schema: number; executions: number }> {
   const [verdict] = await db.query('PRAGMA integrity_check');
   if (Object.values(verdict ?? {})[0] !== 'ok') throw new DatabaseError('other', 'the database is damaged');
   const tables = await db.query("SELECT name FROM sqlite_master WHERE type = 'table'");
   const names = new Set(tables.map(({ name }) => name));
   if (!names.has('schema_migrations') || !names.has('coordinator'))
-    throw new DatabaseError('other', 'it is no database of Berth');
+    throw new DatabaseError('other', 'it is not a Berth database');
   const [schema] = await db.query('SELECT MAX(version) AS version FROM schema_migrations LIMIT 1');
   const [count] = await db.query('SELECT COUNT(*) AS executions FROM executions LIMIT 1');
   return { schema: Number(schema?.version), executions: Number(count?.executions) };
 }
 
 /**
- * Whether nobody else has the database open. Only then can it leave the write-ahead log, whose content is in the file
- * afterwards; the next to open it takes the log up again.
+ * Moves the write-ahead log into the file. Resolves to false if another process has the database open, since
+ * only the last one can leave WAL mode. The next open turns the log on again.
  */
 export async function settle(db: Db): Promise<boolean> {
   try {
@@ -48,7 +51,7 @@ interface AssignedIds {
   service: number;
 }
 
-/** The highest epoch and ids that a database has given. */
+/** The highest epoch and ids that a database has assigned. */
 export async function assignedIds(db: Db): Promise<AssignedIds> {
   const [coordinator] = await db.query('SELECT epoch FROM coordinator LIMIT 1');
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
@@ -57,8 +60,8 @@ export async function assignedIds(db: Db): Promise<AssignedIds> {
 }
 
 /**
- * Makes a copy fit to take the place of `former`, where that can still be read. Ids of the time between are not given
- * again; nobody who was logged out since is logged in again.
+ * Prepares a copy to replace `former`; undefined if that cannot be read. Ids that were assigned since the
+ * backup are not assigned again. All sessions and tokens end.
  */
 export async function prepareRestored(db: Db, former: AssignedIds | undefined): Promise<void> {
   await migrate(db, migrations);
@@ -71,9 +74,10 @@ export async function prepareRestored(db: Db, former: AssignedIds | undefined): 
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },
-    // Silence that it counts may have ended since, and begun again: hosts get the whole time (SPEC.md C167).
+    // The recorded silence may have ended since the copy was made, so every host gets the full time (SPEC.md
+    // C167).
     { sql: 'UPDATE hosts SET silent_since_ms = NULL', args: [] },
-    // One that was used since would make another host.
+    // A token that was used since the backup would register a second host.
     { sql: 'DELETE FROM join_tokens', args: [] },
   ]);
 }

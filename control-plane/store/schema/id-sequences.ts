@@ -1,9 +1,11 @@
-/** Owns the rows about ids that rows do not tell: those given before the database was restored from an older copy. */
+/**
+ * Rows about assigned ids: the sequences, and the ranges that a restored database does not contain (STORE-9).
+ */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { NextIds } from '../../core/state/cluster.ts';
 import type { Db, Statement } from '../db/db.ts';
 
-/** Services of which this database knows nothing, although they were there. */
+/** Ranges of service ids that were assigned, but are not in this database. */
 export async function loadUnknown(db: Db): Promise<IdRange[]> {
   const rows = await db.query('SELECT first, last FROM unknown_services ORDER BY first');
   return rows.map(({ first, last }) => ({ first: Number(first), last: Number(last) }));
@@ -14,13 +16,13 @@ export const insertUnknown = ({ first, last }: IdRange): Statement => ({
   args: [first, last],
 });
 
-/** The ids given next are these at least. */
+/** Raises the sequences so that the next ids are at least these. */
 export const raiseIds = ({ execution, service }: Pick<NextIds, 'execution' | 'service'>): Statement[] => [
   ...raise('executions', execution - 1),
   ...raise('services', service - 1),
 ];
 
-/** A table in which nothing was ever inserted has no row in the sequence yet. */
+/** A table without any insert so far has no row in the sequence. */
 const raise = (table: string, last: number): Statement[] => [
   { sql: 'UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?', args: [last, table, last] },
   {

@@ -1,35 +1,36 @@
 /**
- * Owns how a schema grows: ordered migrations, each applied whole or not at all, and the floor that keeps old code
- * off a schema it would spoil. Never holds a schema itself.
+ * Schema migrations: applies them in order, each as a whole or not at all. A floor keeps old programs off a
+ * newer schema (STORE-3). The schema itself is in migrations.ts.
  */
 import { DatabaseError, type Db, type Statement } from '../db/db.ts';
 
 export interface Migration {
-  /** Ascending from migration to migration, never reused. The newest one a program knows is its own version. */
+  /** Ascending, never reused. The newest version that a program has is the schema version of that program. */
   version: number;
   name: string;
   /** One SQL statement each, without parameters. */
   statements: readonly string[];
-  /** Raises the floor: programs whose newest migration is below it must not use the schema from here on. */
+  /** New floor: programs whose newest migration is below it must not use the schema. */
   oldestCode?: number;
 }
 
-/** The database and this program don't fit together; only a person can put that right. */
+/** The database and this program do not match; an operator must act. */
 export class SchemaError extends Error {
   override name = 'SchemaError';
 }
 
 /**
- * Brings the database up to the newest of `migrations` and resolves to those applied by this call. Any number of
- * processes may do so at once. A database that is ahead is fine, down to its floor. Rejects with SchemaError where
- * the two don't fit, and with DatabaseError where a migration fails, of which then nothing is applied.
+ * Applies the migrations that the database lacks, and resolves to those that this call applied. Several
+ * processes may migrate at once. A newer database is accepted down to its floor. Rejects with SchemaError if
+ * database and program do not match. Rejects with DatabaseError if a migration fails; nothing of it is then
+ * applied.
  */
 export async function migrate(db: Db, migrations: readonly Migration[]): Promise<Migration[]> {
   checkOrder(migrations);
   await db.batch([{ sql: CREATE_TABLE, args: [] }]);
   const applied: Migration[] = [];
   for (;;) {
-    // Read again each time: another process may have gone on, even past this program's floor.
+    // Read again each time: another process may have migrated further, even past this program's floor.
     const rows = await readApplied(db);
     const next = nextMigration(rows, migrations);
     if (next === undefined) return applied;
@@ -52,35 +53,40 @@ async function readApplied(db: Db): Promise<Applied[]> {
   }));
 }
 
-/** The first migration the database lacks, once it is clear that this program may use it at all. */
+/**
+ * The first migration that the database lacks. Throws SchemaError if this program must not use the database.
+ */
 function nextMigration(applied: readonly Applied[], migrations: readonly Migration[]): Migration | undefined {
   const newestKnown = migrations.at(-1)?.version ?? 0;
   const newestApplied = applied.at(-1)?.version ?? 0;
   const floor = Math.max(0, ...applied.map(({ oldestCode }) => oldestCode));
   if (floor > newestKnown) {
     throw new SchemaError(
-      `the database has schema ${newestApplied}, which needs Berth with schema ${floor} or newer; ` +
-        `this one knows ${newestKnown}: update Berth`,
+      `the database has schema ${newestApplied}, which requires Berth with schema ${floor} or newer. ` +
+        `This Berth has schema ${newestKnown}: update it.`,
     );
   }
   for (const { version, name } of applied) {
     const known = migrations.find((migration) => migration.version === version);
     if (known ? known.name !== name : version <= newestKnown) {
       throw new SchemaError(
-        `migration ${version} of the database is "${name}", of which this Berth knows nothing`,
+        `migration ${version} of the database is "${name}", which this version of Berth does not have`,
       );
     }
   }
   const next = migrations.find(({ version }) => !applied.some((row) => row.version === version));
   if (next && next.version < newestApplied) {
     throw new SchemaError(
-      `migration ${next.version} "${next.name}" is missing beneath schema ${newestApplied}`,
+      `migration ${next.version} "${next.name}" is missing below schema ${newestApplied}`,
     );
   }
   return next;
 }
 
-/** False where another process was first: its row is there, so that ours is refused before anything is changed. */
+/**
+ * Resolves to false if another process was first: its row exists, so the batch fails before it changes
+ * anything.
+ */
 async function apply(db: Db, { version, name, statements, oldestCode = 0 }: Migration): Promise<boolean> {
   const record: Statement = { sql: INSERT_ROW, args: [version, name, oldestCode] };
   try {

@@ -1,4 +1,7 @@
-/** Owns the schema. Add migrations at the end and never change one that was released. Times are milliseconds since the epoch. */
+/**
+ * The schema, as a list of migrations. Add new ones at the end; never change a released one (STORE-3). Times
+ * are in milliseconds since the epoch.
+ */
 import type { Migration } from './migrate.ts';
 
 const GIB = 1024 ** 3;
@@ -54,7 +57,8 @@ export const migrations: readonly Migration[] = [
         expires_ms INTEGER NOT NULL
       ) WITHOUT ROWID`,
       'CREATE INDEX sessions_by_expiry ON sessions (expires_ms)',
-      // One row. A coordinator takes the next epoch when it starts; the check refuses the commits of every earlier one.
+      // A single row. A coordinator takes the next epoch when it starts; the check then refuses commits with
+      // an earlier one.
       `CREATE TABLE coordinator (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         epoch INTEGER NOT NULL,
@@ -119,7 +123,7 @@ export const migrations: readonly Migration[] = [
     version: 2,
     name: 'deleted users',
     statements: [
-      // A deleted user's row stays, unusable and under another name, while executions still refer to it.
+      // The row of a deleted user stays while executions refer to it, unusable and under another name.
       'ALTER TABLE users ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))',
       'CREATE INDEX users_deleted ON users (id) WHERE deleted = 1',
       'CREATE INDEX users_by_role ON users (role_id)',
@@ -130,12 +134,13 @@ export const migrations: readonly Migration[] = [
   {
     version: 3,
     name: 'indexes of the list of executions',
-    // Each answers every filter by itself, newest submission first, so that a limit stops it early.
+    // Each index covers every filter and is ordered by submission, so that a limit stops the scan early
+    // (STORE-7).
     statements: [
       'DROP INDEX executions_by_user',
       `${indexOfList('submit', 'time_submit_ms, id, user_id, status')} WHERE deleted = 0`,
       `${indexOfList('status', 'status, time_submit_ms, id, user_id')} WHERE deleted = 0`,
-      // Of deleted executions, too: a deleted user goes when nothing refers to it any more.
+      // Includes deleted executions: the row of a deleted user is removed once nothing refers to it.
       indexOfList('user', 'user_id, time_submit_ms, id, status'),
     ],
   },
@@ -143,10 +148,10 @@ export const migrations: readonly Migration[] = [
     version: 4,
     name: 'tokens, failed logins',
     statements: [
-      // What Berth made up for itself and must find again, such as the key of the tokens.
+      // Generated values that must survive a restart, such as the key that signs tokens.
       'CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID',
-      // A row is a token that counts: without it, or with another version of the user, the token is worth nothing.
-      // grant_hash is the id_hash of the refresh token that an access token came with or from; a refresh token's is its own.
+      // A token is valid while its row exists with the user's current version. grant_hash is the id_hash of
+      // the refresh token from which the access token was issued; for a refresh token it is its own id_hash.
       `CREATE TABLE tokens (
         id_hash TEXT PRIMARY KEY,
         kind TEXT NOT NULL CHECK (kind IN ('access', 'refresh')),
@@ -169,7 +174,7 @@ export const migrations: readonly Migration[] = [
   {
     version: 5,
     name: 'index of the list of executions by name',
-    // Without it a name that none has is looked for in all 100,000: 20 ms.
+    // Without it, a search for a name without matches reads all 100,000 executions: 20 ms.
     statements: [
       `CREATE INDEX executions_by_name ON executions
         (name, time_submit_ms, id, user_id, status, time_start_ms, time_end_ms, deleted) WHERE deleted = 0`,
@@ -180,7 +185,7 @@ export const migrations: readonly Migration[] = [
     name: 'hosts: labels of the administrator, removal',
     statements: [
       `ALTER TABLE hosts ADD COLUMN admin_labels TEXT NOT NULL DEFAULT '[]'`,
-      // Not null in a removed host: its row stays, since services refer to it, under a name that nobody else has.
+      // Set for a removed host. The row stays because services refer to it, under a unique name.
       'ALTER TABLE hosts ADD COLUMN removed_ms INTEGER',
       'ALTER TABLE hosts ADD COLUMN removed_name TEXT',
     ],
@@ -189,7 +194,8 @@ export const migrations: readonly Migration[] = [
     version: 7,
     name: 'services that a restored database does not know',
     statements: [
-      // Ranges of ids that were given before this copy took the place of a newer one; containers of them may still run.
+      // Ranges of ids that were assigned before an older copy of the database was restored. Containers with
+      // these ids may still run.
       'CREATE TABLE unknown_services (first INTEGER PRIMARY KEY, last INTEGER NOT NULL)',
     ],
   },
@@ -197,10 +203,10 @@ export const migrations: readonly Migration[] = [
     version: 8,
     name: 'enrolment of hosts',
     statements: [
-      // A removed host's key stays, so that its agent can be told apart from one that was never known.
+      // The key of a removed host stays, so that its agent differs from one that was never registered.
       'ALTER TABLE hosts ADD COLUMN public_key TEXT',
       'CREATE UNIQUE INDEX hosts_by_key ON hosts (public_key) WHERE public_key IS NOT NULL',
-      // host_id: the host that it made; it makes no other.
+      // host_id: the only host that was registered with this token; null while it is unused.
       `CREATE TABLE join_tokens (
         hash TEXT PRIMARY KEY,
         name TEXT,
@@ -215,25 +221,26 @@ export const migrations: readonly Migration[] = [
   {
     version: 9,
     name: "holder of the coordinator's epoch",
-    // Which coordinator took the epoch, so that one that lost its state knows whether it was itself.
+    // Name of the coordinator that took the epoch. A coordinator that lost its state checks whether it still
+    // holds the epoch.
     statements: ['ALTER TABLE coordinator ADD COLUMN holder TEXT'],
   },
   {
     version: 10,
     name: 'silence of hosts',
-    // Older programs would take removed hosts for hosts, and let agents in without a key.
+    // Older programs would use removed hosts as hosts, and accept agents without a key.
     oldestCode: 10,
     statements: [
-      // Null while the agent is connected, or nothing is left to count for.
+      // Null while the agent is connected, or if no timeout is running.
       'ALTER TABLE hosts ADD COLUMN silent_since_ms INTEGER',
-      // The lease that the agent has confirmed; null: it runs its containers without contact, too.
+      // The lease that the agent has confirmed. Null: containers run without contact for any length of time.
       'ALTER TABLE hosts ADD COLUMN lease_ms INTEGER',
     ],
   },
   {
     version: 11,
     name: 'times of all states of executions',
-    // Null in what was there before: its page then tells less.
+    // Null in earlier rows; the page of such an execution shows less.
     statements: [
       'ALTER TABLE executions ADD COLUMN time_place_ms INTEGER',
       'ALTER TABLE executions ADD COLUMN time_stop_ms INTEGER',

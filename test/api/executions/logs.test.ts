@@ -257,7 +257,9 @@ onHosts(everySetup, (host, { variant }) => {
     await eventually(() => agent.logs.length === 100, 30_000);
     const refused = await crowd.get(`service/logs/${one.service}`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '15']);
-    expect(refused.json().message).toBe('You have 100 logs open: close some, and try again.');
+    expect(refused.json().message).toBe(
+      'You have 100 logs open, which is the limit. Close one and try again.',
+    );
     await agent.report(seen.exited(one, 0));
     for (const log of agent.logs) log.end();
     for (const response of all) expect(await text(response)).toBe('');

@@ -66,7 +66,7 @@ test('H250: a backup never overwrites an existing file', async () => {
   await writeFile(file, 'mine');
   const { code, output } = await run('backup', [file]);
   expect(code).toBe(1);
-  expect(output).toContain(`${file} is there already`);
+  expect(output).toContain(`${file} already exists`);
   expect((await stat(file)).size).toBe(4);
 });
 
@@ -85,12 +85,12 @@ test('H252: a restore refuses a database in use, an existing database, and a fil
   await writeFile(bad, 'no database');
   expect((await run('backup', [good])).code).toBe(0);
   const attempts = [
-    [await run('restore', [good, '--force']), 'A control plane runs on'],
+    [await run('restore', [good, '--force']), 'A control plane is using'],
     [await run('restore', [good]), 'with --force it is kept aside'],
   ] as const;
   await host.crash();
   const last = await run('restore', [bad, '--force']);
-  for (const [{ code, output }, text] of [...attempts, [last, 'nothing was changed'] as const]) {
+  for (const [{ code, output }, text] of [...attempts, [last, 'Nothing was changed'] as const]) {
     expect(output).toContain(text);
     expect(code).toBe(1);
   }

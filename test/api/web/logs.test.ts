@@ -106,7 +106,9 @@ onHosts(hosts, (host) => {
     await agent.close();
     const away = await new Frames(browser.open('GET', path(one, start(one)))).rest();
     expect(away.get(one.service)).toEqual([
-      { trouble: expect.stringContaining('which is not connected; try again when its agent is back.') },
+      {
+        trouble: expect.stringContaining('which is not connected. Try again when its agent has reconnected.'),
+      },
     ]);
   });
 

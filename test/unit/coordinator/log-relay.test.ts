@@ -167,7 +167,7 @@ test('P9, P12: more of a log than its credit is not taken, and ends the connecti
     rig.send(sent, LOG_CHUNK_BYTES);
   expect(rig.refused).toEqual([]);
   rig.send(LOG_WINDOW_BYTES + 1, 1);
-  expect(rig.refused).toEqual(['more of a log than its credit']);
+  expect(rig.refused).toEqual(['more log data than its credit']);
   const { value } = await rig.relay.stream
     .getReader({ mode: 'byob' })
     .read(new Uint8Array(2 * LOG_WINDOW_BYTES));
@@ -328,7 +328,7 @@ test('C123: a reader in the midst of a start whose output is elsewhere now is to
   rig.know({ generation: 2 });
   rig.attach();
   rig.end('missing');
-  await expect(all(rig.relay)).rejects.toThrow('not where it was');
+  await expect(all(rig.relay)).rejects.toThrow('no longer available');
 });
 
 test('C45: a reader that goes away closes the stream at the agent', async () => {

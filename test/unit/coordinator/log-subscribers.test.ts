@@ -45,8 +45,8 @@ class Log {
 
 const open = async (reader: Partial<LogSubscriber> = {}, from?: LogPosition): Promise<Log> =>
   new Log(await rig.coordinator.openLog({ ...owner, ...reader }, service, 'timestamps', from));
-const brokenOff = 'What let you read this log has changed or is over: log in again.';
-const takenOver = 'Another control plane has taken over; it has the log.';
+const brokenOff = 'Your session or permissions have changed. Log in again to read this log.';
+const takenOver = 'Another control plane has taken over. Read the log from that one.';
 const until = (log: Log, ended: string) => eventually(() => log.ended === ended);
 const write = (sql: string) => rig.memory.batch([{ sql, args: [] }]);
 const addSession = (name: string, expiresMs: number) =>
@@ -180,7 +180,7 @@ test('H299: a host serves 256 readers of its logs, of which one more is told so'
   const logs = await Promise.all(Array.from({ length: 256 }, (_, n) => open({ userId: 1 + (n % 3) })));
   await expect(open()).rejects.toMatchObject({
     code: 'unavailable',
-    message: 'Too many logs of host one are read at the moment; try again later.',
+    message: 'Host one already serves 256 logs, which is the limit. Try again later.',
   });
   await logs[0]?.leave();
   await open();
