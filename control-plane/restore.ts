@@ -46,7 +46,7 @@ await command(async () => {
 type AssignedIds = Awaited<ReturnType<typeof assignedIds>>;
 
 /**
- * Throws UsageError without --force, or if the database is in use. Returns its assigned ids; null if unreadable.
+ * Throws UsageError without --force, or if the database is in use. Returns its assigned ids; null if damaged.
  */
 async function assertReplaceable(target: string, isForced: boolean): Promise<AssignedIds | null> {
   if (!isForced)

@@ -1,4 +1,4 @@
-/** Inputs of a turn: the changes that callers request, and the steps that a turn runs for all of them (turns.ts). */
+/** Inputs of a turn: the changes that callers request, and the steps that a turn runs for them (turns.ts). */
 import { OperationError } from '../core/model/errors.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Epoch } from '../store/db/epoch.ts';

@@ -16,7 +16,7 @@ const make = async () => {
 };
 const path = (name: string) => join(folder, name);
 
-test('H261: processes that make it at the same time leave one whole bundle, and nothing else', async () => {
+test('H261: simultaneous builds leave one complete bundle, and nothing else', async () => {
   await make();
   const made = (await readdir(folder)).sort();
   expect(made).toContain('berth-agent.mjs');
@@ -27,7 +27,7 @@ test('H261: processes that make it at the same time leave one whole bundle, and 
   expect(bundle).toMatch(/^\/\/ Berth agent .*\*\/\n$/s);
 });
 
-test('H261: it is made again where it is not of these sources, and left alone where it is', async () => {
+test('H261: the bundle is rebuilt if its sources differ, and left alone otherwise', async () => {
   await writeFile(path('berth-agent.mjs'), '// Berth agent 0.0.1 (0123456789abcdef)\n');
   await make();
   const { mtimeMs, size } = await stat(path('berth-agent.mjs'));

@@ -1,4 +1,4 @@
-/** Holds every adapter of the database port to the same promises (control-plane/store/db/db.ts). */
+/** Contract of the database port (control-plane/store/db/db.ts), for every adapter. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db, Statement, Value } from '../../control-plane/store/db/db.ts';
 import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/hosts/databases.ts';
@@ -34,7 +34,7 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
     expect(await db.query('SELECT name, coins FROM users')).toEqual([{ name: 'ann', coins: 20 }]);
   });
 
-  test('a batch resolves to the rows each statement affected, without those of cascades', async () => {
+  test('a batch resolves to the rows that each statement affected, without those of cascades', async () => {
     const affected = await db.batch([
       sql('INSERT INTO users (name) VALUES (?), (?), (?)', 'ann', 'bob', 'cid'),
       sql('INSERT INTO tokens (owner) SELECT id FROM users'),
@@ -71,21 +71,24 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
       sql('INSERT INTO later VALUES (99)'),
       'FOREIGN KEY constraint failed',
     ],
-  ])('a batch against a constraint (%s) is undone whole and says which', async (_, offending, message) => {
-    await db.batch([sql('INSERT INTO users (name) VALUES (?)', 'ann')]);
-    const batch = db.batch([
-      sql('INSERT INTO users (name) VALUES (?)', 'bob'),
-      offending,
-      sql('INSERT INTO users (name) VALUES (?)', 'cid'),
-    ]);
-    await expect(batch).rejects.toMatchObject({
-      name: 'DatabaseError',
-      kind: 'constraint',
-      message: expect.stringMatching(`^${message}`),
-      cause: expect.any(Error),
-    });
-    expect(await names()).toEqual(['ann']);
-  });
+  ])(
+    'a batch that violates a constraint (%s) is undone completely, and its error names the constraint',
+    async (_, offending, message) => {
+      await db.batch([sql('INSERT INTO users (name) VALUES (?)', 'ann')]);
+      const batch = db.batch([
+        sql('INSERT INTO users (name) VALUES (?)', 'bob'),
+        offending,
+        sql('INSERT INTO users (name) VALUES (?)', 'cid'),
+      ]);
+      await expect(batch).rejects.toMatchObject({
+        name: 'DatabaseError',
+        kind: 'constraint',
+        message: expect.stringMatching(`^${message}`),
+        cause: expect.any(Error),
+      });
+      expect(await names()).toEqual(['ann']);
+    },
+  );
 
   test('a batch after a failed one works', async () => {
     const insert = sql('INSERT INTO users (name) VALUES (?)', 'ann');
@@ -95,12 +98,12 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
   });
 
   test.each([
-    ['no SQL', sql('SELEC 1')],
+    ['invalid SQL', sql('SELEC 1')],
     ['an unknown table', sql('SELECT * FROM nowhere')],
     ['a missing value', sql('SELECT ? AS a, ? AS b', 1)],
     ['a value too many', sql("SELECT ? AS a, '?' AS b -- ?", 1, 2)],
     ['a second statement', sql('SELECT 1; SELECT 2')],
-    ['no statement', sql('')],
+    ['an empty text', sql('')],
     ['not a number', sql('SELECT ? AS a', Number.NaN)],
     ['an integer past 2^53', sql('SELECT ? AS a', 2 ** 53)],
     ['a boolean', sql('SELECT ? AS a', true as unknown as Value)],
@@ -113,20 +116,20 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
     expect(await names()).toEqual([]);
   });
 
-  test('a query against a constraint is of kind "constraint"', async () => {
+  test('a query that violates a constraint is an error of kind "constraint"', async () => {
     await expect(db.query('INSERT INTO users (name) VALUES (?)', [null])).rejects.toMatchObject({
       kind: 'constraint',
     });
   });
 
-  test('a query that writes is committed and gives the rows of RETURNING', async () => {
+  test('a query that writes is committed and returns the rows of RETURNING', async () => {
     const insert = 'INSERT INTO users (name) VALUES (?) RETURNING id, name';
     expect(await db.query(insert, ['ann'])).toEqual([{ id: 1, name: 'ann' }]);
     await db.batch([sql('UPDATE users SET coins = 1')]);
     expect(await names()).toEqual(['ann']);
   });
 
-  test('values come back as they went in', async () => {
+  test('values are read as they were written', async () => {
     const values = [0, -1, 2 ** 53 - 1, -(2 ** 53) + 1, 0.1, -1e-9, '', 'é 😀 \u202e\n', '7', null] as const;
     const columns = values.map((_, n) => `? AS c${n}`).join(', ');
     const [row] = await db.query(`SELECT ${columns}`, values);
@@ -142,25 +145,25 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
     expect(rows).toEqual([{ ratio: 2, type: 'integer', text: '7', bound: '7' }]);
   });
 
-  test('a text of 1 MiB is kept', async () => {
+  test('a text of 1 MiB is stored', async () => {
     const text = 'äx'.repeat(2 ** 19);
     await db.batch([sql('INSERT INTO tokens (text) VALUES (?)', text)]);
     const [row] = await db.query('SELECT text FROM tokens WHERE text = ?', [text]);
     expect(row?.text === text).toBe(true);
   });
 
-  test('what text cannot carry (NUL, lone surrogates) becomes U+FFFD, and is found by the same text', async () => {
+  test('unsupported text (NUL, lone surrogates) becomes U+FFFD, and the same text finds it', async () => {
     await db.batch([sql('INSERT INTO tokens (text) VALUES (?)', 'a\0b\ud800c')]);
     expect(await db.query('SELECT text FROM tokens WHERE text = ?', ['a\0b\ud800c'])).toEqual([
       { text: 'a\ufffdb\ufffdc' },
     ]);
   });
 
-  test('of two columns with one name the last counts', async () => {
+  test('the last of two columns with the same name counts', async () => {
     expect(await db.query('SELECT 1 AS a, 2 AS a')).toEqual([{ a: 2 }]);
   });
 
-  test('10,000 rows come back in order', async () => {
+  test('10,000 rows are read in order', async () => {
     const rows = await db.query(
       'WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < ?) SELECT n FROM r',
       [10_000],
@@ -168,7 +171,7 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
     expect(rows.map((row) => row.n)).toEqual(Array.from({ length: 10_000 }, (_, n) => n + 1));
   });
 
-  test('a repeated query sees columns added in between', async () => {
+  test('a repeated query sees columns that were added meanwhile', async () => {
     const all = 'SELECT * FROM later';
     await db.batch([sql('INSERT INTO later VALUES (NULL)')]);
     expect(await db.query(all)).toEqual([{ owner: null }]);
@@ -176,26 +179,26 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
     expect(await db.query(all)).toEqual([{ owner: null, note: 'new' }]);
   });
 
-  test('queries beside batches see each batch whole or not at all', async () => {
+  test('queries that run during batches see each batch completely or not at all', async () => {
     await db.batch([sql("INSERT INTO users (name, coins) VALUES ('ann', 50), ('bob', 50)")]);
     const move = () =>
       db.batch([
         sql("UPDATE users SET coins = coins - 1 WHERE name = 'ann'"),
         sql("UPDATE users SET coins = coins + 1 WHERE name = 'bob'"),
       ]);
-    const look = () => db.query('SELECT sum(coins) AS sum FROM users');
-    const seen = await Promise.all(Array.from({ length: 50 }, () => Promise.all([move(), look()])));
+    const read = () => db.query('SELECT sum(coins) AS sum FROM users');
+    const seen = await Promise.all(Array.from({ length: 50 }, () => Promise.all([move(), read()])));
     expect(new Set(seen.map(([, rows]) => rows[0]?.sum))).toEqual(new Set([100]));
     expect(await db.query('SELECT coins FROM users ORDER BY name')).toEqual([{ coins: 0 }, { coins: 100 }]);
   });
 
-  test('close waits for the batch under way', async () => {
+  test('close waits for a running batch', async () => {
     const batch = db.batch([sql('INSERT INTO users (name) VALUES (?)', 'ann')]);
     await db.close();
     await expect(batch).resolves.toEqual([1]);
   });
 
-  test('a closed database refuses every call, but not a second close', async () => {
+  test('a closed database refuses every call except a second close', async () => {
     await db.query('SELECT 1');
     await db.close();
     await db.close();
@@ -209,14 +212,14 @@ describe.each(lastingKinds)('Db on %s, opened again', (kind) => {
   beforeEach(() => openWithTables(kind));
   afterEach(() => place.remove());
 
-  test('what was committed is there after a close', async () => {
+  test('committed rows are there after a close', async () => {
     await db.batch([sql('INSERT INTO users (name) VALUES (?)', 'ann')]);
     await db.close();
     db = await place.open();
     expect(await names()).toEqual(['ann']);
   });
 
-  test('two connections see what the other committed, and numbers given are not given again', async () => {
+  test('two connections see the commits of the other, and assigned ids are not assigned again', async () => {
     const other = await place.open();
     await db.batch([
       sql("INSERT INTO users (name) VALUES ('ann'), ('bob')"),

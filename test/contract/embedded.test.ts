@@ -1,4 +1,4 @@
-/** Proves what only the embedded database promises (control-plane/store/db/embedded.ts). */
+/** The embedded database, beyond the common contract (control-plane/store/db/embedded.ts). */
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -28,7 +28,7 @@ async function open(options?: EmbeddedOptions, url = pathToFileURL(path).href): 
   return db;
 }
 
-/** Stands for another process: a connection of its own that holds a lock for as long as the test says. */
+/** Simulates another process: a separate connection that holds a lock until it is closed. */
 function holdLock(mode: 'IMMEDIATE' | 'EXCLUSIVE'): Database.Database {
   const other = new Database(path);
   opened.push(other);
@@ -36,7 +36,7 @@ function holdLock(mode: 'IMMEDIATE' | 'EXCLUSIVE'): Database.Database {
   return other;
 }
 
-test('the missing folder and the file are made for this user alone', async () => {
+test('the missing folder and the file are created for this user only', async () => {
   await open();
   expect((await stat(join(folder, 'data'))).mode & 0o777).toBe(0o700);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -60,7 +60,7 @@ test.each(['berth.db', 'http://127.0.0.1', 'file:berth.db?mode=ro', 'file://else
   },
 );
 
-test('a path that cannot be opened is named, with the reason', async () => {
+test('an error for a path that cannot be opened names the path and the reason', async () => {
   await mkdir(path, { recursive: true });
   await expect(open()).rejects.toMatchObject({
     name: 'DatabaseError',
@@ -69,7 +69,7 @@ test('a path that cannot be opened is named, with the reason', async () => {
   });
 });
 
-test('a file that is no database is refused and left as it was', async () => {
+test('a file that is not a database is refused and left unchanged', async () => {
   await mkdir(join(folder, 'data'));
   await writeFile(path, 'notes'.repeat(1_000));
   await expect(open()).rejects.toMatchObject({
@@ -79,7 +79,7 @@ test('a file that is no database is refused and left as it was', async () => {
   expect((await stat(path)).size).toBe(5_000);
 });
 
-test('a new file that another process is busy with is opened as soon as that one is done', async () => {
+test('a new file that another process is using is opened once that process is done', async () => {
   await mkdir(join(folder, 'data'));
   const other = holdLock('EXCLUSIVE');
   const opening = open({ busyTimeoutMs: 100 });
@@ -87,7 +87,7 @@ test('a new file that another process is busy with is opened as soon as that one
   expect(await (await opening).query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
-test('a batch is "unavailable" while another process writes, and succeeds afterwards; queries go on', async () => {
+test('a batch is "unavailable" while another process writes, and succeeds afterwards; queries continue', async () => {
   const db = await open({ busyTimeoutMs: 20 });
   const create = [{ sql: 'CREATE TABLE hosts (id INTEGER)', args: [] }];
   const other = holdLock('IMMEDIATE');
@@ -100,7 +100,7 @@ test('a batch is "unavailable" while another process writes, and succeeds afterw
   await db.batch(create);
 });
 
-test('more statements than are kept prepared change nothing but speed', async () => {
+test('statements beyond the size of the cache affect only the speed', async () => {
   const db = await open({ cachedStatements: 2 });
   for (let round = 0; round < 3; round++) {
     for (let n = 0; n < 5; n++)
@@ -108,7 +108,7 @@ test('more statements than are kept prepared change nothing but speed', async ()
   }
 });
 
-test('question marks in quotes and comments are no parameters, and a trigger is one statement', async () => {
+test('question marks in quotes and comments are not parameters, and a trigger is one statement', async () => {
   const db = await open();
   await db.batch([
     { sql: `CREATE TABLE "what?" (id INTEGER, note TEXT DEFAULT 'it''s; ?') /* ?; */ -- ?; x`, args: [] },

@@ -1,4 +1,4 @@
-/** What DockerEngine puts around containers on a real Docker engine: mounts, networks and ports. */
+/** The surroundings of containers on a real Docker engine: mounts, networks and ports. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CORE_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
@@ -7,7 +7,7 @@ import { eventually } from '../support/tools/eventually.ts';
 const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
 
 describe('mounts', () => {
-  test('a volume beneath an allowed root is mounted, read-only where asked', async () => {
+  test('a volume below an allowed root is mounted, read-only on request', async () => {
     await writeFile(`${scratch()}/file`, 'data');
     const on = makeEngine({ volumeRoots: [scratch()] });
     const volumes = [{ name: 'in', path: scratch(), readOnly: true }];
@@ -15,7 +15,7 @@ describe('mounts', () => {
     const { id } = await run({ volumes, command }, on);
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
   });
-  test('a volume that leaves its root by a symbolic link is refused for good', async () => {
+  test('a volume that leaves its root by a symbolic link is refused permanently', async () => {
     await mkdir(`${scratch()}/root`);
     await symlink('/etc', `${scratch()}/root/link`);
     const on = makeEngine({ volumeRoots: [`${scratch()}/root`] });
@@ -25,7 +25,7 @@ describe('mounts', () => {
       message: expect.stringContaining('path not allowed'),
     });
   });
-  test('the workspace of the owner is mounted where it exists', async () => {
+  test('the workspace of the owner is mounted if it exists', async () => {
     await mkdir(`${scratch()}/alice`);
     const { id } = await run(
       { command: ['touch', '/workspace/new'] },
@@ -41,7 +41,7 @@ describe('mounts', () => {
 });
 
 describe('networks', () => {
-  test('a published port is reached on the host', async () => {
+  test('a published port is reachable on the host', async () => {
     const command = ['sh', '-c', 'echo hello > /tmp/index.html; httpd -f -p 80 -h /tmp'];
     const container = await run({ command, ports: [{ port: 80, protocol: 'tcp' }] });
     if (container.state !== 'running') throw new Error(`it is ${container.state}`);
@@ -54,7 +54,7 @@ describe('networks', () => {
     const { id } = await run({ command: ['ping', '-c', '1', assignment({ service: 2 }).name] });
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
   });
-  test('a network the settings do not name is refused for good, the host network too', async () => {
+  test('a network that the settings do not allow is refused permanently, even the host network', async () => {
     for (const network of ['host', 'bridge']) {
       const refused = errorOf(
         makeEngine({ networks: ['overlay1'] }).create(assignment({ network }), CORE_LIMIT),
@@ -65,7 +65,7 @@ describe('networks', () => {
       });
     }
   });
-  test('a network the settings name is joined', async () => {
+  test('a network that the settings allow is joined', async () => {
     const network = `other-${deployment}`;
     const made = await docker.createNetwork({ Name: network });
     onTestFinished(() => made.remove());
@@ -73,7 +73,7 @@ describe('networks', () => {
     expect((await docker.getContainer(id).inspect()).HostConfig.NetworkMode).toBe(network);
     await engine().remove(id);
   });
-  test('an allowed network that is not there fails for good', async () => {
+  test('an allowed network that does not exist fails permanently', async () => {
     const on = makeEngine({ networks: ['nosuch'] });
     expect(await errorOf(run({ network: 'nosuch' }, on))).toMatchObject({
       kind: 'permanent',
@@ -86,7 +86,7 @@ describe("the deployment's network", () => {
   const network = `berth-${deployment}`;
   const networks = () => docker.listNetworks({ filters: { name: [network] } });
 
-  test('is made once, by however many who race for it', async () => {
+  test('is created once, even by concurrent starts', async () => {
     const racers = [makeEngine(), makeEngine(), makeEngine()];
     await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }), CORE_LIMIT)));
     expect(await networks()).toHaveLength(1);
@@ -95,13 +95,13 @@ describe("the deployment's network", () => {
     await engine().create(assignment(), CORE_LIMIT);
     expect((await networks())[0]?.Labels).toEqual({ 'berth.deployment': deployment });
   });
-  test('that vanished is made again', async () => {
+  test('is created again after it vanished', async () => {
     await engine().create(assignment(), CORE_LIMIT);
     await engine().remove(assignment().name);
     await docker.getNetwork(network).remove();
     expect(await run()).toMatchObject({ state: 'running' });
   });
-  test('P47: is removed with any other of its label that nothing uses; what does not carry it stays', async () => {
+  test('P47: is removed together with every unused network of its label, and no other network is', async () => {
     const Labels = { 'berth.deployment': deployment };
     await docker.createNetwork({ Name: `berth-${deployment}-old`, Labels });
     const foreign = await docker.createNetwork({ Name: `berth-${deployment}-foreign` });
@@ -121,7 +121,7 @@ describe("the deployment's network", () => {
   });
 });
 
-describe('a network that the settings name for all services', () => {
+describe('the network that the settings name for all services', () => {
   const shared = `shared-${deployment}`;
   const joining = () => makeEngine({ network: shared });
   const makeShared = async () => {
@@ -138,12 +138,12 @@ describe('a network that the settings name for all services', () => {
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
     await Promise.all([id, named].map((one) => engine().remove(one)));
   });
-  test('C111: is left as it is by an agent that ends', async () => {
+  test('C111: is left unchanged by an agent that ends', async () => {
     const made = await makeShared();
     await joining().tidy();
     expect(await made.inspect()).toMatchObject({ Name: shared, Labels: {} });
   });
-  test('C112: and that is not there is a passing failure, with the way out', async () => {
+  test('C112: causes a temporary failure while it does not exist, with the remedy', async () => {
     expect(await errorOf(joining().create(assignment(), CORE_LIMIT))).toMatchObject({
       kind: 'temporary',
       message: `network ${shared} does not exist on this engine, which is in no swarm: make it, or join the swarm that has it`,
@@ -152,7 +152,7 @@ describe('a network that the settings name for all services', () => {
     const { id } = await joining().create(assignment(), CORE_LIMIT);
     await engine().remove(id);
   });
-  test('C112: and that vanished after it was joined is a passing failure, too', async () => {
+  test('C112: causes a temporary failure if it vanished after it was joined', async () => {
     const made = await docker.createNetwork({ Name: shared });
     const on = joining();
     const { id } = await on.create(assignment(), CORE_LIMIT);

@@ -1,4 +1,7 @@
-/** An agent whose real engine hangs, fails, loses answers or is away: it knows nothing then, and makes nothing up. */
+/**
+ * An agent whose real engine hangs, fails, loses answers or is away. The agent then reports nothing that it
+ * has not seen.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Engine, EngineError } from '../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
@@ -31,23 +34,23 @@ afterEach(async () => {
   proxy.close();
 });
 
-const troubled = (reason: RegExp) => eventually(() => rig.log.some((line) => reason.test(line)));
+const logged = (reason: RegExp) => eventually(() => rig.log.some((line) => reason.test(line)));
 const statesOf = ({ service }: Assignment) => peer.observations(service).map(({ state }) => state);
 
-/** A service that runs, and one that is to. */
-async function two(): Promise<[running: Assignment, next: Assignment]> {
+/** A running service, and one to start. */
+async function startOne(): Promise<[running: Assignment, next: Assignment]> {
   const running = assignment({ command: ['sh', '-c', 'trap "exit 3" TERM; while true; do sleep 0.1; done'] });
   peer.start(running);
   await peer.reported(1, 'running');
-  return [running, assignment({ service: 2, name: `two-${running.name}` })];
+  return [running, assignment({ service: 2, name: `next-${running.name}` })];
 }
 
-test('P49: of an engine that hangs nothing is known: nothing is gone or failed, and all goes on when it answers', async () => {
-  const [running, next] = await two();
+test('P49: while an engine hangs nothing is reported gone or failed, and everything continues when it answers', async () => {
+  const [running, next] = await startOne();
   await proxy.become('hangs');
   peer.start(next);
-  await troubled(/step\.failed.*"unreachable"/);
-  await troubled(/engine\.lost/);
+  await logged(/step\.failed.*"unreachable"/);
+  await logged(/engine\.lost/);
   expect(statesOf(running).at(-1)).toBe('running');
   expect(statesOf(next)).toEqual([]);
   await proxy.become('well');
@@ -56,8 +59,8 @@ test('P49: of an engine that hangs nothing is known: nothing is gone or failed, 
   expect(await engine().list()).toHaveLength(2);
 });
 
-test('P51: an engine that hangs is asked once at a time what containers use, and let go after the bound', async () => {
-  await two();
+test('P51: a request for usage to an engine that hangs ends at its time limit, and later requests succeed', async () => {
+  await startOne();
   const signal = AbortSignal.timeout(100);
   await proxy.become('hangs');
   await expect(behind.usage(['a', 'b'], signal)).rejects.toThrow(EngineError);
@@ -67,8 +70,8 @@ test('P51: an engine that hangs is asked once at a time what containers use, and
   expect([...(await behind.usage([id], new AbortController().signal)).keys()]).toEqual([id]);
 });
 
-test('P49: what an engine that answers with 500 is asked to start fails for a passing reason; what runs stays, a stop is tried again', async () => {
-  const [running, next] = await two();
+test('P49: a start at an engine that answers with 500 fails temporarily; containers keep running, and a stop is retried', async () => {
+  const [running, next] = await startOne();
   await proxy.become('fails');
   peer.start(next);
   expect(await peer.reported(2, 'failed')).toMatchObject({
@@ -76,28 +79,28 @@ test('P49: what an engine that answers with 500 is asked to start fails for a pa
     message: 'the daemon is in trouble',
   });
   peer.stop(running);
-  await troubled(/step\.failed.*"stop"/);
+  await logged(/step\.failed.*"stop"/);
   expect(statesOf(running).at(-1)).toBe('running');
   await proxy.become('well');
   await peer.reported(1, 'gone');
   expect(await engine().list()).toEqual([]);
 });
 
-test('P49: an exit while the engine could not be reached is told when it can, with its code', async () => {
-  const [running] = await two();
+test('P49: an exit while the engine is unreachable is reported later, with its code', async () => {
+  const [running] = await startOne();
   const [container] = await engine().list();
   await proxy.become('refuses');
-  await troubled(/engine\.lost/);
+  await logged(/engine\.lost/);
   await docker.getContainer(String(container?.id)).stop();
   expect(statesOf(running).at(-1)).toBe('running');
   await proxy.become('well');
   expect(await peer.reported(1, 'exited')).toMatchObject({ exitCode: 3 });
 });
 
-test('P5, P49: a start whose answers are lost makes one container and starts it once', async () => {
+test('P5, P49: a start whose answers are lost creates one container and starts it once', async () => {
   await proxy.become('loses');
   peer.start(assignment({ command: ['sh', '-c', 'echo life; exec sleep 1000'] }));
-  await troubled(/step\.failed.*"create".*"unreachable"/);
+  await logged(/step\.failed.*"create".*"unreachable"/);
   await eventually(async () => (await engine().list()).length === 1);
   await proxy.become('well');
   const { containerId } = await peer.reported(1, 'running');

@@ -24,17 +24,17 @@ describe('a container', () => {
       ipAddress: expect.stringMatching(/^\d+\.\d+\.\d+\.\d+$/),
     });
   });
-  test('P5: created again by the same key is the same one', async () => {
+  test('P5: that is created again by the same key is the same container', async () => {
     const first = await engine().create(assignment(), CORE_LIMIT);
     expect((await engine().create(assignment(), CORE_LIMIT)).id).toBe(first.id);
   });
-  test('P5: whose name another key holds is not created for now', async () => {
+  test('P5: whose name another key has is not created for now', async () => {
     await engine().create(assignment(), CORE_LIMIT);
     expect(await errorOf(engine().create(assignment({ generation: 2 }), CORE_LIMIT))).toMatchObject({
       kind: 'temporary',
     });
   });
-  test('C172: whose name one that is not ours holds is not created for now, and that one stays', async () => {
+  test('C172: whose name a foreign container has is not created for now, and the foreign one stays', async () => {
     const { name, image } = assignment();
     const other = await docker.createContainer({ name, Image: image, Cmd: ['true'] });
     onTestFinished(() => other.remove());
@@ -52,34 +52,34 @@ describe('a container', () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });
     expect(await exitOf(id)).toMatchObject({ exitCode: 7, outOfMemory: false });
   });
-  test('that takes too much memory ends out of memory, unless the engine loses that', async () => {
+  test('that takes too much memory ends out of memory, unless the engine loses that information', async () => {
     const { ended, close } = await engine().watch(() => {});
     const command = ['sh', '-c', 'x=a; while true; do x=$x$x; done'];
     const limited = { memoryMaxBytes: 16 * 2 ** 20, command };
-    const told = await Promise.all(
+    const reported = await Promise.all(
       [1, 2, 3, 4, 5].map(async (service) => exitOf((await run({ service, ...limited })).id)),
     );
     close();
     await ended;
-    expect(told.map(({ exitCode }) => exitCode)).toEqual([137, 137, 137, 137, 137]);
-    expect(told.some(({ outOfMemory }) => outOfMemory)).toBe(true);
+    expect(reported.map(({ exitCode }) => exitCode)).toEqual([137, 137, 137, 137, 137]);
+    expect(reported.some(({ outOfMemory }) => outOfMemory)).toBe(true);
   });
   test('is stopped by SIGTERM', async () => {
     const { id } = await run({ command: ['sh', '-c', 'trap "exit 5" TERM; while true; do sleep 0.1; done'] });
     await engine().stop(id);
     expect(await engine().inspect(id)).toMatchObject({ state: 'exited', exitCode: 5 });
   });
-  test('that has ended is stopped already', async () => {
+  test('that has ended counts as stopped', async () => {
     const { id } = await run({ command: ['true'] });
     await exitOf(id);
     await engine().stop(id);
   });
-  test('that is not there is stopped, removed and not seen', async () => {
+  test('that does not exist counts as stopped and removed, and is not found', async () => {
     await engine().stop('f'.repeat(64));
     await engine().remove('f'.repeat(64));
     expect(await engine().inspect('f'.repeat(64))).toBeUndefined();
   });
-  test('P6: of another deployment is not listed and not seen', async () => {
+  test('P6: of another deployment is neither listed nor found', async () => {
     const foreign = await docker.createContainer({
       Image: 'berth/busybox:1',
       Cmd: ['true'],
@@ -95,33 +95,33 @@ describe('a container', () => {
 });
 
 describe('the limit of cores', () => {
-  const asked = { coresMin: 0.2, coresMax: 1.5, memoryMaxBytes: 64 * 2 ** 20 };
+  const requested = { coresMin: 0.2, coresMax: 1.5, memoryMaxBytes: 64 * 2 ** 20 };
   const hostConfigOf = async (id: string) => (await docker.getContainer(id).inspect()).HostConfig;
 
-  test('C81: is there from the start, and read back with what the container asks for', async () => {
-    const { id, cores } = await run(asked);
+  test('C81: is set from the start, and is read back with the limits of the container', async () => {
+    const { id, cores } = await run(requested);
     expect(cores).toEqual({ min: 0.2, max: 1.5, limit: CORE_LIMIT });
     expect((await hostConfigOf(id)).NanoCpus).toBe(CORE_LIMIT * 1e9);
     expect((await run({ service: 2 })).cores).toEqual({ min: 0.1, max: null, limit: CORE_LIMIT });
   });
-  test('C81: changes while the container runs, in its cgroup too, and nothing else changes', async () => {
+  test('C81: changes while the container runs, in its cgroup also, and nothing else changes', async () => {
     const quota =
       'cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us 2>/dev/null || cut -d " " -f 1 /sys/fs/cgroup/cpu.max';
     const command = ['sh', '-c', `while sleep 0.1; do ${quota}; done`];
-    const { id } = await run({ ...asked, command });
+    const { id } = await run({ ...requested, command });
     const before = await hostConfigOf(id);
     await engine().limitCores(id, 0.37);
     expect(await hostConfigOf(id)).toEqual({ ...before, NanoCpus: 0.37e9 });
     expect(await engine().inspect(id)).toMatchObject({ state: 'running', cores: { limit: 0.37 } });
     await eventually(async () => (await docker.getContainer(id).logs({ stdout: true })).includes('37000'));
   });
-  test('C81: is no more than the engine has', async () => {
+  test('C81: is at most the number of cores of the engine', async () => {
     const { NCPU } = await docker.info();
     const { id } = await run();
     await engine().limitCores(id, NCPU + 1);
     expect((await hostConfigOf(id)).NanoCpus).toBe(NCPU * 1e9);
   });
-  test('C82: of a container that is not there needs no change, and one that the engine refuses is an error', async () => {
+  test('C82: of a missing container needs no change, and one that the engine refuses is an error', async () => {
     await engine().limitCores('f'.repeat(64), 1);
     const { id } = await run();
     await expect(engine().limitCores(id, 0.001)).rejects.toThrow(EngineError);
@@ -129,13 +129,13 @@ describe('the limit of cores', () => {
   });
 });
 
-describe('what containers use', () => {
+describe('the usage of containers', () => {
   const signal = new AbortController().signal;
 
-  test('P50: is the cores and the memory of each, without what files only keep in the cache', async () => {
-    const hold = 'x=$(head -c 30000000 /dev/zero | tr "\\0" a)';
+  test('P50: is the cores and the memory of each, without the page cache of files', async () => {
+    const allocate = 'x=$(head -c 30000000 /dev/zero | tr "\\0" a)';
     const [busy, idle] = await Promise.all([
-      run({ command: ['sh', '-c', `${hold}; while true; do :; done`] }),
+      run({ command: ['sh', '-c', `${allocate}; while true; do :; done`] }),
       run({ service: 2, command: ['sh', '-c', 'head -c 64000000 /dev/zero > /big; echo done; sleep 1000'] }),
     ]);
     await eventually(async () =>
@@ -143,8 +143,8 @@ describe('what containers use', () => {
     );
     const running = [busy, idle].map(({ id }) => ({ id, startedAtMs: 0 }));
     const sampled = () => engine().usage([busy.id, idle.id], signal);
-    const holds = async () => ((await sampled()).get(busy.id)?.memoryBytes ?? 0) > 25 * MIB;
-    await eventually(holds);
+    const hasAllocated = async () => ((await sampled()).get(busy.id)?.memoryBytes ?? 0) > 25 * MIB;
+    await eventually(hasAllocated);
     const first = await sampled();
     const cpuMs = first.get(busy.id)?.cpuMs ?? 0;
     await eventually(async () => ((await sampled()).get(busy.id)?.cpuMs ?? 0) > cpuMs + 500);
@@ -156,17 +156,17 @@ describe('what containers use', () => {
     expect(ofIdle?.cores).toBeLessThan(0.1);
     expect(ofIdle?.memoryBytes).toBeLessThan(32 * MIB);
   });
-  test('P50: is told of those that run', async () => {
+  test('P50: is reported for running containers only', async () => {
     const [{ id }, ended] = await Promise.all([run(), run({ service: 2, command: ['true'] })]);
     const { id: created } = await engine().create(assignment({ service: 3 }), CORE_LIMIT);
     await exitOf(ended.id);
-    const told = await engine().usage([id, ended.id, created, 'f'.repeat(64)], signal);
-    expect([...told.keys()]).toEqual([id]);
+    const reported = await engine().usage([id, ended.id, created, 'f'.repeat(64)], signal);
+    expect([...reported.keys()]).toEqual([id]);
   });
 });
 
 describe('changes', () => {
-  test('an exit and a removal by hand are told', async () => {
+  test('an exit and a removal by hand are reported', async () => {
     const changed: string[] = [];
     const watch = await engine().watch((id) => changed.push(id));
     const { id } = await run({ command: ['true'] });
@@ -180,43 +180,43 @@ describe('changes', () => {
 });
 
 describe('failures', () => {
-  test('a missing image is told apart', async () => {
+  test('a missing image has its own kind of error', async () => {
     const error = await errorOf(engine().create(assignment({ image: 'berth/none:1' }), CORE_LIMIT));
     expect(error).toMatchObject({ kind: 'image-missing', message: 'No such image: berth/none:1' });
   });
-  test('a bad image name fails for good', async () => {
+  test('an invalid image name fails permanently', async () => {
     expect(await errorOf(engine().create(assignment({ image: 'Bad::Name' }), CORE_LIMIT))).toMatchObject({
       kind: 'permanent',
     });
   });
-  test('a bad command is told apart from a command that fails, in the words of the init process', async () => {
+  test('an invalid command is distinguished from a command that fails, with the text of the init process', async () => {
     const { id } = await run({ command: ['nosuch'] });
     expect(await exitOf(id)).toMatchObject({
       exitCode: 127,
       startError: 'exec nosuch failed: No such file or directory',
     });
   });
-  test('a command that fails by itself with the same code is no bad command', async () => {
+  test('a command that fails with the same code counts as valid', async () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 127'] });
     expect(await exitOf(id)).not.toHaveProperty('startError');
   });
-  test('a bad working folder fails for good in the words of the engine', async () => {
+  test('an invalid working folder fails permanently, with the text of the engine', async () => {
     expect(await errorOf(run({ workDir: '/etc/passwd' }))).toMatchObject({
       kind: 'permanent',
       message: expect.stringContaining('not a directory'),
     });
   });
-  test('a limit the engine refuses fails for good', async () => {
+  test('a limit that the engine refuses fails permanently', async () => {
     expect(await errorOf(run({ memoryMaxBytes: 1000 }))).toMatchObject({ kind: 'permanent' });
   });
-  test('a registry that can not be reached fails for good, after a second try', async () => {
+  test('an unreachable registry fails permanently, after a second attempt', async () => {
     const error = await errorOf(engine().pull('127.0.0.1:9/none:1', () => {}, noWait));
     expect(error).toMatchObject({
       kind: 'permanent',
       message: expect.stringMatching(/^pulling 127\.0\.0\.1:9\/none:1: .*connection refused/),
     });
   });
-  test('a pull that stands still is given up for now', async () => {
+  test('a pull without progress fails temporarily', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
@@ -226,14 +226,14 @@ describe('failures', () => {
     silent.close();
     expect(error).toMatchObject({ kind: 'temporary', message: expect.stringContaining('no progress') });
   });
-  test('an engine that is not there is unreachable', async () => {
+  test('an engine that is not running is unreachable', async () => {
     const lost = makeEngine({ docker: connectEngine('unix:///nowhere/docker.sock') });
     expect(await errorOf(lost.list())).toMatchObject({ kind: 'unreachable' });
   });
 });
 
-describe('the contract as the engine sees it', () => {
-  test('limits, labels and isolation', async () => {
+describe('a container as the engine reports it', () => {
+  test('has the limits, labels and isolation of its service', async () => {
     const { id } = await run({
       memoryMinBytes: 8e6,
       memoryMaxBytes: 64 * 2 ** 20,
@@ -253,7 +253,7 @@ describe('the contract as the engine sees it', () => {
     });
     expect(Config).toMatchObject({ Hostname: assignment().name, Labels: { 'berth.deployment': deployment } });
   });
-  test('an init process is the first of the container', async () => {
+  test('runs an init process first', async () => {
     const { id } = await run({ command: ['sh', '-c', 'cat /proc/1/comm; sleep 100'] });
     await eventually(async () =>
       (await docker.getContainer(id).logs({ stdout: true })).includes('docker-init'),

@@ -1,4 +1,4 @@
-/** Shows how the database goes about the list of executions: which index it reads, for each filter with a limit. */
+/** Query plans of the list of executions: the index that serves each filter with a limit. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ExecutionFilter } from '../../control-plane/core/views/execution-filter.ts';
 import type { Db } from '../../control-plane/store/db/db.ts';
@@ -47,7 +47,7 @@ describe.each(['file', 'sqld'] as const)('on %s', (kind) => {
   });
   afterAll(() => place.remove());
 
-  test.each(filters)('H106: %s %s answers a limited list by itself: %o', async (index, how, filter) => {
+  test.each(filters)('H106: the index %s %s alone answers a limited list: %o', async (index, how, filter) => {
     const { sql, args } = filterCondition({ ...filter, limit: 20 });
     const plan: string[] = [];
     const explaining: Db = {

@@ -1,4 +1,4 @@
-/** Holds migrations to their promises (control-plane/store/schema/migrate.ts) on every kind of database. */
+/** Contract of migrations (control-plane/store/schema/migrate.ts), on every kind of database. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -50,16 +50,16 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
     expect(await db.query('SELECT * FROM hosts')).toEqual([{ id: 1, label: 'first' }]);
   });
 
-  test('a database that is behind gets only what it lacks', async () => {
+  test('an older database gets only the missing migrations', async () => {
     await migrate(db, [hosts]);
     expect(await migrate(db, [hosts, labels])).toEqual([labels]);
     expect(await db.query('SELECT * FROM hosts')).toEqual([{ id: 1, label: 'first' }]);
   });
 
   test.each([
-    ['a bad statement', 'INSERT INTO nowhere VALUES (1)', 'other'],
-    ['a broken constraint', 'INSERT INTO hosts VALUES (1)', 'constraint'],
-  ])('a migration with %s in the middle leaves nothing of itself', async (_, statement, failure) => {
+    ['an invalid statement', 'INSERT INTO nowhere VALUES (1)', 'other'],
+    ['a violated constraint', 'INSERT INTO hosts VALUES (1)', 'constraint'],
+  ])('a migration with %s in the middle leaves nothing behind', async (_, statement, failure) => {
     const broken: Migration = {
       version: 2,
       name: 'broken',
@@ -84,7 +84,7 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
     expect(await migrate(db, [hosts])).toEqual([]);
   });
 
-  test('code below the floor is told to update and changes nothing', async () => {
+  test('code below the floor fails with the advice to update, and changes nothing', async () => {
     await migrate(db, [hosts, labels, renamed]);
     await expect(migrate(db, [hosts, labels])).rejects.toMatchObject({
       name: 'SchemaError',
@@ -93,13 +93,13 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
     expect(await versions()).toEqual([1, 2, 3]);
   });
 
-  test('a floor stays when a later migration names none', async () => {
+  test('a floor stays when a later migration sets none', async () => {
     await migrate(db, [hosts, labels, renamed, { version: 4, name: 'none', statements: [] }]);
     await expect(migrate(db, [hosts, labels])).rejects.toMatchObject({ name: 'SchemaError' });
     expect(await migrate(db, [hosts, labels, renamed])).toEqual([]);
   });
 
-  test('another history is refused: a migration of another name, one unknown, one missing beneath', async () => {
+  test('another history is refused: a migration of another name, an unknown one, or a gap', async () => {
     await migrate(db, [hosts, renamedTo(labels, 2, 'tags')]);
     await expect(migrate(db, [hosts, labels])).rejects.toThrow('migration 2 of the database is "tags"');
     await expect(migrate(db, [hosts, renamed])).rejects.toThrow('migration 2 of the database is "tags"');
@@ -115,7 +115,7 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
   });
 });
 
-describe.each(lastingKinds)('migrate on %s, by several at once', (kind) => {
+describe.each(lastingKinds)('simultaneous migrate on %s', (kind) => {
   beforeEach(async () => {
     place = await emptyDatabase(kind);
   });
@@ -144,7 +144,10 @@ describe.each(lastingKinds)('migrate on %s, by several at once', (kind) => {
 
 const renamedTo = (migration: Migration, version: number, name: string) => ({ ...migration, version, name });
 
-/** Resolves once the process waits; calling the result lets it go and gives the versions it applied. */
+/**
+ * Resolves once the process waits. The returned function lets it run, and resolves to the versions that it
+ * applied.
+ */
 async function startMigrator(url: string, migrations: Migration[]): Promise<() => Promise<number[]>> {
   const script = fileURLToPath(new URL('../support/hosts/migrator.ts', import.meta.url));
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(

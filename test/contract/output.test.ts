@@ -1,4 +1,4 @@
-/** The stored output of containers on a real Docker engine, by each of the ways it can be kept. */
+/** The stored output of containers on a real Docker engine, for each way of preserving it. */
 import type Docker from 'dockerode';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DockerEngine } from '../../agent/engine/docker/docker-engine.ts';
@@ -26,21 +26,21 @@ afterEach(async () => {
   await scratch.remove();
 });
 
-/** The engine's files are on this machine where its socket is, and the tests' user may read them. */
-const ways: { way: string; local: boolean; beside: boolean }[] = [
-  { way: 'by the log API', local: false, beside: false },
+/** The engine's files are on this machine if its socket is, and only root may read them. */
+const ways: { way: string; local: boolean; atEngine: boolean }[] = [
+  { way: 'by the log API', local: false, atEngine: false },
 ];
 if (socketOf(host) !== undefined && process.getuid?.() === 0) {
-  ways.push({ way: 'by its file', local: true, beside: false });
-  ways.push({ way: 'by a link to its file', local: true, beside: true });
+  ways.push({ way: 'by its file', local: true, atEngine: false });
+  ways.push({ way: 'by a link to its file', local: true, atEngine: true });
 }
 
-describe.each(ways)('output kept $way', ({ local, beside }) => {
+describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
   let engine: DockerEngine;
   let store: OutputStore;
 
   beforeEach(async () => {
-    scratch = beside ? await scratchBeside() : await scratchDir();
+    scratch = atEngine ? await scratchAtEngine() : await scratchDir();
     engine = new DockerEngine(docker, connectEngine(host), {
       deployment,
       host: 'node1',
@@ -64,8 +64,8 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
 
   const openStore = () => new OutputStore(`${scratch.path}/logs`, engine, () => {});
 
-  /** A link needs one file system, which is sure only within the engine's own folder. */
-  async function scratchBeside(): Promise<typeof scratch> {
+  /** A link requires a common file system, which only the engine's own folder guarantees. */
+  async function scratchAtEngine(): Promise<typeof scratch> {
     const { DockerRootDir } = await docker.info();
     return scratchDir(`${DockerRootDir}/tmp`);
   }
@@ -113,11 +113,11 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
     });
     expect(long?.length).toBe(100_000);
   });
-  test('is there while the container still runs', async () => {
+  test('exists while the container is still running', async () => {
     await run('echo early; sleep 1000');
     await eventually(async () => (await stored()) === 'early\n');
   });
-  test('loses and doubles nothing when the agent is away for a while', async () => {
+  test('has no gap or repetition when the agent is away for a while', async () => {
     const container = await run('seq 1 5000; sleep 0.5; seq 5001 10000');
     await eventually(async () => (await stored()).includes('\n5000\n'));
     await store.close();
@@ -126,19 +126,19 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
     await finish(container);
     expectCount(await stored(), 10_000);
   });
-  test('survives a removal by hand', async () => {
+  test('survives a removal of the container by hand', async () => {
     const container = await run('echo early; sleep 1000');
     await eventually(async () => (await stored()) === 'early\n');
     await docker.getContainer(container.id).remove({ force: true });
     await store.release(container);
     expect(await stored()).toBe('early\n');
   });
-  test('is gone when it is forgotten', async () => {
+  test('is removed when the service is forgotten', async () => {
     await finish(await run('echo x'));
     await store.forget(1);
     expect(await store.open(key)).toBeUndefined();
   });
-  test('is gone when it is too old, unless in use', async () => {
+  test('is removed when it is too old, unless it is in use', async () => {
     await finish(await run('echo x'));
     const later = Date.now() + 1000;
     await store.expire(later, () => true);
@@ -148,7 +148,7 @@ describe.each(ways)('output kept $way', ({ local, beside }) => {
   });
 });
 
-/** Every line from 1 on, once and in order; told in few words where it is not so. */
+/** Expects every line from 1 on, once and in order. A failure shows only the first wrong line. */
 function expectCount(text: string, count: number): void {
   const lines = text.split('\n');
   const wrong = lines.slice(0, -1).findIndex((line, i) => line !== String(i + 1));

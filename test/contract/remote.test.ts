@@ -1,4 +1,7 @@
-/** Proves what only the remote database promises (control-plane/store/db/remote.ts): failures on the way, and secrets. */
+/**
+ * The remote database, beyond the common contract (control-plane/store/db/remote.ts): network failures, and
+ * secrets.
+ */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -39,7 +42,7 @@ describe('a database on a server', () => {
     expect(await count()).toBe(2);
   });
 
-  test('may be opened before the server is there', async () => {
+  test('may be opened before the server is running', async () => {
     await server.kill();
     const early = openRemote(server.url);
     await expect(early.query('SELECT 1')).rejects.toMatchObject({ kind: 'unavailable' });
@@ -47,7 +50,7 @@ describe('a database on a server', () => {
     expect(await early.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('gives up after the time-out, as "unavailable"', async () => {
+  test('fails after the time-out, as "unavailable"', async () => {
     const hasty = openRemote(server.url, SECRET, { timeoutMs: 200 });
     const endless = 'WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
     await expect(hasty.query(endless)).rejects.toMatchObject({
@@ -57,7 +60,7 @@ describe('a database on a server', () => {
   });
 });
 
-describe('an answer that no database gave', () => {
+describe('an answer that does not come from a database', () => {
   let server: Server | undefined;
 
   afterEach(async () => {
@@ -103,12 +106,12 @@ describe('an answer that no database gave', () => {
     });
   });
 
-  test('that is not of the protocol is an error of kind "other"', async () => {
+  test('that does not follow the protocol is an error of kind "other"', async () => {
     const db = await openAgainst((_, response) => response.end('<html>'));
     await expect(db.query('SELECT 1')).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
   });
 
-  test('that repeats the token does not bring it into the message', async () => {
+  test('that repeats the token does not put it into the message', async () => {
     const db = await openAgainst((request, response) => {
       expect(request.headers.authorization).toBe(`Bearer ${SECRET}`);
       response.writeHead(401, { 'content-type': 'text/plain' }).end(request.headers.authorization);
@@ -126,7 +129,7 @@ test.each([
   ['a URL with a token', `libsql://127.0.0.1:1?authToken=${SECRET}`, undefined],
   ['a file', 'file:berth.db', undefined],
   ['a WebSocket', 'ws://127.0.0.1:1', undefined],
-  ['no URL', `${SECRET} `, undefined],
+  ['text that is not a URL', `${SECRET} `, undefined],
 ])('%s is refused at once, without its secrets', (_, url, token) => {
   let refusal: unknown;
   try {

@@ -1,4 +1,7 @@
-/** Holds whatever reads a shop to the same: what is in it, and what is wrong with it (control-plane/operations/shop/shop-files.ts). */
+/**
+ * Contract of the shop's files, for every reader of a shop: entries and problems
+ * (control-plane/operations/shop/shop-files.ts).
+ */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -22,7 +25,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   afterEach(() => shop.remove());
 
   const read = async () => readShop(await shop.open(kind));
-  /** Ids of what can be used, and all reasons. */
+  /** Ids of the usable entries, and all problems. */
   const summary = async () => {
     const { entries, problems } = await read();
     return {
@@ -31,7 +34,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     };
   };
 
-  test("W60, W61: a folder of Zoe's shop is read as it is, but for the application whose files are missing", async () => {
+  test("W60, W61: a folder of Zoe's shop is read unchanged, except for the application whose files are missing", async () => {
     await shop.write(sparkFolder);
     const { entries, problems } = await read();
     expect(entries).toMatchObject([
@@ -56,13 +59,13 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     ]);
   });
 
-  test('W60: folders without a manifest and hidden ones are passed over, keys of others ignored', async () => {
+  test('W60: folders without a manifest and hidden folders are skipped, and unknown keys are ignored', async () => {
     await shop.write({ ...app, 'notes/x.md': 'x', '.git/manifest.json': '{', 'README.md': 'x' });
     await shop.write({ 'app/manifest.json': { ...manifest(zapp({ guest_access: true })), author: 'me' } });
     expect(await summary()).toEqual({ ids: ['app-0'], problems: [] });
   });
 
-  test('W60: a manifest has several applications, each with the logo it names or logo.png', async () => {
+  test('W60: a manifest has several applications, each with the logo that it names or logo.png', async () => {
     await shop.write({ ...app, 'app/logo.png': 'png', 'app/own.svg': '<svg/>' });
     await shop.write({ 'app/manifest.json': manifest(zapp(), zapp({ logo: 'own.svg' })) });
     const { entries } = await read();
@@ -73,7 +76,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   });
 
   test.each<[string, Record<string, unknown>, string]>([
-    ['is no JSON', { 'bad/manifest.json': '{' }, 'bad: manifest.json is not JSON: '],
+    ['is not JSON', { 'bad/manifest.json': '{' }, 'bad: manifest.json is not JSON: '],
     [
       'is of version 2',
       { 'bad/manifest.json': { ...manifest(), version: 2 } },
@@ -91,12 +94,12 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     ],
     ['has no description', { 'bad/README.md': '' }, 'bad: App: There is no file app.json.'],
     [
-      'has a description that is no JSON',
+      'has a description that is not JSON',
       { 'bad/README.md': '', 'bad/app.json': '{]' },
       'bad: App: app.json is not JSON: ',
     ],
     [
-      'has a description that is not valid',
+      'has an invalid description',
       { 'bad/README.md': '', 'bad/app.json': { ...application(), size: -1 } },
       'bad: App: app.json is not a valid description: /size ',
     ],
@@ -111,33 +114,36 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
       'bad: App: README.md is larger than 256 KiB.',
     ],
     [
-      'has a name no address could have',
+      'has a name that no address can have',
       { 'b&d/manifest.json': manifest() },
       'b&d: Its name must begin with a letter',
     ],
-  ])('W61, W62: one that %s is told, and the others are there', async (_, files, problem) => {
-    await shop.write({ 'bad/manifest.json': manifest(zapp()), ...files, ...app });
-    const { ids, problems } = await summary();
-    expect(ids).toEqual(['app-0']);
-    expect(problems.some((one) => one.startsWith(problem))).toBe(true);
-  });
+  ])(
+    'W61, W62: a folder or file that %s is reported, and the others are there',
+    async (_, files, problem) => {
+      await shop.write({ 'bad/manifest.json': manifest(zapp()), ...files, ...app });
+      const { ids, problems } = await summary();
+      expect(ids).toEqual(['app-0']);
+      expect(problems.some((one) => one.startsWith(problem))).toBe(true);
+    },
+  );
 
-  test('W61: without its folder a shop is empty, and says why', async () => {
+  test('W61: a shop without its folder is empty, and reports why', async () => {
     await shop.remove();
     const { ids, problems } = await summary();
     expect(ids).toEqual([]);
     expect(problems).toEqual([expect.stringContaining(`The folder ${shop.root} can't be read: ENOENT`)]);
   });
 
-  test('W62: a file of the largest size is read whole', async () => {
+  test('W62: a file of the largest size is read completely', async () => {
     await shop.write({ ...app, 'app/README.md': 'x'.repeat(MAX_FILE_BYTES) });
     expect((await read()).entries[0]?.readme).toHaveLength(MAX_FILE_BYTES);
   });
 
-  test('W62: nothing is read but files of the folder, whatever is asked for', async () => {
+  test('W62: only files of the folder are read, for any requested name', async () => {
     await shop.write({ ...app, 'secret.txt': 'secret', 'app/.hidden': 'secret', 'app/sub/x': 'secret' });
     const files = await shop.open(kind);
-    const asked: [string, string][] = [
+    const requests: [string, string][] = [
       ['app', '../secret.txt'],
       ['app', '.hidden'],
       ['app', 'sub/x'],
@@ -153,13 +159,13 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
       ['__proto__', 'x'],
       ['app', 'constructor'],
     ];
-    for (const [folder, name] of asked) {
-      expect([folder, name, await files.read(folder, name)]).toEqual([folder, name, notGiven]);
+    for (const [folder, name] of requests) {
+      expect([folder, name, await files.read(folder, name)]).toEqual([folder, name, notFound]);
     }
     expect((await readFolder(files, '../app')).entries).toEqual([]);
   });
 
-  test('W62: links lead within the shop, not out of it', async () => {
+  test('W62: links may lead within the shop, not out of it', async () => {
     await shop.write({
       'real/app.json': application(),
       'app/manifest.json': manifest(zapp()),
@@ -182,13 +188,13 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
     }
   });
 
-  test('W61, W62: a folder where a file should be is told', async () => {
+  test('W61, W62: a folder in place of a file is reported', async () => {
     await shop.write({ 'app/manifest.json': manifest(zapp()), 'app/README.md': '' });
     await mkdir(join(shop.root, 'app/app.json'));
     expect((await summary()).problems).toEqual(['app: App: app.json is no file.']);
   });
 
-  test('W63: a parameter or logo that does not fit is left out and told', async () => {
+  test('W63: a parameter or logo that does not fit is left out and reported', async () => {
     const fitting = { kind: 'environment', name: 'SIZE', type: 'int', default: 3 };
     const parameters = [
       fitting,
@@ -227,9 +233,9 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   });
 });
 
-const notGiven = { problem: expect.any(String), missing: expect.any(Boolean) };
+const notFound = { problem: expect.any(String), missing: expect.any(Boolean) };
 
-test('W62: in a folder a change shows at once', async () => {
+test('W62: a change in a folder takes effect at once', async () => {
   const shop = await ScratchShop.make();
   try {
     await shop.write(app);

@@ -1,6 +1,7 @@
 /**
- * Owns a Berth that runs as its users run it: the control plane as a process of its own, by default with the local agent
- * as its child, on the tests' engine. What it leaves on the engine under its deployment's name is an error at the end.
+ * A complete Berth as users run it: the control plane as a separate process, by default with the local agent
+ * as its child, on the tests' engine. Anything that remains on the engine under the deployment's name is an
+ * error at the end.
  */
 import { readFile, rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -13,10 +14,10 @@ import { eventually } from '../tools/eventually.ts';
 import { scratchFolder } from '../tools/folder.ts';
 
 export interface BerthOptions {
-  /** Unique to the test file: containers are told apart by it. */
+  /** Must be unique to the test file: it identifies the containers. */
   deployment: string;
   env?: NodeJS.ProcessEnv;
-  /** The program: `control-plane/node.ts`, or what runs the same on workerd. */
+  /** The program: `control-plane/node.ts`, or an equivalent on workerd. */
   entry?: string;
   port?: number;
 }
@@ -24,7 +25,7 @@ export interface BerthOptions {
 export const PASSWORD = 'secret';
 const START_MS = 60_000;
 
-/** On a folder that this call makes and `close` removes. */
+/** Starts Berth on a folder that this call creates and `close` removes. */
 export async function startBerth(options: BerthOptions): Promise<Berth> {
   const berth = new Berth(options, await testEngine(), await scratchFolder('berth-e2e-'));
   try {
@@ -42,10 +43,10 @@ export class Berth {
   readonly docker: Docker;
   readonly #options: BerthOptions;
   #program: Program | undefined;
-  /** Chosen at the first start and kept: agents of their own know it. */
+  /** Chosen at the first start and then fixed, because separate agents use it. */
   #port: number;
   #api: RestClient | undefined;
-  /** For the first agent of its own; when that starts again it has its key. */
+  /** For the first separate agent, which afterwards has a key. */
   #joinToken: string | undefined;
 
   constructor(options: BerthOptions, docker: Docker, dataDir: string) {
@@ -70,7 +71,7 @@ export class Berth {
     return this.#api;
   }
 
-  /** Also again, after its end by whatever way. */
+  /** May be called again after the process has ended, in any way. */
   async start(): Promise<void> {
     this.#program = startProgram([this.#options.entry ?? 'control-plane/node.ts'], {
       env: {
@@ -89,8 +90,8 @@ export class Berth {
   }
 
   /**
-   * An agent of its own (`npm run agent`), for a Berth with BERTH_LOCAL_AGENT=off. A second one needs a join token (of
-   * `api`), a name and a data folder of its own.
+   * Starts a separate agent (`npm run agent`), for a Berth with BERTH_LOCAL_AGENT=off. A second one requires
+   * its own join token (of `api`), name and data folder.
    */
   startAgent(env: NodeJS.ProcessEnv = {}): Program {
     return startProgram(['agent/main.ts'], {
@@ -104,13 +105,13 @@ export class Berth {
     });
   }
 
-  /** SIGKILL to the process and all its children at once. */
+  /** Sends SIGKILL to the process and all its children at once. */
   async killAll(): Promise<void> {
     process.kill(-this.program.pid, 'SIGKILL');
     await this.program.waitForEnd();
   }
 
-  /** The local agent's process, which is started a moment after the control plane listens. */
+  /** Process id of the local agent, which starts a moment after the control plane listens. */
   agentPid(): Promise<number> {
     const { pid } = this.program;
     return eventually(async () => {
@@ -142,7 +143,7 @@ export class Berth {
     return events.map((line) => JSON.parse(line).Actor.Attributes.name);
   }
 
-  /** Ends everything; throws where something of the deployment is left on the engine, after it has removed that. */
+  /** Ends all programs. Removes the deployment's remains from the engine, and throws if there are any. */
   async close(...agents: Program[]): Promise<void> {
     const problems: unknown[] = [];
     for (const program of [...agents, this.program]) {

@@ -1,4 +1,4 @@
-/** Owns a coordinator on a database in memory for tests: its clock, its agents, and what they and users say. */
+/** A coordinator on a database in memory for tests, with its clock and its agents. */
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
@@ -18,7 +18,7 @@ import { application } from '../fixtures/applications.ts';
 import { memoryDatabase, TroubledDb } from '../hosts/memory-database.ts';
 import { TestClock } from './test-clock.ts';
 
-/** Of the host one, which is registered. */
+/** Id of the host `one`, which is registered. */
 export const HOST_ID = 1;
 
 /** User 1, who reads the logs of their own executions. */
@@ -30,11 +30,11 @@ export const owner: LogSubscriber = {
 };
 
 export class CoordinatorRig {
-  /** As it is, for looking into it past what the coordinator sees. */
+  /** The database itself, to inspect it without the simulated failures. */
   readonly memory: Db;
   readonly db: TroubledDb;
   readonly clock = new TestClock();
-  /** What the coordinator has logged. */
+  /** The coordinator's log lines. */
   readonly logged: string[] = [];
   coordinator: Coordinator;
 
@@ -53,7 +53,7 @@ export class CoordinatorRig {
     return new CoordinatorRig(memory, scheduling);
   }
 
-  /** A new coordinator takes over; the old one is left as it is. */
+  /** A new coordinator takes over; the old one is left unchanged. */
   restart(): void {
     this.coordinator = this.#make();
     this.coordinator.wake();
@@ -68,11 +68,11 @@ export class CoordinatorRig {
     });
   }
 
-  openLog(service: number, reader: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {
-    return this.coordinator.openLog({ ...owner, ...reader }, service, 'raw');
+  openLog(service: number, subscriber: Partial<LogSubscriber> = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.coordinator.openLog({ ...owner, ...subscriber }, service, 'raw');
   }
 
-  /** Of the host one, unless told otherwise. */
+  /** An agent of the host `one`, by default. */
   agent(facts: Partial<HostFacts> = {}, hostId = HOST_ID): ModelAgent {
     return new ModelAgent(this.coordinator, hostId, facts);
   }
@@ -92,11 +92,11 @@ export class CoordinatorRig {
   }
 }
 
-/** What is seen of the container of an assignment. */
+/** An observation of the assignment's container. */
 export const seen = ({ service, generation }: Assignment, what: object) =>
   ({ ...what, service, generation }) as Observation;
 
-/** How a request ended: `fulfilled`, or the code of its error. */
+/** The outcome of a request: `fulfilled`, or the code of its error. */
 export const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'fulfilled',

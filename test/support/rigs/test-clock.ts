@@ -1,8 +1,8 @@
-/** Owns the coordinator's clock for tests: time stands still until it is moved; turns begin as they do on Node. */
+/** A clock for tests of the coordinator: time moves only on request; turns begin as they do on Node. */
 import type { Clock } from '../../../control-plane/coordinator/ports.ts';
 
 export class TestClock implements Clock {
-  /** When the coordinator asked to be woken. */
+  /** The time of the coordinator's alarm. */
   alarmMs: number | null = null;
   #nowMs = 1_700_000_000_000;
   #timers: { timeMs: number; run: () => void }[] = [];
@@ -23,7 +23,7 @@ export class TestClock implements Clock {
     this.#timers.push({ timeMs: this.#nowMs + delayMs, run });
   }
 
-  /** Calls what is due by then, with the time at the end. */
+  /** Advances the time, and then runs the timers that are due. */
   pass(ms: number): void {
     this.#nowMs += ms;
     const due = this.#timers.filter(({ timeMs }) => timeMs <= this.#nowMs);

@@ -24,7 +24,7 @@ const bob: NewUser = {
 const usernames = async () =>
   (await rig.memory.query('SELECT username FROM users ORDER BY id')).map(({ username }) => username);
 
-test('C50: users and quotas get the ids that the database gave them', async () => {
+test('C50: users and quotas get the ids that the database assigned', async () => {
   const { coordinator } = rig;
   expect(await coordinator.changeAccounts({ kind: 'create-user', user: bob })).toEqual({ done: true, id: 2 });
   const quota = { name: 'small', concurrentExecutions: 1, memoryBytes: 0, cores: 0 };
@@ -32,13 +32,13 @@ test('C50: users and quotas get the ids that the database gave them', async () =
   expect(await codeOf(rig.submit(application(), 'run', 2))).toBe('fulfilled');
 });
 
-test('W105: a user and the password of the user are there at once', async () => {
+test('W105: a user is created together with the password', async () => {
   await rig.coordinator.changeAccounts({ kind: 'create-user', user: { ...bob, passwordHash: 'a hash' } });
   const made = await rig.memory.query('SELECT password_hash, credential_version FROM users WHERE id = 2');
   expect(made).toEqual([{ password_hash: 'a hash', credential_version: 1 }]);
 });
 
-test('C50: what the data refuse changes nothing, and nothing else of its turn', async () => {
+test('C50: a change that the data refuse changes nothing, and does not affect its turn', async () => {
   const agent = await rig.agent().join();
   const [created, taken, submitted] = await Promise.all([
     rig.coordinator.changeAccounts({ kind: 'create-user', user: bob }),
@@ -55,7 +55,7 @@ test('C50: what the data refuse changes nothing, and nothing else of its turn', 
   expect(agent.socket.closeCode).toBeUndefined();
 });
 
-test('C50: a change that the database may not have taken is not acknowledged, and the state is read again', async () => {
+test('C50: a change that the database may not have made is not acknowledged, and the state is read again', async () => {
   await rig.coordinator.ready();
   const disable = { kind: 'update-user', id: 1, changes: { enabled: false } } as const;
   rig.db.failing = 'refused';
@@ -68,7 +68,7 @@ test('C50: a change that the database may not have taken is not acknowledged, an
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
 });
 
-test('C42: a coordinator that was taken over from can change no user', async () => {
+test('C42: a coordinator cannot change a user after a takeover', async () => {
   await rig.coordinator.ready();
   const earlier = rig.coordinator;
   rig.restart();
@@ -77,7 +77,7 @@ test('C42: a coordinator that was taken over from can change no user', async () 
   expect(await usernames()).toEqual(['alice']);
 });
 
-test('C51: who was deleted or disabled can submit no more', async () => {
+test('C51: a deleted or disabled user can submit nothing', async () => {
   const { coordinator } = rig;
   await coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { enabled: false } });
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
@@ -91,7 +91,7 @@ test('C51: who was deleted or disabled can submit no more', async () => {
   expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
 });
 
-test('C51: a deletion comes after what was being submitted, and before what is submitted later', async () => {
+test('C51: a deletion follows earlier submissions, and precedes later ones', async () => {
   await rig.coordinator.changeAccounts({ kind: 'create-user', user: bob });
   const commit = Promise.withResolvers<void>();
   rig.db.before = () => commit.promise;
@@ -106,7 +106,7 @@ test('C51: a deletion comes after what was being submitted, and before what is s
   expect(await late).toBe('unauthenticated');
 });
 
-test('C50: what starts after a user was renamed has the new name', async () => {
+test('C50: a service that starts after its user was renamed has the new name', async () => {
   const agent = await rig.agent().join();
   const named = service({ monitor: false, environment: [['WHO', '{user_name}']] });
   await rig.submit(application(service({ name: 'other' }), named));
@@ -120,7 +120,7 @@ test('C50: what starts after a user was renamed has the new name', async () => {
   expect((await agent.started(3)).environment).toContainEqual(['WHO', 'anna']);
 });
 
-test('H98: what is left of a user whose deletion was broken off goes when the next coordinator starts', async () => {
+test('H98: the next coordinator completes the interrupted deletion of a user', async () => {
   const { coordinator } = rig;
   await coordinator.changeAccounts({ kind: 'create-user', user: bob });
   const agent = await rig.agent().join();
@@ -129,7 +129,7 @@ test('H98: what is left of a user whose deletion was broken off goes when the ne
   await agent.tell(seen(endedService, exited(0)), seen(endedService, gone));
   await rig.submit(application(), 'running', 2);
   const runningService = await agent.started(2);
-  const kept = await rig.submit(application(), 'of another', 1);
+  const remaining = await rig.submit(application(), 'of another', 1);
   expect(await rig.statusOf(ended)).toBe('terminated');
   // The user is hidden; then the process dies.
   await coordinator.changeAccounts({ kind: 'delete-user', id: 2 });
@@ -141,5 +141,5 @@ test('H98: what is left of a user whose deletion was broken off goes when the ne
   await again.tell(seen(runningService, gone));
   again.report([], [endedService.service, runningService.service]);
   await eventually(async () => (await usernames()).join() === 'alice');
-  expect(await rig.memory.query('SELECT id FROM executions')).toEqual([{ id: kept }]);
+  expect(await rig.memory.query('SELECT id FROM executions')).toEqual([{ id: remaining }]);
 });

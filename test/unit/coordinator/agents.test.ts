@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
-describe('joining', () => {
+describe('an agent that connects', () => {
   test('P3: a hello is answered by welcome, then by sync', async () => {
     const one = await rig.agent().join();
     expect(one.socket.sent.map(({ type }) => type)).toEqual(['welcome', 'sync']);
@@ -22,14 +22,14 @@ describe('joining', () => {
       { revision: 1, assignments: [], more: false },
     ]);
   });
-  test('P3: what starts with the hello is in its sync, and is not told again', async () => {
+  test('P3: a service that starts with the hello is in its sync, and is not sent again', async () => {
     await rig.submit();
     const one = await rig.agent().join();
     expect(one.socket.all('sync')[0]?.assignments).toMatchObject([{ instance: 'web0', generation: 1 }]);
     await one.tell();
     expect(one.socket.all('start')).toEqual([]);
   });
-  test('P3: a long sync comes in parts of one revision, and counts with the last', async () => {
+  test('P3: a long sync comes in parts of one revision, and takes effect with the last', async () => {
     await rig.submit(
       application(service({ total_count: 250, essential_count: 250, resources: needs(0, 0.001) })),
     );
@@ -46,7 +46,7 @@ describe('joining', () => {
     [{ version: 99 }, 4426],
     [{ version: 0 }, 4426],
     [{ deployment: 'other' }, 4404],
-  ])('P2: a hello with %j is refused with %d, and nothing of it is taken in', async (changes, code) => {
+  ])('P2: a hello with %j is refused with %d, and changes nothing', async (changes, code) => {
     const one = rig.agent();
     one.hello([], changes);
     expect(one.socket.closeCode).toBe(code);
@@ -54,7 +54,7 @@ describe('joining', () => {
     expect(await rig.memory.query('SELECT address FROM hosts')).toEqual([{ address: '' }]);
   });
   test.each<[string, string | Uint8Array]>([
-    ['text that is no message', 'nonsense'],
+    ['text that is not a message', 'nonsense'],
     ['a report', '{"type":"report","sequence":1,"observations":[],"forgotten":[]}'],
     ['a short binary frame', new Uint8Array(3)],
   ])('P2: %s before hello closes with 4400', (_, frame) => {
@@ -68,30 +68,30 @@ describe('joining', () => {
     one.hello();
     expect(one.socket.closeCode).toBe(4400);
   });
-  test('P11: a newer session of a host supersedes the older, whose reports count no more', async () => {
-    const old = await rig.agent().join();
+  test('P11: a newer session of a host replaces the older one, whose reports no longer count', async () => {
+    const older = await rig.agent().join();
     const id = await rig.submit();
-    const assignment = await old.started();
-    const fresh = await rig.agent().join();
-    expect(old.socket.closeCode).toBe(4409);
-    expect(fresh.socket.all('sync')[0]?.assignments).toHaveLength(1);
-    old.report([seen(assignment, exited(3))]);
-    await fresh.tell(seen(assignment, running));
+    const assignment = await older.started();
+    const newer = await rig.agent().join();
+    expect(older.socket.closeCode).toBe(4409);
+    expect(newer.socket.all('sync')[0]?.assignments).toHaveLength(1);
+    older.report([seen(assignment, exited(3))]);
+    await newer.tell(seen(assignment, running));
     expect(await rig.statusOf(id)).toBe('running');
     const second = await rig.submit();
-    await fresh.started(2);
+    await newer.started(2);
     expect(await rig.statusOf(second)).toBe('starting');
   });
-  test('P11: a host whose older session ends just after the newer has said hello takes services', async () => {
-    const old = await rig.agent().join();
-    const fresh = rig.agent();
-    fresh.hello();
-    old.drop();
-    await eventually(() => fresh.socket.all('sync').length > 0);
+  test('P11: a host accepts services although its older session ends just after the newer hello', async () => {
+    const older = await rig.agent().join();
+    const newer = rig.agent();
+    newer.hello();
+    older.drop();
+    await eventually(() => newer.socket.all('sync').length > 0);
     await rig.submit();
-    await fresh.started();
+    await newer.started();
   });
-  test('C3: an agent that closes while its hello is being committed leaves a host that is not connected', async () => {
+  test('C3: an agent that closes while its hello is being committed leaves a disconnected host', async () => {
     const commit = Promise.withResolvers<void>();
     const one = rig.agent();
     one.hello();
@@ -108,7 +108,7 @@ describe('joining', () => {
   });
 });
 
-describe('starting and stopping', () => {
+describe('starts and stops', () => {
   test('P8: a start is sent only after its commit', async () => {
     const one = await rig.agent().join();
     const commit = Promise.withResolvers<void>();
@@ -121,7 +121,7 @@ describe('starting and stopping', () => {
     await id;
     expect(one.socket.all('start')).toHaveLength(1);
   });
-  test('P4: starts and stops carry the next revision each', async () => {
+  test('P4: each start and each stop carries the next revision', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit(
       application(service({ total_count: 2, essential_count: 2 }), service({ name: 'other' })),
@@ -154,7 +154,7 @@ describe('starting and stopping', () => {
     await eventually(() => one.socket.all('ack').length === 1);
     expect(one.socket.all('ack')).toEqual([{ type: 'ack', sequence: 1, timeMs: rig.clock.nowMs() }]);
   });
-  test('P5: an agent that comes back gets the same keys again, and those to stop are left out', async () => {
+  test('P5: an agent that reconnects gets the same keys again, without those to stop', async () => {
     const one = await rig.agent().join();
     const ids = [await rig.submit(), await rig.submit()] as const;
     const keys = [keyOf(await one.started(1)), keyOf(await one.started(2))];
@@ -163,7 +163,7 @@ describe('starting and stopping', () => {
     const back = await rig.agent().join();
     expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keys[1]]);
   });
-  test('C18: a stop decided by a hello is told, since the agent may never have heard of the start', async () => {
+  test('C18: a stop that a hello causes is sent, since the agent may never have received the start', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
     const [web, side] = [await one.started(1), await one.started(2)];
@@ -174,7 +174,7 @@ describe('starting and stopping', () => {
     rig.clock.pass(1_000);
     rig.coordinator.wake();
     await eventually(async () => (await findService(rig.memory, side.service))?.status === 'starting');
-    // The monitor has ended meanwhile; of the second start of the other the agent never heard.
+    // The monitor has ended meanwhile. The agent never received the second start of the other service.
     const back = await rig.agent().join([seen(web, exited(0))]);
     const stops = () => back.socket.all('stop').map(({ service, generation }) => [service, generation]);
     await eventually(() => stops().length === 2);
@@ -185,7 +185,7 @@ describe('starting and stopping', () => {
     await back.tell(seen(web, gone), seen({ ...side, generation: 2 }, gone));
     expect(await rig.statusOf(id)).toBe('terminated');
   });
-  test('C43: when a commit fails the agents are dropped, told nothing, and find all as it was committed', async () => {
+  test('C43: a failed commit disconnects the agents, which receive nothing and find the committed state again', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const assignment = await one.started();
@@ -198,7 +198,7 @@ describe('starting and stopping', () => {
     expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keyOf(assignment)]);
     await eventually(async () => (await findService(rig.memory, assignment.service))?.status === 'active');
   });
-  test('C41: a new coordinator goes on where the old one was', async () => {
+  test('C41: a new coordinator continues where the old one stopped', async () => {
     const one = await rig.agent({ cores: 0.1 }).join();
     const [first, second] = [await rig.submit(), await rig.submit()];
     const assignment = await one.started();

@@ -12,54 +12,54 @@ import { eventually } from '../../support/tools/eventually.ts';
 let rig: CoordinatorRig;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
-  // Of its host it has heard nothing: that is the first event.
+  // The host has not connected yet, which is the first event.
   await rig.coordinator.ready();
 });
 afterEach(() => rig.memory.close());
 
-/** What comes right after something else is told a moment later. */
-const told = (events: FrameReader, text: string): Promise<void> => {
+/** Events that follow others closely are delivered after a delay. */
+const delivered = (events: FrameReader, text: string): Promise<void> => {
   rig.clock.pass(100);
   return events.until(text);
 };
 const MINUTE_MS = 60_000;
-const open = async (reader: Partial<EventSubscriber> = {}): Promise<FrameReader> =>
-  new FrameReader(await rig.coordinator.openEvents({ ...everything, ...reader }));
+const open = async (subscriber: Partial<EventSubscriber> = {}): Promise<FrameReader> =>
+  new FrameReader(await rig.coordinator.openEvents({ ...everything, ...subscriber }));
 
-/** The next commit waits until it is released. */
-function holdCommit(): { begun: Promise<void>; release(): void } {
+/** Blocks the next commit until `release` is called. */
+function blockCommit(): { begun: Promise<void>; release(): void } {
   const begun = Promise.withResolvers<void>();
-  const held = Promise.withResolvers<void>();
+  const blocked = Promise.withResolvers<void>();
   rig.db.before = () => {
     begun.resolve();
-    return held.promise;
+    return blocked.promise;
   };
   const release = () => {
     rig.db.before = () => {};
-    held.resolve();
+    blocked.resolve();
   };
   return { begun: begun.promise, release };
 }
 
-test('C140: nothing is told of a turn before its commit', async () => {
+test('C140: no event of a turn is sent before its commit', async () => {
   const events = await open();
   await events.until('hello');
-  const commit = holdCommit();
+  const commit = blockCommit();
   const submitted = rig.submit();
   await commit.begun;
-  // Also not to a reader who comes in the midst of it, who is greeted after it.
+  // A subscriber that opens during the turn receives hello only after the commit.
   const late = open();
   expect(events.told).toEqual(['hello']);
   commit.release();
   await submitted;
-  await told(events, 'execution 1 queued');
+  await delivered(events, 'execution 1 queued');
   await (await late).until('hello');
 });
 
-test('C140: a commit that failed is told nobody: streams end, and begin anew with reset', async () => {
+test('C140: a failed commit sends no events: streams end, and begin again with reset', async () => {
   const events = await open();
   await rig.submit();
-  await told(events, 'execution 1 queued');
+  await delivered(events, 'execution 1 queued');
   rig.db.failing = 'committed';
   expect(await codeOf(rig.submit())).toBe('unavailable');
   await eventually(() => events.ended);
@@ -68,11 +68,11 @@ test('C140: a commit that failed is told nobody: streams end, and begin anew wit
   const back = await open({ lastEventId: events.lastId });
   await back.until('reset');
   await rig.submit();
-  await told(back, 'execution 3 queued');
+  await delivered(back, 'execution 3 queued');
   expect(back.told).toEqual(['reset', 'execution 3 queued']);
 });
 
-test('C140: streams end at a coordinator after which another has taken over', async () => {
+test('C140: streams end at a coordinator once another has taken over', async () => {
   const { coordinator: old } = rig;
   const events = await open();
   rig.restart();
@@ -82,58 +82,58 @@ test('C140: streams end at a coordinator after which another has taken over', as
   await eventually(() => events.ended);
 });
 
-test('C140: what is wrong with a host is told, which no row has', async () => {
+test('C140: the conditions of a host are sent, although they are in no row', async () => {
   const agent = await rig.agent().join();
   const events = await open();
   agent.say({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
-  await told(events, 'host 1 paused');
+  await delivered(events, 'host 1 paused');
   agent.say({ type: 'report', sequence: 2, observations: [], forgotten: [], conditions: [] });
-  await told(events, 'host 1 ready');
+  await delivered(events, 'host 1 ready');
 });
 
 const event = (id: number): ClusterEvent => ({
   ...{ kind: 'execution', id, name: 'run', userId: 1, userName: 'alice', status: 'queued' },
 });
 
-/** Counts how many events were looked at. */
+/** Counts how many events were read. */
 class CountingRing extends EventRing {
-  looked = 0;
+  reads = 0;
   override at(sequence: number): ClusterEvent | undefined {
-    this.looked += 1;
+    this.reads += 1;
     return super.at(sequence);
   }
 }
 
-test('C141: for a reader that stops no more than a chunk is made, and one that comes too late is told', async () => {
+test('C141: a stalled subscriber causes only one chunk, and receives reset if it continues too late', async () => {
   const ring = new CountingRing(1);
   const relay = new EventRelay(everything, ring, 0, () => {});
   for (let id = 1; id <= 20_000; id++) {
     ring.add(event(id));
     relay.update();
   }
-  expect(ring.looked).toBeLessThan(1_000);
+  expect(ring.reads).toBeLessThan(1_000);
   const events = new FrameReader(relay.stream);
   await events.until('reset');
   ring.add(event(20_001));
   relay.update();
-  await told(events, 'execution 20001 queued');
+  await delivered(events, 'execution 20001 queued');
   const ids = events.frames.flatMap((frame) => ('id' in frame.event ? [frame.event.id] : []));
   const before = ids.slice(0, -1);
   expect(before).toEqual(before.map((_, index) => index + 1));
   expect(events.told.slice(-2)).toEqual(['reset', 'execution 20001 queued']);
 });
 
-test('C141: a burst arrives in order, whole and once, however it is read', async () => {
+test('C141: a burst arrives in order, complete and without repetition, in reads of any size', async () => {
   const ring = new EventRing(1);
   const relay = new EventRelay(everything, ring, 0, () => {});
   const events = new FrameReader(relay.stream);
   for (let id = 1; id <= 4_900; id++) ring.add(event(id));
   relay.update();
-  await told(events, 'execution 4900 queued');
+  await delivered(events, 'execution 4900 queued');
   expect(events.told.slice(1)).toEqual(Array.from({ length: 4_900 }, (_, n) => `execution ${n + 1} queued`));
 });
 
-test('C143: what comes after a quiet moment is told at once, and what comes right after it together', async () => {
+test('C143: an event after a quiet moment is sent at once, and closely following ones together', async () => {
   const events = await open();
   await events.until('hello');
   await rig.submit();
@@ -142,7 +142,7 @@ test('C143: what comes after a quiet moment is told at once, and what comes righ
   await rig.submit();
   const late = await open();
   await late.until('hello');
-  // Who comes meanwhile is told what comes from then on.
+  // A subscriber that opens meanwhile receives only later events.
   expect(events.told).toEqual(['hello', 'execution 1 queued']);
   rig.clock.pass(100);
   await events.until('execution 3 queued');
@@ -152,7 +152,7 @@ test('C143: what comes after a quiet moment is told at once, and what comes righ
   await events.until('execution 4 queued');
 });
 
-test('C142: a reader whose user has changed since it was let in gets no stream', async () => {
+test('C142: a subscriber whose user has changed since its admission gets no stream', async () => {
   const change = { kind: 'update-user', id: 1, changes: { passwordHash: 'x' } } as const;
   const [before, changed, after] = await Promise.allSettled([
     open(),
@@ -164,18 +164,18 @@ test('C142: a reader whose user has changed since it was let in gets no stream',
   expect(await codeOf(open({ credentialVersion: 2 }))).toBe('fulfilled');
 });
 
-test('C142: a stream ends with a change that ends sessions, and with no other', async () => {
+test('C142: a change that ends sessions ends the stream, and no other change does', async () => {
   const events = await open();
   const change = (changes: object) => rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes });
   await change({ email: 'new', priority: 3 });
   await rig.submit();
-  await told(events, 'execution 1 queued');
+  await delivered(events, 'execution 1 queued');
   expect(events.ended).toBe(false);
   await change({ passwordHash: 'x' });
   await eventually(() => events.ended);
 });
 
-test('H293: every 15 s a reader is told that the stream lives, and where to go on', async () => {
+test('H293: a subscriber receives a heartbeat with its position every 15 s', async () => {
   const events = await open({ userId: 1, seesOthers: false, seesHosts: false });
   await events.until('hello');
   await rig.agent().join();
@@ -188,7 +188,7 @@ test('H293: every 15 s a reader is told that the stream lives, and where to go o
   expect(events.told).toEqual(['hello', 'beat', 'beat']);
 });
 
-test('H293: the beat is a comment with an id, which clients keep', async () => {
+test('H293: the heartbeat is a comment with an id, which clients remember', async () => {
   const stream = eventText(await rig.coordinator.openEvents(everything), groupA);
   const text = new Response(stream).text();
   await rig.submit();
@@ -204,22 +204,22 @@ test('H293: the beat is a comment with an id, which clients keep', async () => {
   ]);
 });
 
-test('H297: where to begin is known before anything has happened, and nothing from there on is missed', async () => {
+test('H297: the starting position is known before anything has happened, and nothing after it is missed', async () => {
   rig.restart();
   const lastEventId = await rig.coordinator.lastEventId();
   const submitted = rig.submit();
   const events = await open({ lastEventId });
   await submitted;
-  await told(events, 'execution 1 queued');
+  await delivered(events, 'execution 1 queued');
   expect(events.told).not.toContain('reset');
   rig.db.failing = 'unreachable';
   rig.restart();
   expect(await codeOf(rig.coordinator.lastEventId())).toBe('unavailable');
 });
 
-test('H297: where to begin is known while a coordinator commits for the first time, and it begins before that', async () => {
+test('H297: the starting position is known during the first commit of a coordinator, and precedes it', async () => {
   rig.restart();
-  const commit = holdCommit();
+  const commit = blockCommit();
   const submitted = rig.submit();
   await commit.begun;
   const lastEventId = await rig.coordinator.lastEventId();
@@ -227,28 +227,28 @@ test('H297: where to begin is known while a coordinator commits for the first ti
   commit.release();
   await submitted;
   const events = await open({ lastEventId });
-  await told(events, 'execution 1 queued');
+  await delivered(events, 'execution 1 queued');
   expect(events.told).not.toContain('reset');
 });
 
-test('H294: a stream ends after 10 minutes, and goes on where it was', async () => {
+test('H294: a stream ends after 10 minutes, and the next one continues at its position', async () => {
   const events = await open();
   await events.until('hello');
   for (let n = 0; n < 39; n++) rig.clock.pass(15_000);
   await rig.submit();
-  await told(events, 'execution 1 queued');
+  await delivered(events, 'execution 1 queued');
   expect(events.ended).toBe(false);
   rig.clock.pass(15_000);
   await eventually(() => events.ended);
   await rig.submit();
   const back = await open({ lastEventId: events.lastId });
-  await told(back, 'execution 2 queued');
+  await delivered(back, 'execution 2 queued');
   expect(back.told).toEqual(['execution 2 queued']);
   rig.clock.pass(MINUTE_MS);
   await back.until('beat');
 });
 
-test('H295: a user has 50 streams at most, and one that leaves makes room', async () => {
+test('H295: a user may have 50 streams, and one that is closed permits another', async () => {
   const all = await Promise.all(Array.from({ length: 50 }, () => open()));
   await expect(open()).rejects.toMatchObject({ code: 'too-many', retryAfterS: 15 });
   await all[7]?.leave();
@@ -256,7 +256,7 @@ test('H295: a user has 50 streams at most, and one that leaves makes room', asyn
   expect(await codeOf(open())).toBe('too-many');
 });
 
-test('H295: all users have 1,000 streams at most', async () => {
+test('H295: all users together may have 1,000 streams', async () => {
   await rig.memory.batch(
     Array.from({ length: 20 }, (_, n) => ({
       sql: `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
@@ -265,8 +265,8 @@ test('H295: all users have 1,000 streams at most', async () => {
     })),
   );
   rig.restart();
-  const readers = Array.from({ length: 1_000 }, (_, n) => open({ userId: 2 + (n % 20) }));
-  await Promise.all(readers);
+  const streams = Array.from({ length: 1_000 }, (_, n) => open({ userId: 2 + (n % 20) }));
+  await Promise.all(streams);
   expect(await codeOf(open())).toBe('unavailable');
   await rig.coordinator.reviewSubscriptions(2);
   expect(await codeOf(open())).toBe('fulfilled');

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
-describe('what users ask', () => {
+describe('requests of users', () => {
   test('C44: submissions of one moment share a commit', async () => {
     await rig.submit();
     const before = rig.db.batches.length;
@@ -18,13 +18,13 @@ describe('what users ask', () => {
     expect(rig.db.batches.length).toBe(before + 1);
     expect(new Set(ids).size).toBe(16);
   });
-  test('C14: terminating what has ended is a conflict', async () => {
+  test('C14: terminating an ended execution is a conflict', async () => {
     const id = await rig.submit();
     await rig.coordinator.terminate(id);
     expect(await rig.statusOf(id)).toBe('terminated');
     expect(await codeOf(rig.coordinator.terminate(id))).toBe('conflict');
   });
-  test('C15: deleting hides at once, and what is deleted is not found again', async () => {
+  test('C15: deleting hides an execution at once, and it is not found again', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit();
     const assignment = await one.started();
@@ -39,7 +39,7 @@ describe('what users ask', () => {
     await eventually(async () => (await rig.memory.query('SELECT id FROM executions')).length === 0);
     expect(await rig.memory.query('SELECT id FROM services')).toEqual([]);
   });
-  test('C15: deleting what has ended long ago purges it, once', async () => {
+  test('C15: deleting an execution that ended long ago purges it, once', async () => {
     const id = await rig.submit();
     await rig.coordinator.terminate(id);
     const outcomes = await Promise.all([
@@ -49,7 +49,7 @@ describe('what users ask', () => {
     expect(outcomes).toEqual(['fulfilled', 'not-found']);
     expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
   });
-  test('C15: deleting what never was is not found', async () => {
+  test('C15: deleting an unknown execution is `not-found`', async () => {
     expect(await codeOf(rig.coordinator.remove(99))).toBe('not-found');
   });
   test('C43: without a database every request is refused as unavailable', async () => {

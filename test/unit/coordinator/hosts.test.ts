@@ -12,87 +12,89 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
-const asked = (changes: Partial<Registration> = {}): Registration => ({
+const registration = (changes: Partial<Registration> = {}): Registration => ({
   tokenHash: 't1',
   name: 'two',
   publicKey: 'k1',
   ...changes,
 });
-/** Ids of the hosts with a key, and of those that the tokens made. */
-const kept = async () => {
+/** Ids of the hosts with a key, and of those that the tokens registered. */
+const registered = async () => {
   const hosts = await rig.memory.query('SELECT id FROM hosts WHERE public_key IS NOT NULL ORDER BY id');
   const used = await rig.memory.query('SELECT host_id FROM join_tokens WHERE host_id IS NOT NULL ORDER BY 1');
   return [hosts.map(({ id }) => id), used.map(({ host_id }) => host_id)];
 };
 
-test('P17: a commit that is refused leaves neither a host nor a used token', async () => {
+test('P17: a refused commit leaves neither a host nor a used token', async () => {
   rig.db.failing = 'refused';
-  expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('unavailable');
-  expect(await kept()).toEqual([[], []]);
+  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
+  expect(await registered()).toEqual([[], []]);
   rig.db.failing = 'no';
-  expect(await rig.coordinator.registerHost(asked())).toBe(2);
-  expect(await kept()).toEqual([[2], [2]]);
+  expect(await rig.coordinator.registerHost(registration())).toBe(2);
+  expect(await registered()).toEqual([[2], [2]]);
 });
 
-test('P17: a commit whose answer got lost leaves both, and the same registration finds its host', async () => {
+test('P17: a commit whose answer is lost leaves both, and the same registration finds its host', async () => {
   rig.db.failing = 'committed';
-  expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('unavailable');
-  expect(await kept()).toEqual([[2], [2]]);
+  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('unavailable');
+  expect(await registered()).toEqual([[2], [2]]);
   rig.db.failing = 'no';
-  expect(await rig.coordinator.registerHost(asked())).toBe(2);
-  expect(await codeOf(rig.coordinator.registerHost(asked({ name: 'thief', publicKey: 'k2' })))).toBe(
+  expect(await rig.coordinator.registerHost(registration())).toBe(2);
+  expect(await codeOf(rig.coordinator.registerHost(registration({ name: 'thief', publicKey: 'k2' })))).toBe(
     'bad-token',
   );
-  expect(await kept()).toEqual([[2], [2]]);
+  expect(await registered()).toEqual([[2], [2]]);
 });
 
-test('P17: registrations of one turn with one token, one name or one key make one host', async () => {
+test('P17: registrations of one turn with the same token, name or key create one host', async () => {
   const codes = await Promise.all([
-    rig.coordinator.registerHost(asked()),
-    codeOf(rig.coordinator.registerHost(asked({ name: 'thief', publicKey: 'k2' }))),
-    codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2', publicKey: 'k3' }))),
-    rig.coordinator.registerHost(asked()),
+    rig.coordinator.registerHost(registration()),
+    codeOf(rig.coordinator.registerHost(registration({ name: 'thief', publicKey: 'k2' }))),
+    codeOf(rig.coordinator.registerHost(registration({ tokenHash: 't2', publicKey: 'k3' }))),
+    rig.coordinator.registerHost(registration()),
   ]);
   expect(codes).toEqual([2, 'bad-token', 'conflict', 2]);
-  expect(await kept()).toEqual([[2], [2]]);
-  expect(await rig.coordinator.registerHost(asked({ tokenHash: 't2' }))).toBe(2);
-  expect(await kept()).toEqual([[2], [2, 2]]);
+  expect(await registered()).toEqual([[2], [2]]);
+  expect(await rig.coordinator.registerHost(registration({ tokenHash: 't2' }))).toBe(2);
+  expect(await registered()).toEqual([[2], [2, 2]]);
 });
 
-test('P16: a key that gets its host in this very turn makes no other, and that of one removed in it none', async () => {
+test('P16: a key registers only one host per turn, and none if its host is removed in that turn', async () => {
   const codes = await Promise.all([
-    rig.coordinator.registerHost(asked({ name: 'one' })),
-    codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2' }))),
+    rig.coordinator.registerHost(registration({ name: 'one' })),
+    codeOf(rig.coordinator.registerHost(registration({ tokenHash: 't2' }))),
   ]);
   expect(codes).toEqual([1, 'conflict']);
   const later = await Promise.all([
     codeOf(rig.coordinator.removeHost(1, false)),
-    codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2' }))),
+    codeOf(rig.coordinator.registerHost(registration({ tokenHash: 't2' }))),
   ]);
   expect(later).toEqual(['fulfilled', 'revoked']);
-  expect(await kept()).toEqual([[1], [1]]);
+  expect(await registered()).toEqual([[1], [1]]);
 });
 
-test('P17: an expired token makes no host', async () => {
+test('P17: an expired token registers no host', async () => {
   rig.clock.pass(1_000);
-  expect(await codeOf(rig.coordinator.registerHost(asked()))).toBe('bad-token');
+  expect(await codeOf(rig.coordinator.registerHost(registration()))).toBe('bad-token');
 });
 
-test('P16: a host of an earlier release gets its key when it joins by its name', async () => {
-  expect(await rig.coordinator.registerHost(asked({ name: 'one' }))).toBe(1);
+test('P16: a host of an earlier release gets its key when it registers under its name', async () => {
+  expect(await rig.coordinator.registerHost(registration({ name: 'one' }))).toBe(1);
   expect(
-    await codeOf(rig.coordinator.registerHost(asked({ tokenHash: 't2', name: 'one', publicKey: 'k2' }))),
+    await codeOf(
+      rig.coordinator.registerHost(registration({ tokenHash: 't2', name: 'one', publicKey: 'k2' })),
+    ),
   ).toBe('conflict');
   rig.restart();
-  expect(await rig.coordinator.registerHost(asked({ name: 'one' }))).toBe(1);
+  expect(await rig.coordinator.registerHost(registration({ name: 'one' }))).toBe(1);
 });
 
-test('P19: a proof lets in once, and a host has no more than a thousand in two minutes', () => {
+test('P19: a proof admits one connection, and a host may make a thousand in two minutes', () => {
   const nowMs = rig.clock.nowMs();
-  const pass = (proofId: string, hostId = 1) => ({ hostId, proofId, expiresMs: nowMs + 91_000 });
+  const proof = (proofId: string, hostId = 1) => ({ hostId, proofId, expiresMs: nowMs + 91_000 });
   const admitted = (proofId: string, hostId?: number) => {
     try {
-      rig.coordinator.admit(pass(proofId, hostId));
+      rig.coordinator.admit(proof(proofId, hostId));
       return true;
     } catch {
       return false;

@@ -15,7 +15,7 @@ async function row() {
   return found;
 }
 
-test('C104, P32: the welcome tells the lease, and it counts from the first report after that', async () => {
+test('C104, P32: the welcome grants the lease, which counts from the next report', async () => {
   const agent = await rig.agent().join();
   expect(agent.socket.all('welcome')[0]?.leaseMs).toBe(90_000);
   expect(await row()).toEqual({ lease_ms: null, silent_since_ms: null });
@@ -25,14 +25,14 @@ test('C104, P32: the welcome tells the lease, and it counts from the first repor
   await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
 });
 
-test('C104: a lease that the agent says it keeps counts from its hello', async () => {
+test('C104: a lease that the agent reports in its hello counts from that hello', async () => {
   const agent = rig.agent();
   agent.hello([], { leaseMs: 120_000 });
   await eventually(() => agent.socket.all('sync').length > 0);
   expect((await row())?.lease_ms).toBe(120_000);
 });
 
-test('C104, P32: an agent of version 1 is told no lease, and keeps none', async () => {
+test('C104, P32: an agent of version 1 is granted no lease, and has none', async () => {
   const agent = rig.agent();
   agent.hello([], { version: 1 });
   await eventually(() => agent.socket.all('sync').length > 0);
@@ -41,13 +41,13 @@ test('C104, P32: an agent of version 1 is told no lease, and keeps none', async 
   expect((await row())?.lease_ms).toBeNull();
 });
 
-test('P32: with wait nobody is told a lease', async () => {
+test('P32: with the policy wait no agent is granted a lease', async () => {
   rig = await CoordinatorRig.open();
   const agent = await rig.agent().join();
   expect(agent.socket.all('welcome')[0]).not.toHaveProperty('leaseMs');
 });
 
-test('C108: a coordinator that another has followed gives no contact, not even to reports that change nothing', async () => {
+test('C108: a coordinator grants no contact after a takeover, not even to reports that change nothing', async () => {
   const agent = await rig.agent().join();
   await agent.tell();
   const acks = agent.socket.all('ack').length;
@@ -59,7 +59,7 @@ test('C108: a coordinator that another has followed gives no contact, not even t
   expect(agent.socket.all('ack')).toHaveLength(acks);
 });
 
-test('C167: after a restore silence is counted anew: since the copy was made the host may have been back', async () => {
+test('C167: after a restore the silence of a host is counted anew, since it may have reconnected meanwhile', async () => {
   const agent = await rig.agent().join();
   const id = await rig.submit();
   await agent.tell(seen(await agent.started(), running));
@@ -70,7 +70,7 @@ test('C167: after a restore silence is counted anew: since the copy was made the
   await eventually(async () => (await rig.memory.query('SELECT lost FROM hosts LIMIT 1'))[0]?.lost === 1);
   await prepareRestored(rig.memory, undefined);
   rig.restart();
-  // By what the copy counted, its services would start elsewhere now.
+  // By the silence that the copy recorded, the services would now start elsewhere.
   rig.clock.pass(120_000);
   await rig.coordinator.ready();
   expect(await rig.statusOf(id)).toBe('running');

@@ -10,11 +10,11 @@ import { encode, encodeChunk, LOG_CHUNK_BYTES, LOG_WINDOW_BYTES } from '../../..
 import { MemorySocket } from '../../support/agents/model-agent.ts';
 import { owner } from '../../support/rigs/coordinator-rig.ts';
 
-/** A relay with what it knows of its service, and the agent's end of its connections. */
+/** A relay with the state of its service, and the agent's end of its connections. */
 class Rig {
   source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
   done = 0;
-  /** What the agent has sent beyond what it may. */
+  /** What the agent has sent beyond its permissions. */
   readonly refused: string[] = [];
   socket = new MemorySocket();
   readonly relay: LogRelay;
@@ -27,7 +27,7 @@ class Rig {
     this.relay = new LogRelay(owner, 7, 'raw', () => this.source, done, from);
   }
 
-  /** An agent's connection comes up. */
+  /** Connects the agent. */
   attach(): this {
     this.socket = new MemorySocket();
     const events = {
@@ -57,7 +57,7 @@ class Rig {
     return this.opens.at(-1)?.stream ?? -1;
   }
 
-  /** Bytes granted on the latest stream so far. */
+  /** Bytes granted so far on the latest stream. */
   get granted(): number {
     const more = this.socket.all('logs.credit').filter(({ stream }) => stream === this.stream);
     return (this.opens.at(-1)?.credit ?? 0) + more.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -81,10 +81,10 @@ const frames = async (relay: LogRelay): Promise<[LogPosition, string][]> => {
   return found.map(({ position, payload }) => [position, new TextDecoder().decode(payload)]);
 };
 const all = (relay: LogRelay): Promise<string> => new Response(relay.stream).text();
-/** Lets the stream ask for more. */
+/** Lets the stream call `pull`. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('P9: a stream is opened with a window of credit, and no more is granted while nobody reads', async () => {
+test('P9: a stream opens with a window of credit, and gets no more while nothing is read', async () => {
   const rig = new Rig().attach();
   expect(rig.opens).toEqual([
     {
@@ -104,7 +104,7 @@ test('P9: a stream is opened with a window of credit, and no more is granted whi
   expect(rig.granted).toBe(LOG_WINDOW_BYTES);
 });
 
-test('P9: what is granted never exceeds what was read by more than a window', async () => {
+test('P9: the granted bytes never exceed the read bytes by more than a window', async () => {
   const rig = new Rig().attach();
   const reader = rig.relay.stream.getReader();
   let read = 0;
@@ -123,7 +123,7 @@ test('P9: what is granted never exceeds what was read by more than a window', as
   expect(read).toBeGreaterThan(4 * LOG_WINDOW_BYTES);
 });
 
-test('P9: a reader that waits with a buffer of its own is granted more, too', async () => {
+test('P9: a subscriber that waits with its own buffer is granted more', async () => {
   const rig = new Rig().attach();
   const reader = rig.relay.stream.getReader({ mode: 'byob' });
   let read = 0;
@@ -139,7 +139,7 @@ test('P9: a reader that waits with a buffer of its own is granted more, too', as
   expect(read).toBe(4 * LOG_WINDOW_BYTES);
 });
 
-test('P9: reconnects do not add to what a stopped reader costs', async () => {
+test('P9: reconnects do not add to the cost of a stalled subscriber', async () => {
   const rig = new Rig().attach();
   let sent = 0;
   for (let connection = 0; connection < 20; connection++) {
@@ -161,7 +161,7 @@ test('P9: reconnects do not add to what a stopped reader costs', async () => {
   expect(rig.granted).toBe(LOG_WINDOW_BYTES);
 });
 
-test('P9, P12: more of a log than its credit is not taken, and ends the connection', async () => {
+test('P9, P12: log data beyond the credit is refused, and ends the connection', async () => {
   const rig = new Rig().attach();
   for (let sent = LOG_CHUNK_BYTES; sent <= LOG_WINDOW_BYTES; sent += LOG_CHUNK_BYTES)
     rig.send(sent, LOG_CHUNK_BYTES);
@@ -174,7 +174,7 @@ test('P9, P12: more of a log than its credit is not taken, and ends the connecti
   expect(value?.byteLength).toBe(LOG_WINDOW_BYTES);
 });
 
-test('P10: after a reconnect the stream goes on at the last `next`, under a new number', async () => {
+test('P10: after a reconnect the stream continues at the last `next`, under a new number', async () => {
   const rig = new Rig().attach();
   const received = all(rig.relay);
   rig.send(10, text('one '));
@@ -189,7 +189,7 @@ test('P10: after a reconnect the stream goes on at the last `next`, under a new 
   expect(await received).toBe('one two');
 });
 
-test('P10: a stream whose connection is lost waits for the next one, not for the lost one', () => {
+test('P10: a stream whose connection is lost waits for the next connection', () => {
   const rig = new Rig().attach();
   rig.source.session?.closed();
   rig.relay.update();
@@ -197,7 +197,7 @@ test('P10: a stream whose connection is lost waits for the next one, not for the
   expect(rig.attach().opens).toHaveLength(1);
 });
 
-test('P10: it ends after the last byte of the last start, and once', async () => {
+test('P10: a stream ends once, after the last byte of the last start', async () => {
   const rig = new Rig().attach();
   rig.know({ final: true });
   rig.send(5, text('hello'));
@@ -207,7 +207,7 @@ test('P10: it ends after the last byte of the last start, and once', async () =>
   expect(rig.done).toBe(1);
 });
 
-test('P10: a reader that waits when the end comes is released, with a buffer of its own or without', async () => {
+test('P10: a subscriber that waits at the end is released, with its own buffer or without', async () => {
   for (const mode of ['default', 'byob'] as const) {
     const rig = new Rig().attach();
     rig.know({ final: true });
@@ -238,7 +238,7 @@ test('P10: the output of later starts follows that of the first', async () => {
   expect(await received).toBe('one two three');
 });
 
-test('P10: a start that left no log is passed over', async () => {
+test('P10: a start that left no log is skipped', async () => {
   const rig = new Rig().attach();
   rig.know({ generation: 2, final: true });
   rig.end('missing');
@@ -247,7 +247,7 @@ test('P10: a start that left no log is passed over', async () => {
   expect(await all(rig.relay)).toBe('two');
 });
 
-test('W31: a reader that names a place begins there, and is told the place after each piece', async () => {
+test('W31: a subscriber with a position begins there, and receives the position after each piece', async () => {
   const rig = new Rig({ generation: 2, offset: 40 });
   rig.source = { ...rig.source, generation: 3 };
   rig.attach();
@@ -264,7 +264,7 @@ test('W31: a reader that names a place begins there, and is told the place after
   ]);
 });
 
-test('W37: a reader in the midst of waiting is told of each start without a log once, and goes on', async () => {
+test('W37: a waiting subscriber receives one note for each start without a log, and continues', async () => {
   const rig = new Rig({ generation: 1, offset: 0 }).attach();
   const received = frames(rig.relay);
   rig.know({ generation: 2 });
@@ -282,7 +282,7 @@ test('W37: a reader in the midst of waiting is told of each start without a log 
   expect(rig.opens.map(({ generation }) => generation)).toEqual([1, 2]);
 });
 
-test('C45: of a service that never started the stream waits, and ends with its execution', async () => {
+test('C45: the stream of a service that never started waits, and ends with its execution', async () => {
   const rig = new Rig();
   rig.source = { generation: 0, session: undefined, removed: false, final: false };
   rig.relay.update();
@@ -292,14 +292,14 @@ test('C45: of a service that never started the stream waits, and ends with its e
   expect(rig.done).toBe(1);
 });
 
-test('C45: what a host can not read is an error for the reader, with the reason', async () => {
+test('C45: a log that the host cannot read is an error for the subscriber, with the reason', async () => {
   const rig = new Rig().attach();
   rig.end('failed', 'disk on fire');
   await expect(all(rig.relay)).rejects.toThrow('disk on fire');
   expect(rig.done).toBe(1);
 });
 
-test('C96: a reader of a log whose host is removed is told that it breaks off, where it had read some', async () => {
+test('C96: the removal of the host aborts a log of which the subscriber has read a part', async () => {
   const rig = new Rig().attach();
   rig.send(4, text('half'));
   rig.source.session?.close('revoked');
@@ -307,7 +307,7 @@ test('C96: a reader of a log whose host is removed is told that it breaks off, w
   await expect(all(rig.relay)).rejects.toThrow('removed');
 });
 
-test('C96: a reader that had read none of it goes on with the next start elsewhere, or ends', async () => {
+test('C96: a subscriber that has read nothing of a lost log continues with the next start elsewhere, or ends', async () => {
   const rig = new Rig().attach();
   rig.source.session?.close('revoked');
   rig.know({ removed: true });
@@ -320,18 +320,18 @@ test('C96: a reader that had read none of it goes on with the next start elsewhe
   expect(await all(rig.relay)).toBe('');
 });
 
-test('C123: a reader in the midst of a start whose output is elsewhere now is told that it breaks off', async () => {
+test('C123: a log is aborted amid a start if the output of that start is no longer available', async () => {
   const rig = new Rig().attach();
   rig.send(4, text('half'));
   rig.source.session?.close('resync');
-  // Its host was given up: the service is on another one now, which has nothing of that start.
+  // Its host was lost. The service is now on another one, which does not have that start.
   rig.know({ generation: 2 });
   rig.attach();
   rig.end('missing');
   await expect(all(rig.relay)).rejects.toThrow('no longer available');
 });
 
-test('C45: a reader that goes away closes the stream at the agent', async () => {
+test('C45: a subscriber that leaves closes the stream at the agent', async () => {
   const rig = new Rig().attach();
   await rig.relay.stream.cancel();
   expect(rig.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream: rig.stream }]);
@@ -341,7 +341,7 @@ test('C45: a reader that goes away closes the stream at the agent', async () => 
   expect(rig.opens).toHaveLength(1);
 });
 
-test('C45: the bytes of a chunk are copied: a socket may use its buffer again', async () => {
+test('C45: the bytes of a chunk are copied, since a socket may reuse its buffer', async () => {
   const rig = new Rig().attach();
   const buffer = text('keep');
   const frame = Buffer.from(encodeChunk({ stream: rig.stream, next: 4, payload: buffer }));
@@ -351,7 +351,7 @@ test('C45: the bytes of a chunk are copied: a socket may use its buffer again', 
   expect(new TextDecoder().decode(value)).toBe('keep');
 });
 
-test('P10: a chunk of a stream that is closed is answered by closing it again', async () => {
+test('P10: a chunk of a closed stream is answered by closing the stream again', async () => {
   const rig = new Rig().attach();
   const stream = rig.socket.all('logs.open')[0]?.stream ?? 0;
   await rig.relay.stream.cancel();

@@ -17,7 +17,7 @@ afterEach(() => rig.memory.close());
 
 const MINUTE_MS = 60_000;
 
-/** A reader of the service, and how its stream has ended. */
+/** A subscriber of the service that records how its stream ended. */
 class Log {
   ended: string | undefined;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -43,10 +43,10 @@ class Log {
   }
 }
 
-const open = async (reader: Partial<LogSubscriber> = {}, from?: LogPosition): Promise<Log> =>
-  new Log(await rig.coordinator.openLog({ ...owner, ...reader }, service, 'timestamps', from));
-const brokenOff = 'Your session or permissions have changed. Log in again to read this log.';
-const takenOver = 'Another control plane has taken over. Read the log from that one.';
+const open = async (subscriber: Partial<LogSubscriber> = {}, from?: LogPosition): Promise<Log> =>
+  new Log(await rig.coordinator.openLog({ ...owner, ...subscriber }, service, 'timestamps', from));
+const accessLost = 'Your session or permissions have changed. Log in again to read this log.';
+const takeover = 'Another control plane has taken over. Read the log from that one.';
 const until = (log: Log, ended: string) => eventually(() => log.ended === ended);
 const write = (sql: string) => rig.memory.batch([{ sql, args: [] }]);
 const addSession = (name: string, expiresMs: number) =>
@@ -56,29 +56,29 @@ const bySession = (tokenHash: string): Partial<LogSubscriber> => ({
   credential: { by: 'session', tokenHash },
 });
 
-test('H298: a log breaks off with a change of its user that ends sessions, and with no other', async () => {
+test('H298: a change of the user that ends sessions aborts the log, and no other change does', async () => {
   const log = await open();
   const change = (changes: object) => rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes });
   await change({ email: 'new', priority: 3 });
   await rig.submit();
   expect(log.ended).toBeUndefined();
   await change({ passwordHash: 'x' });
-  await until(log, brokenOff);
+  await until(log, accessLost);
   expect(await codeOf(open())).toBe('unauthenticated');
   expect(await codeOf(open({ credentialVersion: 2 }))).toBe('fulfilled');
 });
 
-test('H298: a log breaks off when the session is over that it was opened with, and no other', async () => {
+test('H298: the end of a session aborts the logs that were opened with it, and no others', async () => {
   await addSession('one', rig.clock.nowMs() + 10 * MINUTE_MS);
   await addSession('other', rig.clock.nowMs() + 10 * MINUTE_MS);
   const [one, other, basic] = [await open(bySession('one')), await open(bySession('other')), await open()];
   await write(`DELETE FROM sessions WHERE token_hash = 'one'`);
   await rig.coordinator.reviewSubscriptions(1);
-  await until(one, brokenOff);
+  await until(one, accessLost);
   expect([other.ended, basic.ended]).toEqual([undefined, undefined]);
 });
 
-test('H298: a session or a token that has expired reads on for a minute at most', async () => {
+test('H298: an expired session or token reads on for at most a minute', async () => {
   const expiresMs = rig.clock.nowMs() + 2 * MINUTE_MS + 1;
   await addSession('one', expiresMs);
   await write(`INSERT INTO tokens (id_hash, kind, grant_hash, user_id, credential_version, expires_ms)
@@ -89,10 +89,10 @@ test('H298: a session or a token that has expired reads on for a minute at most'
   expect(logs.map(({ ended }) => ended)).toEqual([undefined, undefined]);
   rig.clock.pass(MINUTE_MS);
   rig.clock.pass(MINUTE_MS);
-  for (const log of logs) await until(log, brokenOff);
+  for (const log of logs) await until(log, accessLost);
 });
 
-test('H298: a change of a role breaks off the logs that it allows no more, and no others', async () => {
+test('H298: a change of a role aborts the logs that the role no longer permits, and no others', async () => {
   await write(`INSERT INTO roles (id, name, can_change_config, can_delete_executions, can_see_status,
     can_access_full_app_shop, can_operate_others, can_customize_resources, can_access_api)
     VALUES (9, 'guard', 0, 0, 0, 0, 1, 0, 1)`);
@@ -100,14 +100,14 @@ test('H298: a change of a role breaks off the logs that it allows no more, and n
   const [own, others] = [await open(), await open({ ownerId: 7 })];
   await write('UPDATE roles SET can_operate_others = 0 WHERE id = 9');
   await rig.coordinator.reviewSubscriptions(null);
-  await until(others, brokenOff);
+  await until(others, accessLost);
   expect(own.ended).toBeUndefined();
   await write('UPDATE roles SET can_access_api = 0 WHERE id = 9');
   await rig.coordinator.reviewSubscriptions(null);
-  await until(own, brokenOff);
+  await until(own, accessLost);
 });
 
-test('C152: whoever may read cannot be found out while the database is away, but a minute after it is back', async () => {
+test('C152: access cannot be checked while the database is away, and is checked within a minute of its return', async () => {
   const log = await open(bySession('none'));
   rig.db.failing = 'unreachable';
   await rig.coordinator.reviewSubscriptions(1);
@@ -116,38 +116,38 @@ test('C152: whoever may read cannot be found out while the database is away, but
   expect(log.ended).toBeUndefined();
   rig.db.failing = 'no';
   rig.clock.pass(MINUTE_MS);
-  await until(log, brokenOff);
+  await until(log, accessLost);
 });
 
-test('C152: a log that breaks off is closed at its host', async () => {
+test('C152: an aborted log is closed at its host', async () => {
   const one = await rig.agent().join();
   const web = await one.started();
   await one.tell(seen(web, running));
   const log = await open(bySession('none'));
   const stream = one.socket.all('logs.open')[0]?.stream;
   await rig.coordinator.reviewSubscriptions(null);
-  await until(log, brokenOff);
+  await until(log, accessLost);
   expect(one.socket.all('logs.close')).toEqual([{ type: 'logs.close', stream }]);
 });
 
-test('C151: a log breaks off at a coordinator that learns that another has taken over', async () => {
+test('C151: a coordinator that learns of a takeover aborts its logs', async () => {
   const { coordinator: old } = rig;
   const log = await open();
   rig.restart();
   await rig.submit();
   expect(await codeOf(old.terminate(1))).toBe('unavailable');
-  await until(log, takenOver);
+  await until(log, takeover);
 });
 
-test('C151: a coordinator that others only read from learns of it within a minute', async () => {
+test('C151: a coordinator with nothing but subscribers learns of a takeover within a minute', async () => {
   const log = await open();
   rig.restart();
   await rig.submit();
   rig.clock.pass(MINUTE_MS);
-  await until(log, takenOver);
+  await until(log, takeover);
 });
 
-test('C151: a state that is lost and read again breaks nothing off, nor does a database that is away', async () => {
+test('C151: neither a state that is lost and read again nor an unreachable database aborts a log', async () => {
   const log = await open();
   rig.db.failing = 'unreachable';
   rig.clock.pass(MINUTE_MS);
@@ -159,7 +159,7 @@ test('C151: a state that is lost and read again breaks nothing off, nor does a d
   await until(log, 'ended');
 });
 
-test('H299: a user has 100 logs open at most, and one that leaves makes room', async () => {
+test('H299: a user may have 100 logs open, and one that is closed permits another', async () => {
   const all = await Promise.all(Array.from({ length: 110 }, () => open().catch((error) => error)));
   const logs = all.filter((one) => one instanceof Log);
   expect(logs.length).toBe(100);
@@ -169,7 +169,7 @@ test('H299: a user has 100 logs open at most, and one that leaves makes room', a
   expect(await codeOf(open())).toBe('too-many');
 });
 
-test('H299: a host serves 256 readers of its logs, of which one more is told so', async () => {
+test('H299: a host serves 256 logs, and one more is refused with the reason', async () => {
   for (const id of [2, 3])
     await write(`INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
       VALUES (${id}, 'user-${id}', '', 1, 1, 'internal', 1000, 0, 1)`);
@@ -186,11 +186,11 @@ test('H299: a host serves 256 readers of its logs, of which one more is told so'
   await open();
 });
 
-test('W102: who has too many logs open finds out which pages were left', async () => {
+test('W102: an attempt to open too many logs detects the pages that were left', async () => {
   const stream = await rig.coordinator.openLog(owner, service, 'timestamps', { generation: 1, offset: 0 });
   const first = stream.getReader().read();
   await Promise.all(Array.from({ length: 99 }, () => open()));
   expect(await codeOf(open())).toBe('too-many');
-  // A heartbeat: of no service, and empty.
+  // A heartbeat: without a service, and empty.
   expect((await first).value).toEqual(new Uint8Array(20));
 });

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.memory.close());
 
-/** Resolves when the next commit begins, which then waits for `until`. */
+/** Resolves when the next commit begins. The commit then waits for `until`. */
 const commitBegins = (until: Promise<void>): Promise<void> =>
   new Promise((resolve) => {
     rig.db.before = () => {
@@ -19,11 +19,11 @@ const commitBegins = (until: Promise<void>): Promise<void> =>
     };
   });
 
-describe('logs', () => {
+describe('a log', () => {
   const text = async (stream: ReadableStream<Uint8Array>) => new Response(stream).text();
   const bytes = (value: string) => new TextEncoder().encode(value);
 
-  test('P10: a log is read while the service runs, and ends with it', async () => {
+  test('P10: a log is streamed while the service runs, and ends with it', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit();
     const web = await one.started();
@@ -37,7 +37,7 @@ describe('logs', () => {
     expect(await log).toBe('hello');
     expect(await rig.statusOf(id)).toBe('cleaning up');
   });
-  test('P10: a log whose end comes before the report of the exit ends all the same', async () => {
+  test('P10: a log ends although its end arrives before the report of the exit', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
@@ -48,7 +48,7 @@ describe('logs', () => {
     await one.tell(seen(web, exited(0)));
     expect(await log).toBe('');
   });
-  test('P10: the log of a start that is tried again goes on with the next attempt', async () => {
+  test('P10: the log of a start that is retried continues with the next attempt', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
@@ -67,7 +67,7 @@ describe('logs', () => {
     one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('ok');
   });
-  test('P10: after a reconnect a log goes on where it was', async () => {
+  test('P10: a log continues at its position after a reconnect', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
@@ -103,7 +103,7 @@ describe('logs', () => {
     await ended;
     expect(await log).toBe('');
   });
-  test('C43, C45: the log of a start is not asked for before that start is committed and sent', async () => {
+  test('C43, C45: the log of a start is not opened before that start is committed and sent', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
@@ -118,18 +118,18 @@ describe('logs', () => {
     commit.resolve();
     await one.started(2);
     await eventually(() => one.socket.all('logs.open').length === 2);
-    const told = one.socket.sent.map(({ type }) => type);
-    expect(told.slice(-2)).toEqual(['start', 'logs.open']);
+    const types = one.socket.sent.map(({ type }) => type);
+    expect(types.slice(-2)).toEqual(['start', 'logs.open']);
     await log.cancel();
   });
-  test('C45: of a service that never started a log is empty, and ends with the execution', async () => {
+  test('C45: the log of a service that never started is empty, and ends with the execution', async () => {
     const id = await rig.submit();
     const [row] = await rig.memory.query('SELECT id FROM services');
     const log = text(await rig.openLog(Number(row?.id)));
     await rig.coordinator.terminate(id);
     expect(await log).toBe('');
   });
-  test('C45: of what has ended a log is read from the host, while it is connected', async () => {
+  test('C45: the log of an ended service is read from its host while that is connected', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
@@ -144,7 +144,7 @@ describe('logs', () => {
     one.drop();
     await expect(rig.openLog(web.service)).rejects.toThrow('host one, which is not connected');
   });
-  test('C45: a log that is asked for while its execution ends is that of what has ended', async () => {
+  test('C45: a log that is opened while its execution ends has the output of the ended service', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
@@ -157,7 +157,7 @@ describe('logs', () => {
     one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('old');
   });
-  test('C122: one from which another has taken over unnoticed ends no log of what came since', async () => {
+  test('C122: a coordinator that has not noticed a takeover ends no log of a later execution', async () => {
     const { coordinator: old } = rig;
     await old.ready();
     rig.restart();
@@ -165,7 +165,7 @@ describe('logs', () => {
     const [row] = await rig.memory.query('SELECT id FROM services');
     await expect(old.openLog(owner, Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
   });
-  test('C45: a reader of an ended service is released when its execution is deleted and the log is gone', async () => {
+  test('C45: the log of an ended service ends when its execution is deleted and its output is gone', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
     const [web, side] = [await one.started(1), await one.started(2)];

@@ -8,7 +8,10 @@ import {
 } from '../../../control-plane/coordinator/runtime/remote-call.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 
-/** A stub of `coordinator` as the Durable Object serves it: arguments and outcomes are copied, as RPC copies them. */
+/**
+ * A stub of `coordinator` as the Durable Object serves it. Arguments and outcomes are copied, as RPC copies
+ * them.
+ */
 const stubOf = (coordinator: CoordinatorApi): CoordinatorStub => ({
   call: async (verb, args) =>
     structuredClone(
@@ -16,7 +19,7 @@ const stubOf = (coordinator: CoordinatorApi): CoordinatorStub => ({
     ),
 });
 
-/** A coordinator whose every verb does `run`. */
+/** A coordinator whose every verb calls `run`. */
 const coordinatorOf = (run: (verb: string, args: unknown[]) => Promise<unknown>): CoordinatorApi =>
   Object.fromEntries(
     coordinatorVerbs.map((verb) => [verb, (...args: unknown[]) => run(verb, args)]),

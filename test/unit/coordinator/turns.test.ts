@@ -21,14 +21,14 @@ let memory: Db;
 let db: TroubledDb;
 let clock: TestClock;
 let turns: Turns;
-/** All that happened, in order. */
+/** Everything that happened, in order. */
 let events: string[];
 
-/** `faulty`: what is done after a commit throws. */
+/** If `faulty` returns true, the callback after a commit throws. */
 function makeTurns(faulty: () => boolean = () => false): Turns {
   return new Turns(db, clock, () => {}, defaultSchedulerConfig, {
     committed: (decisions: readonly Decision[]) => {
-      events.push(`told ${told(decisions).join(', ')}`);
+      events.push(`sent ${told(decisions).join(', ')}`);
       if (faulty()) throw new Error('a fault of ours');
     },
     changed: () => {},
@@ -70,8 +70,8 @@ function submission(name: string): Input {
 const happened = (count: number) => eventually(() => events.length >= count);
 const stored = async (): Promise<number> => (await memory.query('SELECT id FROM executions')).length;
 
-describe('C43: commit first', () => {
-  test('C43: nobody is answered or told before the commit is made', async () => {
+describe('C43: the order of a turn', () => {
+  test('C43: no caller is answered and no agent receives anything before the commit', async () => {
     const commit = Promise.withResolvers<void>();
     db.before = () => commit.promise;
     turns.enqueue(submission('a'));
@@ -79,10 +79,10 @@ describe('C43: commit first', () => {
     expect(events).toEqual([]);
     commit.resolve();
     await happened(2);
-    expect(events).toEqual(['done a', 'told ']);
+    expect(events).toEqual(['done a', 'sent ']);
     expect(await stored()).toBe(1);
   });
-  test('C43: callers are answered in the order of their inputs, before agents are told', async () => {
+  test('C43: callers are answered in the order of their inputs, before agents receive anything', async () => {
     turns.enqueue({
       run: (cluster, nowMs) => {
         const host = { ...newHost(cluster.nextIds.host++, 'one', nowMs), cores: 1, connected: true };
@@ -97,10 +97,10 @@ describe('C43: commit first', () => {
     expect(events).toEqual([
       'done a',
       'done b',
-      'told place web0@one, place web0@one, start web0.1, start web0.1',
+      'sent place web0@one, place web0@one, start web0.1, start web0.1',
     ]);
   });
-  test('C43: an input that is refused changes nothing, is answered, and leaves the others alone', async () => {
+  test('C43: a refused input changes nothing, is answered, and does not affect the others', async () => {
     turns.enqueue(submission('a'));
     turns.enqueue({
       run: () => {
@@ -111,12 +111,12 @@ describe('C43: commit first', () => {
     });
     turns.enqueue(submission('c'));
     await happened(4);
-    expect(events).toEqual(['fail b conflict', 'done a', 'done c', 'told ']);
+    expect(events).toEqual(['fail b conflict', 'done a', 'done c', 'sent ']);
     expect(await stored()).toBe(2);
   });
 });
 
-test('C43: one that can not be told of a lost commit keeps nobody from hearing of it, and the next turn comes', async () => {
+test('C43: an input whose callback throws after a lost commit affects neither the other inputs nor the next turn', async () => {
   const fail = () => {
     throw new Error('a fault of ours');
   };
@@ -127,26 +127,26 @@ test('C43: one that can not be told of a lost commit keeps nobody from hearing o
   db.failing = 'no';
   turns.enqueue(submission('c'));
   await happened(4);
-  expect(events).toEqual(['fail b unavailable', 'lost', 'done c', 'told ']);
+  expect(events).toEqual(['fail b unavailable', 'lost', 'done c', 'sent ']);
 });
 
-test('C132: an input that can not read what it must know is answered, and costs the others nothing', async () => {
+test('C132: an input that cannot read what it requires is answered, and does not affect the others', async () => {
   turns.enqueue(submission('a'));
   turns.enqueue({ ...submission('b'), read: () => Promise.reject(new Error('the connection broke off')) });
   turns.enqueue({ ...submission('c'), read: async () => void events.push('read c') });
   await happened(5);
-  expect(events).toEqual(['fail b unavailable', 'read c', 'done a', 'done c', 'told ']);
+  expect(events).toEqual(['fail b unavailable', 'read c', 'done a', 'done c', 'sent ']);
   expect(await stored()).toBe(2);
 });
 
 describe('C44: group commit', () => {
-  test('C44: inputs that come in one moment share one commit', async () => {
+  test('C44: inputs of one moment share one commit', async () => {
     for (let n = 0; n < 16; n++) turns.enqueue(submission(`s${n}`));
     await happened(17);
     expect(db.batches).toHaveLength(1);
     expect(await stored()).toBe(16);
   });
-  test('C44: inputs that come while a commit is under way share the next one', async () => {
+  test('C44: inputs that arrive during a commit share the next one', async () => {
     const commit = Promise.withResolvers<void>();
     db.before = () => commit.promise;
     turns.enqueue(submission('first'));
@@ -162,16 +162,16 @@ describe('C44: group commit', () => {
     expect(db.batches).toHaveLength(3);
     expect(await stored()).toBe(1_100);
   });
-  test('C44: a turn in which nothing changes makes no commit', async () => {
+  test('C44: a turn without changes makes no commit', async () => {
     turns.wake();
     await happened(1);
     expect(db.batches).toEqual([]);
   });
 });
 
-describe('C43: a commit that fails', () => {
+describe('C43: a failed commit', () => {
   test.each(['refused', 'committed'] as const)(
-    'C43: (%s) is acknowledged to nobody, and the state is read again',
+    'C43: a failed commit (%s) is not acknowledged, and the state is read again',
     async (failing) => {
       turns.enqueue(submission('before'));
       await happened(2);
@@ -193,7 +193,7 @@ describe('C43: a commit that fails', () => {
       );
     },
   );
-  test('C43: is followed by another look after a second, though nobody asks', async () => {
+  test('C43: a failed commit is followed by a retry after a second, even without input', async () => {
     db.failing = 'unreachable';
     turns.enqueue(submission('a'));
     await happened(2);
@@ -203,23 +203,23 @@ describe('C43: a commit that fails', () => {
     turns.wake();
     await eventually(() => turns.cluster !== undefined);
   });
-  test('C43: what fails after a commit undoes no answer; the state is read again', async () => {
+  test('C43: a failure after a commit revokes no answer, and the state is read again', async () => {
     let faulty = true;
     turns = makeTurns(() => faulty);
     turns.enqueue(submission('a'));
     await happened(3);
-    expect(events).toEqual(['done a', 'told ', 'lost']);
+    expect(events).toEqual(['done a', 'sent ', 'lost']);
     faulty = false;
     events = [];
     turns.enqueue(submission('b'));
     await happened(2);
-    expect(events).toEqual(['done b', 'told ']);
+    expect(events).toEqual(['done b', 'sent ']);
     expect(turns.cluster?.executions.size).toBe(2);
   });
 });
 
-describe('C42: a later coordinator', () => {
-  test('C42: makes the earlier one retire: it acknowledges nothing, commits nothing and asks for no alarm', async () => {
+describe('C42: a takeover', () => {
+  test('C42: the earlier coordinator retires: it acknowledges nothing, commits nothing and sets no alarm', async () => {
     turns.enqueue(submission('a'));
     await happened(2);
     await takeOver(memory, defaultSchedulerConfig, { name: 'another', hasHeld: false });
@@ -236,7 +236,7 @@ describe('C42: a later coordinator', () => {
 });
 
 describe('C121: a coordinator that lost its state', () => {
-  test('C121: retires where another has taken over meanwhile, which goes on', async () => {
+  test('C121: a coordinator that lost its state retires if another has taken over meanwhile, and the other continues', async () => {
     turns.enqueue(submission('a'));
     await happened(2);
     db.failing = 'unreachable';
@@ -252,7 +252,7 @@ describe('C121: a coordinator that lost its state', () => {
     expect((await memory.query('SELECT epoch FROM coordinator'))[0]?.epoch).toBe(other.epoch);
   });
 
-  test('C121: goes on where the last to take over was itself, though it was told that it failed', async () => {
+  test('C121: a coordinator continues if the last takeover was its own, even if that was reported as failed', async () => {
     turns.enqueue(submission('a'));
     await happened(2);
     const query = db.query.bind(db);
@@ -270,12 +270,12 @@ describe('C121: a coordinator that lost its state', () => {
     await happened(6);
     turns.enqueue(submission('d'));
     await happened(8);
-    expect(events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'told ']);
+    expect(events.slice(4)).toEqual(['fail c unavailable', 'lost', 'done d', 'sent ']);
   });
 });
 
-describe('C120: a takeover that the database carries out late', () => {
-  test('C120: takes nothing from the coordinator that has begun meanwhile', async () => {
+describe('C120: a late takeover', () => {
+  test('C120: a takeover that the database carries out late does not affect a later coordinator', async () => {
     const claims: (() => Promise<unknown>)[] = [];
     const query = db.query.bind(db);
     db.query = async (sql, args) => {
@@ -290,7 +290,7 @@ describe('C120: a takeover that the database carries out late', () => {
     await claims[0]?.();
     turns.enqueue(submission('c'));
     await happened(6);
-    expect(events).toEqual(['fail a unavailable', 'lost', 'done b', 'told ', 'done c', 'told ']);
+    expect(events).toEqual(['fail a unavailable', 'lost', 'done b', 'sent ', 'done c', 'sent ']);
   });
 });
 
@@ -306,7 +306,7 @@ describe('C17: time', () => {
       fail: (error) => events.push(String(error)),
     };
   }
-  test('C17: the alarm is set for the next deadline, and what is due then is done', async () => {
+  test('C17: the alarm is set to the next deadline, and the due work is then done', async () => {
     turns.enqueue(joined());
     await eventually(() => clock.alarmMs !== null);
     expect(clock.alarmMs).toBe(clock.nowMs() + LOSS_MS);
@@ -314,9 +314,9 @@ describe('C17: time', () => {
     events = [];
     turns.wake();
     await happened(1);
-    expect(events).toEqual(['told lose-host one']);
+    expect(events).toEqual(['sent lose-host one']);
   });
-  test('C17: after a restart a host has the whole time to come back, however long ago its last stored contact', async () => {
+  test('C17: after a restart a host has the full time to reconnect, however old its last stored contact', async () => {
     turns.enqueue(joined());
     await happened(2);
     clock.pass(10 * LOSS_MS);
@@ -324,7 +324,7 @@ describe('C17: time', () => {
     turns = makeTurns();
     turns.wake();
     await happened(1);
-    expect(events).toEqual(['told ']);
+    expect(events).toEqual(['sent ']);
     await eventually(() => clock.alarmMs === clock.nowMs() + LOSS_MS);
   });
 });

@@ -20,9 +20,9 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-/** What must be the same after a restart. Who is connected, and when it was last heard, is known to memory only. */
-function lasting(cluster: Cluster) {
-  // Plus 0, for what is left of sums may be a tiny negative.
+/** The state that must survive a restart. Connections and times of contact are in memory only. */
+function durable(cluster: Cluster) {
+  // Plus 0, because the remainder of a sum may be a tiny negative number.
   const round = (cores: number) => Math.round(cores * 1e6) / 1e6 + 0;
   return {
     nextIds: cluster.nextIds,
@@ -67,26 +67,26 @@ async function clear(): Promise<void> {
   );
 }
 
-test('C41: what was committed and read again equals what was in memory, whatever happened', async () => {
+test('C41: state that is committed and read again equals the state in memory, after any operations', async () => {
   let executions = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.array(operation, { minLength: 10, maxLength: 80, size: 'max' }),
       fc.nat({ max: 10 }),
-      async (operations, pause) => {
+      async (operations, skippedTurns) => {
         await clear();
         const simulation = new Simulation();
         const { cluster } = simulation.rig;
         let { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
-        for (const [at, one] of operations.entries()) {
+        for (const [index, one] of operations.entries()) {
           simulation.run([one]);
           // A commit may cover one turn or several.
-          if (at % (pause + 1) === 0) await commit(db, epoch, cluster.takeChanges());
+          if (index % (skippedTurns + 1) === 0) await commit(db, epoch, cluster.takeChanges());
         }
         await commit(db, epoch, cluster.takeChanges());
         const read = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
         epoch = read.epoch;
-        expect(lasting(read.cluster)).toEqual(lasting(cluster));
+        expect(durable(read.cluster)).toEqual(durable(cluster));
         executions += read.cluster.executions.size;
         for (const execution of simulation.submitted) {
           if (cluster.executions.has(execution.id)) continue;
@@ -101,7 +101,7 @@ test('C41: what was committed and read again equals what was in memory, whatever
   expect(executions).toBeGreaterThan(50);
 });
 
-test('C42: a coordinator that was taken over from can commit no more', async () => {
+test('C42: a coordinator cannot commit after a takeover', async () => {
   await clear();
   const simulation = new Simulation();
   const { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
@@ -113,7 +113,7 @@ test('C42: a coordinator that was taken over from can commit no more', async () 
   expect((await takeOver(db, defaultSchedulerConfig, CLAIMANT)).cluster.executions.size).toBe(0);
 });
 
-test('C41: ids are never given twice, also after a deletion', async () => {
+test('C41: ids are never assigned twice, even after a deletion', async () => {
   await clear();
   const simulation = new Simulation();
   const { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
@@ -127,7 +127,7 @@ test('C41: ids are never given twice, also after a deletion', async () => {
   expect(cluster.nextIds).toMatchObject({ execution: 2, service: 2 });
 });
 
-test('C41: where nothing changed nothing is written', async () => {
+test('C41: a commit without changes writes nothing', async () => {
   const { epoch, cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   await expect(commit(db, epoch - 1, cluster.takeChanges())).resolves.toBeUndefined();
 });
