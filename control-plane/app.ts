@@ -86,11 +86,11 @@ export function createApp(deps: AppDeps): Hono<Env> {
     return response;
   });
   app.onError((error, c) => {
-    const known = toOperationError(error);
-    if (!known || known.cause)
-      deps.log('request.failed', { path: c.req.path, error: String(known?.cause ?? error) });
-    if (known?.code === 'not-found' && wantsPage(c)) return notFoundPage(c, web);
-    return fail(known);
+    const operationError = toOperationError(error);
+    if (!operationError || operationError.cause)
+      deps.log('request.failed', { path: c.req.path, error: String(operationError?.cause ?? error) });
+    if (operationError?.code === 'not-found' && wantsPage(c)) return notFoundPage(c, web);
+    return fail(operationError);
   });
   return app;
 }
@@ -140,18 +140,19 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   const routes = new Hono<Env>();
   const { variant } = deps;
   // Hono's '/x/*' also matches '/x'.
-  const known = authenticated(authentication, deps.addressOf);
-  for (const path of ['/login', '/execution/*', '/service/*', '/host/*', '/events']) routes.use(path, known);
+  const authenticate = authenticated(authentication, deps.addressOf);
+  for (const path of ['/login', '/execution/*', '/service/*', '/host/*', '/events'])
+    routes.use(path, authenticate);
   routes.get('/login', (c) => json(variant.loginResult(authorise(c.get('actor'), { kind: 'login' }))));
   routes.route('/execution', executionRoutes(deps, variant));
   routes.route('/service', serviceRoutes(deps, variant));
   routes.route('/host', hostRoutes(deps, variant));
   if (variant.events) routes.route('/events', eventRoutes(deps, variant));
-  if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, known));
+  if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, authenticate));
   if (variant.tokens && authentication.tokens) {
     // A client that requests an access token has none yet, and sends the refresh token.
     routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
-    routes.use('/oauth/revoke/*', known);
+    routes.use('/oauth/revoke/*', authenticate);
     routes.route('/oauth', tokenRoutes(deps, authentication.tokens, variant.tokens));
   }
   return routes;
@@ -160,10 +161,10 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
 function accountRoutes(
   deps: AppDeps,
   { users, roles, quotas }: Accounts,
-  known: MiddlewareHandler<Env>,
+  authenticate: MiddlewareHandler<Env>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
-  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, known);
+  for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticate);
   routes.route('/user', resourceRoutes(deps, users, deps.variant));
   routes.route('/role', resourceRoutes(deps, roles, deps.variant));
   routes.route('/quota', resourceRoutes(deps, quotas, deps.variant));

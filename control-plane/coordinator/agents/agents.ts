@@ -102,9 +102,9 @@ export class Agents implements SessionEvents {
     this.#turns.enqueue({
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
-        const known = this.#hostOf(session, hello, cluster);
-        if (!known || !this.#acceptIds(cluster, session, hello)) return;
-        host = known;
+        const found = this.#hostOf(session, hello, cluster);
+        if (!found || !this.#acceptIds(cluster, session, hello)) return;
+        host = found;
         this.#conditions(cluster, host, hello.conditions ?? []);
         session.leaseMs = leaseFor(cluster, hello.version);
         host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);

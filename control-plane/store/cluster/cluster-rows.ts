@@ -53,9 +53,9 @@ function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
     const removedMs = removedHosts.get(host);
     return removedMs === undefined ? [] : [hideHost(host, removedMs)];
   };
-  const known = [...removedHosts.keys()].filter((host) => !newHosts.has(host));
+  const existing = [...removedHosts.keys()].filter((host) => !newHosts.has(host));
   return [
-    ...known.flatMap(hide),
+    ...existing.flatMap(hide),
     ...[...newHosts].flatMap((host) => [insertHost(host), ...hide(host)]),
     ...updated(hosts, newHosts).map(updateHost),
   ];

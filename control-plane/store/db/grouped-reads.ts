@@ -21,8 +21,8 @@ export function groupReads(db: Db): Db {
       if (!sql.endsWith('LIMIT 1')) return db.query(sql, args);
       const ofText = answers.get(sql) ?? new Map<string, Promise<Row[]>>();
       const values = JSON.stringify(args);
-      const known = ofText.get(values);
-      if (known) return known;
+      const pending = ofText.get(values);
+      if (pending) return pending;
       const answer = new Promise<Row[]>((resolve) => waiting.push(() => resolve(db.query(sql, args))));
       answers.set(sql, ofText.set(values, answer));
       if (waiting.length === 1) setImmediate(run);

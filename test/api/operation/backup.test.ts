@@ -86,7 +86,7 @@ test('H252: a restore refuses a database in use, an existing database, and a fil
   expect((await run('backup', [good])).code).toBe(0);
   const attempts = [
     [await run('restore', [good, '--force']), 'A control plane is using'],
-    [await run('restore', [good]), 'with --force it is kept aside'],
+    [await run('restore', [good]), 'With --force, it is renamed'],
   ] as const;
   await host.crash();
   const last = await run('restore', [bad, '--force']);
