@@ -5,7 +5,7 @@ import { mutants, mutate } from '../support/sim/faults/mutants.ts';
 import { runSeeds } from '../support/sim/runs.ts';
 
 /** Most are caught by one of the first. */
-const MOST_SEEDS = 300;
+const MAX_SEEDS = 300;
 const caught: string[] = [];
 
 test('each mutant changes one line that is in the sources as they are', () => {
@@ -22,7 +22,7 @@ describe('one changed line of the sources is found by the checkers', () => {
   });
 
   test.concurrent.for(mutants.map(({ name }) => name))('%s', async (mutant) => {
-    const { failed } = await runSeeds(1, MOST_SEEDS, { mutant });
+    const { failed } = await runSeeds(1, MAX_SEEDS, { mutant });
     caught.push(`${mutant} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
     expect(failed).not.toBeNull();
   });

@@ -5,7 +5,7 @@
 import './hooks.ts';
 
 // Only now, since from here on the hooks decide what is loaded.
-const { simulate } = await import('./simulation.ts');
+const { simulate } = await import('./simulate.ts');
 
 export interface Outcome {
   runs: number;

@@ -3,7 +3,7 @@ import { startProgram } from '../hosts/process.ts';
 import type { Outcome } from './main.ts';
 
 const PROCESSES = 2;
-const LONGEST_MS = 240_000;
+const MAX_DURATION_MS = 240_000;
 
 export interface RunOptions {
   /** A change of the sources, by its name. */
@@ -16,7 +16,7 @@ export async function runSeeds(first: number, count: number, options: RunOptions
   const { mutant, traceLines = process.env.TRACE_LINES ?? 200 } = options;
   const env = { TRACE_LINES: String(traceLines), ...(mutant === undefined ? {} : { MUTANT: mutant }) };
   const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
-  const end = await program.waitForEnd(LONGEST_MS);
+  const end = await program.waitForEnd(MAX_DURATION_MS);
   const line = program.output.trim().split('\n').at(-1) ?? '';
   if (end !== 0 || !line.startsWith('{'))
     throw new Error(`the simulation ended with ${end}: ${program.output}`);
@@ -28,10 +28,10 @@ export async function runManySeeds(first: number, count: number): Promise<Outcom
   const part = Math.ceil(count / PROCESSES);
   const begins = Array.from({ length: PROCESSES }, (_, at) => at * part).filter((at) => at < count);
   const outcomes = await Promise.all(begins.map((at) => runSeeds(first + at, Math.min(part, count - at))));
-  return outcomes.reduce(together);
+  return outcomes.reduce(combined);
 }
 
-function together(one: Outcome, other: Outcome): Outcome {
+function combined(one: Outcome, other: Outcome): Outcome {
   const counts = { ...one.counts };
   for (const [what, times] of Object.entries(other.counts)) counts[what] = (counts[what] ?? 0) + times;
   return {

@@ -9,15 +9,15 @@ const ROUNDING = 1e-6;
 const PRESENT = ['starting', 'running', 'cleaning up'];
 
 /** What a commit placed. */
-interface Placed {
+interface Placements {
   services: Set<number>;
   executions: Set<number>;
   /** Services that are started, and those whose containers were to leave their hosts before. */
-  crowded: { started: number; leaving: number }[];
+  startsBesideDeparting: { started: number; departing: number }[];
 }
 
 /** It has given its room away, and its container is still there. */
-const isLeaving = (service: Row | undefined): boolean =>
+const isDeparting = (service: Row | undefined): boolean =>
   service?.placed === 0 && service.status !== 'inactive';
 
 export class CapacityCheck {
@@ -30,10 +30,10 @@ export class CapacityCheck {
   }
 
   /** What `changes` place; before they are in the ledger. */
-  placedBy(changes: readonly Change[]): Placed {
+  placementsIn(changes: readonly Change[]): Placements {
     const services = new Set<number>();
     const executions = new Set<number>();
-    const crowded: Placed['crowded'] = [];
+    const startsBesideDeparting: Placements['startsBesideDeparting'] = [];
     for (const { table, id, row } of changes) {
       if (table === 'services' && row?.placed === 1 && this.#ledger.services.get(id)?.placed !== 1)
         services.add(id);
@@ -44,9 +44,10 @@ export class CapacityCheck {
       )
         executions.add(id);
       if (table === 'services' && row && this.#isStarted(id, row))
-        for (const leaving of this.#leavingFrom(row.host_id)) crowded.push({ started: id, leaving });
+        for (const departing of this.#departingFrom(row.host_id))
+          startsBesideDeparting.push({ started: id, departing });
     }
-    return { services, executions, crowded };
+    return { services, executions, startsBesideDeparting };
   }
 
   #isStarted(id: number, { generation }: Row): boolean {
@@ -54,17 +55,17 @@ export class CapacityCheck {
     return before !== undefined && Number(generation) === Number(before.generation) + 1;
   }
 
-  #leavingFrom(host: Row[string] | undefined): number[] {
+  #departingFrom(host: Row[string] | undefined): number[] {
     return [...this.#ledger.services].flatMap(([id, one]) =>
-      one.host_id === host && isLeaving(one) ? [id] : [],
+      one.host_id === host && isDeparting(one) ? [id] : [],
     );
   }
 
   /** After the changes are in the ledger. */
-  check(changes: readonly Change[], placed: Placed): void {
-    for (const { started, leaving } of placed.crowded)
-      if (started !== leaving && isLeaving(this.#ledger.services.get(leaving)))
-        this.#world.violate(`service ${started} is started while ${leaving} is still to leave its host`);
+  check(changes: readonly Change[], placed: Placements): void {
+    for (const { started, departing } of placed.startsBesideDeparting)
+      if (started !== departing && isDeparting(this.#ledger.services.get(departing)))
+        this.#world.violate(`service ${started} is started while ${departing} is still to leave its host`);
     if (placed.services.size > 0) {
       this.#hosts(placed);
       this.#capacity();
@@ -81,7 +82,7 @@ export class CapacityCheck {
   }
 
   /** Nothing new where nothing may be started. */
-  #hosts({ services }: Placed): void {
+  #hosts({ services }: Placements): void {
     for (const id of services) {
       const host = this.#ledger.hosts.get(Number(this.#ledger.services.get(id)?.host_id));
       if (host?.schedulable !== 1 || host.lost === 1 || host.removed_ms !== null)
@@ -111,13 +112,13 @@ export class CapacityCheck {
       if (memory > Number(host.memory_bytes) || cores > Number(host.cores) + ROUNDING)
         this.#world.violate(`host ${host.name} has ${memory} bytes and ${cores} cores reserved`);
       const missing = here.flatMap((one) =>
-        this.#ledger.needsOf(one).labels.filter((label) => !JSON.parse(String(host.labels)).includes(label)),
+        this.#ledger.demandOf(one).labels.filter((label) => !JSON.parse(String(host.labels)).includes(label)),
       );
       if (missing.length > 0) this.#world.violate(`host ${host.name} lacks the labels ${missing}`);
     }
   }
 
-  #quotas({ services, executions }: Placed): void {
+  #quotas({ services, executions }: Placements): void {
     const { users, quotas } = this.#ledger;
     for (const user of users.values()) {
       const quota = quotas.get(Number(user.quota_id));
@@ -151,7 +152,7 @@ export class CapacityCheck {
   }
 
   #sum(services: readonly Row[]): [memory: number, cores: number] {
-    const needs = services.map((one) => this.#ledger.needsOf(one));
+    const needs = services.map((one) => this.#ledger.demandOf(one));
     return [needs.reduce((sum, one) => sum + one.memory, 0), needs.reduce((sum, one) => sum + one.cores, 0)];
   }
 }

@@ -10,23 +10,23 @@ export interface Start {
   machine: string;
 }
 
-export class Containers implements EngineEvents {
+export class ContainerCheck implements EngineEvents {
   /** Every container that ever ran, by `service.generation`. */
   readonly started = new Map<string, Start>();
   engines: readonly SimEngine[] = [];
   readonly #world: World;
   readonly #ledger: Ledger;
   /** Whether what a machine runs could not be stopped, or need not be. */
-  readonly #isBeyondReach: (machine: string, container: SimContainer) => boolean;
+  readonly #mayRunTwice: (machine: string, container: SimContainer) => boolean;
 
   constructor(
     world: World,
     ledger: Ledger,
-    isBeyondReach: (machine: string, container: SimContainer) => boolean,
+    mayRunTwice: (machine: string, container: SimContainer) => boolean,
   ) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#isBeyondReach = isBeyondReach;
+    this.#mayRunTwice = mayRunTwice;
   }
 
   starts(engine: SimEngine, container: SimContainer): void {
@@ -39,24 +39,24 @@ export class Containers implements EngineEvents {
       this.#world.violate(`${name} is started as ${container.id}, and was as ${earlier.container.id}`);
     this.started.set(name, { container, machine: engine.machine });
     for (const other of this.#running())
-      if (other !== container && other.key?.service === key.service) this.#twice(container, other);
+      if (other !== container && other.key?.service === key.service) this.#overlap(container, other);
   }
 
   /** Two starts of a service run at once. */
-  #twice(one: SimContainer, other: SimContainer): void {
+  #overlap(one: SimContainer, other: SimContainer): void {
     const [older, newer] =
       Number(one.key?.generation) < Number(other.key?.generation) ? [one, other] : [other, one];
     const machine = this.started.get(`${older.key?.service}.${older.key?.generation}`)?.machine ?? '';
-    if (this.#isBeyondReach(machine, older)) this.#world.count('container: runs on where nobody reaches it');
+    if (this.#mayRunTwice(machine, older)) this.#world.count('container: runs twice as documented');
     else this.#world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id}`);
   }
 
-  trespasses(engine: SimEngine, id: string, call: string): void {
+  foreignCall(engine: SimEngine, id: string, call: string): void {
     this.#world.violate(`the agent on ${engine.machine} calls ${call} for ${id}, which is another's`);
   }
 
   /** Once all is quiet: each service that is active has its container, and there is no other. */
-  settled(): string[] {
+  unsettled(): string[] {
     const wanted = new Map<string, string>();
     const problems: string[] = [];
     for (const service of this.#ledger.services.values()) {
@@ -76,7 +76,7 @@ export class Containers implements EngineEvents {
   }
 
   /** Once all is quiet: those of somebody else are there. */
-  others(): string[] {
+  missingForeign(): string[] {
     const machines = this.engines.filter(
       ({ containers }) => ![...containers.values()].some(({ key }) => key === null),
     );

@@ -4,7 +4,7 @@ import type { Application } from '../../../../shared/application-schema.ts';
 import type { Change } from '../world/store.ts';
 
 /** What a service needs, by its group. */
-export interface Needs {
+export interface Demand {
   memory: number;
   cores: number;
   essential: number;
@@ -20,7 +20,7 @@ export class Ledger {
   readonly users = new Map<number, Row>();
   /** Services by execution. */
   readonly #servicesOf = new Map<number, Set<number>>();
-  readonly #needs = new Map<number, Map<string, Needs>>();
+  readonly #needs = new Map<number, Map<string, Demand>>();
 
   apply({ table, id, row }: Change): void {
     const rows = this.#table(table);
@@ -40,7 +40,7 @@ export class Ledger {
     return ids.map((id) => this.services.get(id)).filter((row) => row !== undefined);
   }
 
-  needsOf(service: Row): Needs {
+  demandOf(service: Row): Demand {
     const needs = this.#needs.get(Number(service.execution_id))?.get(String(service.service_group));
     if (!needs) throw new Error(`service ${service.id} has no description`);
     return needs;
@@ -49,7 +49,7 @@ export class Ledger {
   /** The first instances of a group are the essential ones. */
   isEssential(service: Row): boolean {
     const at = Number(String(service.name).slice(String(service.service_group).length));
-    return at < this.needsOf(service).essential;
+    return at < this.demandOf(service).essential;
   }
 
   #table(name: string): Map<number, Row> {

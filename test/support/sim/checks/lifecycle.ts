@@ -103,10 +103,10 @@ export class LifecycleCheck {
   #changed(id: number, before: Row, after: Row): void {
     const from = String(before.status);
     const to = String(after.status);
-    this.#world.count(`life: ${from} to ${to}`);
+    this.#world.count(`execution: ${from} to ${to}`);
     const isBack = (from === 'starting' || from === 'running') && (to === 'queued' || to === 'starting');
     const moves = isBack && this.#mayMove(id, before);
-    if (moves && from === 'running') this.#world.count('life: moved');
+    if (moves && from === 'running') this.#world.count('execution: moved');
     const isRetry = from === 'starting' && to === 'queued';
     this.#demand(
       isRetry || moves || Number(RANKS[to]) >= Number(RANKS[from]),
@@ -128,7 +128,7 @@ export class LifecycleCheck {
   }
 
   #purged(id: number, before: Row | undefined): void {
-    this.#world.count('life: purged');
+    this.#world.count('execution: purged');
     this.#demand(
       before?.deleted === 1 && isEnded(before),
       id,
@@ -170,7 +170,7 @@ export class LifecycleCheck {
     }
     const moved = before.host_id !== null && before.host_id !== after.host_id;
     if (moved) {
-      this.#world.count('service: on another host');
+      this.#world.count('service: moved to another host');
       this.moved.add(id);
     }
     this.#demand(
@@ -179,7 +179,7 @@ export class LifecycleCheck {
       `${what} moves while it is ${before.status}`,
     );
     if (before.placed === 1 && after.placed === 0 && after.status === 'terminating')
-      this.#world.count('service: gives its room');
+      this.#world.count('service: releases its capacity');
   }
 
   #demand(holds: boolean, execution: number, otherwise: string): void {

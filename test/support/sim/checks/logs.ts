@@ -4,26 +4,26 @@
  */
 import { lineOf } from '../machine/container.ts';
 import type { World } from '../world/time.ts';
-import type { Containers } from './containers.ts';
+import type { ContainerCheck } from './containers.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
-export class LogReading {
+export class ReceivedLog {
   readonly service: number;
   #text = '';
   /** Lines read of each start. */
   readonly #read = new Map<number, number>();
   #generation = 0;
-  #over = false;
-  readonly #logs: Logs;
+  #isClosed = false;
+  readonly #logs: LogCheck;
 
-  constructor(logs: Logs, service: number) {
+  constructor(logs: LogCheck, service: number) {
     this.#logs = logs;
     this.service = service;
   }
 
-  bytes(bytes: Uint8Array): void {
+  receive(bytes: Uint8Array): void {
     const { world } = this.#logs;
-    if (this.#over) world.violate(`the log of ${this.service} goes on after its end`);
+    if (this.#isClosed) world.violate(`the log of ${this.service} goes on after its end`);
     world.count('log: bytes', bytes.length);
     const lines = (this.#text + Buffer.from(bytes).toString()).split('\n');
     this.#text = lines.pop() ?? '';
@@ -38,15 +38,15 @@ export class LogReading {
       world.violate(`the log of ${this.service}, at start ${this.#generation}, has the line ${line}`);
       return;
     }
-    if (generation > this.#generation) this.#leave(generation);
+    if (generation > this.#generation) this.#passTo(generation);
     const expected = this.#read.get(generation) ?? 0;
-    if (line !== lineOf(key, expected) && !this.#logs.doubled.has(key))
+    if (line !== lineOf(key, expected) && !this.#logs.copiedTwice.has(key))
       world.violate(`the log of ${key} has, instead of line ${expected}: ${line}`);
     this.#read.set(generation, Number(at) + 1);
   }
 
   /** All starts before `generation` have been read, or have no log that can be read. */
-  #leave(generation: number): void {
+  #passTo(generation: number): void {
     for (let one = Math.max(1, this.#generation); one < generation; one++)
       this.#logs.isComplete(this.service, one, this.#read.get(one) ?? 0);
     this.#generation = generation;
@@ -56,45 +56,45 @@ export class LogReading {
   ended(): void {
     const { world } = this.#logs;
     world.count('log: ended');
-    if (this.#over) world.violate(`the log of ${this.service} ends twice`);
+    if (this.#isClosed) world.violate(`the log of ${this.service} ends twice`);
     if (this.#text !== '') world.violate(`the log of ${this.service} ends in the middle of a line`);
-    this.#over = true;
+    this.#isClosed = true;
     this.#logs.mayEnd(this.service);
-    this.#leave(this.#logs.lastStart(this.service) + 1);
+    this.#passTo(this.#logs.lastStart(this.service) + 1);
   }
 
   /** It broke off, and says so: that is a gap which everybody sees. */
   broken(): void {
     this.#logs.world.count('log: broken off');
-    this.#over = true;
+    this.#isClosed = true;
   }
 }
 
 /** What may have no log. */
-export interface WithoutLog {
+export interface ExpectedGaps {
   /** Services that have been on more than one host. */
   moved: ReadonlySet<number>;
   /** Starts, by `service.generation`. */
   failed: ReadonlySet<string>;
 }
 
-export class Logs {
+export class LogCheck {
   readonly world: World;
   readonly #ledger: Ledger;
-  readonly #containers: Containers;
-  readonly #without: WithoutLog;
+  readonly #containers: ContainerCheck;
+  readonly #expectedGaps: ExpectedGaps;
   /** Starts whose output was lost as the documents say, by `service.generation`. */
   readonly waived = new Set<string>();
   /** Starts whose output two agents on one machine may have copied into one file. */
-  readonly doubled = new Set<string>();
+  readonly copiedTwice = new Set<string>();
   /** Services of which an agent said that output was lost. */
   readonly lost = new Set<number>();
 
-  constructor(world: World, ledger: Ledger, containers: Containers, without: WithoutLog) {
+  constructor(world: World, ledger: Ledger, containers: ContainerCheck, expectedGaps: ExpectedGaps) {
     this.world = world;
     this.#ledger = ledger;
     this.#containers = containers;
-    this.#without = without;
+    this.#expectedGaps = expectedGaps;
   }
 
   /** A start of which `lines` were read is passed over. */
@@ -104,9 +104,9 @@ export class Logs {
     if (lines === written) return;
     const key = `${service}.${generation}`;
     // The log of a service is that of its last host, and a start that failed need not have one.
-    const none = lines === 0 && (this.#without.moved.has(service) || this.#without.failed.has(key));
-    const excused = none || this.#isDeleted(service) || this.lost.has(service) || this.waived.has(key);
-    if (excused) this.world.count('log: a start without its log');
+    const none = lines === 0 && (this.#expectedGaps.moved.has(service) || this.#expectedGaps.failed.has(key));
+    const isWaived = none || this.#isDeleted(service) || this.lost.has(service) || this.waived.has(key);
+    if (isWaived) this.world.count('log: missing as documented');
     else this.world.violate(`of the log of ${service}.${generation} ${lines} lines of ${written} came`);
   }
 

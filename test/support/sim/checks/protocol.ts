@@ -5,11 +5,11 @@
 import { CHUNK_HEADER_BYTES, decodeChunk, LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Up } from '../../../../shared/protocol/up.ts';
-import type { Frame, Link, Tap, Way } from '../world/network.ts';
+import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { World } from '../world/time.ts';
 import { isLive, type Ledger } from './ledger.ts';
 
-interface Conversation {
+interface LinkState {
   revision: number | null;
   /** By sequence, until acknowledged. */
   reports: Map<number, Extract<Up, { type: 'report' }>>;
@@ -19,7 +19,7 @@ interface Conversation {
 export class ProtocolCheck implements Tap {
   readonly #world: World;
   readonly #ledger: Ledger;
-  readonly #conversations = new WeakMap<Link, Conversation>();
+  readonly #states = new WeakMap<Link, LinkState>();
 
   /** Starts that failed, by `service.generation`. */
   readonly failed = new Set<string>();
@@ -31,26 +31,26 @@ export class ProtocolCheck implements Tap {
     this.#ledger = ledger;
   }
 
-  sent(link: Link, way: Way, frame: Frame): void {
-    const talk = this.#of(link);
-    if (typeof frame !== 'string') this.#chunk(link, talk, frame);
-    else if (way === 'up') this.#saidUp(link, talk, JSON.parse(frame) as Up);
-    else this.#saidDown(link, talk, JSON.parse(frame) as Down);
+  sent(link: Link, direction: Direction, frame: Frame): void {
+    const state = this.#stateOf(link);
+    if (typeof frame !== 'string') this.#chunk(link, state, frame);
+    else if (direction === 'up') this.#sentUp(link, state, JSON.parse(frame) as Up);
+    else this.#sentDown(link, state, JSON.parse(frame) as Down);
   }
 
-  arrived(link: Link, way: Way, frame: Frame): void {
-    if (way !== 'up' || typeof frame !== 'string') return;
+  arrived(link: Link, direction: Direction, frame: Frame): void {
+    if (direction !== 'up' || typeof frame !== 'string') return;
     const message = JSON.parse(frame) as Up;
-    if (message.type === 'report') this.#of(link).reports.set(message.sequence, message);
+    if (message.type === 'report') this.#stateOf(link).reports.set(message.sequence, message);
   }
 
-  #saidUp(link: Link, talk: Conversation, message: Up): void {
+  #sentUp(link: Link, state: LinkState, message: Up): void {
     this.#world.count(`up: ${message.type}`);
-    if (!isSignOfLife(message)) this.#world.note(`${link.name} > ${summary(message)}`);
+    if (!isHeartbeat(message)) this.#world.note(`${link.name} > ${summary(message)}`);
     if (message.type === 'report') for (const one of message.observations) this.#observed(one);
     if (message.type === 'hello') for (const one of message.inventory) this.#observed(one);
     if (message.type !== 'logs.end') return;
-    const stream = talk.streams.get(message.stream);
+    const stream = state.streams.get(message.stream);
     if (stream?.ended) this.#world.violate(`${link.name}: stream ${message.stream} ends twice`);
     if (stream) stream.ended = true;
   }
@@ -62,33 +62,33 @@ export class ProtocolCheck implements Tap {
     if (isLapsed) this.lapsed.add(`${one.service}.${one.generation}`);
   }
 
-  #saidDown(link: Link, talk: Conversation, message: Down): void {
+  #sentDown(link: Link, state: LinkState, message: Down): void {
     this.#world.count(`down: ${message.type}`);
-    if (message.type !== 'ack' || isNews(talk.reports.get(message.sequence)))
+    if (message.type !== 'ack' || hasContent(state.reports.get(message.sequence)))
       this.#world.note(`${link.name} < ${summary(message)}`);
     switch (message.type) {
       case 'sync':
-        talk.revision = message.revision;
+        state.revision = message.revision;
         for (const one of message.assignments) this.#committedStart(link, one);
         return;
       case 'start':
-        this.#revision(link, talk, message.revision);
+        this.#revision(link, state, message.revision);
         this.#committedStart(link, message.assignment);
         return;
       case 'stop':
-        this.#revision(link, talk, message.revision);
+        this.#revision(link, state, message.revision);
         this.#committedStop(link, message);
         return;
       case 'ack':
-        this.#acknowledged(link, talk, message.sequence);
+        this.#acknowledged(link, state, message.sequence);
         return;
       case 'logs.open':
-        talk.streams.set(message.stream, { credit: message.credit, ended: false });
+        state.streams.set(message.stream, { credit: message.credit, ended: false });
         if (message.credit > LOG_WINDOW_BYTES)
           this.#world.violate(`${link.name}: a window of ${message.credit}`);
         return;
       case 'logs.credit': {
-        const stream = talk.streams.get(message.stream);
+        const stream = state.streams.get(message.stream);
         if (stream) stream.credit += message.bytes;
         if (stream && stream.credit > LOG_WINDOW_BYTES)
           this.#world.violate(`${link.name}: credit of ${stream.credit}`);
@@ -96,10 +96,10 @@ export class ProtocolCheck implements Tap {
     }
   }
 
-  #chunk(link: Link, talk: Conversation, frame: Uint8Array): void {
+  #chunk(link: Link, state: LinkState, frame: Uint8Array): void {
     this.#world.count('up: chunk');
     const { stream } = decodeChunk(frame);
-    const known = talk.streams.get(stream);
+    const known = state.streams.get(stream);
     if (!known) {
       this.#world.violate(`${link.name}: a chunk of no stream`);
       return;
@@ -109,10 +109,10 @@ export class ProtocolCheck implements Tap {
     if (known.ended) this.#world.violate(`${link.name}: a chunk after the end of stream ${stream}`);
   }
 
-  #revision(link: Link, talk: Conversation, revision: number): void {
-    if (talk.revision === null || revision !== talk.revision + 1)
-      this.#world.violate(`${link.name}: revision ${revision} after ${talk.revision}`);
-    talk.revision = revision;
+  #revision(link: Link, state: LinkState, revision: number): void {
+    if (state.revision === null || revision !== state.revision + 1)
+      this.#world.violate(`${link.name}: revision ${revision} after ${state.revision}`);
+    state.revision = revision;
   }
 
   #committedStart(link: Link, { service, generation }: { service: number; generation: number }): void {
@@ -133,17 +133,17 @@ export class ProtocolCheck implements Tap {
       );
   }
 
-  #acknowledged(link: Link, talk: Conversation, sequence: number): void {
-    const report = talk.reports.get(sequence);
+  #acknowledged(link: Link, state: LinkState, sequence: number): void {
+    const report = state.reports.get(sequence);
     if (!report) {
       this.#world.violate(`${link.name}: report ${sequence} is acknowledged and never arrived`);
       return;
     }
-    talk.reports.delete(sequence);
-    for (const seen of report.observations)
-      if (!this.#isTakenIn(seen, link.hostId))
+    state.reports.delete(sequence);
+    for (const observation of report.observations)
+      if (!this.#isCommitted(observation, link.hostId))
         this.#world.violate(
-          `${link.name}: ${seen.state} of ${seen.service}.${seen.generation} is acknowledged and not committed`,
+          `${link.name}: ${observation.state} of ${observation.service}.${observation.generation} is acknowledged and not committed`,
         );
     for (const service of report.forgotten) {
       const row = this.#ledger.services.get(service);
@@ -159,11 +159,16 @@ export class ProtocolCheck implements Tap {
     }
   }
 
-  #isTakenIn(seen: Observation, host: number): boolean {
-    const row = this.#ledger.services.get(seen.service);
-    if (!row || row.generation !== seen.generation || row.host_id !== host || row.status === 'inactive')
+  #isCommitted(observation: Observation, host: number): boolean {
+    const row = this.#ledger.services.get(observation.service);
+    if (
+      !row ||
+      row.generation !== observation.generation ||
+      row.host_id !== host ||
+      row.status === 'inactive'
+    )
       return true;
-    switch (seen.state) {
+    switch (observation.state) {
       case 'running':
         return row.status !== 'starting' || row.backend_status === 'dead';
       case 'exited':
@@ -181,26 +186,26 @@ export class ProtocolCheck implements Tap {
     return !link.server.process.alive;
   }
 
-  #of(link: Link): Conversation {
-    const known = this.#conversations.get(link);
+  #stateOf(link: Link): LinkState {
+    const known = this.#states.get(link);
     if (known) return known;
-    const fresh: Conversation = { revision: null, reports: new Map(), streams: new Map() };
-    this.#conversations.set(link, fresh);
+    const fresh: LinkState = { revision: null, reports: new Map(), streams: new Map() };
+    this.#states.set(link, fresh);
     return fresh;
   }
 }
 
-const isNews = (report: Extract<Up, { type: 'report' }> | undefined): boolean =>
+const hasContent = (report: Extract<Up, { type: 'report' }> | undefined): boolean =>
   !report || report.observations.length + report.forgotten.length > 0;
 
-const isSignOfLife = (message: Up): boolean => message.type === 'report' && !isNews(message);
+const isHeartbeat = (message: Up): boolean => message.type === 'report' && !hasContent(message);
 
 function summary(message: Up | Down): string {
   switch (message.type) {
     case 'hello':
-      return `hello ${message.version} ${message.inventory.map(seenOf).join(' ')}`;
+      return `hello ${message.version} ${message.inventory.map(observationText).join(' ')}`;
     case 'report':
-      return `report ${message.sequence} ${message.observations.map(seenOf).join(' ')} ${message.forgotten.map((id) => `forgot ${id}`).join(' ')}`;
+      return `report ${message.sequence} ${message.observations.map(observationText).join(' ')} ${message.forgotten.map((id) => `forgot ${id}`).join(' ')}`;
     case 'sync':
       return `sync ${message.revision} ${message.assignments.map(({ service, generation }) => `${service}.${generation}`).join(' ')}`;
     case 'start':
@@ -210,4 +215,4 @@ function summary(message: Up | Down): string {
   }
 }
 
-const seenOf = ({ service, generation, state }: Observation) => `${service}.${generation}:${state}`;
+const observationText = ({ service, generation, state }: Observation) => `${service}.${generation}:${state}`;

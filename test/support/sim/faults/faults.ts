@@ -14,26 +14,26 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** A fault of a machine that ends after a while; `begin` returns what undoes it. */
-const spell =
+const temporary =
   (fromMs: number, toMs: number, begin: (machine: Machine, simulation: Simulation) => () => void): Fault =>
   (simulation) => {
     const { world, machines } = simulation;
     const undo = begin(world.pick(machines), simulation);
-    simulation.during(world.between(fromMs, toMs), undo);
+    simulation.undoAfter(world.between(fromMs, toMs), undo);
     return true;
   };
 
 /** The same, of one that keeps the agent from stopping what it is to stop. */
-const trouble = (
+const impairment = (
   fromMs: number,
   toMs: number,
   begin: (machine: Machine, simulation: Simulation) => () => void,
 ): Fault =>
-  spell(fromMs, toMs, (machine, simulation) => {
+  temporary(fromMs, toMs, (machine, simulation) => {
     const undo = begin(machine, simulation);
     return () => {
       undo();
-      machine.noteTrouble();
+      machine.markImpaired();
     };
   });
 
@@ -69,44 +69,44 @@ const jump = ({ world }: Simulation) =>
 
 export const faults: Record<FaultName, Fault> = {
   // Connections
-  disconnect: ({ world, network }) => {
+  'connection cut': ({ world, network }) => {
     if (network.links.size === 0) return false;
     world.pick([...network.links]).cut('a fault');
     return true;
   },
-  'connections cut at a frame': spell(1, 20 * SECOND_MS, (machine, { world, network }) => {
+  'connections cut after a frame': temporary(1, 20 * SECOND_MS, (machine, { world, network }) => {
     machine.route.framesToCut = world.between(0, 12);
     for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
     return () => {
       machine.route.framesToCut = null;
     };
   }),
-  'connections half-open from a frame on': spell(1, 10 * SECOND_MS, (machine, { world, network }) => {
-    machine.route.framesToDeafness = world.between(0, 12);
+  'connections half-open after a frame': temporary(1, 10 * SECOND_MS, (machine, { world, network }) => {
+    machine.route.framesToHalfOpen = world.between(0, 12);
     for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
     return () => {
-      machine.route.framesToDeafness = null;
+      machine.route.framesToHalfOpen = null;
     };
   }),
   'connection half-open': ({ world, network }) => {
     if (network.links.size === 0) return false;
-    world.pick([...network.links]).deafen(world.chance(0.7), world.chance(0.7));
+    world.pick([...network.links]).blackhole(world.chance(0.7), world.chance(0.7));
     return true;
   },
   'network slow': atMachine((machine, { world }) => {
     machine.route.stalledUntilMs = world.nowMs + world.between(1, 50 * SECOND_MS);
   }),
-  'network gone': spell(1, 200 * SECOND_MS, ({ route }) => {
+  'network partitioned': temporary(1, 200 * SECOND_MS, ({ route }) => {
     route.cut();
     return () => route.heal();
   }),
-  'host cut off': (simulation) => {
+  'host partitioned': (simulation) => {
     const { world, machines, scheduling } = simulation;
     const { lostAfterMs } = scheduling;
     const machine = world.pick(machines);
     machine.route.cut();
     // For so long that what runs there may start elsewhere.
-    simulation.during(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () => machine.route.heal());
+    simulation.undoAfter(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () => machine.route.heal());
     if (world.chance(0.5)) world.after(world.between(0, lostAfterMs), () => machine.killAgent());
     return true;
   },
@@ -117,9 +117,9 @@ export const faults: Record<FaultName, Fault> = {
   'agent killed at a step': atMachine(({ agent }, { world }) => {
     if (agent) agent.crashIn = world.between(0, 60);
   }),
-  'agent told to end': atMachine((machine) => machine.stopAgent()),
+  'agent stopped': atMachine((machine) => machine.stopAgent()),
   'second agent on a machine': atMachine((machine) => machine.startAgent()),
-  'agent of another version': trouble(1, 60 * SECOND_MS, (machine, { world }) => {
+  'agent with another protocol version': impairment(1, 60 * SECOND_MS, (machine, { world }) => {
     machine.versionOffset = world.pick([OLDEST_PROTOCOL_VERSION - PROTOCOL_VERSION, 1]);
     machine.killAgents();
     return () => {
@@ -143,7 +143,7 @@ export const faults: Record<FaultName, Fault> = {
     if (one) one.process.crashIn = world.between(0, 40);
     return one !== undefined;
   },
-  'no control plane for long': (simulation) => {
+  'control plane down for long': (simulation) => {
     simulation.restart(undefined, simulation.world.between(30 * SECOND_MS, 200 * SECOND_MS));
     return true;
   },
@@ -156,7 +156,7 @@ export const faults: Record<FaultName, Fault> = {
     if (old.isQuiet) for (const link of [...network.links]) if (world.chance(0.5)) link.cut('a fault');
     simulation.startControlPlane();
     const forMs = old.isQuiet ? 2 * scheduling.lostAfterMs + 60 * SECOND_MS : 40 * SECOND_MS;
-    simulation.during(world.between(1, forMs), () => simulation.end(old));
+    simulation.undoAfter(world.between(1, forMs), () => simulation.end(old));
     return true;
   },
   'clock of the control plane jumps': (simulation) => {
@@ -167,63 +167,63 @@ export const faults: Record<FaultName, Fault> = {
 
   // Database
   'commit refused': commits('refused'),
-  'commit done but failed': commits('done but failed'),
-  'commit done later but failed': commits('done later but failed'),
-  'database away': (simulation) => {
+  'commit applied but reported as failed': commits('applied but reported as failed'),
+  'commit applied later but reported as failed': commits('applied later but reported as failed'),
+  'database unavailable': (simulation) => {
     const { store, world } = simulation;
-    store.away = true;
-    simulation.during(world.between(1, 200 * SECOND_MS), () => {
-      store.away = false;
+    store.unavailable = true;
+    simulation.undoAfter(world.between(1, 200 * SECOND_MS), () => {
+      store.unavailable = false;
     });
     return true;
   },
   'database slow': (simulation) => {
     const { store, world } = simulation;
     store.slowMs = world.between(10, 3_000);
-    simulation.during(world.between(1, 30 * SECOND_MS), () => {
+    simulation.undoAfter(world.between(1, 30 * SECOND_MS), () => {
       store.slowMs = 0;
     });
     return true;
   },
 
   // Engines
-  'engine slow': trouble(1, 60 * SECOND_MS, ({ engine }, { world }) => {
+  'engine slow': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) => {
     engine.slowMs = world.between(100, 20_000);
     return () => {
       engine.slowMs = 0;
     };
   }),
-  'engine hangs': trouble(1, 150 * SECOND_MS, ({ engine }) => {
+  'engine hangs': impairment(1, 150 * SECOND_MS, ({ engine }) => {
     engine.hanging = true;
     return () => {
       engine.hanging = false;
     };
   }),
-  'engine restarts': trouble(100, 30 * SECOND_MS, (machine, { world }) => {
+  'engine restarts': impairment(100, 30 * SECOND_MS, (machine, { world }) => {
     const { engine } = machine;
     engine.stopServing(world.chance(0.5));
     return () => {
       if (machine.powered) engine.down = false;
     };
   }),
-  'engine answers 500': trouble(1, 60 * SECOND_MS, ({ engine }, { world }) => {
+  'engine answers 500': impairment(1, 60 * SECOND_MS, ({ engine }, { world }) => {
     engine.failing = world.pick([0.1, 0.5, 1]);
     return () => {
       engine.failing = 0;
     };
   }),
-  'pulls stall': spell(1, 90 * SECOND_MS, ({ engine }) => {
+  'pulls stall': temporary(1, 90 * SECOND_MS, ({ engine }) => {
     engine.forgetImages();
     engine.pulls = 'stall';
     return () => {
-      engine.pulls = 'well';
+      engine.pulls = 'normal';
     };
   }),
-  'pulls fail': spell(1, 60 * SECOND_MS, ({ engine }) => {
+  'pulls fail': temporary(1, 60 * SECOND_MS, ({ engine }) => {
     engine.forgetImages();
     engine.pulls = 'fail';
     return () => {
-      engine.pulls = 'well';
+      engine.pulls = 'normal';
     };
   }),
   'container killed by hand': atContainer((_, { engine }, id) => engine.killByHand(id)),
@@ -231,12 +231,12 @@ export const faults: Record<FaultName, Fault> = {
     simulation.waive(id);
     engine.removeByHand(id);
   }),
-  'container removed unheard': atMachine(({ name }, { vanishing }) => vanishing.add(name)),
-  'container not killable': atContainer(({ world }, { engine }, id) => {
+  'container removed before any report': atMachine(({ name }, { removeOnStart }) => removeOnStart.add(name)),
+  'container cannot be killed': atContainer(({ world }, { engine }, id) => {
     const container = engine.containers.get(id);
     if (container) container.script.immortalUntilMs = world.nowMs + world.between(1, 200 * SECOND_MS);
   }),
-  'disk full': trouble(1, 60 * SECOND_MS, ({ disk }) => {
+  'disk full': impairment(1, 60 * SECOND_MS, ({ disk }) => {
     disk.full = true;
     return () => {
       disk.full = false;
@@ -244,11 +244,11 @@ export const faults: Record<FaultName, Fault> = {
   }),
 
   // Hosts
-  reboot: trouble(SECOND_MS, 60 * SECOND_MS, (machine) => {
+  'host reboots': impairment(SECOND_MS, 60 * SECOND_MS, (machine) => {
     machine.powerOff();
     return () => machine.powerOn();
   }),
-  'host gone for days': spell(100 * SECOND_MS, 400 * SECOND_MS, (machine, simulation) => {
+  'host off for days': temporary(100 * SECOND_MS, 400 * SECOND_MS, (machine, simulation) => {
     const { world, controlPlanes, machines } = simulation;
     machine.powerOff();
     // The others' clocks say so; to wait that long would cost as many signs of life.
@@ -259,23 +259,23 @@ export const faults: Record<FaultName, Fault> = {
     return () => machine.powerOn();
   }),
 
-  'host drained': spell(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
+  'host drained': temporary(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
     administrator.drain(machine, false);
     return () => administrator.open(machine);
   }),
-  'host drained by force': spell(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
+  'host drained by force': temporary(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
     administrator.drain(machine, true);
     return () => administrator.open(machine);
   }),
   'host removed': atMachine((machine, { administrator }) => administrator.remove(machine, false)),
-  'lost host removed': spell(30 * SECOND_MS, 150 * SECOND_MS, (machine, simulation) => {
+  'lost host removed': temporary(30 * SECOND_MS, 150 * SECOND_MS, (machine, simulation) => {
     const { administrator, world, scheduling } = simulation;
     machine.route.cut();
     const afterMs = scheduling.lostAfterMs + world.between(0, 20 * SECOND_MS);
     world.after(afterMs, () => administrator.remove(machine, false));
     return () => machine.route.heal();
   }),
-  'host removed by force': spell(5 * SECOND_MS, 60 * SECOND_MS, (machine, { administrator, world }) => {
+  'host removed by force': temporary(5 * SECOND_MS, 60 * SECOND_MS, (machine, { administrator, world }) => {
     machine.shutDown();
     world.after(world.between(100, 20 * SECOND_MS), () => {
       if (!machine.powered) administrator.remove(machine, true);
@@ -287,7 +287,7 @@ export const faults: Record<FaultName, Fault> = {
   'quota lowered': (simulation) => {
     const { world, users } = simulation;
     void users.setCaps(world.between(1, 2), world.between(10, 50), world.between(1, 2));
-    simulation.during(world.between(SECOND_MS, 40 * SECOND_MS), () => void users.setCaps(3, 80, 2));
+    simulation.undoAfter(world.between(SECOND_MS, 40 * SECOND_MS), () => void users.setCaps(3, 80, 2));
     return true;
   },
   '200 submissions at once': ({ world, users }) => {

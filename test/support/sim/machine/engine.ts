@@ -17,24 +17,24 @@ import {
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { Disk } from '../world/disk.ts';
-import { currentProcess, forTheLiving, type Process, type World } from '../world/time.ts';
+import { currentProcess, ifAlive, type Process, type World } from '../world/time.ts';
 import { type ContainerScript, lineOf, type SimContainer } from './container.ts';
 
 /** Where the engine's own files are, as an agent sees it. */
-export type OutputWay = 'linked' | 'elsewhere' | 'unreachable';
+export type OutputLocation = 'linked' | 'elsewhere' | 'unreachable';
 
 /** Sees what becomes of containers. */
 export interface EngineEvents {
   starts(engine: SimEngine, container: SimContainer): void;
   /** An agent wants to change a container that is not its own. */
-  trespasses(engine: SimEngine, id: string, call: string): void;
+  foreignCall(engine: SimEngine, id: string, call: string): void;
 }
 
 export interface SimEngineOptions {
   world: World;
   machine: string;
   facts: EngineFacts;
-  output: OutputWay;
+  output: OutputLocation;
   events: EngineEvents;
   scriptFor(assignment: Assignment): ContainerScript;
 }
@@ -43,9 +43,9 @@ export interface SimEngineOptions {
 const CALL_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 10_000;
 const PULL_STALL_MS = 60_000;
-export const GOOD_IMAGE = 'berth/busybox:1';
+export const LOCAL_IMAGE = 'berth/busybox:1';
 /** Not there yet, but in a registry. */
-export const FAR_IMAGE = 'registry.test/far:1';
+export const REMOTE_IMAGE = 'registry.test/far:1';
 
 const NO_CLAIM: ContainerCpu = { min: 0, max: null, limit: 1 };
 
@@ -55,7 +55,7 @@ export class SimEngine implements Engine {
   readonly disk: Disk;
   readonly #options: SimEngineOptions;
   readonly #world: World;
-  readonly #images = new Set([GOOD_IMAGE]);
+  readonly #images = new Set([LOCAL_IMAGE]);
   readonly #watchers = new Set<{ process: Process | undefined; changed(id: string): void; end(): void }>();
   readonly #writers = new Set<() => void>();
   #ids = 0;
@@ -69,7 +69,7 @@ export class SimEngine implements Engine {
   slowMs = 0;
   /** The part of the calls that are answered with an error of the engine's own. */
   failing = 0;
-  pulls: 'well' | 'stall' | 'fail' = 'well';
+  pulls: 'normal' | 'stall' | 'fail' = 'normal';
 
   constructor(options: SimEngineOptions) {
     this.#options = options;
@@ -79,7 +79,7 @@ export class SimEngine implements Engine {
   }
 
   /** Whether it does what it is told, and soon. */
-  get isWell(): boolean {
+  get isHealthy(): boolean {
     return !this.down && !this.hanging && this.slowMs === 0 && this.failing === 0;
   }
 
@@ -98,7 +98,7 @@ export class SimEngine implements Engine {
   inspect(id: string): Promise<Container | undefined> {
     return this.#call('inspect', () => {
       const container = this.containers.get(id);
-      return container && this.#seen(container);
+      return container && this.#view(container);
     });
   }
 
@@ -107,10 +107,10 @@ export class SimEngine implements Engine {
       const { execution, service, generation, name, image } = assignment;
       if (!this.#images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
       const holder = [...this.containers.values()].find((one) => one.name === name);
-      if (holder?.key?.service === service && holder.key.generation === generation) return this.#seen(holder);
+      if (holder?.key?.service === service && holder.key.generation === generation) return this.#view(holder);
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
       const cores = { ...claimOf(assignment), limit };
-      return this.#seen(
+      return this.#view(
         this.add(name, { execution, service, generation }, this.#options.scriptFor(assignment), cores),
       );
     });
@@ -118,16 +118,16 @@ export class SimEngine implements Engine {
 
   start(_: Assignment, id: string): Promise<Container> {
     return this.#call('start', () => {
-      const container = this.#own(id, 'start');
+      const container = this.#ownContainer(id, 'start');
       if (!container) throw new EngineError('permanent', `No such container: ${id}`);
       if (container.state === 'created') this.#begin(container);
-      return this.#seen(container);
+      return this.#view(container);
     });
   }
 
   limitCores(id: string, limit: number): Promise<void> {
     return this.#call('limit', () => {
-      const container = this.#own(id, 'limit');
+      const container = this.#ownContainer(id, 'limit');
       if (container) container.cores.limit = limit;
     });
   }
@@ -150,13 +150,13 @@ export class SimEngine implements Engine {
 
   async stop(id: string): Promise<void> {
     const world = this.#world;
-    const obedient = world.chance(0.7);
-    const afterMs = obedient ? world.between(10, 500) : STOP_GRACE_MS;
+    const obeysSigterm = world.chance(0.7);
+    const afterMs = obeysSigterm ? world.between(10, 500) : STOP_GRACE_MS;
     const isRunning = await this.#call('stop', () => {
-      const container = this.#own(id, 'stop');
+      const container = this.#ownContainer(id, 'stop');
       if (container?.state !== 'running') return false;
       // It goes on whoever waits for it.
-      world.after(afterMs, () => attempt(() => this.kill(container, obedient ? 143 : 137)));
+      world.after(afterMs, () => attempt(() => this.kill(container, obeysSigterm ? 143 : 137)));
       return true;
     });
     if (!isRunning) return;
@@ -168,14 +168,14 @@ export class SimEngine implements Engine {
 
   remove(id: string): Promise<void> {
     return this.#call('remove', () => {
-      const container = this.#own(id, 'remove');
+      const container = this.#ownContainer(id, 'remove');
       if (container) this.discard(container);
     });
   }
 
   async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
     await this.#call('pull', () => {});
-    if (image !== FAR_IMAGE) throw new EngineError('permanent', `manifest for ${image} not found`);
+    if (image !== REMOTE_IMAGE) throw new EngineError('permanent', `manifest for ${image} not found`);
     if (this.pulls === 'fail') throw new EngineError('temporary', 'toomanyrequests: try again later');
     this.#world.count(`pull: ${this.pulls}`);
     for (let step = 1; step <= 3 || this.pulls === 'stall'; step++) {
@@ -208,7 +208,7 @@ export class SimEngine implements Engine {
     while (true) {
       for (; at < container.records.length; at++) yield container.records[at] as OutputRecord;
       if (container.state === 'exited' || !this.containers.has(id)) return;
-      await this.#written(signal);
+      await this.#moreOutput(signal);
       if (this.down || signal.aborted) throw new EngineError('unreachable', 'the stream has ended');
     }
   }
@@ -251,7 +251,7 @@ export class SimEngine implements Engine {
     this.kill(container, 137);
     this.containers.delete(container.id);
     this.disk.files.delete(this.#fileOf(container.id));
-    this.#tell(container.id);
+    this.#notifyWatchers(container.id);
     for (const wake of [...this.#writers]) wake();
   }
 
@@ -267,15 +267,15 @@ export class SimEngine implements Engine {
 
   /** What was pulled is pulled again. */
   forgetImages(): void {
-    this.#images.delete(FAR_IMAGE);
+    this.#images.delete(REMOTE_IMAGE);
   }
 
   /** The engine's process ends; `keep`: what runs goes on meanwhile. */
-  stopServing(keep: boolean): void {
+  stopServing(containersGoOn: boolean): void {
     this.down = true;
     for (const watcher of [...this.#watchers]) this.#world.after(1, () => watcher.end(), watcher.process);
     this.#watchers.clear();
-    if (!keep)
+    if (!containersGoOn)
       for (const one of this.containers.values()) if (one.state === 'running') this.#end(one, 137, false);
     for (const wake of [...this.#writers]) wake();
   }
@@ -312,16 +312,16 @@ export class SimEngine implements Engine {
   #end(container: SimContainer, exitCode: number, outOfMemory: boolean): void {
     Object.assign(container, { state: 'exited', exitCode, outOfMemory, finishedAtMs: this.#world.nowMs });
     this.#world.note(`${container.id} ends with ${exitCode}`);
-    this.#tell(container.id);
+    this.#notifyWatchers(container.id);
     for (const wake of [...this.#writers]) wake();
   }
 
-  #tell(id: string): void {
+  #notifyWatchers(id: string): void {
     for (const { process, changed } of this.#watchers)
       this.#world.after(this.#world.between(1, 20), () => changed(id), process);
   }
 
-  #written(signal: AbortSignal): Promise<void> {
+  #moreOutput(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         this.#writers.delete(wake);
@@ -332,7 +332,7 @@ export class SimEngine implements Engine {
     });
   }
 
-  #seen({ id, key, state, cores, script, ...rest }: SimContainer): Container {
+  #view({ id, key, state, cores, script, ...rest }: SimContainer): Container {
     const common = { ...(key as NonNullable<SimContainer['key']>), id, cores: { ...cores } };
     if (state === 'created') return { ...common, state };
     if (state === 'running')
@@ -342,24 +342,24 @@ export class SimEngine implements Engine {
     return { ...common, state, exitCode, outOfMemory, finishedAtMs, ...(startError ? { startError } : {}) };
   }
 
-  #own(id: string, call: string): SimContainer | undefined {
+  #ownContainer(id: string, call: string): SimContainer | undefined {
     const container = this.containers.get(id);
-    if (container && !container.key) this.#options.events.trespasses(this, id, call);
+    if (container && !container.key) this.#options.events.foreignCall(this, id, call);
     return container;
   }
 
   /** One call of an agent: it may be killed before or after, and the engine may go wrong, with or without doing it. */
   #call<T>(label: string, effect: () => T): Promise<T> {
-    const asker = currentProcess();
-    if (!this.#world.step(asker, label)) return new Promise(() => {});
-    return forTheLiving(asker, this.#answer(label, asker, effect));
+    const caller = currentProcess();
+    if (!this.#world.step(caller, label)) return new Promise(() => {});
+    return ifAlive(caller, this.#answer(label, caller, effect));
   }
 
-  async #answer<T>(label: string, asker: Process | undefined, effect: () => T): Promise<T> {
+  async #answer<T>(label: string, caller: Process | undefined, effect: () => T): Promise<T> {
     const world = this.#world;
     await world.pause(1 + (this.slowMs > 0 ? world.between(0, this.slowMs) : world.random() * 4));
     // Whoever asked may be dead by now; the engine may do it all the same.
-    if (asker?.alive === false && world.chance(0.4)) return new Promise(() => {});
+    if (caller?.alive === false && world.chance(0.4)) return new Promise(() => {});
     if (this.down) throw new EngineError('unreachable', 'connect ECONNREFUSED');
     if (this.hanging) {
       if (world.chance(0.5)) attempt(effect);
@@ -373,7 +373,7 @@ export class SimEngine implements Engine {
       throw new EngineError('temporary', 'Server Error');
     }
     const result = effect();
-    world.step(asker, `${label}, done`);
+    world.step(caller, `${label}, done`);
     return result;
   }
 

@@ -1,6 +1,6 @@
 /** Owns `node:fs/promises` for the agent in a simulation: what it uses of it, on the simulated disk of its machine. */
 import { Writable } from 'node:stream';
-import { type Disk, diskOf, FileError, type Inode, inTime, openFiles } from '../world/disk.ts';
+import { callAsync, type Disk, diskOf, FileError, type Inode, openFiles } from '../world/disk.ts';
 
 let nextNumber = 3;
 
@@ -16,18 +16,18 @@ export class FileHandle {
   }
 
   async read(buffer: Buffer, at: number, length: number, position: number) {
-    return inTime('read', () => {
+    return callAsync('read', () => {
       const bytesRead = this.#inode.bytes.copy(buffer, at, position, position + length);
       return { bytesRead, buffer };
     });
   }
 
   async stat() {
-    return inTime('stat', () => statOf(this.#inode));
+    return callAsync('stat', () => statOf(this.#inode));
   }
 
   async truncate(length: number): Promise<void> {
-    return inTime('truncate', () => {
+    return callAsync('truncate', () => {
       this.#inode.length = Math.min(this.#inode.length, length);
     });
   }
@@ -40,8 +40,8 @@ export class FileHandle {
     const inode = this.#inode;
     const disk = this.#disk;
     const write = (bytes: Buffer, _: unknown, done: (error?: Error | null) => void) => {
-      inTime('append', () => {
-        disk.room('the log');
+      callAsync('append', () => {
+        disk.demandSpace('the log');
         inode.append(bytes);
       }).then(() => done(), done);
     };
@@ -50,34 +50,34 @@ export class FileHandle {
 }
 
 export async function open(path: string, flags: 'r' | 'a+'): Promise<FileHandle> {
-  return inTime('open', () => {
+  return callAsync('open', () => {
     const { inode, disk } = sourceOf(path, flags === 'a+');
     return new FileHandle(inode, disk);
   });
 }
 
 export async function stat(path: string) {
-  return inTime('stat', () => statOf(diskOf(path).get(path)));
+  return callAsync('stat', () => statOf(diskOf(path).get(path)));
 }
 
 export async function readdir(path: string): Promise<string[]> {
-  return inTime('readdir', () => diskOf(path).beneath(path, false));
+  return callAsync('readdir', () => diskOf(path).beneath(path, false));
 }
 
 export async function link(from: string, to: string): Promise<void> {
-  return inTime('link', () => {
+  return callAsync('link', () => {
     const disk = diskOf(to);
     if (disk !== diskOf(from)) throw new FileError('EXDEV', from);
     const inode = disk.get(from);
     if (disk.files.has(to)) throw new FileError('EEXIST', to);
-    disk.room(to);
+    disk.demandSpace(to);
     disk.files.set(to, inode);
   });
 }
 
 /** As POSIX has it: between two names of one file it does nothing. */
 export async function rename(from: string, to: string): Promise<void> {
-  return inTime('rename', () => {
+  return callAsync('rename', () => {
     const disk = diskOf(from);
     const inode = disk.get(from);
     if (disk.files.get(to) === inode) return;
@@ -87,18 +87,18 @@ export async function rename(from: string, to: string): Promise<void> {
 }
 
 export async function rm(path: string, { force = false } = {}): Promise<void> {
-  return inTime('rm', () => {
+  return callAsync('rm', () => {
     if (!force) diskOf(path).get(path);
     diskOf(path).remove(path);
   });
 }
 
 export async function copyFile(from: string, to: string): Promise<void> {
-  return inTime('copy', () => {
+  return callAsync('copy', () => {
     const { inode } = sourceOf(from, false);
     const disk = diskOf(to);
     const copy = disk.make(to);
-    disk.room(to);
+    disk.demandSpace(to);
     copy.length = 0;
     copy.append(inode.bytes);
   });
@@ -109,9 +109,9 @@ const statOf = ({ length, mtimeMs }: Inode) => ({ size: length, mtimeMs });
 function sourceOf(path: string, make: boolean): { inode: Inode; disk: Disk } {
   const [, number] = /^\/proc\/self\/fd\/(\d+)$/.exec(path) ?? [];
   if (number !== undefined) {
-    const held = openFiles.get(Number(number));
-    if (!held) throw new FileError('ENOENT', path);
-    return held;
+    const opened = openFiles.get(Number(number));
+    if (!opened) throw new FileError('ENOENT', path);
+    return opened;
   }
   const disk = diskOf(path);
   return { inode: make ? disk.make(path) : disk.get(path), disk };

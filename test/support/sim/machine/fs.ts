@@ -1,37 +1,37 @@
 /** Owns `node:fs` for the agent in a simulation: what it uses of it, on the simulated disk of its machine. */
-import { atOnce, diskOf, FileError } from '../world/disk.ts';
+import { callSync, diskOf, FileError } from '../world/disk.ts';
 
 export function mkdirSync(path: string): void {
-  atOnce('mkdir', undefined, () => diskOf(path).makeFolder(path));
+  callSync('mkdir', undefined, () => diskOf(path).makeFolder(path));
 }
 
 export function readdirSync(path: string, { recursive = false } = {}): string[] {
-  return atOnce<string[]>('readdir', [], () => diskOf(path).beneath(path, recursive));
+  return callSync<string[]>('readdir', [], () => diskOf(path).beneath(path, recursive));
 }
 
 export function rmSync(path: string, { force = false } = {}): void {
-  atOnce('rm', undefined, () => {
+  callSync('rm', undefined, () => {
     if (!force) diskOf(path).get(path);
     diskOf(path).remove(path);
   });
 }
 
 export function writeFileSync(path: string, text: string): void {
-  atOnce('write', undefined, () => {
+  callSync('write', undefined, () => {
     const disk = diskOf(path);
     const inode = disk.make(path);
-    if (text !== '') disk.room(path);
+    if (text !== '') disk.demandSpace(path);
     inode.length = 0;
     inode.append(Buffer.from(text));
   });
 }
 
 export function readFileSync(path: string): string {
-  return atOnce('read', '', () => String(diskOf(path).get(path).bytes));
+  return callSync('read', '', () => String(diskOf(path).get(path).bytes));
 }
 
 export function renameSync(from: string, to: string): void {
-  atOnce('rename', undefined, () => {
+  callSync('rename', undefined, () => {
     const disk = diskOf(from);
     disk.files.set(to, disk.get(from));
     disk.files.delete(from);

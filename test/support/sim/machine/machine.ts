@@ -28,9 +28,9 @@ interface Running {
 }
 
 /** The calls of an agent that was superseded take no longer. */
-const DOUBLED_MS = 150_000;
+const TWO_AGENTS_MS = 150_000;
 /** After a trouble of the engine or the disk, calls that began in it may last so long, and what follows from them a little longer. */
-const TROUBLE_MS = 180_000;
+const IMPAIRMENT_MS = 180_000;
 
 export class Machine {
   readonly name: string;
@@ -40,7 +40,7 @@ export class Machine {
   /** What the agent that starts next speaks, beside this version of the protocol. */
   versionOffset = 0;
   /** Until then two agents may be at work here. */
-  doubledUntilMs = 0;
+  twoAgentsUntilMs = 0;
   /** Without power nothing runs here. */
   powered = true;
   /** Of the key of its agent. */
@@ -50,7 +50,7 @@ export class Machine {
   readonly #config: Config;
   #starts = 0;
   #bootMs: number;
-  #troubledUntilMs = 0;
+  #impairedUntilMs = 0;
   #agents: Running[] = [];
 
   constructor(options: MachineOptions) {
@@ -88,16 +88,16 @@ export class Machine {
   }
 
   /** The engine or the disk was not well, or an agent that keeps no promises was at work. */
-  noteTrouble(): void {
-    this.#troubledUntilMs = this.#world.nowMs + TROUBLE_MS;
+  markImpaired(): void {
+    this.#impairedUntilMs = this.#world.nowMs + IMPAIRMENT_MS;
   }
 
   /** Whether the agent may have been unable to stop in time what its lease says. */
-  get isTroubled(): boolean {
+  get isImpaired(): boolean {
     const { nowMs } = this.#world;
     const { engine, disk, versionOffset } = this;
-    const isTroubled = !engine.isWell || disk.full || versionOffset !== 0;
-    return isTroubled || nowMs < Math.max(this.#troubledUntilMs, this.doubledUntilMs);
+    const isImpaired = !engine.isHealthy || disk.full || versionOffset !== 0;
+    return isImpaired || nowMs < Math.max(this.#impairedUntilMs, this.twoAgentsUntilMs);
   }
 
   startAgent(): void {
@@ -107,7 +107,7 @@ export class Machine {
     const process = new Process(`${this.name}/${++this.#starts}`);
     const stop = new AbortController();
     const running = { process, stop };
-    if (this.#agents.length > 0) this.doubledUntilMs = world.nowMs + DOUBLED_MS;
+    if (this.#agents.length > 0) this.twoAgentsUntilMs = world.nowMs + TWO_AGENTS_MS;
     this.#agents.push(running);
     const version = this.versionOffset;
     if (version < 0) this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
@@ -189,7 +189,7 @@ export class Machine {
   #ended(running: Running, error: unknown): void {
     if (!this.#agents.includes(running)) return;
     this.#world.note(`${running.process.name} has ended: ${error ?? 'as told'}`);
-    this.#world.count(error instanceof RefusedError ? 'agent: refused' : 'agent: ended as told');
+    this.#world.count(error instanceof RefusedError ? 'agent: refused' : 'agent: ended by SIGTERM');
     // On a full disk it can't begin; whoever runs it tries again.
     if (error && !(error instanceof RefusedError) && !this.disk.full)
       this.#world.violate(`an agent failed: ${error}`);

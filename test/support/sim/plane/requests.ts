@@ -15,7 +15,7 @@ export class Requests {
   }
 
   /** One request; `answered` is called when the answer leaves the control plane, unless that has been killed. */
-  async ask<T>(
+  async send<T>(
     what: string,
     call: (coordinator: Coordinator) => Promise<T>,
     answered: (value: T, server: ControlPlane) => void,
@@ -24,7 +24,7 @@ export class Requests {
     const world = this.#world;
     const all = this.#servers().filter(({ isQuiet }) => !isQuiet || !changes);
     world.note(`${what}, of ${all.map(({ name }) => name).join(' or ') || 'nobody'}`);
-    if (all.length === 0) return world.count('request: nobody there');
+    if (all.length === 0) return world.count('request: no control plane');
     const server = world.pick(all);
     await world.pause(world.between(1, 10));
     const { process, coordinator } = server;

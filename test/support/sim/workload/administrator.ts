@@ -37,12 +37,12 @@ export class Administrator {
   /** Does what the coordinator allows. `force`: its containers do not run. */
   remove({ name, hostId }: Machine, force: boolean): void {
     const { world, requests } = this.#options;
-    void requests.ask(
+    void requests.send(
       `the removal of host ${name}${force ? ' by force' : ''}`,
       (c) => c.removeHost(hostId, force),
       ({ requeued }) => {
         world.count('answer: removed');
-        if (requeued.length > 0) world.count('answer: removed, and executions go back');
+        if (requeued.length > 0) world.count('answer: removed, with executions requeued');
       },
     );
   }
@@ -58,7 +58,7 @@ export class Administrator {
     this.#until(
       () => !this.#joining.has(machine),
       () =>
-        void requests.ask(
+        void requests.send(
           `machine ${name} wants to be a host`,
           async (c) => {
             const token = { hash: registration.tokenHash, name, labels: [], expiresMs: LONG_MS };
@@ -75,7 +75,7 @@ export class Administrator {
 
   #change(name: string, hostId: number, changes: { schedulable: boolean; force?: boolean }): void {
     const { world, requests } = this.#options;
-    void requests.ask(
+    void requests.send(
       `host ${name} becomes ${JSON.stringify(changes)}`,
       (c) => c.changeHost(hostId, changes),
       () => world.count(changes.force ? 'answer: drained by force' : 'answer: host changed'),

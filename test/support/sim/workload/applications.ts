@@ -1,7 +1,7 @@
 /** Owns what is submitted in a simulation: gangs, orders, elastic services, labels, images that are far away or nowhere. */
 import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../fixtures/applications.ts';
-import { FAR_IMAGE } from '../machine/engine.ts';
+import { REMOTE_IMAGE } from '../machine/engine.ts';
 
 const side = { name: 'side', monitor: false } as const;
 
@@ -16,7 +16,7 @@ export const applications: readonly Application[] = [
   application(service({ labels: ['ssd'], resources: needs(40, 0.5) }), service(side)),
   application(service(), service({ ...side, essential_count: 0, total_count: 2, resources: needs(30, 0.4) })),
   application(service({ total_count: 7, essential_count: 1, resources: needs(15, 0.4) })),
-  application(service({ image: FAR_IMAGE, resources: needs(5, null) })),
+  application(service({ image: REMOTE_IMAGE, resources: needs(5, null) })),
   application(service({ image: 'registry.test/nowhere:1' })),
   application(service({ resources: needs(1_000, 1) })),
   application(service({ resources: needs(70, 1.5) })),

@@ -3,7 +3,7 @@ import type { LogSubscriber } from '../../../../control-plane/core/streams/strea
 import type { Application } from '../../../../shared/application-schema.ts';
 import type { AcknowledgementCheck } from '../checks/acknowledgements.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
-import { LogReading, type Logs } from '../checks/logs.ts';
+import { type LogCheck, ReceivedLog } from '../checks/logs.ts';
 import type { ControlPlane } from '../plane/control-plane.ts';
 import type { Requests } from '../plane/requests.ts';
 import type { World } from '../world/time.ts';
@@ -12,8 +12,8 @@ import { applications, small } from './applications.ts';
 export interface UsersOptions {
   world: World;
   ledger: Ledger;
-  answers: AcknowledgementCheck;
-  logs: Logs;
+  acknowledgements: AcknowledgementCheck;
+  logs: LogCheck;
   requests: Requests;
 }
 
@@ -21,7 +21,7 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export const USERS = [1, 2];
 
-const somebody: LogSubscriber = {
+const subscriber: LogSubscriber = {
   userId: 1,
   credentialVersion: 1,
   credential: { by: 'password' },
@@ -52,48 +52,48 @@ export class Users {
   }
 
   async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
-    const { answers } = this.#options;
+    const { acknowledgements } = this.#options;
     const submission = { userId: user, name: 'run', application, description: JSON.stringify(application) };
-    await this.#options.requests.ask(
+    await this.#options.requests.send(
       `user ${user} submits`,
       (c) => c.submit(submission),
-      (id) => answers.submitted(id, user),
+      (id) => acknowledgements.submitted(id, user),
     );
   }
 
   async terminate(id: number): Promise<void> {
-    const { answers } = this.#options;
-    await this.#options.requests.ask(
+    const { acknowledgements } = this.#options;
+    await this.#options.requests.send(
       `the end of ${id} is asked for`,
       (c) => c.terminate(id),
-      () => answers.terminated(id),
+      () => acknowledgements.terminated(id),
     );
   }
 
   async remove(id: number): Promise<void> {
-    const { answers } = this.#options;
-    answers.deletionAsked(id);
-    await this.#options.requests.ask(
+    const { acknowledgements } = this.#options;
+    acknowledgements.deletionRequested(id);
+    await this.#options.requests.send(
       `the deletion of ${id} is asked for`,
       (c) => c.remove(id),
-      () => answers.deleted(id),
+      () => acknowledgements.deleted(id),
     );
   }
 
   async setCaps(executions: number, memoryBytes: number, cores: number): Promise<void> {
     const changes = { concurrentExecutions: executions, memoryBytes, cores };
     const what = `quota 2 becomes ${JSON.stringify(changes)}`;
-    await this.#options.requests.ask(
+    await this.#options.requests.send(
       what,
       (c) => c.changeAccounts({ kind: 'update-quota', id: 2, changes }),
       () => {},
     );
   }
 
-  endAll(how: 'terminate' | 'remove'): void {
+  endAll(action: 'terminate' | 'remove'): void {
     for (const [id, row] of this.#options.ledger.executions) {
-      if (how === 'remove' && row.deleted === 0) void this.remove(id);
-      if (how === 'terminate' && !isEnded(row) && row.status !== 'cleaning up') void this.terminate(id);
+      if (action === 'remove' && row.deleted === 0) void this.remove(id);
+      if (action === 'terminate' && !isEnded(row) && row.status !== 'cleaning up') void this.terminate(id);
     }
   }
 
@@ -107,8 +107,8 @@ export class Users {
   }
 
   #withOne(what: (id: number) => void): void {
-    const { answers, world, ledger } = this.#options;
-    const ids = answers.ids.filter((id) => ledger.executions.get(id)?.deleted === 0);
+    const { acknowledgements, world, ledger } = this.#options;
+    const ids = acknowledgements.ids.filter((id) => ledger.executions.get(id)?.deleted === 0);
     if (ids.length > 0) what(world.pick(ids.slice(-8)));
   }
 
@@ -117,43 +117,43 @@ export class Users {
     const ids = [...ledger.services.keys()].slice(-12);
     if (ids.length === 0) return;
     const service = world.pick(ids);
-    const asked = this.#options.requests.ask(
+    const request = this.#options.requests.send(
       `the log of ${service} is asked for`,
-      (c) => c.openLog(somebody, service, 'raw'),
+      (c) => c.openLog(subscriber, service, 'raw'),
       (stream, server) => {
         world.count('log: opened');
-        const reading = new LogReading(logs, service);
-        void this.#read(stream.getReader() as Reader, reading, server);
+        const received = new ReceivedLog(logs, service);
+        void this.#read(stream.getReader() as Reader, received, server);
       },
       { changes: false },
     );
-    await asked;
+    await request;
   }
 
   /** A reader that reads to the end, stops for a while, or leaves. */
-  async #read(reader: Reader, reading: LogReading, { process }: ControlPlane): Promise<void> {
+  async #read(reader: Reader, received: ReceivedLog, { process }: ControlPlane): Promise<void> {
     const { world } = this.#options;
-    const patience = world.pick(['reads on', 'stalls', 'vanishes', 'vanishes']);
-    const leavesMs = world.nowMs + world.between(100, 8_000);
-    if (patience === 'vanishes')
-      world.after(leavesMs - world.nowMs, () => void reader.cancel().catch(() => {}));
+    const behaviour = world.pick(['reads on', 'stalls', 'vanishes', 'vanishes']);
+    const cancelsMs = world.nowMs + world.between(100, 8_000);
+    if (behaviour === 'vanishes')
+      world.after(cancelsMs - world.nowMs, () => void reader.cancel().catch(() => {}));
     try {
       while (process.alive) {
         const { done, value } = await reader.read();
         if (!process.alive) return;
-        if (patience === 'vanishes' && world.nowMs >= leavesMs) {
-          world.count('fault: a reader vanishes');
+        if (behaviour === 'vanishes' && world.nowMs >= cancelsMs) {
+          world.count('fault: a log subscriber disconnects');
           return;
         }
-        if (done) return reading.ended();
-        reading.bytes(value);
-        if (patience === 'stalls' && world.chance(0.3)) {
-          world.count('fault: a reader stalls');
+        if (done) return received.ended();
+        received.receive(value);
+        if (behaviour === 'stalls' && world.chance(0.3)) {
+          world.count('fault: a log subscriber stalls');
           await world.pause(world.between(1_000, 60_000));
         } else await world.pause(1);
       }
     } catch {
-      if (process.alive) reading.broken();
+      if (process.alive) received.broken();
     }
   }
 }

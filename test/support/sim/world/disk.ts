@@ -57,7 +57,7 @@ export class Disk {
     for (let end = 2; end <= parts.length; end++) {
       const folder = parts.slice(0, end).join('/');
       if (this.folders.has(folder)) continue;
-      this.room(folder);
+      this.demandSpace(folder);
       this.folders.add(folder);
     }
   }
@@ -67,14 +67,14 @@ export class Disk {
     const known = this.files.get(path);
     if (known) return known;
     if (!this.folders.has(folderOf(path))) throw new FileError('ENOENT', path);
-    this.room(path);
+    this.demandSpace(path);
     const inode = new Inode();
     this.files.set(path, inode);
     return inode;
   }
 
   /** Throws where there is none left. */
-  room(path: string): void {
+  demandSpace(path: string): void {
     if (!this.full) return;
     world().count('disk: no space');
     throw new FileError('ENOSPC', path);
@@ -121,7 +121,7 @@ export function diskOf(path: string): Disk {
 export const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
 /** Does something at once, if whoever asks is still there. */
-export function atOnce<T>(label: string, otherwise: T, effect: () => T): T {
+export function callSync<T>(label: string, otherwise: T, effect: () => T): T {
   if (!world().step(currentProcess(), label)) return otherwise;
   const result = effect();
   world().step(currentProcess(), `${label}, done`);
@@ -129,10 +129,10 @@ export function atOnce<T>(label: string, otherwise: T, effect: () => T): T {
 }
 
 /** The same, for who waits for the answer; a dead program waits for ever. */
-export async function inTime<T>(label: string, effect: () => T): Promise<T> {
-  const asker = currentProcess();
-  if (!world().step(asker, label)) return new Promise<T>(() => {});
+export async function callAsync<T>(label: string, effect: () => T): Promise<T> {
+  const caller = currentProcess();
+  if (!world().step(caller, label)) return new Promise<T>(() => {});
   const result = effect();
-  if (!world().step(asker, `${label}, done`)) return new Promise<T>(() => {});
+  if (!world().step(caller, `${label}, done`)) return new Promise<T>(() => {});
   return result;
 }

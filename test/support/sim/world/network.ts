@@ -9,7 +9,7 @@ import { Pipe, type Route } from './pipe.ts';
 import type { Process, World } from './time.ts';
 
 export type Frame = string | Uint8Array;
-export type Way = 'up' | 'down';
+export type Direction = 'up' | 'down';
 
 /** A control plane as the network sees it. */
 export interface Server {
@@ -32,8 +32,8 @@ export interface Dialler {
 
 /** Sees what goes by; never changes it. */
 export interface Tap {
-  sent(link: Link, way: Way, frame: Frame): void;
-  arrived(link: Link, way: Way, frame: Frame): void;
+  sent(link: Link, direction: Direction, frame: Frame): void;
+  arrived(link: Link, direction: Direction, frame: Frame): void;
 }
 
 const HANDSHAKE_MS = 10_000;
@@ -80,7 +80,7 @@ export class Network {
   ended(process: Process, silently: boolean): void {
     for (const link of [...this.links]) {
       if (link.process !== process && link.server.process !== process) continue;
-      if (silently) link.deafen(true, true);
+      if (silently) link.blackhole(true, true);
       else link.cut(link.process === process ? 'agent' : 'server');
     }
   }
@@ -102,11 +102,11 @@ export class Link {
   readonly #version: number;
   #session: AgentSession | undefined;
   #framesToCut: number | null;
-  #framesToDeafness: number | null;
+  #framesToHalfOpen: number | null;
   #isCut = false;
   /** What was under way when it was cut is lost. */
   #isDropping = false;
-  readonly #pipes: Record<Way, Pipe>;
+  readonly #pipes: Record<Direction, Pipe>;
 
   constructor(network: Network, { socket, machine, hostId, process, route, server, version }: Ends) {
     this.machine = machine;
@@ -123,7 +123,7 @@ export class Link {
     this.number = network.world.counts.get('connection') ?? 0;
     network.world.count('connection');
     this.#framesToCut = route.framesToCut;
-    this.#framesToDeafness = route.framesToDeafness;
+    this.#framesToHalfOpen = route.framesToHalfOpen;
   }
 
   get name(): string {
@@ -190,7 +190,7 @@ export class Link {
   /** The agent leaves without a word; the system tells the other side, if it can. */
   abandon(): void {
     this.#pipes.up.send(() => this.#serverClosed());
-    this.deafen(false, true);
+    this.blackhole(false, true);
   }
 
   /** Both sides are told that it is gone; what is under way to one of them may still arrive. */
@@ -209,49 +209,49 @@ export class Link {
   }
 
   /** What arrives is lost without a word from here on. */
-  deafen(up: boolean, down: boolean): void {
-    this.#pipes.up.deaf ||= up;
-    this.#pipes.down.deaf ||= down;
+  blackhole(up: boolean, down: boolean): void {
+    this.#pipes.up.isBlackhole ||= up;
+    this.#pipes.down.isBlackhole ||= down;
   }
 
-  #send(way: Way, frame: Frame, sent?: () => void): void {
+  #send(direction: Direction, frame: Frame, sent?: () => void): void {
     const { world, tap } = this.#network;
-    const from = way === 'up' ? this.process : this.server.process;
-    if (!world.step(from, `a frame ${way}`)) return;
-    tap.sent(this, way, frame);
-    this.#pipes[way].send(() => this.#arrive(way, frame));
+    const from = direction === 'up' ? this.process : this.server.process;
+    if (!world.step(from, `a frame ${direction}`)) return;
+    tap.sent(this, direction, frame);
+    this.#pipes[direction].send(() => this.#arrive(direction, frame));
     if (sent) world.after(0.2, sent, from);
-    this.#wear();
-    world.step(from, `a frame ${way}, sent`);
+    this.#countFrame();
+    world.step(from, `a frame ${direction}, sent`);
   }
 
-  #arrive(way: Way, frame: Frame): void {
+  #arrive(direction: Direction, frame: Frame): void {
     const { tap } = this.#network;
     if (this.#isDropping) return;
-    if (way === 'up') {
+    if (direction === 'up') {
       if (!this.#session || this.#session.isClosed) return;
-      tap.arrived(this, way, frame);
+      tap.arrived(this, direction, frame);
       this.#session.receive(upAs(this.#version, frame));
     } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
-      tap.arrived(this, way, frame);
+      tap.arrived(this, direction, frame);
       this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
     }
   }
 
   /** Each frame brings the faults nearer that the connection began with. */
-  #wear(): void {
+  #countFrame(): void {
     const { world } = this.#network;
     if (this.#framesToCut !== null && this.#framesToCut-- <= 0) {
       this.#framesToCut = null;
-      world.count('fault: cut at a frame');
+      world.count('fault: cut after a frame');
       this.cut('a fault');
     }
-    if (this.#framesToDeafness !== null && this.#framesToDeafness-- <= 0) {
-      this.#framesToDeafness = null;
+    if (this.#framesToHalfOpen !== null && this.#framesToHalfOpen-- <= 0) {
+      this.#framesToHalfOpen = null;
       world.count('fault: half-open');
       const up = world.chance(0.7);
       const down = !up || world.chance(0.5);
-      this.deafen(up, down);
+      this.blackhole(up, down);
       world.note(`${this.name} is half-open: lost is ${[up && 'up', down && 'down'].filter(Boolean)}`);
     }
   }

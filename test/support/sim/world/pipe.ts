@@ -8,7 +8,7 @@ export class Route {
   /** Connections that begin are cut at this frame, counted from 0. */
   framesToCut: number | null = null;
   /** From this frame on they lose one direction or both, without a word. */
-  framesToDeafness: number | null = null;
+  framesToHalfOpen: number | null = null;
   #isCut = false;
   readonly #parked = new Set<() => void>();
 
@@ -41,17 +41,17 @@ interface Item {
 
 export class Pipe {
   /** What arrives is lost without a word, for ever. */
-  deaf = false;
+  isBlackhole = false;
   readonly #world: World;
   readonly #route: Route;
-  readonly #reader: Process;
+  readonly #receiver: Process;
   readonly #items: Item[] = [];
   #pumping = false;
 
-  constructor(world: World, route: Route, reader: Process) {
+  constructor(world: World, route: Route, receiver: Process) {
     this.#world = world;
     this.#route = route;
-    this.#reader = reader;
+    this.#receiver = receiver;
   }
 
   /** Does something for the reader when all that was sent before has arrived. */
@@ -73,7 +73,7 @@ export class Pipe {
       return;
     }
     const item = this.#items.shift();
-    if (item && !this.deaf && this.#reader.alive) this.#world.enter(this.#reader, item.run);
+    if (item && !this.isBlackhole && this.#receiver.alive) this.#world.enter(this.#receiver, item.run);
     this.#pump();
   }
 }

@@ -10,7 +10,7 @@ import {
   type Value,
 } from '../../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../hosts/memory-database.ts';
-import { forTheLiving, type Process, world } from './time.ts';
+import { ifAlive, type Process, world } from './time.ts';
 
 /** A row as it is after a commit; undefined where it was removed. */
 export interface Change {
@@ -19,20 +19,23 @@ export interface Change {
   row: Row | undefined;
 }
 
-export type CommitFault = 'refused' | 'done but failed' | 'done later but failed';
+export type CommitFault =
+  | 'refused'
+  | 'applied but reported as failed'
+  | 'applied later but reported as failed';
 
-const WATCHED = ['executions', 'services', 'hosts', 'quotas', 'users'];
+const TRACKED_TABLES = ['executions', 'services', 'hosts', 'quotas', 'users'];
 /** After this a remote database counts as unavailable. */
 const TIMEOUT_MS = 30_000;
 
 /** Made once: it takes longer than a short run. */
-let kept: Db | undefined;
+let database: Db | undefined;
 
 /** A database that notes each row that changes. */
-async function watchedDatabase(): Promise<Db> {
+async function trackingDatabase(): Promise<Db> {
   const db = await memoryDatabase();
   await db.query('CREATE TABLE sim_log (number INTEGER PRIMARY KEY, of TEXT, id INTEGER, data TEXT)');
-  for (const table of WATCHED) {
+  for (const table of TRACKED_TABLES) {
     const columns = (await db.query(`SELECT name FROM pragma_table_info('${table}')`)).map(
       ({ name }) => name,
     );
@@ -64,7 +67,7 @@ export class Store {
   readonly db: Db;
   /** Told after each commit. */
   readonly #changed: (changes: Change[]) => void;
-  away = false;
+  unavailable = false;
   slowMs = 0;
   /** Becomes of the next commits. */
   readonly faults: CommitFault[] = [];
@@ -75,9 +78,9 @@ export class Store {
   }
 
   static async open(changed: (changes: Change[]) => void): Promise<Store> {
-    kept ??= await watchedDatabase();
-    await empty(kept);
-    return new Store(kept, changed);
+    database ??= await trackingDatabase();
+    await empty(database);
+    return new Store(database, changed);
   }
 
   /** Tells the checkers what was committed. */
@@ -121,15 +124,15 @@ class Connection implements Db {
 
   #call<T>(label: string, isRead: boolean, effect: () => Promise<T>): Promise<T> {
     if (!world().step(this.#process, label)) return new Promise(() => {});
-    return forTheLiving(this.#process, this.#answer(label, isRead, effect));
+    return ifAlive(this.#process, this.#answer(label, isRead, effect));
   }
 
   async #answer<T>(label: string, isRead: boolean, effect: () => Promise<T>): Promise<T> {
     const store = this.#store;
     await world().pause(store.slowMs > 0 ? world().between(1, store.slowMs) : world().random());
-    if (store.away) {
+    if (store.unavailable) {
       await world().pause(world().pick([1, TIMEOUT_MS]));
-      throw unavailable();
+      throw unavailableError();
     }
     const fault = isRead ? undefined : store.faults.shift();
     if (fault) return this.#fail(label, fault, effect);
@@ -147,10 +150,11 @@ class Connection implements Db {
       await effect().catch(() => {});
       await this.#store.publish();
     };
-    if (fault === 'done but failed') await carryOut();
-    if (fault === 'done later but failed') world().after(world().between(1, 20_000), () => void carryOut());
-    throw unavailable();
+    if (fault === 'applied but reported as failed') await carryOut();
+    if (fault === 'applied later but reported as failed')
+      world().after(world().between(1, 20_000), () => void carryOut());
+    throw unavailableError();
   }
 }
 
-const unavailable = () => new DatabaseError('unavailable', 'the network is down');
+const unavailableError = () => new DatabaseError('unavailable', 'the network is down');

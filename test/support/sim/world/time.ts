@@ -154,9 +154,9 @@ export class World {
 }
 
 /** An answer that only a program gets that is still there; a dead one waits for ever. */
-export function forTheLiving<T>(asker: Process | undefined, answer: Promise<T>): Promise<T> {
+export function ifAlive<T>(caller: Process | undefined, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const isThere = () => asker === undefined || asker.alive;
+    const isThere = () => caller === undefined || caller.alive;
     answer.then(
       (value) => isThere() && resolve(value),
       (error) => isThere() && reject(error),

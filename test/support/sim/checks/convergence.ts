@@ -1,0 +1,118 @@
+/**
+ * Convergence check: once the faults have stopped, every execution runs, has ended or has a reason to wait; once
+ * everything has been deleted, no machine has a container, start mark or log left.
+ */
+import type { Machine } from '../machine/machine.ts';
+import type { Link } from '../world/network.ts';
+import type { AcknowledgementCheck } from './acknowledgements.ts';
+import type { ContainerCheck } from './containers.ts';
+import type { Ledger } from './ledger.ts';
+import type { LifecycleCheck } from './lifecycle.ts';
+import type { LogCheck } from './logs.ts';
+
+export interface ConvergenceOptions {
+  ledger: Ledger;
+  acknowledgements: AcknowledgementCheck;
+  containers: ContainerCheck;
+  lifecycle: LifecycleCheck;
+  logs: LogCheck;
+  machines: readonly Machine[];
+  links: ReadonlySet<Link>;
+}
+
+export class ConvergenceCheck {
+  readonly #options: ConvergenceOptions;
+
+  constructor(options: ConvergenceOptions) {
+    this.#options = options;
+  }
+
+  /** Hosts that are drained. A late answer to an earlier request may drain a host again. */
+  drained(): Machine[] {
+    const { ledger, machines } = this.#options;
+    return machines.filter(({ hostId }) => ledger.hosts.get(hostId)?.schedulable === 0);
+  }
+
+  /** What is not yet as it must be once the faults have stopped. */
+  unsettled(): string[] {
+    const { ledger, acknowledgements, containers, machines, links } = this.#options;
+    const executions = [...ledger.executions.values()];
+    const disconnected = machines.filter(
+      ({ agent, name }) => !agent || ![...links].some((link) => link.machine === name),
+    );
+    const transient = executions.filter(({ status }) => status === 'starting' || status === 'cleaning up');
+    return [
+      ...containers.unsettled(),
+      ...acknowledgements.unsettled(),
+      ...transient.map(({ id, status }) => `execution ${id} is ${status}`),
+      ...disconnected.map(({ name }) => `host ${name} is not connected`),
+      ...this.drained().map(({ name }) => `host ${name} is drained`),
+      ...executions.flatMap(({ id, status }) =>
+        status === 'queued' && this.#fits(Number(id)) ? [`execution ${id} is queued`] : [],
+      ),
+      ...containers.missingForeign(),
+    ];
+  }
+
+  /** What is left after every execution was terminated or deleted. */
+  remains(after: 'terminate' | 'remove'): string[] {
+    const { ledger, containers } = this.#options;
+    const isLeft =
+      after === 'remove' ? () => true : (status: unknown) => status !== 'terminated' && status !== 'error';
+    return [
+      ...containers.unsettled(),
+      ...[...ledger.executions.values()].flatMap(({ id, status }) =>
+        isLeft(status) ? [`execution ${id} is ${status}`] : [],
+      ),
+      ...(after === 'remove' ? this.#leftovers() : []),
+    ];
+  }
+
+  /** True if the execution certainly fits: no service is placed, and no quota is in the way. */
+  #fits(id: number): boolean {
+    const { ledger } = this.#options;
+    if ([...ledger.services.values()].some((one) => one.placed === 1)) return false;
+    const gang = ledger.servicesOf(id).filter((one) => ledger.isEssential(one));
+    const demands = gang.map((one) => ledger.demandOf(one));
+    const memory = demands.reduce((sum, one) => sum + one.memory, 0);
+    const cores = demands.reduce((sum, one) => sum + one.cores, 0);
+    const quota = ledger.quotas.get(
+      Number(ledger.users.get(Number(ledger.executions.get(id)?.user_id))?.quota_id),
+    );
+    if (
+      [
+        [quota?.memory, memory],
+        [quota?.cores, cores],
+      ].some(([cap, demand]) => Number(cap) > 0 && Number(demand) > Number(cap))
+    )
+      return false;
+    return [...ledger.hosts.values()].some(
+      (host) =>
+        host.removed_ms === null &&
+        memory <= Number(host.memory_bytes) &&
+        cores <= Number(host.cores) &&
+        demands.every(({ labels }) => labels.every((label) => String(host.labels).includes(label))),
+    );
+  }
+
+  /** Containers, start marks and logs of Berth on all machines. */
+  #leftovers(): string[] {
+    return this.#options.machines.flatMap(({ disk, engine, name, twoAgentsUntilMs }) => [
+      ...[...engine.containers.values()].flatMap(({ id, key }) => (key ? [`container ${id}`] : [])),
+      ...disk
+        .beneath(`/${name}/agent`, true)
+        // The next agent to start on this machine removes the start marks that a second agent left.
+        .filter((path) => twoAgentsUntilMs === 0 || path.endsWith('.log'))
+        .filter((path) => path.includes('.') && !path.endsWith('/lease.json') && !this.#mayRemain(path))
+        .map((path) => `${name}: ${path}`),
+    ]);
+  }
+
+  /** Logs on a service's earlier hosts stay until they are too old, as do logs that two agents left. */
+  #mayRemain(path: string): boolean {
+    const [, service, generation] = /\/(\d+)\/(\d+)\.log$/.exec(path) ?? [];
+    const { lifecycle, logs } = this.#options;
+    if (lifecycle.moved.has(Number(service)) || logs.lost.has(Number(service))) return true;
+    return logs.waived.has(`${service}.${generation}`);
+  }
+}

@@ -1,0 +1,39 @@
+/** Initial state of a simulated control plane: its scheduler config, two accounts, and the rows of its hosts. */
+import { newHost } from '../../../../control-plane/core/model/host.ts';
+import {
+  defaultSchedulerConfig,
+  type SchedulerConfig,
+} from '../../../../control-plane/core/model/scheduler-config.ts';
+import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts';
+import type { Store } from '../world/store.ts';
+import type { World } from '../world/time.ts';
+
+/** Some worlds requeue the services of lost hosts. Such worlds mark hosts as lost sooner. */
+export function randomSchedulerConfig(world: World): SchedulerConfig {
+  const hostLossPolicy = world.chance(0.4) ? 'requeue' : 'wait';
+  const lostAfterMs = world.pick(
+    hostLossPolicy === 'requeue' ? [10_000, 20_000, 30_000] : [20_000, 90_000, 90_000],
+  );
+  return { ...defaultSchedulerConfig, hostLossPolicy, lostAfterMs };
+}
+
+/** Adds a second user, whose quota has limits. The updates make the checks see the rows that were there. */
+export async function addAccounts({ db }: Store): Promise<void> {
+  await db.query(
+    `INSERT INTO quotas (id, name, concurrent_executions, memory, cores) VALUES (2, 'small', 3, 80, 2)`,
+  );
+  await db.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (2, 'bob', '', 1, 2, 'internal', 1001, 0, 1)`,
+  );
+  await db.query('UPDATE quotas SET name = name');
+  await db.query('UPDATE users SET email = email');
+}
+
+export async function registerHosts(
+  store: Store,
+  hosts: readonly { name: string; hostId: number }[],
+): Promise<void> {
+  for (const { name, hostId } of hosts) await store.db.batch([insertHost(newHost(hostId, name, 0))]);
+  await store.publish();
+}

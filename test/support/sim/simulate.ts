@@ -1,0 +1,32 @@
+/** Runs the simulation of one seed from an empty world to its result. */
+import { createHash } from 'node:crypto';
+import { Simulation } from './simulation.ts';
+import { resetDisks } from './world/disk.ts';
+import { inWorld, World } from './world/time.ts';
+
+export interface Run {
+  seed: number;
+  counts: Record<string, number>;
+  trace: readonly string[];
+  virtualMs: number;
+  failure: string | undefined;
+  /** SHA-256 of the trace. */
+  traceHash: string;
+}
+
+export async function simulate(seed: number): Promise<Run> {
+  resetDisks();
+  const world = new World(seed);
+  let failure: string | undefined;
+  await inWorld(world, () => new Simulation(world).run()).catch((error: unknown) => {
+    failure =
+      error instanceof Error
+        ? error.name === 'Violation'
+          ? error.message
+          : String(error.stack)
+        : String(error);
+  });
+  const { trace, ageMs: virtualMs } = world;
+  const traceHash = createHash('sha256').update(trace.join('\n')).digest('hex');
+  return { seed, counts: Object.fromEntries(world.counts), trace, virtualMs, failure, traceHash };
+}
