@@ -172,7 +172,7 @@ export class Simulation {
   #removeUnreported({ name, engine }: Machine, { id }: SimContainer): void {
     for (const link of this.network.links) if (link.machine === name) link.blackhole(true, false);
     this.waive(id);
-    this.world.after(this.world.between(1, 1_000), () => engine.removeByHand(id));
+    this.world.after(this.world.between(1, 1_000), () => engine.runtime.removeByHand(id));
   }
 
   /** What a container that somebody removes had written may be lost, as the agent's README says. */
@@ -221,7 +221,7 @@ export class Simulation {
         this.administrator.join(one);
       },
     });
-    const other = machine.engine.add(`another-${name}`, null, endlessScript());
+    const other = machine.engine.runtime.add(`another-${name}`, null, endlessScript());
     other.state = 'running';
     this.machines.push(machine);
   }

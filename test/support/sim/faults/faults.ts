@@ -226,10 +226,10 @@ export const faults: Record<FaultName, Fault> = {
       engine.pulls = 'normal';
     };
   }),
-  'container killed by hand': atContainer((_, { engine }, id) => engine.killByHand(id)),
+  'container killed by hand': atContainer((_, { engine }, id) => engine.runtime.killByHand(id)),
   'container removed by hand': atContainer((simulation, { engine }, id) => {
     simulation.waive(id);
-    engine.removeByHand(id);
+    engine.runtime.removeByHand(id);
   }),
   'container removed before any report': atMachine(({ name }, { removeOnStart }) => removeOnStart.add(name)),
   'container cannot be killed': atContainer(({ world }, { engine }, id) => {

@@ -5,7 +5,6 @@
 import { claimOf } from '../../../../agent/engine/cpu-allocation.ts';
 import {
   type Container,
-  type ContainerCpu,
   type ContainerSummary,
   type Engine,
   EngineError,
@@ -14,11 +13,11 @@ import {
   type UsageSample,
   type Watch,
 } from '../../../../agent/engine/engine.ts';
-import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { Assignment } from '../../../../shared/protocol/assignment.ts';
 import { Disk } from '../world/disk.ts';
 import { currentProcess, ifAlive, type Process, type World } from '../world/time.ts';
-import { type ContainerScript, lineOf, type SimContainer } from './container.ts';
+import type { ContainerScript, SimContainer } from './container.ts';
+import { attempt, ContainerRuntime, unkillable } from './runtime.ts';
 
 /** Where the engine's own files are, as an agent sees it. */
 export type OutputLocation = 'linked' | 'elsewhere' | 'unreachable';
@@ -47,18 +46,13 @@ export const LOCAL_IMAGE = 'berth/busybox:1';
 /** Not there yet, but in a registry. */
 export const REMOTE_IMAGE = 'registry.test/far:1';
 
-const NO_CLAIM: ContainerCpu = { min: 0, max: null, limit: 1 };
-
 export class SimEngine implements Engine {
-  readonly containers = new Map<string, SimContainer>();
   readonly machine: string;
   readonly disk: Disk;
+  readonly runtime: ContainerRuntime;
   readonly #options: SimEngineOptions;
   readonly #world: World;
   readonly #images = new Set([LOCAL_IMAGE]);
-  readonly #watchers = new Set<{ process: Process | undefined; changed(id: string): void; end(): void }>();
-  readonly #writers = new Set<() => void>();
-  #ids = 0;
 
   // Faults
   /** Nothing answers. */
@@ -76,6 +70,14 @@ export class SimEngine implements Engine {
     this.#world = options.world;
     this.machine = options.machine;
     this.disk = new Disk(options.output === 'linked' ? `/${options.machine}` : `/${options.machine}-engine`);
+    this.runtime = new ContainerRuntime({
+      ...{ world: options.world, machine: options.machine, disk: this.disk },
+      onStart: (container) => options.events.starts(this, container),
+    });
+  }
+
+  get containers(): ReadonlyMap<string, SimContainer> {
+    return this.runtime.containers;
   }
 
   /** Whether it does what it is told, and soon. */
@@ -98,7 +100,7 @@ export class SimEngine implements Engine {
   inspect(id: string): Promise<Container | undefined> {
     return this.#call('inspect', () => {
       const container = this.containers.get(id);
-      return container && this.#view(container);
+      return container && view(container);
     });
   }
 
@@ -107,11 +109,16 @@ export class SimEngine implements Engine {
       const { execution, service, generation, name, image } = assignment;
       if (!this.#images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
       const holder = [...this.containers.values()].find((one) => one.name === name);
-      if (holder?.key?.service === service && holder.key.generation === generation) return this.#view(holder);
+      if (holder?.key?.service === service && holder.key.generation === generation) return view(holder);
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
       const cores = { ...claimOf(assignment), limit };
-      return this.#view(
-        this.add(name, { execution, service, generation }, this.#options.scriptFor(assignment), cores),
+      return view(
+        this.runtime.add(
+          name,
+          { execution, service, generation },
+          this.#options.scriptFor(assignment),
+          cores,
+        ),
       );
     });
   }
@@ -120,8 +127,8 @@ export class SimEngine implements Engine {
     return this.#call('start', () => {
       const container = this.#ownContainer(id, 'start');
       if (!container) throw new EngineError('permanent', `No such container: ${id}`);
-      if (container.state === 'created') this.#begin(container);
-      return this.#view(container);
+      this.runtime.start(container);
+      return view(container);
     });
   }
 
@@ -156,7 +163,7 @@ export class SimEngine implements Engine {
       const container = this.#ownContainer(id, 'stop');
       if (container?.state !== 'running') return false;
       // It goes on whoever waits for it.
-      world.after(afterMs, () => attempt(() => this.kill(container, obeysSigterm ? 143 : 137)));
+      world.after(afterMs, () => attempt(() => this.runtime.kill(container, obeysSigterm ? 143 : 137)));
       return true;
     });
     if (!isRunning) return;
@@ -169,7 +176,7 @@ export class SimEngine implements Engine {
   remove(id: string): Promise<void> {
     return this.#call('remove', () => {
       const container = this.#ownContainer(id, 'remove');
-      if (container) this.discard(container);
+      if (container) this.runtime.discard(container);
     });
   }
 
@@ -191,13 +198,13 @@ export class SimEngine implements Engine {
     return this.#call('watch', () => {
       const over = Promise.withResolvers<void>();
       const watcher = { process: currentProcess(), changed, end: over.resolve };
-      this.#watchers.add(watcher);
-      return { ended: over.promise, close: () => this.#watchers.delete(watcher) && over.resolve() };
+      this.runtime.watchers.add(watcher);
+      return { ended: over.promise, close: () => this.runtime.watchers.delete(watcher) && over.resolve() };
     });
   }
 
   outputFile(id: string): string | undefined {
-    return this.#options.output === 'unreachable' ? undefined : this.#fileOf(id);
+    return this.#options.output === 'unreachable' ? undefined : this.runtime.fileOf(id);
   }
 
   async *followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<OutputRecord> {
@@ -208,7 +215,7 @@ export class SimEngine implements Engine {
     while (true) {
       for (; at < container.records.length; at++) yield container.records[at] as OutputRecord;
       if (container.state === 'exited' || !this.containers.has(id)) return;
-      await this.#moreOutput(signal);
+      await this.runtime.moreOutput(signal);
       if (this.down || signal.aborted) throw new EngineError('unreachable', 'the stream has ended');
     }
   }
@@ -221,125 +228,17 @@ export class SimEngine implements Engine {
     return this.#call('network', () => undefined);
   }
 
-  // What people and faults do
-
-  add(
-    name: string,
-    key: SimContainer['key'],
-    script: ContainerScript,
-    cores: ContainerCpu = NO_CLAIM,
-  ): SimContainer {
-    const id = `${this.machine}-c${++this.#ids}`;
-    this.disk.makeFolder(`${this.disk.root}/engine`);
-    const container: SimContainer = {
-      ...{ id, name, key, script, cores, state: 'created', exitCode: 0, outOfMemory: false },
-      ...{ startedAtMs: 0, finishedAtMs: 0, output: this.disk.make(this.#fileOf(id)), records: [] },
-    };
-    this.containers.set(id, container);
-    return container;
-  }
-
-  /** Ends a running container from outside. */
-  kill(container: SimContainer, exitCode: number): void {
-    if (container.state !== 'running') return;
-    if (container.script.immortalUntilMs > this.#world.nowMs) throw unkillable();
-    this.#end(container, exitCode, false);
-  }
-
-  /** `docker rm -f`. */
-  discard(container: SimContainer): void {
-    this.kill(container, 137);
-    this.containers.delete(container.id);
-    this.disk.files.delete(this.#fileOf(container.id));
-    this.#notifyWatchers(container.id);
-    for (const wake of [...this.#writers]) wake();
-  }
-
-  killByHand(id: string): void {
-    const container = this.containers.get(id);
-    if (container) attempt(() => this.kill(container, 137));
-  }
-
-  removeByHand(id: string): void {
-    const container = this.containers.get(id);
-    if (container) attempt(() => this.discard(container));
-  }
+  // Called by faults.
 
   /** What was pulled is pulled again. */
   forgetImages(): void {
     this.#images.delete(REMOTE_IMAGE);
   }
 
-  /** The engine's process ends; `keep`: what runs goes on meanwhile. */
+  /** The engine's process ends. */
   stopServing(containersGoOn: boolean): void {
     this.down = true;
-    for (const watcher of [...this.#watchers]) this.#world.after(1, () => watcher.end(), watcher.process);
-    this.#watchers.clear();
-    if (!containersGoOn)
-      for (const one of this.containers.values()) if (one.state === 'running') this.#end(one, 137, false);
-    for (const wake of [...this.#writers]) wake();
-  }
-
-  #begin(container: SimContainer): void {
-    const { script } = container;
-    container.state = 'running';
-    container.startedAtMs = this.#world.nowMs;
-    this.#world.count(`container: ${container.key ? 'started' : "another's"}`);
-    this.#options.events.starts(this, container);
-    this.#write(container, 0);
-    if (script.afterMs !== null)
-      this.#world.after(script.afterMs, () => {
-        if (container.state === 'running') this.#end(container, script.exitCode, script.outOfMemory);
-      });
-  }
-
-  #write(container: SimContainer, at: number): void {
-    const { script, key, output, records } = container;
-    if (!key || container.state !== 'running' || at >= script.lines) return;
-    const line = Buffer.from(lineOf(`${key.service}.${key.generation}`, at));
-    const record = {
-      source: 'stdout' as const,
-      timeNs: BigInt(Math.floor(this.#world.nowMs * 1000)) * 1000n,
-      line,
-      partial: false,
-    };
-    records.push(record);
-    output.append(encodeRecord(record));
-    for (const wake of [...this.#writers]) wake();
-    this.#world.after(script.linesMs / script.lines, () => this.#write(container, at + 1));
-  }
-
-  #end(container: SimContainer, exitCode: number, outOfMemory: boolean): void {
-    Object.assign(container, { state: 'exited', exitCode, outOfMemory, finishedAtMs: this.#world.nowMs });
-    this.#world.note(`${container.id} ends with ${exitCode}`);
-    this.#notifyWatchers(container.id);
-    for (const wake of [...this.#writers]) wake();
-  }
-
-  #notifyWatchers(id: string): void {
-    for (const { process, changed } of this.#watchers)
-      this.#world.after(this.#world.between(1, 20), () => changed(id), process);
-  }
-
-  #moreOutput(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        this.#writers.delete(wake);
-        resolve();
-      };
-      this.#writers.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-    });
-  }
-
-  #view({ id, key, state, cores, script, ...rest }: SimContainer): Container {
-    const common = { ...(key as NonNullable<SimContainer['key']>), id, cores: { ...cores } };
-    if (state === 'created') return { ...common, state };
-    if (state === 'running')
-      return { ...common, state, ipAddress: '10.0.0.1', ports: [], startedAtMs: rest.startedAtMs };
-    const { exitCode, outOfMemory, finishedAtMs } = rest;
-    const startError = exitCode === script.exitCode ? script.startError : undefined;
-    return { ...common, state, exitCode, outOfMemory, finishedAtMs, ...(startError ? { startError } : {}) };
+    this.runtime.stop(containersGoOn);
   }
 
   #ownContainer(id: string, call: string): SimContainer | undefined {
@@ -376,19 +275,14 @@ export class SimEngine implements Engine {
     world.step(caller, `${label}, done`);
     return result;
   }
-
-  #fileOf(id: string): string {
-    return `${this.disk.root}/engine/${id}.log`;
-  }
 }
 
-const unkillable = () =>
-  new EngineError('temporary', 'tried to kill container, but did not receive an exit event');
-
-function attempt(effect: () => unknown): void {
-  try {
-    effect();
-  } catch {
-    // Its answer is lost as well.
-  }
+function view({ id, key, state, cores, script, ...rest }: SimContainer): Container {
+  const common = { ...(key as NonNullable<SimContainer['key']>), id, cores: { ...cores } };
+  if (state === 'created') return { ...common, state };
+  if (state === 'running')
+    return { ...common, state, ipAddress: '10.0.0.1', ports: [], startedAtMs: rest.startedAtMs };
+  const { exitCode, outOfMemory, finishedAtMs } = rest;
+  const startError = exitCode === script.exitCode ? script.startError : undefined;
+  return { ...common, state, exitCode, outOfMemory, finishedAtMs, ...(startError ? { startError } : {}) };
 }
