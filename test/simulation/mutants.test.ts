@@ -4,26 +4,24 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { mutants, mutate } from '../support/sim/faults/mutants.ts';
 import { runSeeds } from '../support/sim/runs.ts';
 
-/** Most are caught by one of the first. */
+/** Most mutants are found within the first few seeds. */
 const MAX_SEEDS = 300;
-const caught: string[] = [];
+const findings: string[] = [];
 
-test('each mutant changes one line that is in the sources as they are', () => {
+test('each mutant changes one line that occurs in the sources exactly once', () => {
   const root = resolve(import.meta.dirname, '../..');
   for (const mutant of mutants)
     expect(mutate(readFileSync(resolve(root, mutant.file), 'utf8'), mutant)).toContain(mutant.to);
 });
 
-describe('one changed line of the sources is found by the checkers', () => {
+describe('the checks find the mutant', () => {
   afterAll(() => {
-    console.log(
-      `What was broken, by which seed it was found, and what the checker said:\n${caught.join('\n')}`,
-    );
+    console.log(`Mutant | seed that found it | violation\n${findings.join('\n')}`);
   });
 
   test.concurrent.for(mutants.map(({ name }) => name))('%s', async (mutant) => {
     const { failed } = await runSeeds(1, MAX_SEEDS, { mutant });
-    caught.push(`${mutant} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
+    findings.push(`${mutant} | ${failed?.seed} | ${failed?.failure.slice(0, 100)}`);
     expect(failed).not.toBeNull();
   });
 });

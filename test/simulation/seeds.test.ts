@@ -1,16 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type FaultName, faultNames } from '../support/sim/faults/fault-names.ts';
 import type { Outcome } from '../support/sim/main.ts';
-import { runManySeeds, runSeeds, storyOf } from '../support/sim/runs.ts';
+import { failureReport, runManySeeds, runSeeds } from '../support/sim/runs.ts';
 
-/** In `npm test`. */
-const USUAL = 500;
-/** `SEED=7` runs that seed, `SEED=7 RUNS=100` a hundred from it on, `RUNS=5000` more than usual. */
+/** Number of seeds in `npm test`. */
+const DEFAULT_RUNS = 500;
+/**
+ * `SEED=7` runs that seed; `SEED=7 RUNS=100` runs 100 seeds from 7; `RUNS=5000` runs more than the default.
+ */
 const FIRST = Number(process.env.SEED ?? 1);
-const RUNS = Number(process.env.RUNS ?? (process.env.SEED === undefined ? USUAL : 1));
-/** Fewer need not have seen everything. */
-const ENOUGH = 500;
-/** What must have happened beside each fault. */
+const RUNS = Number(process.env.RUNS ?? (process.env.SEED === undefined ? DEFAULT_RUNS : 1));
+/** Number of seeds from which on every event must have occurred. */
+const RUNS_FOR_ALL_EVENTS = 500;
+/** Events that must occur, besides every fault. */
 const EVENTS = [
   'answer: submitted',
   'answer: terminated',
@@ -41,7 +43,7 @@ const EVENTS = [
   'answer: drained by force',
   'answer: removed',
   'answer: removed, with executions requeued',
-  'observed: gone for lack of contact',
+  'observed: gone after its lease expired',
 ];
 
 let outcome: Outcome;
@@ -51,13 +53,13 @@ describe(`${RUNS} seeds from ${FIRST} on`, () => {
     outcome = await runManySeeds(FIRST, RUNS);
   }, 300_000);
 
-  test('C1, C2, C3, C14, C15, C42, C43, C52, C90, C67, C92, C93, C94, C97, C103, C105, C107, C123, C124, H60, P5, P6, P7, P8, P9, P10, P32, P33, P60: whatever goes wrong, every promise is kept, and afterwards all settles', () => {
-    if (outcome.failed) throw new Error(storyOf(outcome.failed));
+  test('C1, C2, C3, C14, C15, C42, C43, C52, C90, C67, C92, C93, C94, C97, C103, C105, C107, C123, C124, H60, P5, P6, P7, P8, P9, P10, P32, P33, P60: under any faults every promise is kept, and after the faults everything settles', () => {
+    if (outcome.failed) throw new Error(failureReport(outcome.failed));
     expect(outcome.runs).toBe(RUNS);
   });
 
-  if (RUNS >= ENOUGH)
-    test('every fault has happened, and every kind of event', () => {
+  if (RUNS >= RUNS_FOR_ALL_EVENTS)
+    test('every fault and every kind of event has occurred', () => {
       const wanted = [...faultNames.map((name: FaultName) => `fault: ${name}`), ...EVENTS];
       expect(wanted.filter((what) => !((outcome.counts[what] ?? 0) >= 3))).toEqual([]);
     });

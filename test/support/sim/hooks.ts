@@ -1,14 +1,14 @@
 /**
- * Owns what of the program is another thing in a simulation, and loads the rest as it is: the agent's files lie on
- * simulated disks, its sockets lead into the simulated network. With `MUTANT` one line of the sources is changed, so
- * that the checkers can be seen to find it. Loaded by `node --import` before anything else.
+ * Module hooks that replace parts of the program in a simulation and load the rest unchanged (TEST-1). The
+ * agent's files are on simulated disks; its sockets lead into the simulated network. The variable `MUTANT`
+ * names a mutant to apply. `main.ts` imports the hooks before it imports any other file.
  */
 import { registerHooks } from 'node:module';
 import { mutants, mutate } from './faults/mutants.ts';
 
 const ROOT = new URL('../../../', import.meta.url).href;
-/** Folder of the importer, what it imports, and what it gets. */
-const STAND_INS: readonly [string, string, string][] = [
+/** Path prefix of the importing file, the module it imports, and the replacement. */
+const REPLACEMENTS: readonly [string, string, string][] = [
   ['agent/logs/', 'node:fs', './machine/fs.ts'],
   ['agent/services/lease.ts', 'node:fs', './machine/fs.ts'],
   ['agent/logs/', 'node:fs/promises', './machine/fs-promises.ts'],
@@ -17,13 +17,18 @@ const STAND_INS: readonly [string, string, string][] = [
 
 const name = process.env.MUTANT;
 const mutant = name === undefined ? undefined : mutants.find((one) => one.name === name);
-if (name !== undefined && !mutant) throw new Error(`there is no mutant ${name}`);
+if (name !== undefined && !mutant)
+  throw new Error(`MUTANT=${name} is not a mutant; the names are in test/support/sim/faults/mutants.ts`);
 
 registerHooks({
   resolve(specifier, context, next) {
     const parent = context.parentURL ?? '';
-    const standIn = STAND_INS.find(([from, what]) => what === specifier && parent.startsWith(ROOT + from));
-    return standIn ? next(new URL(standIn[2], import.meta.url).href, context) : next(specifier, context);
+    const replacement = REPLACEMENTS.find(
+      ([from, what]) => what === specifier && parent.startsWith(ROOT + from),
+    );
+    return replacement
+      ? next(new URL(replacement[2], import.meta.url).href, context)
+      : next(specifier, context);
   },
   load(url, context, next) {
     const loaded = next(url, context);

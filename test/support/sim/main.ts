@@ -1,10 +1,10 @@
 /**
- * Entry of a simulation's process: `main.ts FIRST COUNT` runs so many seeds, up to the first that fails, and tells as one
- * JSON line what happened in all of them, and how that one ended.
+ * Entry point of a simulation process. `main.ts FIRST COUNT` runs COUNT seeds from FIRST on, until one fails,
+ * and prints a summary as one line of JSON.
  */
 import './hooks.ts';
 
-// Only now, since from here on the hooks decide what is loaded.
+// Imported after the hooks are in place.
 const { simulate } = await import('./simulate.ts');
 
 export interface Outcome {
@@ -13,7 +13,7 @@ export interface Outcome {
   virtualMs: number;
   cpuMs: number;
   failed: { seed: number; failure: string; trace: readonly string[]; traceHash: string } | null;
-  /** Of the last trace. */
+  /** Hash of the last seed's trace. */
   traceHash: string;
 }
 

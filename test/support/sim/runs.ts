@@ -1,4 +1,4 @@
-/** Owns running simulations from tests: in processes of their own, where the hooks hold, as many at once as there are cores. */
+/** Runs simulations in processes of their own, where the module hooks apply. */
 import { startProgram } from '../hosts/process.ts';
 import type { Outcome } from './main.ts';
 
@@ -6,12 +6,12 @@ const PROCESSES = 2;
 const MAX_DURATION_MS = 240_000;
 
 export interface RunOptions {
-  /** A change of the sources, by its name. */
+  /** Name of a mutant. */
   mutant?: string;
   traceLines?: number;
 }
 
-/** Runs the seeds from `first` on, up to the first that fails. */
+/** Runs seeds from `first` on, until one fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
   const { mutant, traceLines = process.env.TRACE_LINES ?? 200 } = options;
   const env = { TRACE_LINES: String(traceLines), ...(mutant === undefined ? {} : { MUTANT: mutant }) };
@@ -19,15 +19,15 @@ export async function runSeeds(first: number, count: number, options: RunOptions
   const end = await program.waitForEnd(MAX_DURATION_MS);
   const line = program.output.trim().split('\n').at(-1) ?? '';
   if (end !== 0 || !line.startsWith('{'))
-    throw new Error(`the simulation ended with ${end}: ${program.output}`);
+    throw new Error(`the simulation process ended with exit code ${end}: ${program.output}`);
   return JSON.parse(line) as Outcome;
 }
 
-/** The same in several processes, each with its part of the seeds. */
+/** Runs the seeds in several processes at once. */
 export async function runManySeeds(first: number, count: number): Promise<Outcome> {
-  const part = Math.ceil(count / PROCESSES);
-  const begins = Array.from({ length: PROCESSES }, (_, at) => at * part).filter((at) => at < count);
-  const outcomes = await Promise.all(begins.map((at) => runSeeds(first + at, Math.min(part, count - at))));
+  const share = Math.ceil(count / PROCESSES);
+  const begins = Array.from({ length: PROCESSES }, (_, at) => at * share).filter((at) => at < count);
+  const outcomes = await Promise.all(begins.map((at) => runSeeds(first + at, Math.min(share, count - at))));
   return outcomes.reduce(combined);
 }
 
@@ -44,11 +44,11 @@ function combined(one: Outcome, other: Outcome): Outcome {
   };
 }
 
-/** What a person needs of a seed that failed. */
-export const storyOf = ({ seed, failure, trace }: NonNullable<Outcome['failed']>): string =>
+/** Report of a failed seed for people. */
+export const failureReport = ({ seed, failure, trace }: NonNullable<Outcome['failed']>): string =>
   [
     `Seed ${seed}: ${failure}`,
-    'Its last events, by seconds of virtual time:',
+    'Last events, in seconds of virtual time:',
     ...trace,
-    `Again by: SEED=${seed} npm run test:sim`,
+    `Run this seed again: SEED=${seed} npm run test:sim`,
   ].join('\n');

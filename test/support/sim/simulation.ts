@@ -1,6 +1,6 @@
 /**
- * Owns one run: a world made from a seed, a time of faults, then peace, in which all must settle, and at last the end of
- * everything, of which nothing may be left.
+ * One simulated run. Its world is made from a seed. Users act while faults happen; then the faults stop and
+ * everything must settle; last, everything is deleted and nothing may be left.
  */
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import { AcknowledgementCheck } from './checks/acknowledgements.ts';
@@ -11,8 +11,8 @@ import { Ledger } from './checks/ledger.ts';
 import { LifecycleCheck } from './checks/lifecycle.ts';
 import { LogCheck } from './checks/logs.ts';
 import { ProtocolCheck } from './checks/protocol.ts';
-import { type FaultName, faultNames } from './faults/fault-names.ts';
-import { faults } from './faults/faults.ts';
+import { faultNames } from './faults/fault-names.ts';
+import { causeFault } from './faults/faults.ts';
 import type { SimContainer } from './machine/container.ts';
 import type { OutputLocation } from './machine/engine.ts';
 import { Machine } from './machine/machine.ts';
@@ -23,16 +23,16 @@ import { Administrator } from './workload/administrator.ts';
 import { endlessScript, randomScript } from './workload/container-scripts.ts';
 import { Users } from './workload/users.ts';
 import { Network } from './world/network.ts';
-import { type Change, Store } from './world/store.ts';
+import { type Change, changeText, Store } from './world/store.ts';
 import type { World } from './world/time.ts';
 
-/** Of the machines; they are registered from the start, in this order. */
+/** Names of the machines. Those that a run uses are registered from its start, in this order. */
 const MACHINES = ['one', 'two', 'three'];
 const SETTLE_STEP_MS = 10_000;
-/** Room may be kept for one execution for 10 minutes; all else is over sooner. */
-const SETTLE_MS = 20 * 60_000;
-/** Coordinators' turns for that: reports of a few hosts every 10 s, and what is left to do. */
-const SETTLE_TURNS = 4_000;
+/** A backfill reservation may last 10 minutes; nothing else takes longer. */
+const MAX_SETTLE_MS = 20 * 60_000;
+/** Covers the reports of a few hosts every 10 s and the remaining work. */
+const MAX_SETTLE_TURNS = 4_000;
 
 export class Simulation {
   readonly world: World;
@@ -44,15 +44,15 @@ export class Simulation {
   readonly scheduling: SchedulerConfig;
   readonly containers: ContainerCheck;
   readonly logs: LogCheck;
-  /** All that were ever started and not killed. */
+  /** Control planes that have been started and not killed. */
   controlPlanes: ControlPlane[] = [];
-  /** Undo what faults did. */
+  /** Functions that undo the effects of faults. */
   readonly heals = new Set<() => void>();
-  /** Whether containers end by themselves. */
+  /** After the faults, new containers run until they are stopped. */
   hasFaultsStopped = false;
-  /** Machines of whose next start nobody hears. */
+  /** Machines whose next container is removed right after its start, before any report arrives. */
   readonly removeOnStart = new Set<string>();
-  /** When the time jumped that control planes go by. */
+  /** Times at which the clock of a control plane jumped. */
   readonly clockJumpsMs: number[] = [];
   store!: Store;
   readonly #acknowledgements: AcknowledgementCheck;
@@ -116,8 +116,8 @@ export class Simulation {
     });
     for (const action of ['terminate', 'remove'] as const) {
       this.users.endAll(action);
-      await this.#settle(`every execution was requested to ${action}`, () => {
-        // What was still on its way to a control plane has become an execution meanwhile.
+      await this.#settle(`each execution was sent ${action}`, () => {
+        // Requests that were under way earlier may have created further executions.
         this.users.endAll(action);
         return this.#convergence.remains(action);
       });
@@ -130,7 +130,7 @@ export class Simulation {
     this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }
 
-  /** A control plane is killed, and another takes its place soon; never none for long. */
+  /** Kills a control plane and starts another after `afterMs`. */
   restart(controlPlane = this.controlPlanes.at(-1), afterMs = this.world.between(10, 5_000)): void {
     if (controlPlane && controlPlane.process.skewMs !== 0) this.clockJumpsMs.push(this.world.nowMs);
     controlPlane?.kill(this.world.chance(0.2));
@@ -140,23 +140,22 @@ export class Simulation {
     });
   }
 
-  /** Of two control planes one goes. */
+  /** Kills one of two control planes. */
   end(controlPlane: ControlPlane): void {
     controlPlane.kill();
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
     if (this.controlPlanes.length === 0) this.startControlPlane();
   }
 
-  /** The time of a control plane jumps. */
   jump({ process }: ControlPlane, byMs: number): void {
     process.skewMs += byMs;
     this.clockJumpsMs.push(this.world.nowMs);
   }
 
   /**
-   * Whether two starts of a service may be at work at once: the host of the earlier one was removed, or has two agents, of
-   * which one does not know what the other has started; or it is lost, and its
-   * agent could not do what its lease wants, or the time was not what it seemed to the control plane twice.
+   * True if the documents allow two starts of a service at once (TEST-2): the host of the earlier start was
+   * removed or has two agents. Where lost hosts are requeued, also if the agent could not act when its lease
+   * expired, or if the clock of the control plane jumped twice.
    */
   #mayRunTwice(name: string, { script }: SimContainer): boolean {
     const { world, ledger, scheduling, clockJumpsMs } = this;
@@ -168,20 +167,23 @@ export class Simulation {
     return machine.isImpaired || script.immortalUntilMs > world.nowMs - 30_000 || jumps >= 2;
   }
 
-  /** Its connection says nothing any more, and the container is removed: only what is said again tells of it. */
+  /**
+   * Removes the container after silencing its connection. The control plane learns of the start only if the
+   * agent reports it again.
+   */
   #removeUnreported({ name, engine }: Machine, { id }: SimContainer): void {
     for (const link of this.network.links) if (link.machine === name) link.blackhole(true, false);
     this.waive(id);
     this.world.after(this.world.between(1, 1_000), () => engine.runtime.removeByHand(id));
   }
 
-  /** What a container that somebody removes had written may be lost, as the agent's README says. */
+  /** Waives the log of a container that was removed by hand: its output may be lost (LOG-4). */
   waive(id: string): void {
     for (const [key, { container }] of this.containers.started)
       if (container.id === id) this.logs.waived.add(key);
   }
 
-  /** Does something, and undoes it after a while, or when all heals. */
+  /** Calls `undo` after `forMs`, or when the faults stop if that is earlier. */
   undoAfter(forMs: number, undo: () => void): void {
     const heal = () => {
       if (this.heals.delete(heal)) undo();
@@ -204,7 +206,7 @@ export class Simulation {
         starts: (engine, container) => {
           this.containers.starts(engine, container);
           if (this.removeOnStart.delete(name)) this.#removeUnreported(machine, container);
-          // Of two agents on one machine the earlier may start what nobody hears of.
+          // The earlier of two agents on one machine may start a container that no control plane learns of.
           if (world.nowMs >= machine.twoAgentsUntilMs) return;
           this.waive(container.id);
           if (container.key)
@@ -217,7 +219,9 @@ export class Simulation {
       revoked: (one) => {
         const left = [...one.engine.containers.values()].filter(({ key }) => key !== null);
         if (left.length > 0 && world.nowMs >= one.twoAgentsUntilMs)
-          world.violate(`the agent of the removed host ${one.name} leaves ${left.map(({ id }) => id)}`);
+          world.violate(
+            `the agent of the removed host ${one.name} left the containers ${left.map(({ id }) => id)}`,
+          );
         this.administrator.join(one);
       },
     });
@@ -226,31 +230,26 @@ export class Simulation {
     this.machines.push(machine);
   }
 
-  /** Users act and faults happen, a few kinds in each run. */
+  /** Lets users act and faults happen. Each run has a few kinds of faults. */
   async #injectFaults(): Promise<void> {
     const { world } = this;
     const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
     const { hostLossPolicy, lostAfterMs } = this.scheduling;
     if (hostLossPolicy === 'requeue') kinds.push('host partitioned');
     world.note(`faults: ${kinds.join(', ')}; lost hosts: ${hostLossPolicy} after ${lostAfterMs} ms`);
-    // A host is lost, and then given up, only after a while.
+    // Requeueing takes longer, because the liveness deadline and the lease must pass first.
     const pace = hostLossPolicy === 'requeue' ? 2 : 1;
     const untilMs = world.nowMs + pace * world.between(30_000, 100_000);
     await world.run(world.between(0, 6_000));
     while (world.nowMs < untilMs) {
       for (let acts = world.between(0, 3); acts > 0; acts--) this.users.act();
-      if (world.chance(0.4)) this.#fault(world.pick(kinds));
+      if (world.chance(0.4)) causeFault(world.pick(kinds), this);
       await world.run(pace * world.between(1, 6_000));
     }
   }
 
-  #fault(name: FaultName): void {
-    this.world.note(`FAULT ${name}`);
-    if (faults[name](this)) this.world.count(`fault: ${name}`);
-  }
-
   #heal(): void {
-    this.world.note('PEACE');
+    this.world.note('FAULTS END');
     this.hasFaultsStopped = true;
     for (const heal of [...this.heals]) heal();
     this.store.faults.length = 0;
@@ -266,15 +265,16 @@ export class Simulation {
     const { world } = this;
     const turns = () => world.counts.get('turn') ?? 0;
     const before = turns();
-    const untilMs = world.nowMs + SETTLE_MS;
+    const untilMs = world.nowMs + MAX_SETTLE_MS;
     let found: string[];
     do {
       await world.run(SETTLE_STEP_MS);
       found = problems();
     } while (found.length > 0 && world.nowMs < untilMs);
     world.note(`settled: ${when}`);
-    if (found.length > 0) world.violate(`${when}, and after ${SETTLE_MS / 1000} s: ${found.join('; ')}`);
-    if (turns() - before > SETTLE_TURNS) world.violate(`${when}: ${turns() - before} turns to settle`);
+    if (found.length > 0) world.violate(`${when}, but ${MAX_SETTLE_MS / 1000} s later ${found.join('; ')}`);
+    if (turns() - before > MAX_SETTLE_TURNS)
+      world.violate(`${when}: ${turns() - before} turns to settle, at most ${MAX_SETTLE_TURNS} are allowed`);
     world.demandNoViolation();
   }
 
@@ -283,15 +283,8 @@ export class Simulation {
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.ledger.apply(change);
-      const { table, id, row } = change;
-      if (table === 'executions')
-        this.world.note(
-          `row: execution ${id} ${row ? `${row.status}${row.ending ? ` ${row.ending}` : ''}` : 'purged'}`,
-        );
-      if (table === 'services' && row)
-        this.world.note(
-          `row: service ${id}.${row.generation} ${row.status} ${row.backend_status} on ${row.host_id} ${row.placed ? '' : 'not placed'}`,
-        );
+      const line = changeText(change);
+      if (line !== undefined) this.world.note(line);
     }
     this.#lifecycle.committed();
     this.#capacity.check(changes, placed);

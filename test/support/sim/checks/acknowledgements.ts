@@ -1,11 +1,11 @@
-/** Owns the check of what users were answered: what was acknowledged is committed then, and stays true. */
+/** Acknowledgement check: what a user was answered is committed by then and stays true. */
 
 import type { World } from '../world/time.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
 interface Submitted {
   user: number;
-  /** What its row said when the end was acknowledged. */
+  /** Status that the row promised when the termination was acknowledged; null if the row was gone. */
   acknowledgedStatus: string | null | undefined;
   generations: Map<number, number> | undefined;
   deletionRequested: boolean;
@@ -31,8 +31,8 @@ export class AcknowledgementCheck {
     this.#world.count('answer: submitted');
     const row = this.#ledger.executions.get(id);
     if (row?.user_id !== user)
-      this.#world.violate(`the submission of ${id} is acknowledged and not committed`);
-    if (this.#submitted.has(id)) this.#world.violate(`the id ${id} is given twice`);
+      this.#world.violate(`the submission of execution ${id} is acknowledged but not committed`);
+    if (this.#submitted.has(id)) this.#world.violate(`the execution id ${id} is assigned twice`);
     this.#submitted.set(id, {
       ...{ user, acknowledgedStatus: undefined, generations: undefined },
       ...{ deletionRequested: false, deletionAcknowledged: false },
@@ -45,7 +45,9 @@ export class AcknowledgementCheck {
     if (!submitted || submitted.acknowledgedStatus !== undefined) return;
     const row = this.#ledger.executions.get(id);
     if (row && row.status !== 'cleaning up' && !isEnded(row))
-      this.#world.violate(`the end of ${id} is acknowledged, and it is ${row.status}`);
+      this.#world.violate(
+        `the termination of execution ${id} is acknowledged, but its status is ${row.status}`,
+      );
     const ending = row && !isEnded(row) ? JSON.parse(String(row.ending)).status : row?.status;
     submitted.acknowledgedStatus = ending === undefined ? null : String(ending);
     submitted.generations = this.#generations(id);
@@ -62,11 +64,11 @@ export class AcknowledgementCheck {
     if (submitted) submitted.deletionAcknowledged = true;
     const row = this.#ledger.executions.get(id);
     if (row && row.deleted !== 1)
-      this.#world.violate(`the deletion of ${id} is acknowledged and not committed`);
+      this.#world.violate(`the deletion of execution ${id} is acknowledged but not committed`);
     this.terminated(id);
   }
 
-  /** After each commit, of the executions in it. */
+  /** Checks the executions that a commit changed. */
   check(touched: Iterable<number>): void {
     for (const id of touched) {
       const submitted = this.#submitted.get(id);
@@ -75,28 +77,32 @@ export class AcknowledgementCheck {
       if (!row && !submitted.deletionRequested) this.#world.violate(`execution ${id} is lost`);
       if (!row || submitted.acknowledgedStatus === undefined) continue;
       if (row.status !== 'cleaning up' && !isEnded(row))
-        this.#world.violate(`the end of ${id} was acknowledged, and it is ${row.status}`);
+        this.#world.violate(
+          `the termination of execution ${id} was acknowledged, but its status is ${row.status}`,
+        );
       if (
         isEnded(row) &&
         submitted.acknowledgedStatus !== null &&
         row.status !== submitted.acknowledgedStatus
       )
         this.#world.violate(
-          `the end of ${id} was acknowledged as ${submitted.acknowledgedStatus}, and became ${row.status}`,
+          `the end of execution ${id} was acknowledged as ${submitted.acknowledgedStatus}, but became ${row.status}`,
         );
       for (const [service, generation] of this.#generations(id))
         if (generation > (submitted.generations?.get(service) ?? 0))
-          this.#world.violate(`service ${service} was started after the end of ${id} was acknowledged`);
+          this.#world.violate(
+            `service ${service} is started after the termination of execution ${id} was acknowledged`,
+          );
     }
   }
 
-  /** Once all is quiet: each is there, or was deleted. */
+  /** Problems that remain after settling: an execution is lost, or is still there after its deletion. */
   unsettled(): string[] {
     return [...this.#submitted].flatMap(([id, { deletionRequested, deletionAcknowledged }]) => {
       const row = this.#ledger.executions.get(id);
       if (!row && !deletionRequested) return [`execution ${id} is lost`];
       return row && deletionAcknowledged
-        ? [`execution ${id} is deleted and still there as ${row.status}`]
+        ? [`execution ${id} was deleted but still exists as ${row.status}`]
         : [];
     });
   }

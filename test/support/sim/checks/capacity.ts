@@ -1,10 +1,10 @@
-/** Owns the check of what is reserved after each commit: capacity of hosts, quotas of users, and gangs that start whole. */
+/** Capacity check: after each commit, reservations fit hosts and quotas, and gangs are placed as a whole. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Of what decimals lose in binary. */
+/** Tolerance for binary floating-point sums. */
 const ROUNDING = 1e-6;
 const PRESENT = ['starting', 'running', 'cleaning up'];
 
@@ -12,11 +12,11 @@ const PRESENT = ['starting', 'running', 'cleaning up'];
 interface Placements {
   services: Set<number>;
   executions: Set<number>;
-  /** Services that are started, and those whose containers were to leave their hosts before. */
+  /** Services that the commit starts on hosts from which another service's container must depart first. */
   startsBesideDeparting: { started: number; departing: number }[];
 }
 
-/** It has given its room away, and its container is still there. */
+/** The service has released its capacity, and its container still exists. */
 const isDeparting = (service: Row | undefined): boolean =>
   service?.placed === 0 && service.status !== 'inactive';
 
@@ -29,7 +29,7 @@ export class CapacityCheck {
     this.#ledger = ledger;
   }
 
-  /** What `changes` place; before they are in the ledger. */
+  /** Collects what `changes` place. The ledger must not contain the changes yet. */
   placementsIn(changes: readonly Change[]): Placements {
     const services = new Set<number>();
     const executions = new Set<number>();
@@ -61,11 +61,13 @@ export class CapacityCheck {
     );
   }
 
-  /** After the changes are in the ledger. */
+  /** Checks a commit. The ledger must contain its changes. */
   check(changes: readonly Change[], placed: Placements): void {
     for (const { started, departing } of placed.startsBesideDeparting)
       if (started !== departing && isDeparting(this.#ledger.services.get(departing)))
-        this.#world.violate(`service ${started} is started while ${departing} is still to leave its host`);
+        this.#world.violate(
+          `service ${started} is started while the container of service ${departing} must still depart from its host`,
+        );
     if (placed.services.size > 0) {
       this.#hosts(placed);
       this.#capacity();
@@ -81,7 +83,7 @@ export class CapacityCheck {
     for (const id of touched) this.#gang(id);
   }
 
-  /** Nothing new where nothing may be started. */
+  /** Placements are allowed only on schedulable hosts that are neither lost nor removed. */
   #hosts({ services }: Placements): void {
     for (const id of services) {
       const host = this.#ledger.hosts.get(Number(this.#ledger.services.get(id)?.host_id));
@@ -92,14 +94,14 @@ export class CapacityCheck {
     }
   }
 
-  /** What is elastic leaves at once, but for what leaves anyway. */
+  /** A drained host must release its elastic services at once, except those that are already ending. */
   #drained(host: number): void {
     for (const service of this.#ledger.services.values()) {
       const execution = this.#ledger.executions.get(Number(service.execution_id));
       const stays = service.host_id === host && service.placed === 1 && !this.#ledger.isEssential(service);
       const leaves = service.status === 'terminating' || service.exit !== null || service.failure !== null;
       if (stays && !leaves && execution?.ending === null)
-        this.#world.violate(`the elastic service ${service.id} stays on the drained host ${host}`);
+        this.#world.violate(`the elastic service ${service.id} remains on the drained host ${host}`);
     }
   }
 
@@ -110,11 +112,14 @@ export class CapacityCheck {
       );
       const [memory, cores] = this.#sum(here);
       if (memory > Number(host.memory_bytes) || cores > Number(host.cores) + ROUNDING)
-        this.#world.violate(`host ${host.name} has ${memory} bytes and ${cores} cores reserved`);
+        this.#world.violate(
+          `host ${host.name} has ${memory} bytes and ${cores} cores reserved, more than it has`,
+        );
       const missing = here.flatMap((one) =>
         this.#ledger.demandOf(one).labels.filter((label) => !JSON.parse(String(host.labels)).includes(label)),
       );
-      if (missing.length > 0) this.#world.violate(`host ${host.name} lacks the labels ${missing}`);
+      if (missing.length > 0)
+        this.#world.violate(`host ${host.name} lacks the labels ${missing} of its services`);
     }
   }
 
@@ -134,7 +139,7 @@ export class CapacityCheck {
       const caps = [quota.concurrent_executions, quota.memory, quota.cores].map(Number);
       for (const [at, cap] of caps.entries())
         if (cap > 0 && Number(added[at]) > 0 && Number(used[at]) > cap + ROUNDING)
-          this.#world.violate(`user ${user.username} has ${used} with the caps ${caps}`);
+          this.#world.violate(`user ${user.username} uses ${used}, more than the quota ${caps}`);
     }
   }
 

@@ -1,10 +1,13 @@
-/** Owns the check of containers: one for each start, never two starts of a service at once, and in the end exactly what the rows say. */
+/**
+ * Container check: each start has at most one container, two starts of a service never run at once, and after
+ * settling the containers are exactly those of the rows.
+ */
 import type { SimContainer } from '../machine/container.ts';
 import type { EngineEvents, SimEngine } from '../machine/engine.ts';
 import type { World } from '../world/time.ts';
 import { isLive, type Ledger } from './ledger.ts';
 
-/** A start that was carried out. */
+/** A start that an engine carried out. */
 export interface Start {
   container: SimContainer;
   machine: string;
@@ -16,7 +19,7 @@ export class ContainerCheck implements EngineEvents {
   engines: readonly SimEngine[] = [];
   readonly #world: World;
   readonly #ledger: Ledger;
-  /** Whether what a machine runs could not be stopped, or need not be. */
+  /** True if the documents allow this container to run beside a later start. */
   readonly #mayRunTwice: (machine: string, container: SimContainer) => boolean;
 
   constructor(
@@ -36,7 +39,9 @@ export class ContainerCheck implements EngineEvents {
     this.#world.note(`${engine.machine} starts ${container.id} of ${name}`);
     const earlier = this.started.get(name);
     if (earlier)
-      this.#world.violate(`${name} is started as ${container.id}, and was as ${earlier.container.id}`);
+      this.#world.violate(
+        `${name} is started as ${container.id}, but was started as ${earlier.container.id} before`,
+      );
     this.started.set(name, { container, machine: engine.machine });
     for (const other of this.#running())
       if (other !== container && other.key?.service === key.service) this.#overlap(container, other);
@@ -48,14 +53,19 @@ export class ContainerCheck implements EngineEvents {
       Number(one.key?.generation) < Number(other.key?.generation) ? [one, other] : [other, one];
     const machine = this.started.get(`${older.key?.service}.${older.key?.generation}`)?.machine ?? '';
     if (this.#mayRunTwice(machine, older)) this.#world.count('container: runs twice as documented');
-    else this.#world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id}`);
+    else this.#world.violate(`service ${older.key?.service} runs as ${older.id} and as ${newer.id} at once`);
   }
 
   foreignCall(engine: SimEngine, id: string, call: string): void {
-    this.#world.violate(`the agent on ${engine.machine} calls ${call} for ${id}, which is another's`);
+    this.#world.violate(
+      `the agent on ${engine.machine} calls ${call} for ${id}, which does not belong to Berth`,
+    );
   }
 
-  /** Once all is quiet: each service that is active has its container, and there is no other. */
+  /**
+   * Problems that remain after settling: an active service has no container, or a container has no active
+   * service.
+   */
   unsettled(): string[] {
     const wanted = new Map<string, string>();
     const problems: string[] = [];
@@ -66,21 +76,22 @@ export class ContainerCheck implements EngineEvents {
     }
     for (const { key, id, state } of this.#ours()) {
       const name = `${key?.service}.${key?.generation}`;
-      if (!wanted.has(name)) problems.push(`container ${id} of ${name} is ${state}, and nobody wants it`);
+      if (!wanted.has(name))
+        problems.push(`container ${id} of ${name} is ${state}, but no service is active`);
       else if (state !== 'running') problems.push(`container ${id} of ${name} is ${state}`);
       else if (wanted.get(name) !== id)
-        problems.push(`container ${id} of ${name} is known as ${wanted.get(name)}`);
+        problems.push(`container ${id} of ${name} is recorded as ${wanted.get(name)}`);
       wanted.delete(name);
     }
     return [...problems, ...[...wanted.keys()].map((name) => `${name} has no container`)];
   }
 
-  /** Once all is quiet: those of somebody else are there. */
+  /** Engines whose container of another owner is gone, although no agent may touch it. */
   missingForeign(): string[] {
     const machines = this.engines.filter(
       ({ containers }) => ![...containers.values()].some(({ key }) => key === null),
     );
-    return machines.map(({ machine }) => `the container of somebody else on ${machine} is gone`);
+    return machines.map(({ machine }) => `the container of another owner on ${machine} is gone`);
   }
 
   #ours(): SimContainer[] {

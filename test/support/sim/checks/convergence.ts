@@ -27,7 +27,7 @@ export class ConvergenceCheck {
     this.#options = options;
   }
 
-  /** Hosts that are drained. A late answer to an earlier request may drain a host again. */
+  /** Drained hosts. A drain that was requested earlier may take effect late. */
   drained(): Machine[] {
     const { ledger, machines } = this.#options;
     return machines.filter(({ hostId }) => ledger.hosts.get(hostId)?.schedulable === 0);

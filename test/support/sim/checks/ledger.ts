@@ -1,9 +1,9 @@
-/** Owns the committed state as the checkers see it: the rows of the last commit, and what the descriptions say of them. */
+/** Ledger: the committed rows as the checks see them, and the descriptions of the executions. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import type { Change } from '../world/store.ts';
 
-/** What a service needs, by its group. */
+/** What a service demands, by its group. */
 export interface Demand {
   memory: number;
   cores: number;
@@ -18,19 +18,19 @@ export class Ledger {
   readonly hosts = new Map<number, Row>();
   readonly quotas = new Map<number, Row>();
   readonly users = new Map<number, Row>();
-  /** Services by execution. */
+  /** Ids of services, by execution. */
   readonly #servicesOf = new Map<number, Set<number>>();
   readonly #needs = new Map<number, Map<string, Demand>>();
 
   apply({ table, id, row }: Change): void {
     const rows = this.#table(table);
-    if (table === 'executions' && row && !rows.has(id)) this.#read(id, String(row.description));
+    if (table === 'executions' && row && !rows.has(id)) this.#readDemands(id, String(row.description));
     if (table === 'services') this.#index(id, row ?? rows.get(id));
     if (row) rows.set(id, row);
     else rows.delete(id);
   }
 
-  /** Also of one that was never there. */
+  /** True also for a host that never existed. */
   isRemoved(hostId: number): boolean {
     return this.hosts.get(hostId)?.removed_ms !== null;
   }
@@ -61,7 +61,7 @@ export class Ledger {
       users: this.users,
     };
     const rows = tables[name];
-    if (!rows) throw new Error(`${name} is not watched`);
+    if (!rows) throw new Error(`the ledger does not track the table ${name}`);
     return rows;
   }
 
@@ -71,7 +71,7 @@ export class Ledger {
     this.#servicesOf.set(execution, known.add(id));
   }
 
-  #read(id: number, description: string): void {
+  #readDemands(id: number, description: string): void {
     const { services } = JSON.parse(description) as Application;
     const needs = services.map(({ name, monitor, essential_count: essential, resources, labels = [] }) => {
       const { memory, cores } = resources;

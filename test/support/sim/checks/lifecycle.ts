@@ -1,4 +1,4 @@
-/** Owns the check of how committed rows change: states and times only move as SPEC says, and nothing that was is lost. */
+/** Lifecycle check: states and times change only as SPEC.md allows, and no row is lost. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
@@ -15,16 +15,16 @@ const RANKS: Record<string, number> = {
 };
 
 export class LifecycleCheck {
-  /** Services that have been placed on more than one host. */
+  /** Services that have been on more than one host. */
   readonly moved = new Set<number>();
   readonly #world: World;
   readonly #ledger: Ledger;
 
-  /** Starts that agents gave up for lack of contact, by `service.generation`. */
+  /** Starts that agents stopped because their lease expired, by `service.generation`. */
   readonly #lapsed: ReadonlySet<string>;
   readonly #removedWithServices = new Set<number>();
-  /** Lost hosts whose hello is in this very commit: it tells what of theirs is gone. */
-  readonly #backNow = new Set<number>();
+  /** Lost hosts that become connected in the current commit. Their hello shows which containers are gone. */
+  readonly #reconnecting = new Set<number>();
 
   constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
     this.#world = world;
@@ -32,15 +32,16 @@ export class LifecycleCheck {
     this.#lapsed = lapsed;
   }
 
-  /** Before `change` is in the ledger. */
+  /** Checks a change. The ledger must not contain the change yet. */
   check({ table, id, row }: Change): void {
     if (table === 'executions') this.#execution(id, this.#ledger.executions.get(id), row);
     if (table === 'services') this.#service(id, this.#ledger.services.get(id), row);
     if (table === 'hosts' && row && row.removed_ms !== null) this.#hostGone(id);
-    if (table === 'hosts' && row?.lost === 0 && this.#ledger.hosts.get(id)?.lost === 1) this.#backNow.add(id);
+    if (table === 'hosts' && row?.lost === 0 && this.#ledger.hosts.get(id)?.lost === 1)
+      this.#reconnecting.add(id);
   }
 
-  /** The logs of what was there went with it. */
+  /** The logs on a removed host are gone. */
   #hostGone(id: number): void {
     const here = [...this.#ledger.services].filter(([, { host_id }]) => host_id === id);
     for (const [service] of here) this.moved.add(service);
@@ -48,25 +49,29 @@ export class LifecycleCheck {
     if (isLeft && !this.#ledger.isRemoved(id)) this.#removedWithServices.add(id);
   }
 
-  /** After all changes of a commit are in the ledger. */
+  /** Checks a commit. The ledger must contain all its changes. */
   committed(): void {
     for (const id of this.#removedWithServices) {
       const host = this.#ledger.hosts.get(id);
       if (host?.silent_since_ms === null && host.lost === 0)
-        this.#world.violate(`host ${id} is removed, connected and with services`);
+        this.#world.violate(`host ${id} is removed while it is connected and has services`);
     }
     this.#removedWithServices.clear();
-    this.#backNow.clear();
+    this.#reconnecting.clear();
   }
 
-  /** Its host is lost or removed, or its agent has given it up: nobody waits for its container to go. */
+  /**
+   * True if the coordinator need not wait for the container: its host is lost or removed, or its agent's
+   * lease expired.
+   */
   #isAbandoned({ id, generation, host_id }: Row): boolean {
     if (host_id === null) return false;
-    const isLost = this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#backNow.has(Number(host_id));
+    const isLost =
+      this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#reconnecting.has(Number(host_id));
     return isLost || this.#ledger.isRemoved(Number(host_id)) || this.#lapsed.has(`${id}.${generation}`);
   }
 
-  /** Whether it may go back to the queue although no start of it failed. */
+  /** True if the execution may return to the queue although none of its starts failed. */
   #mayMove(id: number, { ending }: Row): boolean {
     if (typeof ending === 'string' && JSON.parse(ending).moving) return true;
     return this.#ledger
@@ -85,7 +90,7 @@ export class LifecycleCheck {
     this.#demand(
       isEnded(after) === (after.time_end_ms !== null),
       id,
-      `is ${after.status} and has ended at ${after.time_end_ms}`,
+      `is ${after.status} with the end time ${after.time_end_ms}`,
     );
     this.#demand(
       (after.error_message !== null) === (after.status === 'error'),
@@ -95,9 +100,13 @@ export class LifecycleCheck {
     this.#demand(
       after.status !== 'running' || after.time_start_ms !== null,
       id,
-      'runs without having started',
+      'is running without a start time',
     );
-    this.#demand(after.status !== 'queued' || after.time_start_ms === null, id, 'is queued and has started');
+    this.#demand(
+      after.status !== 'queued' || after.time_start_ms === null,
+      id,
+      'is queued with a start time',
+    );
   }
 
   #changed(id: number, before: Row, after: Row): void {
@@ -114,17 +123,17 @@ export class LifecycleCheck {
       `was ${from} and is ${to}`,
     );
     for (const what of ['name', 'user_id', 'description', 'time_submit_ms'])
-      this.#demand(before[what] === after[what], id, `has another ${what}`);
+      this.#demand(before[what] === after[what], id, `has a changed ${what}`);
     for (const what of ['time_start_ms', 'time_end_ms'])
       this.#demand(
         before[what] === null || before[what] === after[what] || (moves && after[what] === null),
         id,
-        `has another ${what}`,
+        `has a changed ${what}`,
       );
-    this.#demand(Number(after.deleted) >= Number(before.deleted), id, 'is not deleted any more');
+    this.#demand(Number(after.deleted) >= Number(before.deleted), id, 'is no longer marked as deleted');
     if (!isEnded(before)) return;
     for (const what of ['status', 'error_message', 'ending'])
-      this.#demand(before[what] === after[what], id, `has ended, and another ${what} now`);
+      this.#demand(before[what] === after[what], id, `has ended and then changed its ${what}`);
   }
 
   #purged(id: number, before: Row | undefined): void {
@@ -132,20 +141,20 @@ export class LifecycleCheck {
     this.#demand(
       before?.deleted === 1 && isEnded(before),
       id,
-      `is ${before?.status} and purged, deleted is ${before?.deleted}`,
+      `is purged as ${before?.status}, with deleted = ${before?.deleted}`,
     );
     for (const service of this.#ledger.servicesOf(id)) {
       this.#demand(
         service.status === 'inactive',
         id,
-        `is purged with service ${service.id} ${service.status}`,
+        `is purged while service ${service.id} is ${service.status}`,
       );
       this.#demand(
         service.generation === 0 ||
           service.forgotten === 1 ||
           this.#ledger.isRemoved(Number(service.host_id)),
         id,
-        `is purged with the log of ${service.id}`,
+        `is purged before the log of service ${service.id} is removed`,
       );
     }
   }
@@ -153,19 +162,19 @@ export class LifecycleCheck {
   #service(id: number, before: Row | undefined, after: Row | undefined): void {
     if (!before || !after) return;
     const grown = Number(after.generation) - Number(before.generation);
-    const what = `service ${id} of`;
+    const what = `has service ${id}, which`;
     const execution = Number(after.execution_id);
     this.#demand(
       grown === 0 || grown === 1,
       execution,
-      `${what} went from start ${before.generation} to ${after.generation}`,
+      `${what} went from generation ${before.generation} to ${after.generation}`,
     );
     if (grown === 1) {
       this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
       this.#demand(
         !isLive(before) || this.#isAbandoned(before),
         execution,
-        `${what} is started again while it is ${before.status}`,
+        `${what} is restarted while it is ${before.status}`,
       );
     }
     const moved = before.host_id !== null && before.host_id !== after.host_id;

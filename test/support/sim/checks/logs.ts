@@ -1,6 +1,6 @@
 /**
- * Owns the check of logs as their readers get them: what came is a prefix of what the starts of the service wrote, one
- * after the other; a clean end comes once, after the last byte, and only when no more can come.
+ * Log check: the bytes that a subscriber receives are a prefix of what the starts of the service wrote, one
+ * start after the other. A clean end comes once, after the last byte, and only if no more output can follow.
  */
 import { lineOf } from '../machine/container.ts';
 import type { World } from '../world/time.ts';
@@ -10,7 +10,7 @@ import { isEnded, type Ledger } from './ledger.ts';
 export class ReceivedLog {
   readonly service: number;
   #text = '';
-  /** Lines read of each start. */
+  /** Lines received of each start. */
   readonly #read = new Map<number, number>();
   #generation = 0;
   #isClosed = false;
@@ -23,7 +23,7 @@ export class ReceivedLog {
 
   receive(bytes: Uint8Array): void {
     const { world } = this.#logs;
-    if (this.#isClosed) world.violate(`the log of ${this.service} goes on after its end`);
+    if (this.#isClosed) world.violate(`the log of service ${this.service} continues after its end`);
     world.count('log: bytes', bytes.length);
     const lines = (this.#text + Buffer.from(bytes).toString()).split('\n');
     this.#text = lines.pop() ?? '';
@@ -35,46 +35,51 @@ export class ReceivedLog {
     const [key = '', at] = line.split(':');
     const [service, generation] = key.split('.').map(Number);
     if (service !== this.service || generation === undefined || generation < this.#generation) {
-      world.violate(`the log of ${this.service}, at start ${this.#generation}, has the line ${line}`);
+      world.violate(
+        `the log of service ${this.service}, at generation ${this.#generation}, has the line ${line}`,
+      );
       return;
     }
     if (generation > this.#generation) this.#passTo(generation);
     const expected = this.#read.get(generation) ?? 0;
     if (line !== lineOf(key, expected) && !this.#logs.copiedTwice.has(key))
-      world.violate(`the log of ${key} has, instead of line ${expected}: ${line}`);
+      world.violate(`the log of ${key} has, in place of line ${expected}: ${line}`);
     this.#read.set(generation, Number(at) + 1);
   }
 
-  /** All starts before `generation` have been read, or have no log that can be read. */
+  /**
+   * Advances to a later start. Every earlier start must have been read completely or be allowed to have no
+   * log.
+   */
   #passTo(generation: number): void {
     for (let one = Math.max(1, this.#generation); one < generation; one++)
       this.#logs.isComplete(this.service, one, this.#read.get(one) ?? 0);
     this.#generation = generation;
   }
 
-  /** The stream has ended cleanly. */
+  /** Handles a clean end of the stream. */
   ended(): void {
     const { world } = this.#logs;
     world.count('log: ended');
-    if (this.#isClosed) world.violate(`the log of ${this.service} ends twice`);
-    if (this.#text !== '') world.violate(`the log of ${this.service} ends in the middle of a line`);
+    if (this.#isClosed) world.violate(`the log of service ${this.service} ends twice`);
+    if (this.#text !== '') world.violate(`the log of service ${this.service} ends in the middle of a line`);
     this.#isClosed = true;
     this.#logs.mayEnd(this.service);
     this.#passTo(this.#logs.lastStart(this.service) + 1);
   }
 
-  /** It broke off, and says so: that is a gap which everybody sees. */
+  /** Handles a stream that broke off with an error, which the subscriber can see. */
   broken(): void {
-    this.#logs.world.count('log: broken off');
+    this.#logs.world.count('log: failed');
     this.#isClosed = true;
   }
 }
 
-/** What may have no log. */
+/** Starts that may have no log. */
 export interface ExpectedGaps {
   /** Services that have been on more than one host. */
   moved: ReadonlySet<number>;
-  /** Starts, by `service.generation`. */
+  /** Failed starts, by `service.generation`. */
   failed: ReadonlySet<string>;
 }
 
@@ -83,11 +88,11 @@ export class LogCheck {
   readonly #ledger: Ledger;
   readonly #containers: ContainerCheck;
   readonly #expectedGaps: ExpectedGaps;
-  /** Starts whose output was lost as the documents say, by `service.generation`. */
+  /** Starts whose output the documents allow to be lost, by `service.generation`. */
   readonly waived = new Set<string>();
-  /** Starts whose output two agents on one machine may have copied into one file. */
+  /** Starts whose output two agents on one machine may both have copied into one file. */
   readonly copiedTwice = new Set<string>();
-  /** Services of which an agent said that output was lost. */
+  /** Services whose agent logged that output was lost. */
   readonly lost = new Set<number>();
 
   constructor(world: World, ledger: Ledger, containers: ContainerCheck, expectedGaps: ExpectedGaps) {
@@ -97,20 +102,20 @@ export class LogCheck {
     this.#expectedGaps = expectedGaps;
   }
 
-  /** A start of which `lines` were read is passed over. */
+  /** Checks a start after which the log continues with another, or ends. */
   isComplete(service: number, generation: number, lines: number): void {
     const start = this.#containers.started.get(`${service}.${generation}`);
     const written = start?.container.records.length ?? 0;
     if (lines === written) return;
     const key = `${service}.${generation}`;
-    // The log of a service is that of its last host, and a start that failed need not have one.
+    // A log is that of the service's last host, and a failed start may have none.
     const none = lines === 0 && (this.#expectedGaps.moved.has(service) || this.#expectedGaps.failed.has(key));
     const isWaived = none || this.#isDeleted(service) || this.lost.has(service) || this.waived.has(key);
     if (isWaived) this.world.count('log: missing as documented');
-    else this.world.violate(`of the log of ${service}.${generation} ${lines} lines of ${written} came`);
+    else this.world.violate(`the log of ${service}.${generation} has ${lines} of ${written} lines`);
   }
 
-  /** Its logs are removed then. */
+  /** Logs of deleted executions are removed. */
   #isDeleted(service: number): boolean {
     const execution = Number(this.#ledger.services.get(service)?.execution_id);
     return this.#ledger.executions.get(execution)?.deleted !== 0;
@@ -121,7 +126,7 @@ export class LogCheck {
     const execution = row && this.#ledger.executions.get(Number(row.execution_id));
     const isOver = !execution || isEnded(execution) || execution.status === 'cleaning up';
     if (!isOver && row.exit === null)
-      this.world.violate(`the log of ${service} ends while its execution is ${execution.status}`);
+      this.world.violate(`the log of service ${service} ends while its execution is ${execution.status}`);
   }
 
   lastStart(service: number): number {

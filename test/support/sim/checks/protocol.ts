@@ -1,6 +1,6 @@
 /**
- * Owns the check of what goes over the connections: nothing is sent that is not committed, nothing acknowledged that is
- * not, no log stream gets more than its credit, and a stream ends once.
+ * Protocol check: only committed starts and stops are sent, only committed reports are acknowledged, no log
+ * stream exceeds its credit, and each stream ends once.
  */
 import { CHUNK_HEADER_BYTES, decodeChunk, LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
@@ -11,7 +11,7 @@ import { isLive, type Ledger } from './ledger.ts';
 
 interface LinkState {
   revision: number | null;
-  /** By sequence, until acknowledged. */
+  /** Reports that were not acknowledged yet, by sequence. */
   reports: Map<number, Extract<Up, { type: 'report' }>>;
   streams: Map<number, { credit: number; ended: boolean }>;
 }
@@ -21,9 +21,9 @@ export class ProtocolCheck implements Tap {
   readonly #ledger: Ledger;
   readonly #states = new WeakMap<Link, LinkState>();
 
-  /** Starts that failed, by `service.generation`. */
+  /** Failed starts, by `service.generation`. */
   readonly failed = new Set<string>();
-  /** Starts that agents gave up for lack of contact, likewise. */
+  /** Starts that agents stopped because their lease expired, by `service.generation`. */
   readonly lapsed = new Set<string>();
 
   constructor(world: World, ledger: Ledger) {
@@ -57,7 +57,7 @@ export class ProtocolCheck implements Tap {
 
   #observed(one: Observation): void {
     const isLapsed = one.state === 'gone' && one.lapsed === true;
-    this.#world.count(`observed: ${one.state}${isLapsed ? ' for lack of contact' : ''}`);
+    this.#world.count(`observed: ${one.state}${isLapsed ? ' after its lease expired' : ''}`);
     if (one.state === 'failed') this.failed.add(`${one.service}.${one.generation}`);
     if (isLapsed) this.lapsed.add(`${one.service}.${one.generation}`);
   }
@@ -85,13 +85,17 @@ export class ProtocolCheck implements Tap {
       case 'logs.open':
         state.streams.set(message.stream, { credit: message.credit, ended: false });
         if (message.credit > LOG_WINDOW_BYTES)
-          this.#world.violate(`${link.name}: a window of ${message.credit}`);
+          this.#world.violate(
+            `${link.name}: a window of ${message.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
+          );
         return;
       case 'logs.credit': {
         const stream = state.streams.get(message.stream);
         if (stream) stream.credit += message.bytes;
         if (stream && stream.credit > LOG_WINDOW_BYTES)
-          this.#world.violate(`${link.name}: credit of ${stream.credit}`);
+          this.#world.violate(
+            `${link.name}: a credit of ${stream.credit} bytes, at most ${LOG_WINDOW_BYTES} are allowed`,
+          );
       }
     }
   }
@@ -101,11 +105,11 @@ export class ProtocolCheck implements Tap {
     const { stream } = decodeChunk(frame);
     const known = state.streams.get(stream);
     if (!known) {
-      this.#world.violate(`${link.name}: a chunk of no stream`);
+      this.#world.violate(`${link.name}: a chunk of an unknown stream`);
       return;
     }
     known.credit -= frame.byteLength - CHUNK_HEADER_BYTES;
-    if (known.credit < 0) this.#world.violate(`${link.name}: ${-known.credit} bytes beyond the credit`);
+    if (known.credit < 0) this.#world.violate(`${link.name}: ${-known.credit} bytes more than the credit`);
     if (known.ended) this.#world.violate(`${link.name}: a chunk after the end of stream ${stream}`);
   }
 
@@ -117,7 +121,7 @@ export class ProtocolCheck implements Tap {
 
   #committedStart(link: Link, { service, generation }: { service: number; generation: number }): void {
     const row = this.#ledger.services.get(service);
-    // A later coordinator may have gone further.
+    // A later coordinator may already have advanced the service.
     const holds =
       row &&
       (Number(row.generation) > generation || (row.generation === generation && row.status !== 'inactive'));
@@ -136,14 +140,14 @@ export class ProtocolCheck implements Tap {
   #acknowledged(link: Link, state: LinkState, sequence: number): void {
     const report = state.reports.get(sequence);
     if (!report) {
-      this.#world.violate(`${link.name}: report ${sequence} is acknowledged and never arrived`);
+      this.#world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
       return;
     }
     state.reports.delete(sequence);
     for (const observation of report.observations)
       if (!this.#isCommitted(observation, link.hostId))
         this.#world.violate(
-          `${link.name}: ${observation.state} of ${observation.service}.${observation.generation} is acknowledged and not committed`,
+          `${link.name}: ${observation.state} of ${observation.service}.${observation.generation} is acknowledged but not committed`,
         );
     for (const service of report.forgotten) {
       const row = this.#ledger.services.get(service);

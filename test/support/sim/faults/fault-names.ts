@@ -1,4 +1,4 @@
-/** Owns the names of the faults, for tests that do not run in a simulated world. */
+/** Names of the faults, apart from their code for tests that run outside of a simulated world. */
 export const faultNames = [
   'connection cut',
   'connections cut after a frame',

@@ -1,11 +1,11 @@
-/** Owns the faults: what may go wrong at a moment, and how it is put right again. Knows no check. */
+/** Faults: what can go wrong at a moment, and how each fault is undone. Faults do not depend on checks. */
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
 import type { Machine } from '../machine/machine.ts';
 import type { Simulation } from '../simulation.ts';
 import type { CommitFault } from '../world/store.ts';
 import type { FaultName } from './fault-names.ts';
 
-/** Does it, and tells whether there was something to do it to. */
+/** Causes the fault. Returns false if there was nothing to apply the fault to. */
 type Fault = (simulation: Simulation) => boolean;
 
 const SECOND_MS = 1000;
@@ -13,7 +13,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A fault of a machine that ends after a while; `begin` returns what undoes it. */
+/** A fault of a machine that lasts for a while. `begin` causes it and returns a function that undoes it. */
 const temporary =
   (fromMs: number, toMs: number, begin: (machine: Machine, simulation: Simulation) => () => void): Fault =>
   (simulation) => {
@@ -23,7 +23,7 @@ const temporary =
     return true;
   };
 
-/** The same, of one that keeps the agent from stopping what it is to stop. */
+/** A temporary fault that can keep the agent from stopping containers in time. */
 const impairment = (
   fromMs: number,
   toMs: number,
@@ -51,7 +51,16 @@ const commits =
     return true;
   };
 
-/** To a running container of ours. */
+const badPulls = (maxMs: number, pulls: 'stall' | 'fail'): Fault =>
+  temporary(1, maxMs, ({ engine }) => {
+    engine.forgetImages();
+    engine.pulls = pulls;
+    return () => {
+      engine.pulls = 'normal';
+    };
+  });
+
+/** A fault of one of Berth's containers that exist. */
 const atContainer =
   (act: (simulation: Simulation, machine: Machine, id: string) => void): Fault =>
   (simulation) => {
@@ -67,7 +76,13 @@ const atContainer =
 const jump = ({ world }: Simulation) =>
   world.pick([10 * SECOND_MS, HOUR_MS, 3 * DAY_MS]) * world.pick([1, 1, -1]);
 
-export const faults: Record<FaultName, Fault> = {
+/** Causes a fault, and counts it if there was something to apply it to. */
+export function causeFault(name: FaultName, simulation: Simulation): void {
+  simulation.world.note(`FAULT ${name}`);
+  if (faults[name](simulation)) simulation.world.count(`fault: ${name}`);
+}
+
+const faults: Record<FaultName, Fault> = {
   // Connections
   'connection cut': ({ world, network }) => {
     if (network.links.size === 0) return false;
@@ -105,7 +120,7 @@ export const faults: Record<FaultName, Fault> = {
     const { lostAfterMs } = scheduling;
     const machine = world.pick(machines);
     machine.route.cut();
-    // For so long that what runs there may start elsewhere.
+    // Lasts long enough for the services to be restarted elsewhere.
     simulation.undoAfter(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () => machine.route.heal());
     if (world.chance(0.5)) world.after(world.between(0, lostAfterMs), () => machine.killAgent());
     return true;
@@ -151,7 +166,7 @@ export const faults: Record<FaultName, Fault> = {
     const [old] = simulation.controlPlanes;
     if (!old || simulation.controlPlanes.length > 1) return false;
     const { world, network, scheduling } = simulation;
-    // Two that never meet: only agents tell that there is another.
+    // The two control planes never contact each other; each can learn of the other only through agents.
     old.isQuiet = world.chance(0.3);
     if (old.isQuiet) for (const link of [...network.links]) if (world.chance(0.5)) link.cut('a fault');
     simulation.startControlPlane();
@@ -212,20 +227,8 @@ export const faults: Record<FaultName, Fault> = {
       engine.failing = 0;
     };
   }),
-  'pulls stall': temporary(1, 90 * SECOND_MS, ({ engine }) => {
-    engine.forgetImages();
-    engine.pulls = 'stall';
-    return () => {
-      engine.pulls = 'normal';
-    };
-  }),
-  'pulls fail': temporary(1, 60 * SECOND_MS, ({ engine }) => {
-    engine.forgetImages();
-    engine.pulls = 'fail';
-    return () => {
-      engine.pulls = 'normal';
-    };
-  }),
+  'pulls stall': badPulls(90 * SECOND_MS, 'stall'),
+  'pulls fail': badPulls(60 * SECOND_MS, 'fail'),
   'container killed by hand': atContainer((_, { engine }, id) => engine.runtime.killByHand(id)),
   'container removed by hand': atContainer((simulation, { engine }, id) => {
     simulation.waive(id);
@@ -251,7 +254,7 @@ export const faults: Record<FaultName, Fault> = {
   'host off for days': temporary(100 * SECOND_MS, 400 * SECOND_MS, (machine, simulation) => {
     const { world, controlPlanes, machines } = simulation;
     machine.powerOff();
-    // The others' clocks say so; to wait that long would cost as many signs of life.
+    // Jumps the other clocks instead of waiting for days, which would cost as many reports.
     world.after(50 * SECOND_MS, () => {
       for (const one of controlPlanes) simulation.jump(one, 3 * DAY_MS);
       for (const { agent } of machines) if (agent) agent.skewMs += 3 * DAY_MS;
@@ -291,7 +294,7 @@ export const faults: Record<FaultName, Fault> = {
     return true;
   },
   '200 submissions at once': ({ world, users }) => {
-    // Once a run: what comes of it takes its time.
+    // Once per run, since the executions take long to finish.
     if ((world.counts.get('fault: 200 submissions at once') ?? 0) > 0) return false;
     users.burst(200);
     return true;

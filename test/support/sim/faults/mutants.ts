@@ -1,4 +1,4 @@
-/** Owns the single-line changes of the sources that the checkers of the simulation must find. */
+/** Mutants: single-line changes of the sources that the checks of the simulation must find. */
 
 export interface Mutant {
   name: string;
@@ -7,13 +7,13 @@ export interface Mutant {
   to: string;
 }
 
-/** The source with the change made; throws where its line is not there as it was, or not only once. */
+/** Applies the mutant to the source. Throws if the line does not occur exactly once. */
 export function mutate(source: string, { name, file, from, to }: Mutant): string {
   const parts = source.split(from);
   if (parts.length === 2) return parts.join(to);
-  const found = parts.length === 1 ? 'has changed' : `is there ${parts.length - 1} times`;
+  const found = parts.length === 1 ? 'does not occur' : `occurs ${parts.length - 1} times`;
   throw new Error(
-    `the mutant "${name}" does not apply any more: its line in ${file} ${found}; bring it up to date in test/support/sim/faults/mutants.ts`,
+    `the mutant "${name}" does not apply: its line ${found} in ${file}; update it in test/support/sim/faults/mutants.ts`,
   );
 }
 
@@ -23,37 +23,37 @@ const observe = 'control-plane/core/lifecycle/observations.ts';
 
 export const mutants: readonly Mutant[] = [
   {
-    name: 'answer and send before the commit',
+    name: 'answer and send before committing',
     file: turns,
     from: '      await commit(this.#db, state.epoch, state.cluster.takeChanges());',
     to: '      { const c = state.cluster; const d = decisions; callAll([...accepted.map((input) => () => input.done?.(c, nowMs)), () => this.#events.committed(d, c)]); accepted = []; decisions = []; } await commit(this.#db, state.epoch, state.cluster.takeChanges());',
   },
   {
-    name: 'keep the state after a commit that failed',
+    name: 'retain the state after a failed commit',
     file: turns,
     from: '    this.#state = undefined;\n    this.#hasUncommittedChanges',
     to: '    this.#hasUncommittedChanges',
   },
   {
-    name: 'keep the agents after a commit that failed',
+    name: 'retain the agent sessions after a failed commit',
     file: turns,
     from: '    const fault = callAll([...callbacks, () => this.#events.lost(this.#retired)]);',
     to: '    const fault = callAll(callbacks);',
   },
   {
-    name: 'do not fence the epoch',
+    name: 'commit without fencing the epoch',
     file: 'control-plane/store/cluster/cluster-rows.ts',
     from: '  await db.batch([fence(epoch), ...statements]);',
     to: '  await db.batch(statements);',
   },
   {
-    name: 'acknowledge reports when they arrive',
+    name: 'acknowledge reports on arrival',
     file: agents,
     from: '  report(session: AgentSession, report: Report): void {',
     to: '  report(session: AgentSession, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
   },
   {
-    name: 'never clear what the sync has told',
+    name: 'never clear the sessions that received a sync',
     file: agents,
     from: '    this.#welcomed.clear();',
     to: '',
@@ -65,37 +65,37 @@ export const mutants: readonly Mutant[] = [
     to: "if (decision.kind === 'stop') void (",
   },
   {
-    name: 'believe that what a hello does not list is still there',
+    name: 'treat services missing from a hello as still present',
     file: observe,
     from: '    if (missing && seen) {',
     to: '    if (missing && seen && false) {',
   },
   {
-    name: 'count no room for what was just placed',
+    name: 'do not subtract the capacity of a placed service',
     file: 'control-plane/core/scheduling/gang-placement.ts',
     from: '    hostIndex.assume(host, service.requirement, -1);',
     to: '',
   },
   {
-    name: 'forget the quota',
+    name: 'ignore the quota',
     file: 'control-plane/core/state/cluster.ts',
     from: '    return exceededLimits(this.quotaOf(userId), used, wanted);',
     to: '    return [];',
   },
   {
-    name: 'terminate does not win over a retry',
+    name: 'let a retry win over a termination',
     file: 'control-plane/core/state/decision.ts',
     from: "(execution.ending && execution.ending.status !== 'queued')",
     to: 'execution.ending',
   },
   {
-    name: 'keep what the sync does not name',
+    name: 'keep services that a sync does not list',
     file: 'agent/services/agent.ts',
     from: '    this.#registry.dismissAllBut(wanted);',
     to: '',
   },
   {
-    name: 'remove a container before its output is safe',
+    name: 'remove a container before its output is complete',
     file: 'agent/services/plan.ts',
     from: "  const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';",
     to: '  const unsaved = false;',
@@ -107,19 +107,19 @@ export const mutants: readonly Mutant[] = [
     to: 'LOG_CHUNK_BYTES',
   },
   {
-    name: 'end a log while its container runs',
+    name: 'end a log stream while its container runs',
     file: 'agent/connection/log-streams.ts',
     from: 'isLive: () => this.#options.mayWrite(key),',
     to: 'isLive: () => false,',
   },
   {
-    name: 'open a log from its start after a reconnect',
+    name: 'reopen a log at offset 0 after a reconnect',
     file: 'control-plane/coordinator/streams/log-relay.ts',
     from: 'session.openLog(key, this.#offset,',
     to: 'session.openLog(key, 0,',
   },
   {
-    name: 'an agent does not notice a silent peer',
+    name: 'do not detect a silent peer in the agent',
     file: 'agent/connection/socket.ts',
     from: 'if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {',
     to: 'if (false) {',
@@ -131,61 +131,61 @@ export const mutants: readonly Mutant[] = [
     to: 'placements.length > 0 ? placements : null',
   },
   {
-    name: 'start before what gave its room is gone',
+    name: 'start a service before departing containers are gone',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'if (hostId === null || cluster.hasDepartingContainers(hostId)) continue;',
     to: 'if (hostId === null) continue;',
   },
   {
-    name: 'purge before the logs are gone',
+    name: 'purge an execution before its logs are removed',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: "  return withLogs.length === 0 ? { kind: 'purge', execution } : null;",
     to: "  return { kind: 'purge', execution };",
   },
   {
-    name: 'finish before all containers are gone',
+    name: 'finish an execution before its containers are gone',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: "    const clean = execution.services.every(({ status }) => status === 'inactive');",
     to: '    const clean = true;',
   },
   {
-    name: 'believe reports on any generation',
+    name: 'accept reports on any generation',
     file: observe,
     from: 'service.hostId !== host.id || service.generation !== observation.generation) return;',
     to: 'service.hostId !== host.id) return;',
   },
   {
-    name: 'send no report again after a reconnect',
+    name: 'do not resend reports after a reconnect',
     file: 'agent/services/reporter.ts',
     from: '      entry.sequence = this.#sequence;',
     to: '      entry.sequence = this.#sequence; entry.acknowledged = true;',
   },
   {
-    name: 'ignore an end that was acknowledged',
+    name: 'acknowledge a termination and ignore it',
     file: 'control-plane/coordinator/coordinator.ts',
     from: '      requestEnd(cluster, execution, nowMs);',
     to: '',
   },
   {
-    name: 'start again elsewhere before the lease has passed',
+    name: 'restart services elsewhere before the lease expires',
     file: 'control-plane/core/hosts/host-liveness.ts',
     from: '  return silentSinceMs + leaseMs + LEASE_MARGIN_MS;',
     to: '  return silentSinceMs;',
   },
   {
-    name: 'do not stop anything when the lease has passed',
+    name: 'stop nothing when the lease expires',
     file: 'agent/services/lease.ts',
     from: '    this.#options.lapsed(record.unknown);',
     to: '',
   },
   {
-    name: 'forget the lease with the process',
+    name: 'do not read the lease file on start',
     file: 'agent/services/lease.ts',
     from: '    this.#record = read(options.file);',
     to: '',
   },
   {
-    name: 'keep the marks of what was given up',
+    name: 'keep start marks of services that were given up',
     file: 'agent/services/agent.ts',
     from: '    if (!entry || entry.conclude(key)) this',
     to: '    if (entry?.conclude(key) && entry.assignment) this',
@@ -197,31 +197,31 @@ export const mutants: readonly Mutant[] = [
     to: 'isReachable(host) && !blockingConditionOf(host);',
   },
   {
-    name: 'leave elastic services on drained hosts',
+    name: 'keep elastic services on drained hosts',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
     to: 'false;',
   },
   {
-    name: 'remove a host that is connected',
+    name: 'remove connected hosts that have services',
     file: 'control-plane/core/hosts/drain.ts',
     from: '  if (left === 0 || host.lost || (force && !isReachable(host))) return null;',
     to: '  if (left >= 0) return null;',
   },
   {
-    name: 'leave what runs on a removed host',
+    name: 'leave containers running on a removed host',
     file: 'agent/services/decommission.ts',
     from: '  agent.sync([]);',
     to: '  return true;',
   },
   {
-    name: 'end a log that another coordinator goes on with',
+    name: 'end a log stream that another coordinator continues',
     file: 'control-plane/coordinator/streams/logs.ts',
     from: '    if (location && !location.hasEnded) {',
     to: '    if (false) {',
   },
   {
-    name: 'start elsewhere as soon as the clock is set forward',
+    name: 'restart services elsewhere as soon as the clock steps forward',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
     to: '    if (false) restartTimeout',

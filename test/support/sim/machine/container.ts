@@ -1,25 +1,25 @@
-/** Owns what a simulated container is: its identity, its state, what it will do, and what it has written. */
+/** A simulated container: its identity, its state, its script and its output. */
 import type { ContainerCpu, OutputRecord } from '../../../../agent/engine/engine.ts';
 import type { Inode } from '../world/disk.ts';
 
-/** How a container ends by itself, so long after its start; null: never. */
+/** What a container does after its start. `afterMs` is the time until it ends by itself; null means never. */
 export interface ContainerScript {
   afterMs: number | null;
   exitCode: number;
   outOfMemory: boolean;
-  /** The command could not be run at all. */
+  /** Error of a command that could not be run. */
   startError: string | undefined;
-  /** Lines it writes, evenly until its end or within `linesMs`. */
+  /** Number of lines, written at equal intervals within `linesMs`. */
   lines: number;
   linesMs: number;
-  /** No signal ends it before this time. */
+  /** Until this time no signal ends the container. */
   immortalUntilMs: number;
 }
 
 export interface SimContainer {
   readonly id: string;
   readonly name: string;
-  /** Null: of somebody else, and none of an agent's business. */
+  /** Null for a container that does not belong to Berth. */
   readonly key: { execution: number; service: number; generation: number } | null;
   readonly script: ContainerScript;
   readonly cores: ContainerCpu;
@@ -28,11 +28,13 @@ export interface SimContainer {
   outOfMemory: boolean;
   startedAtMs: number;
   finishedAtMs: number;
-  /** The engine's own file. */
+  /** The engine's own log file. */
   readonly output: Inode;
   readonly records: OutputRecord[];
 }
 
-/** Line `at` of a key; its length differs from that of its neighbours, and of some services all are long. */
+/**
+ * Line `at` of a start. Neighbouring lines differ in length, and the lines of every fifth service are long.
+ */
 export const lineOf = (key: string, at: number): string =>
   `${key}:${at}:${'x'.repeat(Number.parseInt(key, 10) % 5 === 0 ? 12_000 : (at * 7) % 40)}`;

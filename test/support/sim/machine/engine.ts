@@ -1,6 +1,6 @@
 /**
- * Owns the simulated container engine of one machine, behind the agent's port: containers that outlive agents, calls that
- * take their time, and all that an engine may do wrong. Agents reach it through `Engine` alone; people and faults by the rest.
+ * Simulated container engine of one machine, behind the agent's port. Its calls take time, and it can fail in
+ * many ways. Agents use only the methods of `Engine`; faults use the other members.
  */
 import { claimOf } from '../../../../agent/engine/cpu-allocation.ts';
 import {
@@ -19,13 +19,13 @@ import { currentProcess, ifAlive, type Process, type World } from '../world/time
 import type { ContainerScript, SimContainer } from './container.ts';
 import { attempt, ContainerRuntime, unkillable } from './runtime.ts';
 
-/** Where the engine's own files are, as an agent sees it. */
+/** Where the agent finds the engine's own log files. */
 export type OutputLocation = 'linked' | 'elsewhere' | 'unreachable';
 
-/** Sees what becomes of containers. */
+/** Receives what happens to containers. */
 export interface EngineEvents {
   starts(engine: SimEngine, container: SimContainer): void;
-  /** An agent wants to change a container that is not its own. */
+  /** An agent calls the engine for a container that does not belong to Berth. */
   foreignCall(engine: SimEngine, id: string, call: string): void;
 }
 
@@ -38,12 +38,12 @@ export interface SimEngineOptions {
   scriptFor(assignment: Assignment): ContainerScript;
 }
 
-/** What the agent's client waits for an answer. */
+/** Time after which the agent's client gives up a call. */
 const CALL_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 10_000;
 const PULL_STALL_MS = 60_000;
 export const LOCAL_IMAGE = 'berth/busybox:1';
-/** Not there yet, but in a registry. */
+/** An image that must be pulled from a registry. */
 export const REMOTE_IMAGE = 'registry.test/far:1';
 
 export class SimEngine implements Engine {
@@ -55,13 +55,13 @@ export class SimEngine implements Engine {
   readonly #images = new Set([LOCAL_IMAGE]);
 
   // Faults
-  /** Nothing answers. */
+  /** The engine refuses connections. */
   down = false;
-  /** Calls are taken and not answered. */
+  /** The engine accepts calls and never answers. */
   hanging = false;
-  /** Every call takes up to so much longer. */
+  /** Upper bound of an extra delay per call. */
   slowMs = 0;
-  /** The part of the calls that are answered with an error of the engine's own. */
+  /** Share of the calls that fail with an error of the engine, from 0 to 1. */
   failing = 0;
   pulls: 'normal' | 'stall' | 'fail' = 'normal';
 
@@ -80,7 +80,7 @@ export class SimEngine implements Engine {
     return this.runtime.containers;
   }
 
-  /** Whether it does what it is told, and soon. */
+  /** True if calls succeed without extra delay. */
   get isHealthy(): boolean {
     return !this.down && !this.hanging && this.slowMs === 0 && this.failing === 0;
   }
@@ -139,7 +139,9 @@ export class SimEngine implements Engine {
     });
   }
 
-  /** Outside of chance and faults, so that asking changes no run; a container uses a tenth of a core. */
+  /**
+   * Uses neither random numbers nor faults, so a call changes no run. Each container uses a tenth of a core.
+   */
   async usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>> {
     if (this.hanging) await new Promise((done) => signal.addEventListener('abort', done));
     if (this.down || this.hanging) throw new EngineError('unreachable', 'the engine does not answer');
@@ -162,7 +164,7 @@ export class SimEngine implements Engine {
     const isRunning = await this.#call('stop', () => {
       const container = this.#ownContainer(id, 'stop');
       if (container?.state !== 'running') return false;
-      // It goes on whoever waits for it.
+      // The engine stops the container even if the caller is gone.
       world.after(afterMs, () => attempt(() => this.runtime.kill(container, obeysSigterm ? 143 : 137)));
       return true;
     });
@@ -228,14 +230,14 @@ export class SimEngine implements Engine {
     return this.#call('network', () => undefined);
   }
 
-  // Called by faults.
+  // Called by faults
 
-  /** What was pulled is pulled again. */
+  /** Images must be pulled again. */
   forgetImages(): void {
     this.#images.delete(REMOTE_IMAGE);
   }
 
-  /** The engine's process ends. */
+  /** Ends the engine's process, and with it the containers unless `containersGoOn`. */
   stopServing(containersGoOn: boolean): void {
     this.down = true;
     this.runtime.stop(containersGoOn);
@@ -247,7 +249,10 @@ export class SimEngine implements Engine {
     return container;
   }
 
-  /** One call of an agent: it may be killed before or after, and the engine may go wrong, with or without doing it. */
+  /**
+   * One call of an agent. The agent may be killed before or after it. A call that fails may still take
+   * effect.
+   */
   #call<T>(label: string, effect: () => T): Promise<T> {
     const caller = currentProcess();
     if (!this.#world.step(caller, label)) return new Promise(() => {});
@@ -257,7 +262,7 @@ export class SimEngine implements Engine {
   async #answer<T>(label: string, caller: Process | undefined, effect: () => T): Promise<T> {
     const world = this.#world;
     await world.pause(1 + (this.slowMs > 0 ? world.between(0, this.slowMs) : world.random() * 4));
-    // Whoever asked may be dead by now; the engine may do it all the same.
+    // The caller may be dead by now; the engine may carry out the call all the same.
     if (caller?.alive === false && world.chance(0.4)) return new Promise(() => {});
     if (this.down) throw new EngineError('unreachable', 'connect ECONNREFUSED');
     if (this.hanging) {

@@ -1,4 +1,4 @@
-/** Owns `node:fs/promises` for the agent in a simulation: what it uses of it, on the simulated disk of its machine. */
+/** The part of `node:fs/promises` that the agent uses, on the simulated disk of its machine. */
 import { Writable } from 'node:stream';
 import { callAsync, type Disk, diskOf, FileError, type Inode, openFiles } from '../world/disk.ts';
 
@@ -75,7 +75,7 @@ export async function link(from: string, to: string): Promise<void> {
   });
 }
 
-/** As POSIX has it: between two names of one file it does nothing. */
+/** As POSIX requires, a rename between two names of one file does nothing. */
 export async function rename(from: string, to: string): Promise<void> {
   return callAsync('rename', () => {
     const disk = diskOf(from);

@@ -1,4 +1,4 @@
-/** Owns `node:fs` for the agent in a simulation: what it uses of it, on the simulated disk of its machine. */
+/** The part of `node:fs` that the agent uses, on the simulated disk of its machine. */
 import { callSync, diskOf, FileError } from '../world/disk.ts';
 
 export function mkdirSync(path: string): void {

@@ -1,4 +1,4 @@
-/** Owns a simulated host: its engine, its disk, its way to the control planes, and the agent that a supervisor keeps running. */
+/** A simulated host: its engine, its disk, its network route, and an agent that a supervisor restarts. */
 
 import { serveAgent } from '../../../../agent/agent-process.ts';
 import { type Config, readConfig } from '../../../../agent/config.ts';
@@ -14,11 +14,11 @@ import { dialling, WebSocket } from './ws.ts';
 export interface MachineOptions extends SimEngineOptions {
   network: Network;
   labels: readonly string[];
-  /** As it is registered from the start. */
+  /** Id with which the host is registered from the start. */
   hostId: number;
-  /** The agent says that it has lost output of a service. */
+  /** Called when the agent logs that it lost output of a service. */
   lost(service: number): void;
-  /** The agent has ended since its host was removed, and given its key up. */
+  /** Called when the agent has ended and removed its key because its host was removed. */
   revoked(machine: Machine): void;
 }
 
@@ -27,9 +27,12 @@ interface Running {
   stop: AbortController;
 }
 
-/** The calls of an agent that was superseded take no longer. */
+/** Longest time that calls of a superseded agent may take. */
 const TWO_AGENTS_MS = 150_000;
-/** After a trouble of the engine or the disk, calls that began in it may last so long, and what follows from them a little longer. */
+/**
+ * Longest time that calls begun during an impairment of the engine or disk may take, with a margin for their
+ * effects.
+ */
 const IMPAIRMENT_MS = 180_000;
 
 export class Machine {
@@ -37,13 +40,12 @@ export class Machine {
   readonly engine: SimEngine;
   readonly disk: Disk;
   readonly route = new Route();
-  /** What the agent that starts next speaks, beside this version of the protocol. */
+  /** Protocol version of the next agent to start, relative to the current version. */
   versionOffset = 0;
-  /** Until then two agents may be at work here. */
+  /** Until this time two agents may act on this machine. */
   twoAgentsUntilMs = 0;
-  /** Without power nothing runs here. */
   powered = true;
-  /** Of the key of its agent. */
+  /** Id of the host that the agent's key belongs to. */
   hostId: number;
   readonly #options: MachineOptions;
   readonly #world: World;
@@ -75,24 +77,24 @@ export class Machine {
     this.#config = readConfig(env, machine);
   }
 
-  /** The agent that runs, the last that was started where there are two. */
+  /** The running agent; the later one if there are two. */
   get agent(): Process | undefined {
     return this.#agents.at(-1)?.process;
   }
 
-  /** It is a host from now on, with another key. */
+  /** Registers the machine as a host again, with a new key. */
   joined(hostId: number): void {
-    this.#world.note(`${this.name} is host ${hostId} now`);
+    this.#world.note(`${this.name} is registered as host ${hostId}`);
     this.hostId = hostId;
     this.#restartLater();
   }
 
-  /** The engine or the disk was not well, or an agent that keeps no promises was at work. */
+  /** Records that the engine or disk was impaired, or that an agent without leases ran. */
   markImpaired(): void {
     this.#impairedUntilMs = this.#world.nowMs + IMPAIRMENT_MS;
   }
 
-  /** Whether the agent may have been unable to stop in time what its lease says. */
+  /** True if the agent may have been unable to stop its containers when its lease expired. */
   get isImpaired(): boolean {
     const { nowMs } = this.#world;
     const { engine, disk, versionOffset } = this;
@@ -132,10 +134,10 @@ export class Machine {
     );
   }
 
-  /** Somebody else connects in this host's name, and says nothing. */
+  /** Opens a second connection as this host, which sends no message. */
   connectAgain(): void {
     const { network } = this.#options;
-    const process = new Process(`${this.name}/nobody`);
+    const process = new Process(`${this.name}/second-connection`);
     const socket = this.#world.enter(process, () => {
       dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, 0)));
       return new WebSocket('ws://control-plane', {});
@@ -144,12 +146,12 @@ export class Machine {
     this.#world.after(this.#world.between(1, 30_000), () => socket.terminate());
   }
 
-  /** As SIGTERM, or as systemd does it; a supervisor starts the next. */
+  /** Ends the agents by SIGTERM. The supervisor starts another agent. */
   stopAgent(): void {
     for (const { process, stop } of this.#agents) this.#world.enter(process, () => stop.abort());
   }
 
-  /** As SIGKILL; a supervisor starts the next. */
+  /** Ends an agent by SIGKILL. The supervisor starts another agent. */
   killAgent(process = this.agent, silently = false): void {
     const running = this.#agents.find((one) => one.process === process);
     if (!running) return;
@@ -158,12 +160,12 @@ export class Machine {
     this.#restartLater();
   }
 
-  /** All that run here, as an update of the agent does it. */
+  /** Kills all agents of this machine, as an update of the agent does. */
   killAgents(): void {
     for (const { process } of [...this.#agents]) this.killAgent(process);
   }
 
-  /** The power fails, and with it everything; nobody is told. */
+  /** Cuts the power. Other programs receive no close for their connections. */
   powerOff(): void {
     this.#world.note(`${this.name} loses its power`);
     this.powered = false;
@@ -171,7 +173,7 @@ export class Machine {
     this.engine.stopServing(false);
   }
 
-  /** The same, but orderly: all are told, and then the power is off. */
+  /** Shuts the machine down in order: it closes its connections before the power is off. */
   shutDown(): void {
     for (const { process } of [...this.#agents]) this.#options.network.ended(process, false);
     this.powerOff();
@@ -188,9 +190,9 @@ export class Machine {
 
   #ended(running: Running, error: unknown): void {
     if (!this.#agents.includes(running)) return;
-    this.#world.note(`${running.process.name} has ended: ${error ?? 'as told'}`);
-    this.#world.count(error instanceof RefusedError ? 'agent: refused' : 'agent: ended by SIGTERM');
-    // On a full disk it can't begin; whoever runs it tries again.
+    this.#world.note(`${running.process.name} has ended: ${error ?? 'SIGTERM'}`);
+    this.#world.count(error instanceof RefusedError ? 'agent: refused' : 'agent: ended');
+    // An agent can't start on a full disk; the supervisor retries.
     if (error && !(error instanceof RefusedError) && !this.disk.full)
       this.#world.violate(`an agent failed: ${error}`);
     this.#gone(running, false);

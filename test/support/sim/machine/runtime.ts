@@ -1,4 +1,7 @@
-/** Container runtime of one simulated machine: its containers run their scripts, write output and end. */
+/**
+ * Container runtime of one simulated machine: its containers run their scripts, write output and end. It
+ * outlives agents.
+ */
 import type { ContainerCpu } from '../../../../agent/engine/engine.ts';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
@@ -73,7 +76,7 @@ export class ContainerRuntime {
     this.#end(container, exitCode, false);
   }
 
-  /** `docker rm -f`. */
+  /** Kills and removes a container, as `docker rm -f` does. */
   discard(container: SimContainer): void {
     this.kill(container, 137);
     this.containers.delete(container.id);

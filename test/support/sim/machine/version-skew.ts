@@ -1,9 +1,12 @@
-/** Owns how an agent of another version of the protocol speaks and hears: one of the first has nothing of what came since. */
+/**
+ * Translates messages of an agent with another protocol version. An agent of the first version has none of
+ * the later fields.
+ */
 import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Up } from '../../../../shared/protocol/up.ts';
 import type { Frame } from '../world/network.ts';
 
-/** What an agent says; `offset`: its version beside this one. */
+/** A message as this agent sends it. `offset` is its protocol version relative to the current one. */
 export function upAs(offset: number, frame: Frame): Frame {
   if (offset === 0 || typeof frame !== 'string') return frame;
   const message = JSON.parse(frame) as Up;
@@ -13,7 +16,7 @@ export function upAs(offset: number, frame: Frame): Frame {
   return JSON.stringify({ type, sequence, observations: observations.map(withoutLapse), forgotten });
 }
 
-/** What an agent understands of what it is told. */
+/** A message as this agent understands it. */
 export function downAs(offset: number, frame: Frame): Frame {
   if (offset >= 0 || typeof frame !== 'string') return frame;
   const message = JSON.parse(frame) as Down;

@@ -1,14 +1,14 @@
-/** Owns `ws` for the agent in a simulation: a client's socket on the simulated network of its machine. */
+/** The part of `ws` that the agent uses: a client socket on the simulated network of its machine. */
 import { EventEmitter } from 'node:events';
 import type { Link } from '../world/network.ts';
 import { currentProcess, type Process } from '../world/time.ts';
 
-/** How a program dials out; the network sets it. */
+/** How a process opens a connection; the machine sets it. */
 export const dialling = new WeakMap<Process, (socket: WebSocket) => void>();
 
 export class WebSocket extends EventEmitter {
   static readonly OPEN = 1;
-  /** CONNECTING, OPEN, CLOSING, CLOSED. */
+  /** 0 CONNECTING, 1 OPEN, 2 CLOSING, 3 CLOSED. */
   readyState = 0;
   link: Link | undefined;
 
@@ -41,14 +41,14 @@ export class WebSocket extends EventEmitter {
     this.over(1006, '');
   }
 
-  /** It could not be opened. */
+  /** Reports that the socket could not be opened. */
   fail(words: string): void {
     if (this.readyState === 3) return;
     this.emit('error', new Error(words));
     this.over(1006, '');
   }
 
-  /** The upgrade was answered with something else. */
+  /** Reports that the server answered the upgrade with another status. */
   refuse(statusCode: number, body: object): void {
     if (this.readyState === 3) return;
     const bytes = Buffer.from(JSON.stringify(body));

@@ -1,4 +1,6 @@
-/** Owns a simulated control plane: the real coordinator on the simulated database and network, until it is killed. */
+/**
+ * A simulated control plane: the real coordinator on the simulated database and network, until it is killed.
+ */
 
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
@@ -12,13 +14,13 @@ export const DEPLOYMENT = 'sim';
 export interface ControlPlaneOptions {
   store: Store;
   scheduling: SchedulerConfig;
-  /** Whether its row says that a host was removed. */
+  /** True if the host's row is marked as removed. */
   isRemoved(hostId: number): boolean;
 }
 
 export class ControlPlane implements Server {
   readonly name: string;
-  /** Nobody asks it for changes, but for logs, and agents may be connected. */
+  /** A quiet control plane receives only log requests from users. Agents may be connected to it. */
   isQuiet = false;
   readonly process: Process;
   readonly coordinator: Coordinator;
@@ -45,7 +47,7 @@ export class ControlPlane implements Server {
     return this.coordinator.connect(socket, link.hostId);
   }
 
-  /** `silently`: as with its power, and nobody is told that its connections are gone. */
+  /** `silently` means without closing its connections, as after a power failure. */
   kill(silently = false): void {
     if (!this.process.alive) return;
     this.#world.note(`${this.name} is killed`);

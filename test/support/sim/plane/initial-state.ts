@@ -17,7 +17,9 @@ export function randomSchedulerConfig(world: World): SchedulerConfig {
   return { ...defaultSchedulerConfig, hostLossPolicy, lostAfterMs };
 }
 
-/** Adds a second user, whose quota has limits. The updates make the checks see the rows that were there. */
+/**
+ * Adds a second user, whose quota has limits. The two UPDATE statements show the initial rows to the checks.
+ */
 export async function addAccounts({ db }: Store): Promise<void> {
   await db.query(
     `INSERT INTO quotas (id, name, concurrent_executions, memory, cores) VALUES (2, 'small', 3, 80, 2)`,

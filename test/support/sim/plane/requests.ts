@@ -1,4 +1,4 @@
-/** Owns how a request comes to a control plane and its answer back: to one of those there are, which may be killed meanwhile. */
+/** Requests of users to control planes, which may be killed before they answer. */
 import type { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
 import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import type { World } from '../world/time.ts';
@@ -8,13 +8,13 @@ export class Requests {
   readonly #world: World;
   readonly #servers: () => readonly ControlPlane[];
 
-  /** `servers`: those that there are. */
+  /** `servers` returns the control planes that exist at the time. */
   constructor(world: World, servers: () => readonly ControlPlane[]) {
     this.#world = world;
     this.#servers = servers;
   }
 
-  /** One request; `answered` is called when the answer leaves the control plane, unless that has been killed. */
+  /** Sends one request. `answered` is called when the answer leaves a control plane that is still alive. */
   async send<T>(
     what: string,
     call: (coordinator: Coordinator) => Promise<T>,
@@ -23,7 +23,7 @@ export class Requests {
   ): Promise<void> {
     const world = this.#world;
     const all = this.#servers().filter(({ isQuiet }) => !isQuiet || !changes);
-    world.note(`${what}, of ${all.map(({ name }) => name).join(' or ') || 'nobody'}`);
+    world.note(`${what}, to ${all.map(({ name }) => name).join(' or ') || 'no control plane'}`);
     if (all.length === 0) return world.count('request: no control plane');
     const server = world.pick(all);
     await world.pause(world.between(1, 10));

@@ -1,4 +1,4 @@
-/** Owns what an administrator does to hosts in a simulation: drains and removes them, makes hosts of machines that are none. */
+/** Administrator of a simulation: drains, opens and removes hosts, and registers machines as hosts again. */
 import { insertJoinToken } from '../../../../control-plane/store/accounts/join-tokens.ts';
 import type { Ledger } from '../checks/ledger.ts';
 import type { Machine } from '../machine/machine.ts';
@@ -13,7 +13,7 @@ export interface AdministratorOptions {
   store(): Store;
 }
 
-/** Whatever the clocks of the control planes say. */
+/** Later than any clock of a control plane. */
 const LONG_MS = 10 ** 14;
 
 export class Administrator {
@@ -29,16 +29,16 @@ export class Administrator {
     this.#change(name, hostId, { schedulable: false, force });
   }
 
-  /** It takes services again; where the answer may be that of an earlier request, this is asked for again. */
+  /** Makes the host schedulable. A drain that takes effect later must be followed by another call. */
   open({ name, hostId }: Machine): void {
     this.#change(name, hostId, { schedulable: true });
   }
 
-  /** Does what the coordinator allows. `force`: its containers do not run. */
+  /** Removes the host if the coordinator allows it. `force` is for hosts without running containers. */
   remove({ name, hostId }: Machine, force: boolean): void {
     const { world, requests } = this.#options;
     void requests.send(
-      `the removal of host ${name}${force ? ' by force' : ''}`,
+      `removal of host ${name}${force ? ' by force' : ''}`,
       (c) => c.removeHost(hostId, force),
       ({ requeued }) => {
         world.count('answer: removed');
@@ -47,7 +47,10 @@ export class Administrator {
     );
   }
 
-  /** Its agent has given its key up: it gets a new one, and a token. Asks until there is an answer. */
+  /**
+   * Registers a machine whose agent has removed its key: with a new key and a join token, until a request
+   * succeeds.
+   */
   join(machine: Machine): void {
     if (this.#joining.has(machine)) return;
     this.#joining.add(machine);
@@ -59,10 +62,10 @@ export class Administrator {
       () => !this.#joining.has(machine),
       () =>
         void requests.send(
-          `machine ${name} wants to be a host`,
+          `registration of machine ${name}`,
           async (c) => {
             const token = { hash: registration.tokenHash, name, labels: [], expiresMs: LONG_MS };
-            // As POST host/token does it; the second time it is there.
+            // As POST host/token does; the second attempt finds the token.
             await insertJoinToken(store().db, token, 0).catch(() => {});
             return c.registerHost(registration);
           },
@@ -76,7 +79,7 @@ export class Administrator {
   #change(name: string, hostId: number, changes: { schedulable: boolean; force?: boolean }): void {
     const { world, requests } = this.#options;
     void requests.send(
-      `host ${name} becomes ${JSON.stringify(changes)}`,
+      `change of host ${name} to ${JSON.stringify(changes)}`,
       (c) => c.changeHost(hostId, changes),
       () => world.count(changes.force ? 'answer: drained by force' : 'answer: host changed'),
     );

@@ -1,5 +1,8 @@
-/** Owns what is submitted in a simulation: gangs, orders, elastic services, labels, images that are far away or nowhere. */
-import type { Application } from '../../../../shared/application-schema.ts';
+/**
+ * Applications that users of a simulation submit: gangs, start orders, elastic services, labels, images that
+ * must be pulled or do not exist.
+ */
+import type { Application } from '../../../../shared/application.ts';
 import { application, needs, service } from '../../fixtures/applications.ts';
 import { REMOTE_IMAGE } from '../machine/engine.ts';
 
@@ -22,5 +25,5 @@ export const applications: readonly Application[] = [
   application(service({ resources: needs(70, 1.5) })),
 ];
 
-/** One that takes little room, for many at once. */
+/** An application that needs little capacity, for many submissions at once. */
 export const small: Application = application(service({ resources: needs(2, 0.05) }));

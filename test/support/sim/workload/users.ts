@@ -1,4 +1,7 @@
-/** Owns what users do in a simulation: they submit, end, delete, read logs, and tell the checkers what they were answered. */
+/**
+ * Users of a simulation: they submit, terminate and delete executions and read logs. The checks receive every
+ * answer.
+ */
 import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import type { AcknowledgementCheck } from '../checks/acknowledgements.ts';
@@ -35,7 +38,7 @@ export class Users {
     this.#options = options;
   }
 
-  /** Something that a user does. */
+  /** Does one random thing that a user can do. */
   act(): void {
     const { world } = this.#options;
     const what = world.random();
@@ -46,7 +49,7 @@ export class Users {
     else void this.#readLog();
   }
 
-  /** Many at once, of the user with caps. */
+  /** Submits many executions at once, as the user with a limited quota. */
   burst(count: number): void {
     for (let at = 0; at < count; at++) void this.submit(small, 2);
   }
@@ -55,7 +58,7 @@ export class Users {
     const { acknowledgements } = this.#options;
     const submission = { userId: user, name: 'run', application, description: JSON.stringify(application) };
     await this.#options.requests.send(
-      `user ${user} submits`,
+      `submission by user ${user}`,
       (c) => c.submit(submission),
       (id) => acknowledgements.submitted(id, user),
     );
@@ -64,7 +67,7 @@ export class Users {
   async terminate(id: number): Promise<void> {
     const { acknowledgements } = this.#options;
     await this.#options.requests.send(
-      `the end of ${id} is asked for`,
+      `termination of execution ${id}`,
       (c) => c.terminate(id),
       () => acknowledgements.terminated(id),
     );
@@ -74,7 +77,7 @@ export class Users {
     const { acknowledgements } = this.#options;
     acknowledgements.deletionRequested(id);
     await this.#options.requests.send(
-      `the deletion of ${id} is asked for`,
+      `deletion of execution ${id}`,
       (c) => c.remove(id),
       () => acknowledgements.deleted(id),
     );
@@ -82,7 +85,7 @@ export class Users {
 
   async setCaps(executions: number, memoryBytes: number, cores: number): Promise<void> {
     const changes = { concurrentExecutions: executions, memoryBytes, cores };
-    const what = `quota 2 becomes ${JSON.stringify(changes)}`;
+    const what = `change of quota 2 to ${JSON.stringify(changes)}`;
     await this.#options.requests.send(
       what,
       (c) => c.changeAccounts({ kind: 'update-quota', id: 2, changes }),
@@ -97,7 +100,7 @@ export class Users {
     }
   }
 
-  /** Ends and deletes and submits at one moment. */
+  /** Terminates, deletes and submits at one moment. */
   #race(id: number): void {
     this.#options.world.count('fault: terminate and delete race');
     void this.terminate(id);
@@ -118,7 +121,7 @@ export class Users {
     if (ids.length === 0) return;
     const service = world.pick(ids);
     const request = this.#options.requests.send(
-      `the log of ${service} is asked for`,
+      `log of service ${service}`,
       (c) => c.openLog(subscriber, service, 'raw'),
       (stream, server) => {
         world.count('log: opened');
@@ -130,7 +133,7 @@ export class Users {
     await request;
   }
 
-  /** A reader that reads to the end, stops for a while, or leaves. */
+  /** Reads to the end, with pauses, or cancels after a while. */
   async #read(reader: Reader, received: ReceivedLog, { process }: ControlPlane): Promise<void> {
     const { world } = this.#options;
     const behaviour = world.pick(['reads on', 'stalls', 'vanishes', 'vanishes']);

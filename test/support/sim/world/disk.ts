@@ -1,6 +1,6 @@
 /**
- * Owns the simulated disks: files by path, which several names may share, for all machines of the world at once. Of an
- * agent that has been killed nothing reaches them any more, and a full one takes nothing in.
+ * Simulated disks: the files of all machines of the world, by path. Several names may share one file. A
+ * killed agent can't change files any more, and a full disk takes no more bytes.
  */
 import { currentProcess, world } from './time.ts';
 
@@ -35,12 +35,14 @@ export class FileError extends Error {
   }
 }
 
-/** Of one machine. */
+/** The disk of one machine. */
 export class Disk {
   readonly files = new Map<string, Inode>();
   readonly folders = new Set<string>();
   full = false;
-  /** The engine keeps its files elsewhere: no links lead there. */
+  /**
+   * Path of the disk. If the engine stores its files on another disk, files can't be linked between the two.
+   */
   readonly root: string;
 
   constructor(root: string) {
@@ -62,7 +64,7 @@ export class Disk {
     }
   }
 
-  /** The file, made where there is none. */
+  /** Returns the file at `path` and creates it if necessary. */
   make(path: string): Inode {
     const known = this.files.get(path);
     if (known) return known;
@@ -73,7 +75,7 @@ export class Disk {
     return inode;
   }
 
-  /** Throws where there is none left. */
+  /** Throws ENOSPC if the disk is full. */
   demandSpace(path: string): void {
     if (!this.full) return;
     world().count('disk: no space');
@@ -86,7 +88,7 @@ export class Disk {
     return inode;
   }
 
-  /** Paths beneath a folder, relative to it. */
+  /** Paths below a folder, relative to it. */
   beneath(folder: string, recursive: boolean): string[] {
     const prefix = `${folder}/`;
     return [...this.folders, ...this.files.keys()]
@@ -102,16 +104,16 @@ export class Disk {
 }
 
 const disks = new Map<string, Disk>();
-/** Open files by number, for paths of `/proc/self/fd`. */
+/** Open files by descriptor, for paths of `/proc/self/fd`. */
 export const openFiles = new Map<number, { inode: Inode; disk: Disk }>();
 
-/** For a new world. */
+/** Removes all disks, for a new world. */
 export function resetDisks(): void {
   disks.clear();
   openFiles.clear();
 }
 
-/** Of the machine whose path it is: `/<machine>/...`. */
+/** Disk of the machine that the path begins with: `/<machine>/...`. */
 export function diskOf(path: string): Disk {
   const disk = disks.get(path.split('/').slice(0, 2).join('/'));
   if (!disk) throw new FileError('ENOENT', path);
@@ -120,7 +122,7 @@ export function diskOf(path: string): Disk {
 
 export const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'));
 
-/** Does something at once, if whoever asks is still there. */
+/** Runs `effect` as a synchronous call of the current process. Returns `otherwise` if the process is dead. */
 export function callSync<T>(label: string, otherwise: T, effect: () => T): T {
   if (!world().step(currentProcess(), label)) return otherwise;
   const result = effect();
@@ -128,7 +130,9 @@ export function callSync<T>(label: string, otherwise: T, effect: () => T): T {
   return result;
 }
 
-/** The same, for who waits for the answer; a dead program waits for ever. */
+/**
+ * Runs `effect` as an asynchronous call of the current process. For a dead process the promise never settles.
+ */
 export async function callAsync<T>(label: string, effect: () => T): Promise<T> {
   const caller = currentProcess();
   if (!world().step(caller, label)) return new Promise<T>(() => {});

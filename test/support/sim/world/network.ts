@@ -1,6 +1,6 @@
 /**
- * Owns the simulated network: connections of agents to control planes, in order and late as TCP is, and all that may
- * happen to them. A tap sees each frame where it is sent and where it arrives.
+ * Simulated network: connections of agents to control planes. Each connection delivers late and in order, as
+ * TCP does, and can be cut, delayed or half-open. A tap sees each frame when it is sent and when it arrives.
  */
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { downAs, upAs } from '../machine/version-skew.ts';
@@ -15,29 +15,29 @@ export type Direction = 'up' | 'down';
 export interface Server {
   readonly name: string;
   readonly process: Process;
-  /** Undefined: that host was removed. */
+  /** Returns undefined if the host was removed. */
   accept(link: Link): AgentSession | undefined;
 }
 
-/** Who dials out, and how. */
+/** The connecting side. */
 export interface Dialler {
   machine: string;
-  /** As its key says. */
+  /** Id of the host that the agent's key belongs to. */
   hostId: number;
   process: Process;
   route: Route;
-  /** What it speaks, above the version that the control plane does. */
+  /** Protocol version that the agent uses, relative to the control plane's. */
   version: number;
 }
 
-/** Sees what goes by; never changes it. */
+/** Observes frames and never changes them. */
 export interface Tap {
   sent(link: Link, direction: Direction, frame: Frame): void;
   arrived(link: Link, direction: Direction, frame: Frame): void;
 }
 
 const HANDSHAKE_MS = 10_000;
-/** What `ws` waits for the other side's part of a close. */
+/** Time that `ws` waits for the close frame of the other side. */
 const CLOSING_MS = 30_000;
 const GONE = 1006;
 
@@ -45,7 +45,7 @@ export class Network {
   readonly world: World;
   readonly links = new Set<Link>();
   readonly tap: Tap;
-  /** Who takes connections, new ones first. */
+  /** Servers that accept connections, the newest first. */
   servers: Server[] = [];
 
   constructor(world: World, tap: Tap) {
@@ -76,7 +76,10 @@ export class Network {
     );
   }
 
-  /** A program has ended: the system closes its sockets, if it is still there itself. */
+  /**
+   * Closes the connections of a process that has ended. `silently` means that the other side receives no
+   * close, as after a power failure.
+   */
   ended(process: Process, silently: boolean): void {
     for (const link of [...this.links]) {
       if (link.process !== process && link.server.process !== process) continue;
@@ -104,7 +107,7 @@ export class Link {
   #framesToCut: number | null;
   #framesToHalfOpen: number | null;
   #isCut = false;
-  /** What was under way when it was cut is lost. */
+  /** Frames that were under way when the connection was cut are lost. */
   #isDropping = false;
   readonly #pipes: Record<Direction, Pipe>;
 
@@ -187,13 +190,16 @@ export class Link {
     });
   }
 
-  /** The agent leaves without a word; the system tells the other side, if it can. */
+  /**
+   * The agent ends the connection without a close frame. The operating system closes it for the other side,
+   * if the network allows that.
+   */
   abandon(): void {
     this.#pipes.up.send(() => this.#serverClosed());
     this.blackhole(false, true);
   }
 
-  /** Both sides are told that it is gone; what is under way to one of them may still arrive. */
+  /** Cuts the connection for both sides. Frames that are under way may still arrive. */
   cut(by: string): void {
     if (this.#isCut) return;
     this.#isCut = true;
@@ -208,7 +214,7 @@ export class Link {
     });
   }
 
-  /** What arrives is lost without a word from here on. */
+  /** Loses all further frames of the given directions without an error. */
   blackhole(up: boolean, down: boolean): void {
     this.#pipes.up.isBlackhole ||= up;
     this.#pipes.down.isBlackhole ||= down;
@@ -238,7 +244,7 @@ export class Link {
     }
   }
 
-  /** Each frame brings the faults nearer that the connection began with. */
+  /** Counts a frame towards the faults that the route has set for this connection. */
   #countFrame(): void {
     const { world } = this.#network;
     if (this.#framesToCut !== null && this.#framesToCut-- <= 0) {

@@ -1,18 +1,18 @@
-/** Owns one direction of a connection: what is sent arrives later, in order, or waits while nothing gets through. */
+/** One direction of a connection. Frames arrive later and in order, or wait while the route is cut. */
 import type { Process, World } from './time.ts';
 
-/** How the way between a machine and the control planes is. */
+/** State of the network path between a machine and the control planes. */
 export class Route {
-  /** What is sent arrives at this time at the earliest. */
+  /** Earliest arrival time of anything that is sent. */
   stalledUntilMs = 0;
-  /** Connections that begin are cut at this frame, counted from 0. */
+  /** New connections are cut at this frame, counted from 0; null means never. */
   framesToCut: number | null = null;
-  /** From this frame on they lose one direction or both, without a word. */
+  /** New connections lose one or both directions at this frame, without an error; null means never. */
   framesToHalfOpen: number | null = null;
   #isCut = false;
   readonly #parked = new Set<() => void>();
 
-  /** Nothing gets through, and nobody is told. */
+  /** True while nothing passes and neither side receives an error. */
   get isCut(): boolean {
     return this.#isCut;
   }
@@ -21,7 +21,7 @@ export class Route {
     this.#isCut = true;
   }
 
-  /** What waited gets through: TCP has sent it again and again. */
+  /** Delivers what waited, as TCP does by retransmission. */
   heal(): void {
     this.#isCut = false;
     const parked = [...this.#parked];
@@ -40,7 +40,7 @@ interface Item {
 }
 
 export class Pipe {
-  /** What arrives is lost without a word, for ever. */
+  /** Discards all further arrivals without an error. */
   isBlackhole = false;
   readonly #world: World;
   readonly #route: Route;
@@ -54,7 +54,7 @@ export class Pipe {
     this.#receiver = receiver;
   }
 
-  /** Does something for the reader when all that was sent before has arrived. */
+  /** Calls `run` for the receiver once everything sent earlier has arrived. */
   send(run: () => void): void {
     const latencyMs = this.#world.between(1, 4) / 4;
     this.#items.push({ readyMs: Math.max(this.#world.nowMs + latencyMs, this.#route.stalledUntilMs), run });

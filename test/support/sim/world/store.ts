@@ -1,6 +1,7 @@
 /**
- * Owns the simulated database: one real one in memory, which outlives all control planes, and the connections to it, on
- * which calls take time, are refused, or fail although they were carried out. Each change is shown to the checkers at once.
+ * Simulated database: a real database in memory, which outlives all control planes, and the connections to
+ * it. Calls on a connection take time, are refused, or fail although the database carried them out. The
+ * checks see each change as soon as it is committed.
  */
 import {
   DatabaseError,
@@ -12,11 +13,19 @@ import {
 import { memoryDatabase } from '../../hosts/memory-database.ts';
 import { ifAlive, type Process, world } from './time.ts';
 
-/** A row as it is after a commit; undefined where it was removed. */
+/** A row after a commit. `row` is undefined if the row was deleted. */
 export interface Change {
   table: string;
   id: number;
   row: Row | undefined;
+}
+
+/** Line of the trace for a change of an execution or a service. */
+export function changeText({ table, id, row }: Change): string | undefined {
+  if (table === 'executions')
+    return `row: execution ${id} ${row ? `${row.status}${row.ending ? ` ${row.ending}` : ''}` : 'purged'}`;
+  if (table !== 'services' || !row) return undefined;
+  return `row: service ${id}.${row.generation} ${row.status} ${row.backend_status} on ${row.host_id} ${row.placed ? '' : 'not placed'}`;
 }
 
 export type CommitFault =
@@ -25,13 +34,13 @@ export type CommitFault =
   | 'applied later but reported as failed';
 
 const TRACKED_TABLES = ['executions', 'services', 'hosts', 'quotas', 'users'];
-/** After this a remote database counts as unavailable. */
+/** Time after which a remote database counts as unavailable. */
 const TIMEOUT_MS = 30_000;
 
-/** Made once: it takes longer than a short run. */
+/** Shared by all runs of the process, since making it takes longer than a short run. */
 let database: Db | undefined;
 
-/** A database that notes each row that changes. */
+/** A database whose triggers record each changed row in the table `sim_log`. */
 async function trackingDatabase(): Promise<Db> {
   const db = await memoryDatabase();
   await db.query('CREATE TABLE sim_log (number INTEGER PRIMARY KEY, of TEXT, id INTEGER, data TEXT)');
@@ -53,7 +62,7 @@ async function trackingDatabase(): Promise<Db> {
   return db;
 }
 
-/** As it was made. */
+/** Restores the initial rows. */
 async function empty(db: Db): Promise<void> {
   for (const table of ['executions', 'join_tokens', 'hosts', 'unknown_services', 'sim_log'])
     await db.query(`DELETE FROM ${table}`);
@@ -65,11 +74,11 @@ async function empty(db: Db): Promise<void> {
 
 export class Store {
   readonly db: Db;
-  /** Told after each commit. */
+  /** Called after each commit. */
   readonly #changed: (changes: Change[]) => void;
   unavailable = false;
   slowMs = 0;
-  /** Becomes of the next commits. */
+  /** Faults of the next commits, in this order. */
   readonly faults: CommitFault[] = [];
 
   private constructor(db: Db, changed: (changes: Change[]) => void) {
@@ -83,7 +92,7 @@ export class Store {
     return new Store(database, changed);
   }
 
-  /** Tells the checkers what was committed. */
+  /** Passes the changes committed since the last call to the checks. */
   async publish(): Promise<void> {
     const rows = await this.db.query('DELETE FROM sim_log RETURNING number, of, id, data');
     if (rows.length === 0) return;
@@ -138,7 +147,7 @@ class Connection implements Db {
     if (fault) return this.#fail(label, fault, effect);
     const result = await effect();
     if (!isRead) await store.publish();
-    // Killed now: it is committed, and nobody was told.
+    // A process that is killed here has committed but receives no answer.
     world().step(this.#process, `${label}, done`);
     return result;
   }

@@ -1,17 +1,20 @@
 /**
- * Owns virtual time: the one queue of events of a simulated world, and the timers and clocks that the program sees there.
- * Between two events everything that follows from the first is done; nothing waits for real time.
+ * Virtual time: the only event queue of a simulated world, and the timers and clocks of the programs in it.
+ * All work that follows from one event finishes before the next event. No code waits for real time.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { seededRandom } from '../../tools/random.ts';
 
-/** A program that runs in the world: its timers end with it, and its clock may be wrong. */
+/** A program in the simulated world. Its timers end with it, and its clock may be wrong. */
 export class Process {
   readonly name: string;
   alive = true;
-  /** What its clock shows beyond the true time. */
+  /** Difference of its clock from the true time. */
   skewMs = 0;
-  /** It is killed at so many steps from now: before or after a call of what is outside of it. */
+  /**
+   * The process is killed at this many steps from now. A step is before or after a call to something outside
+   * the process.
+   */
   crashIn: number | null = null;
 
   constructor(name: string) {
@@ -37,23 +40,23 @@ const real = {
 const context = new AsyncLocalStorage<Process | undefined>();
 let current: World | undefined;
 
-/** The world that runs now. */
+/** The world that is being simulated. */
 export function world(): World {
   if (!current) throw new Error('no world is being simulated');
   return current;
 }
 
-/** The program on whose behalf the code runs. */
+/** The process on whose behalf the code runs. */
 export const currentProcess = (): Process | undefined => context.getStore();
 
 export class World {
   nowMs = BEGIN_MS;
   readonly random: () => number;
-  /** What happened, a line each. */
+  /** One line for each thing that happened. */
   readonly trace: string[] = [];
   /** How often each kind of thing happened. */
   readonly counts = new Map<string, number>();
-  /** Called when a program comes to the step where it is to be killed. */
+  /** Called when a process reaches the step at which it must be killed. */
   crash: (process: Process) => void = () => {};
   #failure: Error | undefined;
   readonly #events = new Heap();
@@ -68,7 +71,7 @@ export class World {
     return this.nowMs - BEGIN_MS;
   }
 
-  /** Calls `run` after `delayMs`, unless the program that it belongs to has ended by then. */
+  /** Calls `run` after `delayMs`, unless `process` has ended by then. */
   after(delayMs: number, run: () => void, process?: Process): Event {
     const event = {
       timeMs: this.nowMs + Math.max(0, delayMs),
@@ -81,12 +84,11 @@ export class World {
     return event;
   }
 
-  /** Resolves after `delayMs`. */
   pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => this.after(delayMs, resolve));
   }
 
-  /** Runs all events of the next `durationMs`; throws the first violation. */
+  /** Runs all events of the next `durationMs`. Throws the first violation. */
   async run(durationMs: number): Promise<void> {
     const untilMs = this.nowMs + durationMs;
     for (let event = this.#events.take(untilMs); event; event = this.#events.take(untilMs)) {
@@ -99,7 +101,7 @@ export class World {
     this.nowMs = untilMs;
   }
 
-  /** Runs code of a program. */
+  /** Runs code on behalf of a process. */
   enter<T>(process: Process | undefined, run: () => T): T {
     return context.run(process, run);
   }
@@ -112,18 +114,21 @@ export class World {
     this.counts.set(what, (this.counts.get(what) ?? 0) + times);
   }
 
-  /** Something is not as promised: the run ends with it. */
+  /** Reports a broken promise. The first violation ends the run. */
   violate(what: string): void {
     this.note(`VIOLATED ${what}`);
     this.#failure ??= new Violation(what);
   }
 
-  /** Throws the first violation. */
+  /** Throws the first violation, if there is one. */
   demandNoViolation(): void {
     if (this.#failure) throw this.#failure;
   }
 
-  /** One step of a program towards the outside: the place where it may be killed. False where it is dead. */
+  /**
+   * One step of a process towards the outside, at which it may be killed. Returns false if the process is
+   * dead.
+   */
   step(process: Process | undefined, label: string): boolean {
     if (!process) return true;
     if (!process.alive) return false;
@@ -134,9 +139,9 @@ export class World {
     return process.alive;
   }
 
-  // Chance
+  // Random choices
 
-  /** True with a probability. */
+  /** True with this probability. */
   chance(probability: number): boolean {
     return this.random() < probability;
   }
@@ -148,12 +153,12 @@ export class World {
 
   pick<T>(all: readonly T[]): T {
     const one = all[Math.floor(this.random() * all.length)];
-    if (one === undefined) throw new Error('there is nothing to pick from');
+    if (one === undefined) throw new Error('cannot pick from an empty list');
     return one;
   }
 }
 
-/** An answer that only a program gets that is still there; a dead one waits for ever. */
+/** Passes an answer on only while the caller is alive. For a dead caller the promise never settles. */
 export function ifAlive<T>(caller: Process | undefined, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const isThere = () => caller === undefined || caller.alive;
@@ -164,15 +169,15 @@ export function ifAlive<T>(caller: Process | undefined, answer: Promise<T>): Pro
   });
 }
 
-/** What a checker found. */
+/** A broken promise that a check found. */
 export class Violation extends Error {
   override name = 'Violation';
 }
 
-/** Runs `run` with this world's time and chance in place of the machine's. */
+/** Runs `run` with this world's time and random numbers in place of the machine's. */
 export async function inWorld<T>(one: World, run: () => Promise<T>): Promise<T> {
   const unhandled = (error: unknown) =>
-    one.violate(`nobody handled ${error instanceof Error ? error.stack : error}`);
+    one.violate(`an error was not handled: ${error instanceof Error ? error.stack : error}`);
   process.on('unhandledRejection', unhandled);
   current = one;
   replaceGlobals();
@@ -181,7 +186,7 @@ export async function inWorld<T>(one: World, run: () => Promise<T>): Promise<T> 
   } finally {
     restoreGlobals();
     current = undefined;
-    // Those of the last event.
+    // Waits for the rejections of the last event.
     await new Promise((resolve) => real.setImmediate(resolve));
     process.off('unhandledRejection', unhandled);
   }
@@ -211,7 +216,7 @@ function restoreGlobals(): void {
   Math.random = real.random;
 }
 
-/** What setTimeout and setInterval give. */
+/** Result of the simulated setTimeout and setInterval. */
 class Timer {
   #event: Event;
 
@@ -236,7 +241,7 @@ class Timer {
   }
 }
 
-/** Events by time, those of one time in the order they came. */
+/** Events ordered by time; events of equal time keep the order in which they were added. */
 class Heap {
   readonly #events: Event[] = [];
 
@@ -252,7 +257,7 @@ class Heap {
     events[at] = event;
   }
 
-  /** The first event up to `untilMs`. */
+  /** Removes and returns the first event up to `untilMs`. */
   take(untilMs: number): Event | undefined {
     const events = this.#events;
     const first = events[0];
