@@ -1,4 +1,4 @@
-/** Owns the reckoning after chaos: what was promised against what is there. Pure but for reading it; never changes anything. */
+/** Compares what was promised during the chaos test with what exists afterwards. Only reads. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
@@ -6,7 +6,10 @@ import type { Db } from '../../../control-plane/store/db/db.ts';
 import type { ExecutionJson } from '../clients/rest-client.ts';
 import type { SteadyLoad } from './load.ts';
 
-/** Acknowledged submissions that are not there, terminations that did not hold, names twice, ends without a word. */
+/**
+ * Problems: acknowledged submissions that are missing, executions that nothing submitted, duplicate names,
+ * executions that have not ended, and errors without a reason.
+ */
 export function accountFor(
   load: Pick<SteadyLoad, 'accepted' | 'unsure' | 'terminated'>,
   executions: readonly ExecutionJson[],
@@ -14,23 +17,27 @@ export function accountFor(
   const byId = new Map(executions.map((one) => [one.id, one]));
   const problems: string[] = [];
   for (const [id, name] of load.accepted)
-    if (byId.get(id)?.name !== name) problems.push(`execution ${id} (${name}) was accepted and is lost`);
+    if (byId.get(id)?.name !== name)
+      problems.push(`execution ${id} (${name}) was acknowledged but is missing`);
   const names = executions.map(({ name }) => name);
   for (const name of new Set(names))
-    if (names.indexOf(name) !== names.lastIndexOf(name)) problems.push(`${name} is there twice`);
+    if (names.indexOf(name) !== names.lastIndexOf(name)) problems.push(`the name ${name} occurs twice`);
   for (const { id, name, status, error_message } of executions) {
     if (load.accepted.get(id) !== name && !load.unsure.has(name))
-      problems.push(`execution ${id} (${name}) was submitted by nobody`);
-    if (status !== 'terminated' && status !== 'error') problems.push(`execution ${id} is ${status}`);
-    if (status === 'error' && !error_message) problems.push(`execution ${id} is error without a reason`);
+      problems.push(`execution ${id} (${name}) was never submitted`);
+    if (status !== 'terminated' && status !== 'error')
+      problems.push(`execution ${id} has not ended: its status is ${status}`);
+    if (status === 'error' && !error_message)
+      problems.push(`execution ${id} has the status error without a reason`);
   }
   return problems;
 }
 
 /**
- * Containers that ran again without a kill of their engine (which, killed amid a start, does not know that it was one and
- * is asked again), and services with more containers than starts. `marks` has a file for each service,
- * `<execution>-<service>`, with a line from each run of a container: its id.
+ * Problems: containers that ran again without a kill of their engine, and services with more containers than
+ * starts. An engine that is killed during a start does not remember the start, so the agent requests it
+ * again. `marks` has one file per service, `<execution>-<service>`, to which each run of a container appends
+ * the container's id.
  */
 export async function startedTwice(marks: string, db: Db, engineKills: number): Promise<string[]> {
   const rows = await db.query('SELECT execution_id, name, generation FROM services');

@@ -1,15 +1,15 @@
-/** Owns an engine of a test's own, alone in namespaces of its own, which may be killed while all others go on. */
+/** A container engine in namespaces of its own, which a test can kill without affecting other engines. */
 import { NamespacedEngine } from '../cluster/engine.ts';
 import { cgroupOf, folderOf, newName, removeAll, removeLeftovers } from '../cluster/leftovers.ts';
 import { Namespace } from '../cluster/namespace.ts';
 import { ensurePrograms } from '../cluster/programs.ts';
 
 export interface LoneEngine extends Pick<NamespacedEngine, 'docker' | 'dockerHost' | 'start' | 'kill'> {
-  /** Kills all and removes what it had on disk. */
+  /** Kills all its processes and removes its files. */
   end(): Promise<void>;
 }
 
-/** With the image of the tests. */
+/** The engine has the test image. */
 export async function startLoneEngine(): Promise<LoneEngine> {
   await ensurePrograms();
   await removeLeftovers();

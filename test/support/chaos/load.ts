@@ -1,36 +1,39 @@
-/** Owns a steady load of submissions to a control plane that is away at times, and what was promised to the client. */
+/**
+ * A steady load of submissions to a control plane that may be unavailable, and a record of its
+ * acknowledgements.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { RestClient } from '../clients/rest-client.ts';
 import { script } from '../fixtures/descriptions.ts';
 
 const PERIOD_MS = 400;
-const PATIENCE_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 5_000;
 
-/** Each container writes its id where the test finds it, so that every start is counted; see accounts.ts. */
+/** Each container appends its id to a file, so that a test can count every start (accounts.ts). */
 const MARK =
   'grep -o "containers/[0-9a-f]*" /proc/self/mountinfo | head -n 1 >> /mnt/marks/$EXECUTION_ID-$SERVICE_NAME';
 
 export class SteadyLoad {
-  /** Names by id of what was acknowledged. */
+  /** Names of the acknowledged submissions, by execution id. */
   readonly accepted = new Map<number, string>();
-  /** Names of submissions of whose answer nobody knows. */
+  /** Names of submissions without a definite answer. */
   readonly unsure = new Set<string>();
-  /** Whose termination was acknowledged. */
+  /** Executions whose termination was acknowledged. */
   readonly terminated = new Set<number>();
   readonly #api: RestClient;
   readonly #kinds: readonly Application['services'][];
   readonly #random: () => number;
 
-  /** `marks`: folder on the host that containers have as /mnt/marks. */
+  /** `marks` is a folder of the host; containers see it as /mnt/marks. */
   constructor(api: RestClient, marks: string, random: () => number) {
     this.#api = api;
     this.#random = random;
     const volumes = [{ name: 'marks', path: marks, read_only: false }];
     const idle = `${MARK}; exec sleep 1000`;
     this.#kinds = [
-      [script(`${MARK}; echo life; sleep 0.3`, { volumes })],
-      [script(`${MARK}; echo life; exit 3`, { volumes })],
+      [script(`${MARK}; echo output; sleep 0.3`, { volumes })],
+      [script(`${MARK}; echo output; exit 3`, { volumes })],
       [script(idle, { volumes })],
       [
         script(`${MARK}; sleep 1`, { volumes }),
@@ -54,7 +57,7 @@ export class SteadyLoad {
       const response = await this.#api.request('execution', {
         method: 'POST',
         body: JSON.stringify({ name, application }),
-        signal: AbortSignal.timeout(PATIENCE_MS),
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
       if (response.status === 200)
         this.accepted.set(((await response.json()) as { execution_id: number }).execution_id, name);
@@ -69,11 +72,11 @@ export class SteadyLoad {
     const id = ids[Math.floor(this.#random() * ids.length)];
     if (id === undefined) return;
     try {
-      const signal = AbortSignal.timeout(PATIENCE_MS);
+      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
       const { status } = await this.#api.request(`execution/${id}`, { method: 'DELETE', signal });
       if (status === 200) this.terminated.add(id);
     } catch {
-      // Asked for again by whoever ends the test.
+      // The test terminates all executions again at its end.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Owns the parts of a Berth that a test may kill one by one, each a process: killed at once, and started until it is there. */
+/** Parts of a Berth that a test can kill and start one by one. Each part is a process. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +9,16 @@ import { eventually } from '../tools/eventually.ts';
 export interface Part {
   readonly name: string;
   kill(): Promise<void>;
-  /** Resolves when it does its work. */
+  /** Resolves when the part is ready. */
   start(): Promise<void>;
 }
 
 const START_MS = 60_000;
 
-/** As a supervisor does, which starts what ends again: what it needs may be away, too. */
+/**
+ * Starts a program again until it is ready, as a supervisor does. Parts that the program needs may be down at
+ * first.
+ */
 async function supervised(start: () => Program, ready: RegExp): Promise<Program> {
   return eventually(async () => {
     const program = start();
@@ -29,7 +32,7 @@ async function supervised(start: () => Program, ready: RegExp): Promise<Program>
   }, START_MS);
 }
 
-/** The whole group: workerd would outlive its wrangler. */
+/** Kills the process group, since workerd would outlive wrangler. */
 async function killGroup(program: Program): Promise<void> {
   if (program.ended === undefined) process.kill(-program.pid, 'SIGKILL');
   await program.waitForEnd();
@@ -70,7 +73,7 @@ export type Settings = Record<string, string>;
 export const nodeControlPlane = (env: Settings): ProgramPart =>
   new ProgramPart('control plane', () => startProgram(['control-plane/node.ts'], { env }), /listens on/);
 
-/** `folder` takes its settings and its state. */
+/** `folder` receives its settings and its state. */
 export async function workerdControlPlane(folder: string, port: number, env: Settings): Promise<ProgramPart> {
   const vars = join(folder, 'vars');
   await writeFile(
@@ -89,18 +92,21 @@ export async function workerdControlPlane(folder: string, port: number, env: Set
   return new ProgramPart('control plane', start, /Ready on/);
 }
 
-/** Kills one after the other and starts it again, at moments drawn by `random`, until `signal` aborts; all run then. */
+/**
+ * Kills and restarts one part after another, at moments drawn by `random`, until `signal` aborts. All parts
+ * run at the end.
+ */
 export async function killAtRandom(
   parts: readonly Part[],
   random: () => number,
   signal: AbortSignal,
-  say: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     const part = parts[Math.floor(random() * parts.length)];
     if (!part) return;
     await pause(500 + random() * 2_500);
-    say(`kill ${part.name}`);
+    log(`kill ${part.name}`);
     await part.kill();
     await pause(random() * 1_500);
     await part.start();

@@ -1,4 +1,6 @@
-/** Owns what tests do with users, roles and quotas in few words, as the administrator; every answer is checked to be a success. */
+/**
+ * Actions on users, roles and quotas as the administrator. Every action checks that its request succeeded.
+ */
 import { expect } from 'vitest';
 import { ADMIN_PASSWORD, type Host } from '../hosts/hosts.ts';
 import { basic, HttpClient } from './http-client.ts';
@@ -9,7 +11,7 @@ export type Kind = 'user' | 'role' | 'quota';
 /** Ids of the seeded roles. */
 export const ROLE = { admin: 1, superuser: 2, user: 3 };
 
-/** What a new user needs besides a name. */
+/** The required fields of a new user, besides the name. */
 export const plain = { role_id: ROLE.user, quota_id: 1 };
 
 export class AccountClient {
@@ -45,7 +47,7 @@ export class AccountClient {
     expect(await this.admin.delete(`${kind}/${id}`)).toMatchObject({ status: 200, text: '' });
   }
 
-  /** A user who can log in. */
+  /** Adds a user who can log in. */
   async addUser(username: string, fields: Fields = {}, password = 'secret'): Promise<number> {
     const id = await this.create('user', { username, ...plain, ...fields });
     await this.update('user', id, { password });

@@ -1,4 +1,7 @@
-/** Owns what tests of the API do with executions in few words, on top of HttpClient; every answer is checked to be a success. */
+/**
+ * Actions on executions for tests of the API, on top of HttpClient. Every action checks that its request
+ * succeeded.
+ */
 import { expect } from 'vitest';
 import type { Application } from '../../../shared/application-schema.ts';
 import { application, service } from '../fixtures/descriptions.ts';
@@ -36,7 +39,6 @@ export interface ExplanationJson {
 export class ApiClient {
   readonly http: HttpClient;
 
-  /** As the administrator, unless told otherwise. */
   constructor(host: () => Host, username = 'admin', password = ADMIN_PASSWORD) {
     this.http = new HttpClient(() => host().url(), basic(username, password));
   }
@@ -55,7 +57,7 @@ export class ApiClient {
     return this.#read(`execution/${id}/explain`);
   }
 
-  /** What would become of it, were it submitted now. */
+  /** Explains what would happen to a submission now. */
   async foretell(described: Application): Promise<ExplanationJson> {
     const reply = await this.http.post('execution/explain', { application: described });
     expect(reply.status, reply.text).toBe(200);

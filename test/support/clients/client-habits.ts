@@ -1,10 +1,12 @@
-/** Owns the tests of what clients do in every variant of the API, for suites that each have a host of one. */
+/** Tests of client behaviour that every variant of the API must support. */
 import { expect, test } from 'vitest';
 import { application, service } from '../fixtures/descriptions.ts';
 import { ADMIN_PASSWORD, type Group, type Host } from '../hosts/hosts.ts';
 import { basic, HttpClient, type Reply } from './http-client.ts';
 
-/** Registers them; node:http sends no Accept header unless told to, as these tests need it. */
+/**
+ * Registers the tests for one host. node:http sends no Accept header by itself, which these tests require.
+ */
 export function testClientHabits(host: () => Host, variant: Group): void {
   const isZoe = variant.startsWith('zoe-');
   const [created, removed] = isZoe ? [201, 204] : [200, 200];
@@ -22,18 +24,18 @@ export function testClientHabits(host: () => Host, variant: Group): void {
     expect((await admin.delete(`execution/${id}`)).status).toBe(removed);
   }
 
-  test('H151: JSON is read that calls itself a form', async () => {
+  test('H151: JSON is accepted with the content type of a form', async () => {
     await submitted(await admin.with(form).send('POST', 'execution', submission));
     expect((await anonymous.with(form).send('POST', validate, JSON.stringify(described))).status).toBe(200);
   });
 
-  test('H151: JSON is read that is URL-encoded', async () => {
+  test('H151: URL-encoded JSON is accepted', async () => {
     await submitted(await admin.with(form).send('POST', 'execution', encodeURIComponent(submission)));
     const wrapped = encodeURIComponent(JSON.stringify({ application: described }));
     expect((await anonymous.send('POST', validate, wrapped)).status).toBe(200);
   });
 
-  test('H151: the whole Set-Cookie value is taken for the cookie', async () => {
+  test('H151: the whole Set-Cookie value is accepted as a cookie', async () => {
     const cookie = (await admin.get('login')).headers['set-cookie']?.[0] ?? '';
     expect(cookie).toContain('; ');
     await submitted(await anonymous.with({ cookie }).send('POST', 'execution', submission));
@@ -49,7 +51,7 @@ export function testClientHabits(host: () => Host, variant: Group): void {
     ['GET', 'execution/endpoints/999'],
     ['GET', 'service/999'],
     ['GET', 'service/logs/999'],
-  ])('H151: %s %s takes Basic on each call, and gives the cookie', async (method, path) => {
+  ])('H151: %s %s accepts Basic on each call and sets the cookie', async (method, path) => {
     for (const _ of ['first', 'second']) {
       const reply = await admin.send(method, path, method === 'POST' ? '{}' : undefined);
       expect(reply.status).not.toBe(401);

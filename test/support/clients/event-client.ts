@@ -1,4 +1,7 @@
-/** Owns a reader of events for the API suite: what a browser's EventSource keeps of the stream, and how it ended. */
+/**
+ * Event client for the API suite: the state that a browser's EventSource would hold, and how the stream
+ * ended.
+ */
 import type { IncomingMessage } from 'node:http';
 import { expect } from 'vitest';
 import { eventually } from '../tools/eventually.ts';
@@ -11,22 +14,22 @@ export interface Told {
 }
 
 export class EventClient {
-  /** In the order in which they came. */
+  /** Received events, in order. */
   readonly told: Told[] = [];
-  /** As EventSource would send it when it comes back. */
+  /** Id that EventSource would send when it reconnects. */
   lastEventId = '';
   retryMs: number | undefined;
   comments = 0;
   ended: 'ended' | 'broken off' | undefined;
   readonly response: IncomingMessage;
   #rest = '';
-  /** Of the events that came before, those that were looked at. */
+  /** Number of received events that `next` has passed. */
   #seen = 0;
 
   constructor(response: IncomingMessage) {
     this.response = response;
     response.setEncoding('utf8');
-    response.on('data', (text: string) => this.#take(text));
+    response.on('data', (text: string) => this.#receive(text));
     response.on('end', () => {
       this.ended ??= 'ended';
     });
@@ -42,7 +45,7 @@ export class EventClient {
     return new EventClient(response);
   }
 
-  /** One that has been greeted: nothing is missed from here on. */
+  /** Opens a stream and waits for its greeting. The client receives every later event. */
   static async watch(http: HttpClient): Promise<EventClient> {
     const events = await EventClient.open(http);
     await events.next('hello');
@@ -53,33 +56,35 @@ export class EventClient {
     this.response.destroy();
   }
 
-  /** The next event of the kind, with these fields, behind the one that was asked for last. */
+  /** Waits for the next event of this kind with these fields, after the one that `next` returned last. */
   async next(event: string, fields: Record<string, unknown> = {}): Promise<Told> {
     const isIt = (one: Told) =>
       one.event === event && Object.entries(fields).every(([name, value]) => one.data[name] === value);
     const at = () => this.told.findIndex((one, index) => index >= this.#seen && isIt(one));
     await eventually(async () => at() >= 0).catch((cause) => {
-      throw new Error(`no ${event} ${JSON.stringify(fields)} in ${JSON.stringify(this.told)}`, { cause });
+      throw new Error(`no event ${event} ${JSON.stringify(fields)} in ${JSON.stringify(this.told)}`, {
+        cause,
+      });
     });
     const found = at();
     this.#seen = found + 1;
     return this.told[found] as Told;
   }
 
-  /** Statuses of an execution, as told. */
+  /** Received statuses of an execution, in order. */
   statusesOf(id: number): unknown[] {
     return this.told
       .filter(({ event, data }) => event === 'execution' && data.id === id)
       .map(({ data }) => data.status);
   }
 
-  #take(text: string): void {
+  #receive(text: string): void {
     const blocks = (this.#rest + text).split('\n\n');
     this.#rest = blocks.pop() ?? '';
-    for (const block of blocks) this.#read(block);
+    for (const block of blocks) this.#parse(block);
   }
 
-  #read(block: string): void {
+  #parse(block: string): void {
     const fields = new Map<string, string>();
     for (const line of block.split('\n')) {
       const colon = line.indexOf(':');

@@ -1,8 +1,8 @@
-/** Owns a reader of the coordinator's events for tests: the frames it got, and whether the stream has ended. */
+/** Frame reader for tests of the coordinator: the received event frames, and whether the stream has ended. */
 import type { EventFrame, EventSubscriber } from '../../../control-plane/core/streams/events.ts';
 import { eventually } from '../tools/eventually.ts';
 
-/** User 1, who sees everything. */
+/** User 1 with permission for every event. */
 export const everything: EventSubscriber = {
   userId: 1,
   credentialVersion: 1,
@@ -25,7 +25,9 @@ export class FrameReader {
     return this.frames.at(-1)?.id ?? '';
   }
 
-  /** In short: `hello`, `execution 1 queued`, `service 2 active`, `host 1 ready`. */
+  /**
+   * Short forms of the received events: `hello`, `execution 1 queued`, `service 2 active`, `host 1 ready`.
+   */
   get told(): string[] {
     return this.frames.map(({ event }) => {
       if (event.kind === 'host') return `host ${event.id} ${event.state}`;

@@ -1,4 +1,4 @@
-/** Owns what tests of the API do with hosts as administrators, on top of HttpClient. */
+/** Actions of administrators on hosts for tests of the API, on top of HttpClient. */
 import { expect } from 'vitest';
 import { eventually } from '../tools/eventually.ts';
 import type { HttpClient, Reply } from './http-client.ts';
@@ -45,7 +45,7 @@ export class HostClient {
     const reply = await this.#http.get(`host?name=${encodeURIComponent(name)}`);
     expect(reply.status, reply.text).toBe(200);
     const [found] = Object.values(reply.json<Record<string, HostJson>>());
-    if (!found) throw new Error(`there is no host ${name}`);
+    if (!found) throw new Error(`host ${name} does not exist`);
     return found;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Owns HTTP/1.1 for the API suite: every byte a client may send, and all it gets back. By node:http, as fetch hides
- * reason phrases, cookies and how a body is cut; RestClient is for tests that only want the answer.
+ * HTTP/1.1 client for the API suite. Uses node:http because fetch hides reason phrases, cookies and how a
+ * body is cut. Tests that need only the answer use RestClient.
  */
 import {
   type Agent,
@@ -14,11 +14,10 @@ import { checkExchange } from '../tools/documented.ts';
 
 export interface Reply {
   status: number;
-  /** The reason phrase. */
   reason: string;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The body read as JSON. */
+  /** Parses the body as JSON. */
   json<T = Record<string, unknown>>(): T;
 }
 
@@ -33,7 +32,10 @@ export class HttpClient {
   readonly #headers: Headers;
   readonly #agent: Agent | false;
 
-  /** `headers` go with every request. Without an agent that keeps them, each has a connection of its own. */
+  /**
+   * `headers` are sent with every request. Without a keep-alive agent, each request has a connection of its
+   * own.
+   */
   constructor(url: () => string, headers: Headers = {}, agent: Agent | false = false) {
     this.#url = url;
     this.#headers = headers;
@@ -56,7 +58,7 @@ export class HttpClient {
     return this.send('POST', path, JSON.stringify(value));
   }
 
-  /** `path` is beneath the API's, unless it begins with `/`. A body in pieces goes out chunked. */
+  /** `path` is relative to the API's path, unless it begins with `/`. A body in pieces is sent chunked. */
   async send(method: string, path: string, body?: string | readonly Uint8Array[]): Promise<Reply> {
     const url = this.#urlOf(path);
     const response = await this.#request(method, url, body);
@@ -72,7 +74,7 @@ export class HttpClient {
     };
   }
 
-  /** The answer as soon as its head is there; it is the caller's to read its body, or to leave. */
+  /** Resolves when the head of the answer has arrived. The caller reads or discards the body. */
   async open(method: string, path: string): Promise<IncomingMessage> {
     const url = this.#urlOf(path);
     const response = await this.#request(method, url);
@@ -83,11 +85,11 @@ export class HttpClient {
   #request(method: string, url: URL, body?: string | readonly Uint8Array[]): Promise<IncomingMessage> {
     const length: Headers =
       typeof body === 'string' ? { 'content-length': `${Buffer.byteLength(body)}` } : {};
-    // As a rule on a connection of its own: a restarted host has closed those of before.
+    // By default each request has a new connection, because a restarted host has closed the earlier ones.
     const options: RequestOptions = { method, agent: this.#agent, headers: { ...length, ...this.#headers } };
     return new Promise((resolve, reject) => {
       const outgoing = request(url, options, resolve);
-      // Also after the answer has begun, e.g. where the rest of a body is refused; then this changes nothing.
+      // An error after the answer has begun, e.g. when the rest of a body is refused, changes nothing.
       outgoing.on('error', reject);
       if (typeof body !== 'string') for (const piece of body ?? []) outgoing.write(piece);
       outgoing.end(typeof body === 'string' ? body : undefined);

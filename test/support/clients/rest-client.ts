@@ -1,5 +1,5 @@
-/** Owns a small client of the REST API (group B), as a user would write one: HTTP Basic, JSON, and waiting by asking again. */
-import type { Application } from '../../../shared/application-schema.ts';
+/** Small client of the REST API (group B), as a user would write it: HTTP Basic, JSON, and polling. */
+import type { Application } from '../../../shared/application.ts';
 import { checkExchange } from '../tools/documented.ts';
 import { eventually } from '../tools/eventually.ts';
 
@@ -45,7 +45,7 @@ export class RestClient {
       requestBody: typeof init.body === 'string' ? init.body : undefined,
       status,
       header: (name) => headers.get(name) ?? undefined,
-      // Logs may have no end; what has no type has no body.
+      // Logs may have no end, and an answer without a content type has no body.
       body: headers.get('content-type')?.startsWith('text/') ? undefined : await response.clone().text(),
     });
     return response;
@@ -68,18 +68,18 @@ export class RestClient {
     return this.#json('execution');
   }
 
-  /** In the order of the description. */
+  /** Services in the order of the description. */
   async services(execution: number): Promise<ServiceJson[]> {
     const { services } = await this.execution(execution);
     return Promise.all(services.map((id) => this.#json<ServiceJson>(`service/${id}`)));
   }
 
-  /** Why it is not further on. */
+  /** Explains why the execution is in its state. */
   explain(execution: number): Promise<Record<string, unknown>> {
     return this.#json(`execution/${execution}/explain`);
   }
 
-  /** What would become of it now, were it submitted. */
+  /** Explains what would happen to a submission now. */
   explainSubmission(application: Application): Promise<Record<string, unknown>> {
     return this.#json('execution/explain', { method: 'POST', body: JSON.stringify({ application }) });
   }
@@ -92,7 +92,7 @@ export class RestClient {
     return (await this.#json<{ dns_names: string[] }>(`discovery/by_group/${execution}/${group}`)).dns_names;
   }
 
-  /** The seeded quota holds back what more than five executions would start. */
+  /** Removes the limits of the seeded quota, which would queue more than five executions. */
   async liftCaps(): Promise<void> {
     await this.#ok('quota/1', {
       method: 'POST',
@@ -100,7 +100,7 @@ export class RestClient {
     });
   }
 
-  /** With which one agent becomes one host. */
+  /** A token with which one agent can register one host. */
   async joinToken(input: { name?: string; labels?: string[] } = {}): Promise<string> {
     const init = { method: 'POST', body: JSON.stringify(input) };
     return (await this.#json<{ token: string }>('host/token', init)).token;
@@ -110,7 +110,7 @@ export class RestClient {
     await this.#ok(`execution/${execution}`, { method: 'DELETE' });
   }
 
-  /** Terminates whatever has not ended, and waits for the end of all. */
+  /** Terminates every execution that has not ended, and waits until all have ended. */
   async endAll(): Promise<void> {
     for (const { id } of await this.#unended()) await this.request(`execution/${id}`, { method: 'DELETE' });
     await eventually(async () => (await this.#unended()).length === 0, 30_000);
@@ -133,26 +133,26 @@ export class RestClient {
     return Buffer.from(await (await this.openLog(service)).arrayBuffer());
   }
 
-  /** Output of the execution's `nth` service in the order of the description, as text. */
+  /** Output of the execution's `nth` service in the order of the description. */
   async logText(execution: number, nth = 0): Promise<string> {
     const { services } = await this.execution(execution);
     return (await this.log(services[nth] ?? 0)).toString();
   }
 
-  /** Waits until the execution has this status; fails at once where it has ended in another way. */
+  /** Waits until the execution has this status. Throws at once if the execution ends with another status. */
   async waitFor(id: number, status: string, timeoutMs = 30_000): Promise<ExecutionJson> {
-    let seen: ExecutionJson | undefined;
+    let last: ExecutionJson | undefined;
     const reached = await eventually(async () => {
-      // Asked anew where the control plane is away for a moment.
-      seen = await this.execution(id);
-      return (seen.status === status || isEnd(seen.status)) && seen;
+      // Polls again if the control plane is unavailable for a moment.
+      last = await this.execution(id);
+      return (last.status === status || isEnd(last.status)) && last;
     }, timeoutMs).catch((cause) => {
-      throw new Error(`execution ${id} is not ${status}: ${JSON.stringify({ ...seen, description: '' })}`, {
+      throw new Error(`execution ${id} is not ${status}: ${JSON.stringify({ ...last, description: '' })}`, {
         cause,
       });
     });
     if (reached && reached.status === status) return reached;
-    throw new Error(`execution ${id} is not ${status}: ${JSON.stringify({ ...seen, description: '' })}`);
+    throw new Error(`execution ${id} is not ${status}: ${JSON.stringify({ ...last, description: '' })}`);
   }
 
   async #ok(path: string, init?: RequestInit): Promise<Response> {

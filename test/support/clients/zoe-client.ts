@@ -1,6 +1,7 @@
 /**
- * Owns a command-line client of the platform that was there before, by what its releases are known to do: it logs in with
- * Basic and sends the whole Set-Cookie back, takes any status it does not expect for a failure, and reads its fields.
+ * Command-line client of the earlier platform, written from the known behaviour of its releases. It logs in
+ * with Basic, sends the whole Set-Cookie value back, takes every unexpected status for a failure, and reads
+ * only its own fields.
  */
 import type { Application } from '../../../shared/application-schema.ts';
 import { basic, HttpClient, type Reply } from './http-client.ts';
@@ -9,7 +10,7 @@ export type Release = '2018.12' | '2017.12';
 export type Json = Record<string, unknown>;
 type AccountKind = 'user' | 'role' | 'quota';
 
-/** What the client would show its user. */
+/** An error that the client would print. */
 export class ZoeClientError extends Error {
   override name = 'ZoeClientError';
 }
@@ -17,7 +18,7 @@ export class ZoeClientError extends Error {
 export class ZoeClient {
   readonly #http: HttpClient;
   readonly #release: Release;
-  /** The filter of a plain user's list. */
+  /** A plain user's list is filtered by this id. */
   readonly userId: string;
 
   constructor(http: HttpClient, release: Release, userId: string) {
@@ -30,7 +31,7 @@ export class ZoeClient {
     const reply = await new HttpClient(url, basic(username, password)).get('login');
     if (reply.status !== 200) throw failure(reply, release);
     const cookie = reply.headers['set-cookie']?.join(', ');
-    if (cookie === undefined) throw new ZoeClientError('there is no Set-Cookie');
+    if (cookie === undefined) throw new ZoeClientError('the answer has no Set-Cookie');
     const answer = reply.json();
     const id = release === '2018.12' ? field(field(answer, 'user') as Json, 'id') : field(answer, 'uid');
     if (release === '2017.12') field(answer, 'role');
@@ -47,10 +48,10 @@ export class ZoeClient {
   }
 
   async start(name: string, application: Application): Promise<number> {
-    return Number(field(await this.#made('execution', { name, application }), 'execution_id'));
+    return Number(field(await this.#create('execution', { name, application }), 'execution_id'));
   }
 
-  /** Rows of the table it prints. */
+  /** Rows of the table that the client prints. */
   async list(filters: Record<string, string> = {}): Promise<unknown[][]> {
     const all = await this.#get(`execution?${new URLSearchParams(filters)}`);
     return Object.values(all as Record<string, Json>).map((one) =>
@@ -58,7 +59,7 @@ export class ZoeClient {
     );
   }
 
-  /** The fields it reads of an execution; undefined where there is none. */
+  /** The fields of an execution that the client reads; undefined if the execution does not exist. */
   async get(id: number): Promise<Json | undefined> {
     const reply = await this.#http.get(`execution/${id}`);
     if (reply.status === 404) return undefined;
@@ -75,7 +76,7 @@ export class ZoeClient {
     return read;
   }
 
-  /** [first word, rest] of each line, as they come. */
+  /** Yields [first word, rest] of each line. */
   async *logs(serviceId: number): AsyncGenerator<[date: string, rest: string]> {
     const response = await this.#http.open('GET', `service/logs/${serviceId}`);
     if (response.statusCode !== 200) throw new ZoeClientError(`error retrieving service ${serviceId}`);
@@ -100,15 +101,15 @@ export class ZoeClient {
   }
 
   terminate(id: number): Promise<void> {
-    return this.#removed(`execution/${id}`);
+    return this.#remove(`execution/${id}`);
   }
 
   delete(id: number): Promise<void> {
-    return this.#removed(`execution/delete/${id}`);
+    return this.#remove(`execution/delete/${id}`);
   }
 
   async createAccount(kind: AccountKind, body: Json): Promise<number> {
-    return Number(field(await this.#made(kind, body), `${kind}_id`));
+    return Number(field(await this.#create(kind, body), `${kind}_id`));
   }
 
   async account(kind: AccountKind, id: number): Promise<Json> {
@@ -125,18 +126,18 @@ export class ZoeClient {
   }
 
   deleteAccount(kind: AccountKind, id: number): Promise<void> {
-    return this.#removed(`${kind}/${id}`);
+    return this.#remove(`${kind}/${id}`);
   }
 
   async #get(path: string): Promise<Json> {
     return this.#ok(await this.#http.get(path), 200);
   }
 
-  async #made(path: string, body: unknown): Promise<Json> {
+  async #create(path: string, body: unknown): Promise<Json> {
     return this.#ok(await this.#http.post(path, body), 201);
   }
 
-  async #removed(path: string): Promise<void> {
+  async #remove(path: string): Promise<void> {
     const reply = await this.#http.delete(path);
     if (reply.status !== 204) throw failure(reply, this.#release);
   }
@@ -156,7 +157,7 @@ const SERVICE_FIELDS = [
   ...['essential', 'backend_host'],
 ];
 
-/** As a dictionary of Python: a field that is not there ends the program. */
+/** Reads a field as a Python dictionary would: a missing field ends the program. */
 function field(object: Json, name: string): unknown {
   if (!(name in object)) throw new ZoeClientError(`KeyError: ${name}`);
   return object[name];
@@ -168,7 +169,9 @@ const fields = (object: Json, names: readonly string[]): Json =>
 const failure = (reply: Reply, release: Release): ZoeClientError =>
   new ZoeClientError(release === '2018.12' ? reply.reason : String(field(reply.json(), 'message')));
 
-/** Reads the line as strict UTF-8 and splits it at its first space; without one the program would end. */
+/**
+ * Decodes the line as strict UTF-8 and splits it at the first space. A line without a space ends the program.
+ */
 function splitLine(line: Buffer): [string, string] {
   const text = new TextDecoder('utf-8', { fatal: true }).decode(line);
   const space = text.indexOf(' ');

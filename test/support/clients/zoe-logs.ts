@@ -1,4 +1,4 @@
-/** Owns the tests of log lines, for the suites of both releases that have them. */
+/** Tests of log lines for the suites of both earlier releases. */
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { LOG_WINDOW_BYTES } from '../../../shared/protocol/codec.ts';
@@ -16,7 +16,7 @@ export function testLogLines(host: () => Host, release: Release): void {
   const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
   const header = (name: string) => `ZOE HEADER: log file for service main0 running on host ${name}\n`;
 
-  /** A service that runs on a host of its own, which the label keeps others from. */
+  /** Starts a service on a host of its own, which its label reserves for it. */
   async function running(name: string) {
     const agent = await ScriptedAgent.join(host(), { facts: { name, labels: [name] } });
     const id = await submit(name);
@@ -37,7 +37,7 @@ export function testLogLines(host: () => Host, release: Release): void {
   }
   const open = (id: number) => admin.open('GET', `service/logs/${id}`);
 
-  test('H162: a log is a header, then lines behind their times, as they come', async () => {
+  test('H162: a log is a header and then lines that begin with their time, streamed as they arrive', async () => {
     const { agent, one, end } = await running('lines');
     const stream = await open(one.service);
     expect(stream.headers['content-type']).toBe('text/plain; charset=utf-8');
@@ -53,7 +53,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     await agent.close();
   });
 
-  test('H162: clients read any bytes: cut characters, broken ones, carriage returns', async () => {
+  test('H162: clients can read any bytes, including split characters, invalid characters and carriage returns', async () => {
     const { agent, one, end } = await running('bytes');
     const client = await ZoeClient.login(() => host().url(), release, 'admin', ADMIN_PASSWORD);
     const lines = client.logs(one.service);
@@ -80,7 +80,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     await agent.close();
   });
 
-  test('H162: a log that was asked for before its service started begins with the header, too', async () => {
+  test('H162: a log that is requested before its service starts begins with the header', async () => {
     const id = await submit('early');
     const { services } = (await admin.get(`execution/${id}`)).json<{ services: number[] }>();
     const [service = 0] = services;
@@ -105,7 +105,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     expect((await admin.get(`service/logs/${services[0]}`)).text).toBe('');
   });
 
-  test('H162, H44: a line of 10 MiB passes, and a reader that stops is sent its window at most', async () => {
+  test('H162, H44: a line of 10 MiB passes, and a subscriber that stops reading is sent at most its window', async () => {
     const { agent, one, end } = await running('long');
     const stream = await open(one.service);
     stream.pause();
@@ -124,7 +124,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     await agent.close();
   });
 
-  test('H162, H47: a reader that leaves closes its stream at the agent, with the next output at the latest', async () => {
+  test('H162, H47: a subscriber that disconnects closes its stream at the agent, at the latest with the next output', async () => {
     const { agent, one, end } = await running('left');
     const stream = await open(one.service);
     const log = await agent.log(one.service);
@@ -137,7 +137,7 @@ export function testLogLines(host: () => Host, release: Release): void {
     await agent.close();
   });
 
-  test('H162, H43: a log that cannot be read to its end breaks off', async () => {
+  test('H162, H43: the response breaks off if the log cannot be read to its end', async () => {
     const { agent, one, end } = await running('broken');
     const stream = await open(one.service);
     const log = await agent.log(one.service);

@@ -1,4 +1,4 @@
-/** Owns an empty database of every kind the control plane runs on, for suites that hold for all of them. */
+/** Empty databases of every kind that the control plane supports, for suites that run on each kind. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,15 +8,15 @@ import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { startSqld } from './sqld.ts';
 
-/** Where a database is. `open` may be called again for the same data, but for `:memory:`, which is new each time. */
+/** An empty database. Repeated calls of `open` open the same data; `:memory:` is a new database each time. */
 export interface Place {
   readonly url: string;
   open(): Promise<Db>;
-  /** Closes what was opened and removes the data. */
+  /** Closes all connections and removes the data. */
   remove(): Promise<void>;
 }
 
-/** Kinds whose data outlive a connection, and those and `:memory:`. */
+/** Kinds whose data outlive a connection. */
 export const lastingKinds = ['file', 'sqld'] as const;
 export const databaseKinds = [...lastingKinds, ':memory:'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];

@@ -1,4 +1,4 @@
-/** Owns the global set-up of the vitest projects that need an engine; stops one it had to start. */
+/** Global set-up of the vitest projects that need an engine. Stops an engine that it had to start. */
 import { connectEngine } from '../../../agent/engine/engine-address.ts';
 import { ensureEngine } from '../../../agent/local/local-engine.ts';
 import { terminal } from '../../../agent/local/terminal.ts';

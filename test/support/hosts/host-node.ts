@@ -1,4 +1,4 @@
-/** Owns the control plane on Node for tests, started as users start it. Never starts an agent: tests bring their own. */
+/** Starts the control plane on Node as users do. It never starts an agent: tests start their own. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Owns the control plane on workerd for tests: `wrangler dev`, as `npm run dev` starts it, on a libSQL server of its own.
- * Never starts an agent: tests bring their own.
+ * Starts the control plane on workerd by `wrangler dev`, as `npm run dev` does, with a libSQL server of its
+ * own. It never starts an agent: tests start their own.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,9 @@ import type { Host, HostOptions } from './hosts.ts';
 import { type Program, startCommand } from './process.ts';
 import { type Sqld, startSqld } from './sqld.ts';
 
-const START_LIMIT_MS = 40_000;
+const MAX_START_MS = 40_000;
 
-/** `database`: to break it while the control plane goes on. */
+/** `database` lets a test break the database under a running control plane. */
 export async function startWorkerdHost(options: HostOptions): Promise<Host & { database: Sqld }> {
   const database = await startSqld();
   const folder = await mkdtemp(join(tmpdir(), 'berth-workerd-'));
@@ -34,19 +34,19 @@ export async function startWorkerdHost(options: HostOptions): Promise<Host & { d
     const state = ['--persist-to', join(folder, 'state'), '--env-file', vars];
     program = startCommand(
       ['wrangler', 'dev', ...listen, ...state, '--show-interactive-dev-session=false', '--log-level', 'log'],
-      // Nothing here asks the internet: neither for statistics nor for the place of a request.
+      // Disables wrangler's requests to the internet for statistics and for the location of a request.
       { env: { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false', NO_COLOR: '1' } },
     );
-    url = (await program.waitFor(/Ready on (http:\S+)/, START_LIMIT_MS))[1] ?? '';
+    url = (await program.waitFor(/Ready on (http:\S+)/, MAX_START_MS))[1] ?? '';
     documentedAt(url, options.variant);
   };
   const crash = async () => {
-    // The whole group: workerd would outlive its wrangler.
+    // Kills the process group, since workerd would outlive wrangler.
     if (program.ended === undefined) process.kill(-program.pid, 'SIGKILL');
     await program.waitForEnd();
   };
   await start();
-  // The first request makes the schema; tests write into it before they ask anything.
+  // The first request creates the schema, into which tests may write before their own first request.
   await fetch(`${url}/api/0.7/info`);
   return {
     ...options,

@@ -1,4 +1,4 @@
-/** Owns where the API suite runs: the control plane on Node and on workerd, in the variants of the API. */
+/** Hosts of the API suite: the control plane on Node and on workerd, with each variant of the API. */
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Db, Value } from '../../../control-plane/store/db/db.ts';
 import { HttpClient } from '../clients/http-client.ts';
@@ -10,7 +10,7 @@ import { startWorkerdHost } from './host-workerd.ts';
 export type HostKind = 'node' | 'workerd';
 export type Group = 'A' | 'B' | 'zoe-2018.12' | 'zoe-2017.12';
 
-/** The group's word for what waits. */
+/** The variant's word for a queued execution. */
 export const queuedIn = (variant: Group): string => (variant === 'A' ? 'scheduled' : 'queued');
 
 export interface HostOptions {
@@ -23,19 +23,19 @@ export interface HostOptions {
 
 /** A running control plane with data of its own. */
 export interface Host extends HostOptions {
-  /** Of the one on Node. */
+  /** Set for the host on Node. */
   readonly dataDir?: string;
-  /** Where it listens; another place after each start. */
+  /** Base URL, which changes with each start. */
   url(): string;
-  /** What it has printed. */
+  /** Output so far. */
   output(): string;
-  /** Its database, as seen by another process. The caller closes it. */
+  /** Connects to the database as another process would. The caller closes it. */
   openDb(): Promise<Db>;
-  /** Ends it at once, as SIGKILL does. */
+  /** Kills the control plane, as SIGKILL does. */
   crash(): Promise<void>;
-  /** Starts it again on the same data. */
+  /** Starts the control plane again on the same data. */
   start(): Promise<void>;
-  /** Ends it and removes its data. */
+  /** Ends the control plane and removes its data. */
   stop(): Promise<void>;
 }
 
@@ -44,16 +44,16 @@ export interface Setup {
   variant: Group;
 }
 
-/** Both hosts in one variant. */
+/** Both hosts with one variant. */
 export const hostsOf = (variant: Group): readonly Setup[] => [
   { kind: 'node', variant },
   { kind: 'workerd', variant },
 ];
 
-/** Both hosts in the newer group, for what the older one does not have. */
+/** Both hosts with group B, for features that group A lacks. */
 export const hosts: readonly Setup[] = hostsOf('B');
 
-/** Both hosts in both groups; the other variants have suites of their own. */
+/** Both hosts with both groups. The other variants have suites of their own. */
 export const everySetup: readonly Setup[] = [...hosts, ...hostsOf('A')];
 
 export const ADMIN_PASSWORD = 'correct: horse';
@@ -65,7 +65,10 @@ export async function startHost({ kind, variant }: Setup, env: Record<string, st
   return host;
 }
 
-/** For what was written behind its back: resolves when that was read, so that rows written next are not taken for it. */
+/**
+ * Restarts the control plane after rows were written directly. Resolves when it has read those rows, so rows
+ * written later cannot be taken for them.
+ */
 export async function restart(host: Host): Promise<void> {
   await host.crash();
   await host.start();
@@ -73,7 +76,10 @@ export async function restart(host: Host): Promise<void> {
   await eventually(async () => (await anyone.get('/readyz')).status === 200);
 }
 
-/** The seeded quota has no caps for tests: what one test leaves running would hold up the next. By a form: not every variant has it in its API. */
+/**
+ * Removes the limits of the seeded quota, so that executions that one test leaves running cannot delay the
+ * next test. Uses the form, since not every variant has quotas in its API.
+ */
 async function liftCaps(host: Host): Promise<void> {
   const admin = await WebClient.logIn(() => host);
   await admin.act('/admin/quotas/1', {
@@ -84,7 +90,7 @@ async function liftCaps(host: Host): Promise<void> {
   });
 }
 
-/** Changes one row behind the back of the control plane. */
+/** Changes one row directly in the database. The control plane does not notice. */
 export async function writeRow(host: Host, sql: string, args: readonly Value[]): Promise<void> {
   const db = await host.openDb();
   try {
@@ -95,7 +101,10 @@ export async function writeRow(host: Host, sql: string, args: readonly Value[]):
   }
 }
 
-/** Registers `suite` once for each setup, with one control plane for all its tests; `host` is for use within them. */
+/**
+ * Registers `suite` once for each setup, with one control plane for all its tests. `host` may be called only
+ * within tests.
+ */
 export function onHosts(
   setups: readonly Setup[],
   suite: (host: () => Host, setup: Setup) => void,

@@ -1,4 +1,6 @@
-/** Owns a migrated database in memory with one user, and a wrapper that counts commits and refuses them on demand. */
+/**
+ * A migrated database in memory with one user, and a wrapper that counts commits and fails them on request.
+ */
 import {
   DatabaseError,
   type Db,
@@ -10,7 +12,7 @@ import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
 
-/** User 1 is alice; her quota, 1, has no caps. */
+/** User 1 is alice; her quota, 1, has no limits. */
 export async function memoryDatabase(): Promise<Db> {
   const db = await openEmbedded(':memory:');
   await migrate(db, migrations);
@@ -23,11 +25,14 @@ export async function memoryDatabase(): Promise<Db> {
 }
 
 export class TroubledDb implements Db {
-  /** Statements of each commit that was tried. */
+  /** Statements of each attempted commit. */
   readonly batches: (readonly Statement[])[] = [];
-  /** Commits that fail from now on; `committed` ones fail only after the database took them. */
+  /**
+   * How further calls fail: `refused` and `committed` fail commits, before or after the database applied
+   * them; `unreachable` fails queries and commits.
+   */
   failing: 'no' | 'refused' | 'committed' | 'unreachable' = 'no';
-  /** Called before each commit; may wait. */
+  /** Called before each commit, which waits for its promise. */
   before: () => void | Promise<void> = () => {};
   readonly #db: Db;
 

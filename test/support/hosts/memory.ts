@@ -1,4 +1,4 @@
-/** Owns the measuring of how much memory processes need while something goes on. Linux only. */
+/** Measures the memory growth of processes over a period. Linux only. */
 import { readFile } from 'node:fs/promises';
 
 const SAMPLE_MS = 50;
@@ -9,7 +9,10 @@ export async function residentBytes(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
-/** Watches processes until `peaks` is called, which gives how far each has grown at most, in bytes; throws where one has ended. */
+/**
+ * Samples the processes until `peaks` is called. `peaks` returns the largest growth of each process in bytes,
+ * and throws if a process has ended.
+ */
 export async function watchMemory(...pids: number[]): Promise<{ peaks(): number[] }> {
   const startBytes = await Promise.all(pids.map(residentBytes));
   const growth = pids.map(() => 0);

@@ -1,6 +1,6 @@
 /**
- * Owns one process among several that migrate the same database: `migrator.ts <url> <migrations as JSON>`.
- * Says `ready`, waits for a line on stdin, migrates, and prints the versions it applied as JSON.
+ * One of several processes that migrate the same database: `migrator.ts <url> <migrations as JSON>`. Prints
+ * `ready`, waits for a line on stdin, migrates, and prints the applied versions as JSON.
  */
 import { once } from 'node:events';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';

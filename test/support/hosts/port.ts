@@ -1,14 +1,14 @@
-/** Owns the choice of a port for programs that can't choose one themselves. */
+/** Finds a free port for programs that cannot choose one themselves. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** A port of loopback that was free a moment ago: another process may still take it. */
+/** A loopback port that was free a moment ago. Another process may take the port before the caller does. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
+  if (address === null || typeof address === 'string') throw new Error('the system assigned no port');
   return address.port;
 }

@@ -1,22 +1,22 @@
-/** Owns programs of ours that a test runs as child processes. None of them outlives the process that runs the test. */
+/** Programs that tests run as child processes. No program outlives the process that runs the test. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { eventually } from '../tools/eventually.ts';
 import { NODE_COMPILE_CACHE } from '../tools/tool.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const OUTPUT_LIMIT = 2 ** 20;
+const MAX_OUTPUT_CHARS = 2 ** 20;
 
 export interface ProgramOptions {
   env?: NodeJS.ProcessEnv;
   cwd?: string;
 }
 
-/** Starts a TypeScript file of this repository by Node, e.g. `startProgram(['agent/main.ts'])`. */
+/** Starts a TypeScript file of this repository with Node, e.g. `startProgram(['agent/main.ts'])`. */
 export const startProgram = ([file = '', ...args]: string[], options: ProgramOptions = {}): Program =>
   new Program(process.execPath, [resolve(ROOT, file), ...args], options);
 
-/** Starts any executable; those of node_modules/.bin are found by their plain names. */
+/** Starts any executable. Those in node_modules/.bin are found by name. */
 export const startCommand = ([file = '', ...args]: string[], options: ProgramOptions = {}): Program =>
   new Program(file, args, options);
 
@@ -33,12 +33,12 @@ export class Program {
       cwd,
       env: { ...process.env, PATH: path, NODE_COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A process group of its own, so that its children can be killed with it at the end of the tests.
+      // Makes a process group, so that the program's children can be killed with it after the tests.
       detached: true,
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.#output = (this.#output + text).slice(-OUTPUT_LIMIT);
+        this.#output = (this.#output + text).slice(-MAX_OUTPUT_CHARS);
       });
     }
     this.#child.on('error', (error) => {
@@ -52,19 +52,19 @@ export class Program {
     return this.#child.pid;
   }
 
-  /** Both output streams as they came, at most the last MiB. */
+  /** Both output streams in order of arrival; at most the last MiB. */
   get output(): string {
     return this.#output;
   }
 
-  /** Exit code, or the signal that ended it; undefined while it runs. */
+  /** Exit code, or the signal that ended the program; undefined while it runs. */
   get ended(): number | NodeJS.Signals | undefined {
     return this.#child.exitCode ?? this.#child.signalCode ?? undefined;
   }
 
-  /** Waits until the output matches; fails at once when the program ends before. */
+  /** Waits until the output matches. Throws at once if the program ends first. */
   async waitFor(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpMatchArray> {
-    const match = await this.#eventually(`to print ${pattern}`, timeoutMs, () => {
+    const match = await this.#eventually(`print ${pattern}`, timeoutMs, () => {
       const ended = this.ended !== undefined || this.#failure !== undefined;
       return this.#output.match(pattern) ?? (ended ? null : undefined);
     });
@@ -72,24 +72,24 @@ export class Program {
     return match;
   }
 
-  /** Waits until a condition outside holds; its failure comes with the program's output. */
+  /** Waits until `probe` succeeds. The error of a timeout includes the program's output. */
   waitUntil<T>(probe: () => T | Promise<T>, timeoutMs = 20_000): Promise<T> {
-    return this.#eventually('to become ready', timeoutMs, probe);
+    return this.#eventually('become ready', timeoutMs, probe);
   }
 
   async waitForEnd(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
-    const end = await this.#eventually('to end', timeoutMs, () => this.ended);
+    const end = await this.#eventually('end', timeoutMs, () => this.ended);
     if (end === undefined) throw this.#error('has not ended');
     return end;
   }
 
-  /** SIGTERM, and the end of it; an error when it does not end in time. */
+  /** Sends SIGTERM and waits. Throws if the program does not end in time. */
   async stop(timeoutMs = 20_000): Promise<number | NodeJS.Signals> {
     this.#child.kill('SIGTERM');
     return this.waitForEnd(timeoutMs);
   }
 
-  /** SIGKILL to this process alone: its own children are left to themselves, as after a crash. */
+  /** Sends SIGKILL to this process only. Its children continue, as after a crash. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.waitForEnd();
@@ -99,7 +99,7 @@ export class Program {
     try {
       return await eventually(probe, timeoutMs);
     } catch (cause) {
-      throw this.#error(`was given ${timeoutMs} ms ${what}`, cause);
+      throw this.#error(`did not ${what} within ${timeoutMs} ms`, cause);
     }
   }
 
@@ -109,10 +109,7 @@ export class Program {
   }
 }
 
-/**
- * Calls back when this process ends, also by a signal, to end what would outlive it. Nothing asynchronous gets done
- * any more by then.
- */
+/** Calls `cleanUp` when this process ends, including by a signal. `cleanUp` must be synchronous. */
 export function atProcessEnd(cleanUp: () => void): void {
   cleanUps.push(cleanUp);
 }
@@ -125,7 +122,7 @@ function killLeftovers(): void {
     try {
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch {
-      // The whole group has ended.
+      // The whole process group has ended.
     }
   }
 }

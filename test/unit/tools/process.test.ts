@@ -37,7 +37,7 @@ test('stop sends SIGTERM and gives the exit code', async () => {
 test('stop fails when the program does not end in time', async () => {
   const program = shell('trap "" TERM; echo ready; while :; do sleep 0.05; done');
   await program.waitFor(/ready/);
-  await expect(program.stop(200)).rejects.toThrow(/was given 200 ms to end/);
+  await expect(program.stop(200)).rejects.toThrow(/did not end within 200 ms/);
   await program.kill();
 });
 

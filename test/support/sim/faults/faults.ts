@@ -261,7 +261,6 @@ const faults: Record<FaultName, Fault> = {
     });
     return () => machine.powerOn();
   }),
-
   'host drained': temporary(SECOND_MS, 60 * SECOND_MS, (machine, { administrator }) => {
     administrator.drain(machine, false);
     return () => administrator.open(machine);
@@ -286,7 +285,6 @@ const faults: Record<FaultName, Fault> = {
     return () => machine.powerOn();
   }),
 
-  // Users
   'quota lowered': (simulation) => {
     const { world, users } = simulation;
     void users.setCaps(world.between(1, 2), world.between(10, 50), world.between(1, 2));
