@@ -4,15 +4,8 @@ import { type Actor, makeActors, restrictActors } from '../../support/agents/act
 import { registeredHost } from '../../support/agents/scripted-agent.ts';
 import { ApiClient } from '../../support/clients/api-client.ts';
 import type { HttpClient } from '../../support/clients/http-client.ts';
-import {
-  type Ended,
-  endedOf,
-  expectedOf,
-  type Row,
-  submit,
-  TABLE,
-  type World,
-} from '../../support/fixtures/authorisation-table.ts';
+import type { Ended, Row, World } from '../../support/fixtures/authorisation-row.ts';
+import { endedOf, expectedOf, submit, TABLE } from '../../support/fixtures/authorisation-table.ts';
 import { everySetup, type Group, onHosts } from '../../support/hosts/hosts.ts';
 import { routesOf } from '../../support/tools/routes.ts';
 
@@ -76,7 +69,7 @@ onHosts(everySetup, (host, { variant }) => {
       const answers = await Promise.all(
         actors.map(async (actor, nth) => {
           const id = objects.get(row)?.[nth] ?? 0;
-          const { path, body, headers = {} } = row.ask(id, actor, world);
+          const { path, body, headers = {} } = row.request(id, actor, world);
           const client = actor.http.with(headers);
           const { status } = row.endless
             ? await headOf(client, method, path)

@@ -1,7 +1,8 @@
 /**
- * Owns a Berth on several hosts, all on this machine: each a namespace with an engine and an agent of its own, the engines
- * in one swarm with an overlay network that the agents use, the control plane on a machine beside them, a bridge between
- * all. Nothing of it is on the machine's own network, and nothing outlives it.
+ * A Berth on several hosts, all on this machine. Each host is a namespace with an engine and an agent of its
+ * own. The engines form one swarm, whose overlay network the agents use. The control plane runs on a machine
+ * beside the hosts, and a bridge connects all. The cluster does not touch the machine's own network, and no
+ * part of it outlives the cluster.
  */
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -17,9 +18,9 @@ import { ensurePrograms } from './programs.ts';
 
 export interface ClusterOptions {
   deployment: string;
-  /** The first one manages the swarm. */
+  /** The first host manages the swarm. */
   hosts: HostOptions[];
-  /** More settings of the control plane. */
+  /** Further settings of the control plane. */
   env?: NodeJS.ProcessEnv;
 }
 
@@ -51,7 +52,7 @@ export class Cluster {
   readonly deployment: string;
   readonly #options: ClusterOptions;
   readonly #name: string;
-  /** The control plane's machine, which is the switch too. */
+  /** The control plane's machine, which is also the switch. */
   readonly #hub: Namespace;
   readonly #door: Door;
   #hosts: ClusterHost[] = [];
@@ -78,12 +79,12 @@ export class Cluster {
 
   host(name: string): ClusterHost {
     const host = this.#hosts.find((one) => one.name === name);
-    if (!host) throw new Error(`no host ${name}`);
+    if (!host) throw new Error(`the cluster has no host ${name}`);
     return host;
   }
 
   async start(): Promise<void> {
-    await this.#plug();
+    await this.#connectHosts();
     await Promise.all([this.#startControlPlane(), this.#startEngines()]);
     await Promise.all(
       this.#hosts.map(async (host) => {
@@ -94,7 +95,7 @@ export class Cluster {
     await Promise.all(this.#hosts.map(({ agent }) => agent.waitFor(/session\.synced/, START_MS)));
   }
 
-  /** The agent of a host ends and is started again, with other settings. */
+  /** Stops the agent of a host and starts it again with further settings. */
   async restartAgent(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
     const host = this.host(name);
     await host.agent.stop();
@@ -102,12 +103,12 @@ export class Cluster {
     await host.agent.waitFor(/session\.synced/, START_MS);
   }
 
-  /** GET of an address on the hosts' network. */
+  /** Sends a GET request to an address on the hosts' network. */
   async fetch(url: string): Promise<Response> {
     return fetch(await this.#door.to(url));
   }
 
-  /** Containers of an execution with the host they are on, by the names of their services. */
+  /** Containers of an execution and their hosts, by service name. */
   async containersOf(execution: number): Promise<Record<string, ContainerAt>> {
     const found = await Promise.all(
       this.#reachable.map((host) => containersAt(host, this.deployment, execution)),
@@ -115,7 +116,7 @@ export class Cluster {
     return Object.fromEntries(found.flat());
   }
 
-  /** Names of the containers that the engines have started for an execution since `sinceMs`, in no order. */
+  /** Names of the containers that the engines have started for an execution since `sinceMs`, in any order. */
   async startsOf(execution: number, sinceMs: number): Promise<string[]> {
     const label = [`berth.deployment=${this.deployment}`, `berth.execution=${execution}`];
     const span = { since: Math.floor(sinceMs / 1000), until: Math.ceil(Date.now() / 1000) };
@@ -134,7 +135,7 @@ export class Cluster {
     await Promise.all(executions.map((id) => this.api.waitFor(id, 'terminated')));
   }
 
-  /** Reads the live log of a service until it holds the text. */
+  /** Reads the live log of a service until it contains the text. */
   async logUntil(service: number | undefined, words: string): Promise<string> {
     const { body } = await this.api.openLog(Number(service));
     let read = '';
@@ -142,10 +143,10 @@ export class Cluster {
       read += bytes;
       if (read.includes(words)) return read;
     }
-    throw new Error(`the log of service ${service} has ended without ${JSON.stringify(words)}: ${read}`);
+    throw new Error(`the log of service ${service} ended without ${JSON.stringify(words)}: ${read}`);
   }
 
-  /** Ends everything; throws where a program had ended by itself, or something is left on an engine. */
+  /** Ends everything. Throws if a program had ended by itself or if anything is left on an engine. */
   async close(): Promise<void> {
     const found = await Promise.all(this.#hosts.map((host) => host.close(this.deployment)));
     const problems = found.flat();
@@ -163,7 +164,7 @@ export class Cluster {
     await removeAll(this.#name);
   }
 
-  async #plug(): Promise<void> {
+  async #connectHosts(): Promise<void> {
     for (const command of [
       `ip link add ${BRIDGE} type bridge`,
       `ip addr add ${GATEWAY}/24 dev ${BRIDGE}`,
@@ -196,11 +197,11 @@ export class Cluster {
     this.#api = new RestClient(url, 'admin', PASSWORD);
   }
 
-  /** Engines with the image, in one swarm, with the network. */
+  /** Starts the engines with the image, in one swarm with the overlay network. */
   async #startEngines(): Promise<void> {
     await Promise.all(this.#hosts.map((host) => host.engine.start()));
     const [manager, ...workers] = this.#hosts;
-    if (!manager) throw new Error('a cluster has one host at least');
+    if (!manager) throw new Error('a cluster needs at least one host');
     await Promise.all([loadImages(manager, workers), joinSwarm(manager, workers)]);
   }
 
@@ -237,13 +238,13 @@ async function containersAt(
   ]);
 }
 
-/** The first one may have to fetch what the image is made of. */
+/** Loads the first engine alone, since it may have to download the parts of the image. */
 async function loadImages(first: ClusterHost, others: readonly ClusterHost[]): Promise<void> {
   await first.engine.loadImage();
   await Promise.all(others.map((host) => host.engine.loadImage()));
 }
 
-/** What `docker swarm init`, `swarm join` and `network create --attachable` do. */
+/** Does what `docker swarm init`, `swarm join` and `network create --attachable` do. */
 async function joinSwarm(manager: ClusterHost, workers: readonly ClusterHost[]): Promise<void> {
   const listen = { ListenAddr: '0.0.0.0:2377' };
   await manager.docker.swarmInit({ ...listen, AdvertiseAddr: manager.address });

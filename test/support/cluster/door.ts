@@ -1,6 +1,6 @@
 /**
- * Owns the way from this process to a network of a cluster: servers that listen on loopback here, whose connections a
- * program there takes, for a listening socket stays on the network where it was made.
+ * Entrance from this process to a cluster's network. Servers listen on loopback here, and a relay on that
+ * network takes their connections: a listening socket stays on the network where it was made.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import type { Target } from './relay.ts';
 
 export class Door {
   readonly #relay: ChildProcess;
-  /** Origins here, by origins there. */
+  /** Origins on loopback, by origins on the cluster's network. */
   readonly #origins = new Map<string, string>();
 
   constructor(network: Namespace) {
@@ -20,7 +20,7 @@ export class Door {
     this.#relay = fork(program, [], { execPath: file, execArgv: args });
   }
 
-  /** A URL that leads from here to where `url` leads on that network. */
+  /** A URL on loopback that leads to `url` on the cluster's network. */
   async to(url: string): Promise<string> {
     const { origin, hostname, port } = new URL(url);
     const here =
@@ -36,7 +36,7 @@ export class Door {
     await new Promise<void>((done, fail) => {
       this.#relay.send(target, server, (error) => (error ? fail(error) : done()));
     });
-    // The relay has it now; of what both have, either would take connections.
+    // The relay has the socket now. As long as both have it, either could accept connections.
     server.close();
     return `http://127.0.0.1:${port}`;
   }

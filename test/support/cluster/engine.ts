@@ -1,4 +1,4 @@
-/** Owns a dockerd that runs in namespaces: of the engines on this machine the one that a test may kill. */
+/** A dockerd in namespaces, which a test can kill without affecting other engines of the machine. */
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { connectEngine, pingEngine, unixHost } from '../../../agent/engine/engine-address.ts';
@@ -16,7 +16,9 @@ export class NamespacedEngine {
   readonly #cgroup: string;
   #program: Program | undefined;
 
-  /** `folder` takes its data and its socket, `cgroup` is the parent of its containers' groups. */
+  /**
+   * `folder` receives the engine's data and socket. `cgroup` is the parent of its containers' control groups.
+   */
   constructor(namespace: Namespace, folder: string, cgroup: string) {
     this.#namespace = namespace;
     this.#folder = folder;
@@ -24,12 +26,12 @@ export class NamespacedEngine {
     this.docker = connectEngine(this.dockerHost);
   }
 
-  /** A value of DOCKER_HOST. */
+  /** A value for DOCKER_HOST. */
   get dockerHost(): string {
     return unixHost(join(this.#folder, 'docker.sock'));
   }
 
-  /** Starts it and waits until it answers; also after its end. */
+  /** Starts the engine and waits until it answers. May be called again after the engine's end. */
   async start(): Promise<void> {
     const folder = this.#folder;
     this.#program = startCommand([
@@ -42,7 +44,7 @@ export class NamespacedEngine {
     await this.#program.waitUntil(async () => (await pingEngine(this.dockerHost)) === null, START_MS);
   }
 
-  /** kill -9. Its containers live on until it is started again. */
+  /** Kills the engine by SIGKILL. Its containers continue until the engine is started again. */
   async kill(): Promise<void> {
     if (!this.#program) return;
     process.kill(await onlyChild(this.#program.pid), 'SIGKILL');

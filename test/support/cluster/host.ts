@@ -1,4 +1,4 @@
-/** Owns one host of a cluster: its network, its engine and its agent, and what may happen to each. */
+/** One host of a cluster: its network, its engine and its agent, and the faults that a test can cause. */
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { type Program, startCommand } from '../hosts/process.ts';
@@ -10,17 +10,17 @@ import { Namespace } from './namespace.ts';
 export interface HostOptions {
   name: string;
   labels?: string[];
-  /** More settings of its agent. */
+  /** Further settings of its agent. */
   env?: NodeJS.ProcessEnv;
 }
 
-/** Where it is plugged in. */
+/** The bridge that hosts are connected to. */
 export interface Switch {
   namespace: Namespace;
   bridge: string;
 }
 
-/** What all agents of the cluster are told. */
+/** Settings that all agents of the cluster receive. */
 export type AgentSettings = NodeJS.ProcessEnv;
 
 const AGENT = join(import.meta.dirname, '../../../agent/main.ts');
@@ -52,7 +52,7 @@ export class ClusterHost {
     this.engine = new NamespacedEngine(namespace, this.#folder, cgroupOf(cluster));
   }
 
-  /** A host of the cluster of that name, plugged in, without engine and agent. */
+  /** Makes a connected host without an engine or an agent. */
   static async make(
     cluster: string,
     options: HostOptions,
@@ -84,7 +84,7 @@ export class ClusterHost {
     return this.#isGone;
   }
 
-  /** It must have been started. */
+  /** Throws if the agent has not been started. */
   get agent(): Program {
     if (!this.#agent) throw new Error(`host ${this.name} has no agent`);
     return this.#agent;
@@ -104,7 +104,7 @@ export class ClusterHost {
     });
   }
 
-  /** Runs a program in a container to its end; throws where it fails. */
+  /** Runs a program in a container to its end. Throws if the program fails. */
   async exec(container: string | undefined, ...command: string[]): Promise<void> {
     const exec = await this.docker.getContainer(String(container)).exec({ Cmd: command });
     await exec.start({});
@@ -113,7 +113,7 @@ export class ClusterHost {
     if (ExitCode !== 0) throw new Error(`${command.join(' ')} ended with ${ExitCode}`);
   }
 
-  /** The network is gone without a word: what is sent goes nowhere, both ways. */
+  /** Drops all packets in both directions without an error. */
   async cut(): Promise<void> {
     await this.#switch.namespace.run('ip', 'link', 'set', this.#port, 'nomaster');
   }
@@ -122,7 +122,7 @@ export class ClusterHost {
     await this.#switch.namespace.run('ip', 'link', 'set', this.#port, 'master', this.#switch.bridge);
   }
 
-  /** It is gone for good, at once and with all that runs on it. */
+  /** Destroys the host permanently, with everything that runs on it. */
   async destroy(): Promise<void> {
     this.#isGone = true;
     await this.#agent?.kill();
@@ -130,7 +130,7 @@ export class ClusterHost {
     await this.#namespace.end();
   }
 
-  /** Ends agent and host; tells what was not as it should be. */
+  /** Ends the agent and the host. Returns the problems found. */
   async close(deployment: string): Promise<string[]> {
     const problems: string[] = [];
     if (this.#agent) {
@@ -149,7 +149,7 @@ export class ClusterHost {
     return join(folderOf(this.#cluster), this.name);
   }
 
-  /** The end of its cable at the switch. */
+  /** The host's network interface at the switch. */
   get #port(): string {
     return `to-${this.name}`;
   }

@@ -1,6 +1,6 @@
 /**
- * Owns what a cluster keeps outside of its namespaces: a folder and control groups, both named after the process that made
- * them. Removes those of processes that have ended without doing so.
+ * Folder and control groups of a cluster, which lie outside of its namespaces. Both are named after the
+ * process that made them, and those of processes that were killed are removed.
  */
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const CGROUPS = '/sys/fs/cgroup';
 
 let made = 0;
 
-/** A new name; `folderOf` it is there and empty. */
+/** Makes a new name and an empty `folderOf` it. */
 export async function newName(): Promise<string> {
   made += 1;
   const name = `${PREFIX}${process.pid}-${made}`;
@@ -20,21 +20,21 @@ export async function newName(): Promise<string> {
   return name;
 }
 
-/** Short, since paths of sockets end at 107 characters. */
+/** The path is short, since paths of sockets are limited to 107 characters. */
 export const folderOf = (name: string): string => join(tmpdir(), name);
 
-/** The parent of the control groups of a host's containers, as dockerd takes it. */
+/** Parent of the control groups of a host's containers, in dockerd's notation. */
 export const cgroupOf = (name: string): string => `/${name}`;
 
-/** Removes what is named so; all its processes have ended. */
+/** Removes the folder and the control groups of a name. All their processes must have ended. */
 export async function removeAll(name: string): Promise<void> {
   await rm(folderOf(name), { recursive: true, force: true, maxRetries: 5 });
-  // One hierarchy, or one for each controller beneath.
+  // Either one hierarchy or, below it, one for each controller.
   const parents = [CGROUPS, ...(await foldersIn(CGROUPS))];
   for (const parent of parents) await eventually(() => removeGroups(join(parent, name)));
 }
 
-/** Removes what is left of processes that were killed. */
+/** Removes what killed processes have left behind. */
 export async function removeLeftovers(): Promise<void> {
   const places = [tmpdir(), CGROUPS, ...(await foldersIn(CGROUPS))];
   const names = new Set((await Promise.all(places.map((place) => readdir(place).catch(() => [])))).flat());
@@ -49,7 +49,10 @@ async function foldersIn(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
 }
 
-/** A control group goes by rmdir, its children first, and only where no process of it is still dying. */
+/**
+ * Removes a control group and its children by rmdir, which fails while a process in the group is still
+ * ending.
+ */
 async function removeGroups(path: string): Promise<true> {
   for (const child of await foldersIn(path)) await removeGroups(child);
   await rmdir(path).catch((error: NodeJS.ErrnoException) => {

@@ -1,6 +1,7 @@
 /**
- * Owns one machine made of namespaces: a network, processes and mounts of its own. All that runs in it ends with it, and
- * it ends with the process that made it, however that ends: its first process reads a pipe that nobody else holds.
+ * A machine made of namespaces: a network, processes and mounts of its own. Everything in it ends with it. It
+ * ends with the process that made it, even if that process is killed: the first process inside reads a pipe
+ * that only its maker holds open.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +11,9 @@ import { systemPath } from '../../../agent/system-programs.ts';
 
 const run = promisify(execFile);
 
-/** An empty /run, since containerd leaves sockets there. docker-init takes in processes that lose their parent. */
+/**
+ * /run is empty, since containerd leaves sockets there. docker-init adopts processes that lose their parent.
+ */
 const FIRST_PROCESS = 'mount -t tmpfs tmpfs /run && echo ready && exec docker-init -- cat';
 const KINDS = ['--net', '--pid', '--mount'];
 
@@ -41,29 +44,29 @@ export class Namespace {
     return namespace;
   }
 
-  /** Of its first process, as seen from outside. */
+  /** Process id of its first process, as seen from outside. */
   get pid(): number {
     return this.#pid;
   }
 
-  /** The words to put before a command for it to run on this network; it ends with whoever starts it. */
+  /** Prefix of a command that must run on this network. The command ends with the process that starts it. */
   get onNetwork(): string[] {
     return ['nsenter', `--net=/proc/${this.#pid}/ns/net`, 'setpriv', '--pdeathsig', 'KILL'];
   }
 
-  /** The words to put before a command for it to run inside, as the only child of what is started. */
+  /** Prefix of a command that must run inside, as the only child of the started process. */
   get inside(): string[] {
     return ['nsenter', `--target=${this.#pid}`, ...KINDS];
   }
 
-  /** Runs a program on this network to its end; throws with its words where it fails. */
+  /** Runs a program on this network to its end. Throws with the program's output if it fails. */
   async run(...command: string[]): Promise<string> {
     const [file = '', ...args] = [...this.onNetwork, ...command];
     const { stdout } = await run(file, args, { env: this.#env });
     return stdout;
   }
 
-  /** Kills all that runs inside. */
+  /** Kills everything that runs inside. */
   async end(): Promise<void> {
     if (this.#holder.exitCode !== null || this.#holder.signalCode !== null) return;
     const ended = once(this.#holder, 'exit');

@@ -1,8 +1,8 @@
-/** The program that runs on a network of a cluster and passes connections on to it. door.ts starts it. */
+/** Relay: a program on a cluster's network that passes connections on to it. door.ts starts the relay. */
 import { connect, type Server, type Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 
-/** Where the connections of the server go that comes with it. */
+/** Destination of the connections of the server that is sent with it. */
 export interface Target {
   host: string;
   port: number;
@@ -11,7 +11,7 @@ export interface Target {
 process.on('message', (target: Target, server: Server) => {
   server.on('connection', (outer: Socket) => {
     const inner = connect(target);
-    // One that breaks off takes the other with it: that is all there is to do.
+    // If one side breaks off, the pipeline closes the other; nothing else must be done.
     pipeline(outer, inner, () => {});
     pipeline(inner, outer, () => {});
   });

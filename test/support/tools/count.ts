@@ -1,4 +1,4 @@
-/** Owns how vitest's JSON report becomes two numbers. Pure. */
+/** Counts passed and failed tests in vitest's JSON report. Pure. */
 
 export interface Counts {
   passed: number;
@@ -9,7 +9,7 @@ interface Report {
   testResults: { status: string; assertionResults: { status: string }[] }[];
 }
 
-/** Passed and failed tests; a file that failed as a whole, before or beside its tests, counts as one failure. */
+/** A file that fails without a failed test, for example at its import, counts as one failure. */
 export function countTests(json: string): Counts {
   const counts = { passed: 0, failed: 0 };
   for (const file of (JSON.parse(json) as Report).testResults) {

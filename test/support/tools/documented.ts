@@ -1,16 +1,16 @@
 /**
- * Owns the check that what tests see of the API is what its document promises: each status, header, content type and body,
- * and each body that was accepted. The test clients call it for every answer.
+ * Checks that the API's answers are what its document promises: each status, header, content type and body,
+ * and each accepted request body. The test clients call it for every answer.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../../control-plane/http/openapi/document.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
 
-/** An answer and what was asked. Texts are left out where they are not known, or not yet. */
+/** A request and its answer. Unknown bodies are left out. */
 export interface Exchange {
   method: string;
   origin: string;
-  /** As it was sent; a query may follow. */
+  /** As it was sent, including a query. */
   path: string;
   requestBody?: string | undefined;
   status: number;
@@ -33,34 +33,34 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
-/** Origin of each control plane that tests have started, to the document of its group. */
+/** Contracts by the origin of each control plane that tests have started. */
 const contracts = new Map<string, Promise<Contract> | undefined>();
 
-/** From now on what answers at `url` is held to the document of `variant`, if there is one. */
+/** Checks further answers from `url` against the document of `variant`, if there is one. */
 export function documentedAt(url: string, variant: string): void {
   contracts.set(new URL(url).origin, contractOf(variant));
 }
 
-/** Throws, with the place and the promise, for an answer that the document does not have. */
+/** Throws if the document does not allow the answer. */
 export async function checkExchange(exchange: Exchange): Promise<void> {
   const contract = await contracts.get(exchange.origin);
   const problem = contract?.problemOf(exchange);
   if (problem === undefined) return;
   const { method, path, status } = exchange;
-  throw new Error(`${method} ${path} answered ${status} against /openapi.json: ${problem}`);
+  throw new Error(`${method} ${path} answered ${status}, which contradicts /openapi.json: ${problem}`);
 }
 
-const made = new Map<string, Promise<Contract>>();
+const contractsByGroup = new Map<string, Promise<Contract>>();
 
 function contractOf(variant: string): Promise<Contract> | undefined {
   const group = Object.entries(variants).find(([name]) => name === variant)?.[1].documentedAs;
   if (!group) return undefined;
   const contract =
-    made.get(group) ??
+    contractsByGroup.get(group) ??
     openApiDocument(variants[group], group).then(
       (document) => new Contract(JSON.parse(JSON.stringify(document))),
     );
-  made.set(group, contract);
+  contractsByGroup.set(group, contract);
   return contract;
 }
 
@@ -79,7 +79,10 @@ export class Contract {
     }));
   }
 
-  /** What of the exchange the document does not allow. Where it has no such operation, it says nothing. */
+  /**
+   * Describes what the document does not allow in the exchange. Returns undefined for operations that are not
+   * in the document.
+   */
   problemOf(exchange: Exchange): string | undefined {
     const method = exchange.method === 'HEAD' ? 'get' : exchange.method.toLowerCase();
     const base = this.#document.servers[0].url;
@@ -90,7 +93,8 @@ export class Contract {
     if (!operation) return undefined;
     const pointer = ['paths', route.template, method];
     const response = operation.responses[exchange.status];
-    if (!response) return `it has only ${Object.keys(operation.responses).join(', ')}`;
+    if (!response)
+      return `the document lists only the statuses ${Object.keys(operation.responses).join(', ')}`;
     return (
       this.#answerProblem(exchange, response, [...pointer, 'responses', `${exchange.status}`]) ??
       this.#requestProblem(exchange, operation, pointer)
@@ -107,25 +111,25 @@ export class Contract {
       return this.#answerProblem(exchange, this.#at(target), target);
     }
     for (const [name, { required }] of Object.entries(response.headers ?? {})) {
-      if (required && !exchange.header(name)) return `there is no header ${name}`;
+      if (required && !exchange.header(name)) return `the header ${name} is missing`;
     }
     const type = exchange.header('content-type')?.split(';')[0];
     const [expected] = Object.keys(response.content ?? {});
     if (type !== expected) return `the content type is ${type ?? 'missing'}, not ${expected ?? 'missing'}`;
     if (exchange.body === undefined || exchange.method === 'HEAD') return undefined;
-    if (expected === undefined) return exchange.body === '' ? undefined : 'there is a body';
+    if (expected === undefined) return exchange.body === '' ? undefined : 'the answer has a body';
     if (expected !== 'application/json') return undefined;
     return this.#jsonProblem('the body', exchange.body, [...pointer, 'content', expected, 'schema']);
   }
 
-  /** What was accepted must be what the document tells clients to send. */
+  /** A request that was accepted must match the document's schema. */
   #requestProblem(
     { status, requestBody }: Exchange,
     operation: Operation,
     pointer: string[],
   ): string | undefined {
     if (status !== 200 || requestBody === undefined || !operation.requestBody) return undefined;
-    // Encoded in another way (H6).
+    // The body has another encoding (H6).
     if (!requestBody.startsWith('{')) return undefined;
     const schema = [...pointer, 'requestBody', 'content', 'application/json', 'schema'];
     return this.#jsonProblem('the accepted request', requestBody, schema);
@@ -142,7 +146,7 @@ export class Contract {
   #validatorAt(pointer: string[]): ValidateFunction {
     const path = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'));
     const validate = this.#ajv.getSchema(`document#/${path.map(encodeURIComponent).join('/')}`);
-    if (!validate) throw new Error(`the document has nothing at ${pointer.join(' ')}`);
+    if (!validate) throw new Error(`the document has no schema at ${pointer.join(' ')}`);
     return validate;
   }
 

@@ -1,11 +1,11 @@
-/** Reads Markdown documents for tests: their links, anchors, code blocks and the paths that they quote. */
+/** Parses Markdown documents for tests: their links, anchors, code blocks and quoted paths. */
 import { posix } from 'node:path';
 
 export interface CodeBlock {
-  /** All that follows the opening fence: `sh runnable prints="ok"`. */
+  /** The text after the opening fence, e.g. `sh runnable prints="ok"`. */
   info: string;
   text: string;
-  /** Of its opening fence, from 1. */
+  /** Line of its opening fence, from 1. */
   line: number;
 }
 
@@ -25,15 +25,15 @@ export function codeBlocksOf(markdown: string): CodeBlock[] {
   return blocks;
 }
 
-/** A block of commands that a test runs; docs/changing-berth.md lists the marks. */
+/** A block of commands that a test runs. docs/changing-berth.md lists the marks. */
 export interface RunnableBlock extends CodeBlock {
-  /** How it is run, with the regular expression that its output must match. */
+  /** How the block runs, with the regular expression that its output must match. */
   mark: { kind: 'prints' | 'becomes' | 'until' | 'ready'; pattern: RegExp } | undefined;
 }
 
 const MARK = /^sh runnable(?: (prints|becomes|until|ready)="((?:[^"\\]|\\.)*)")?$/;
 
-/** The blocks that are marked as runnable. Throws on a mark that is not known. */
+/** The blocks that are marked as runnable. Throws on an unknown mark. */
 export function runnableBlocksOf(markdown: string): RunnableBlock[] {
   return codeBlocksOf(markdown)
     .filter(({ info }) => /^\S+ runnable\b/.test(info))
@@ -45,11 +45,11 @@ export function runnableBlocksOf(markdown: string): RunnableBlock[] {
     });
 }
 
-/** The document without its fenced blocks; lines keep their numbers. */
+/** The document without its fenced blocks. Lines keep their numbers. */
 const proseOf = (markdown: string): string =>
   markdown.replace(/^\s*```[^\n]*\n[\s\S]*?^\s*```[ \t]*$/gm, (block) => block.replace(/[^\n]+/g, ''));
 
-/** Targets of the links and pictures of a document that lead to a place of the repository. */
+/** Targets of a document's links and pictures that lead into the repository. */
 export function linksOf(markdown: string): string[] {
   const prose = proseOf(markdown).replace(/`[^`\n]*`/g, '``');
   const found = [
@@ -60,7 +60,7 @@ export function linksOf(markdown: string): string[] {
   return found.map(([, target = '']) => target).filter((target) => !/^[a-z][a-z+.-]*:/i.test(target));
 }
 
-/** The anchors of a document: of its headings, as GitHub names them, and those that are written as HTML. */
+/** The anchors of a document: those of its headings, as GitHub names them, and those written as HTML. */
 export function anchorsOf(markdown: string): Set<string> {
   const prose = proseOf(markdown);
   const anchors = new Set<string>();
@@ -83,7 +83,10 @@ const slugOf = (heading: string): string =>
 
 const FILE_NAME = /\.(ts|md|sh|css|toml|json)$/;
 
-/** Texts in backticks that can only be paths of the repository: they begin with one of `roots`, or name a source file. */
+/**
+ * Texts in backticks that must be paths of the repository: they begin with one of `roots` or name a source
+ * file.
+ */
 export function quotedPathsOf(markdown: string, roots: readonly string[]): string[] {
   const quoted = [...proseOf(markdown).matchAll(/`([^`\n]+)`/g)].map(([, text = '']) => text);
   return quoted.filter((text) => {
@@ -94,8 +97,8 @@ export function quotedPathsOf(markdown: string, roots: readonly string[]): strin
 }
 
 /**
- * Whether a path that a document quotes is there: beneath the repository, beneath the document's folder or a folder above
- * it or, for a file, anywhere beneath a folder of that name. `*` stands for a part of a name.
+ * True if a path that a document quotes exists: relative to the repository, or to the document's folder or a
+ * folder above it. A file may also lie anywhere below a folder of that name. `*` stands for a part of a name.
  */
 export function isThere(quoted: string, document: string, files: readonly string[]): boolean {
   const path = quoted

@@ -1,7 +1,7 @@
-/** Owns waiting for a condition in tests: by asking again until a deadline, never by a fixed sleep. */
+/** Waits for a condition in tests by polling until a deadline, never by a fixed sleep. */
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Calls `probe` every 20 ms until it neither throws nor gives undefined or false, and returns what it gave. */
+/** Calls `probe` every 20 ms until it neither throws nor returns undefined or false. Returns the result. */
 export async function eventually<T>(probe: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

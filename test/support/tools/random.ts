@@ -1,4 +1,4 @@
-/** Owns chance in tests: the same seed gives the same numbers. */
+/** Random numbers for tests: the same seed gives the same numbers. */
 
 /** Numbers in [0, 1), by mulberry32. */
 export function seededRandom(seed: number): () => number {

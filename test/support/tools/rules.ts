@@ -1,31 +1,31 @@
-/** Owns the comparison of numbered rules with the tests that prove them, told by the titles of vitest's JSON report. Pure. */
+/** Compares numbered rules with the tests that prove them, by the titles of vitest's JSON report. Pure. */
 
 interface Report {
   testResults: { assertionResults: { status: string; ancestorTitles: string[]; title: string }[] }[];
 }
 
-/** Of the tests that ran, each with those of the groups it is in. */
+/** Titles of the tests that ran and of their groups. */
 export function titlesOf(json: string): string[] {
   const tests = (JSON.parse(json) as Report).testResults.flatMap((file) => file.assertionResults);
   const ran = tests.filter(({ status }) => status === 'passed' || status === 'failed');
   return [...new Set(ran.flatMap(({ ancestorTitles, title }) => [...ancestorTitles, title]))];
 }
 
-/** What is wrong between the documents' rules (`- **H1** ...`) and titles (`H1, P2: ...`), a sentence each. */
+/** Problems between the documents' rules (`- **H1** ...`) and titles (`H1, P2: ...`). */
 export function checkRules(documents: readonly string[], titles: readonly string[]): string[] {
   const rules = documents.flatMap((text) =>
     [...text.matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule),
   );
   const proved = new Set(titles.flatMap(rulesOf));
   return [
-    ...rules.filter((rule, at) => rules.indexOf(rule) < at).map((rule) => `${rule} is given twice`),
+    ...rules.filter((rule, at) => rules.indexOf(rule) < at).map((rule) => `${rule} is defined twice`),
     ...rules.filter((rule) => !proved.has(rule)).map((rule) => `${rule} has no test`),
     ...titles
       .filter((title) => rulesOf(title).some((rule) => !rules.includes(rule)))
-      .map((title) => `there is no such rule: ${title}`),
+      .map((title) => `the rule does not exist: ${title}`),
     ...titles
       .filter((title) => /^[HCP]\d+\b/.test(title) && rulesOf(title).length === 0)
-      .map((title) => `rules are followed by a colon, and a comma is between them: ${title}`),
+      .map((title) => `rules must be separated by commas and followed by a colon: ${title}`),
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Runs the commands of a document as a reader would: from top to bottom, in bash, with Node 20 as `node`, against a
- * Berth of the document's own. docs/changing-berth.md lists the marks that a block may have.
+ * Runs the commands of a document as a reader would: from top to bottom, in bash, with Node 20 as `node`,
+ * against a Berth of its own. docs/changing-berth.md lists the marks of blocks.
  */
 import { execFile } from 'node:child_process';
 import { access, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ const NODE = 'v20.';
 
 const run = promisify(execFile);
 
-/** Runs every runnable block of a document; throws at the first that fails, with its line and output. */
+/** Runs every runnable block of a document. Throws at the first failure, with its line and output. */
 export async function runDocument(path: string, name: string): Promise<void> {
   const blocks = runnableBlocksOf(await readFile(path, 'utf8'));
   const reader = await Reader.begin(path, name);
@@ -31,7 +31,7 @@ export async function runDocument(path: string, name: string): Promise<void> {
   }
 }
 
-/** Someone who follows a document on a machine with Node 20. */
+/** A reader who follows a document on a machine with Node 20. */
 class Reader {
   readonly #path: string;
   readonly #folder: string;
@@ -54,7 +54,7 @@ class Reader {
     this.#deployment = `${name}-${process.pid}`;
     this.#env = {
       PATH: searchPath,
-      // Its .curlrc makes an error of the API an error of the command.
+      // The .curlrc in this folder lets curl fail on an error of the API.
       CURL_HOME: folder,
       BERTH_DATA_DIR: join(folder, 'data'),
       BERTH_PORT: '0',
@@ -62,7 +62,7 @@ class Reader {
     };
   }
 
-  /** As `npm start` in a terminal of its own. */
+  /** Runs `npm start`, as in a terminal of its own. */
   async startBerth(): Promise<void> {
     await this.#keepRunning('npm start', /agent\.(joined|connected)/);
   }
@@ -87,7 +87,10 @@ class Reader {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** The block with what a reader puts in: the packages are installed, and address and password are those of this Berth. */
+  /**
+   * Fills in the block as a reader would. The packages are installed already; address and password are those
+   * of this Berth.
+   */
   #filledIn(text: string): string {
     const script = text.replaceAll('npm ci && ', '');
     const { host } = new URL(this.#url ?? 'http://127.0.0.1:5001');
@@ -114,7 +117,7 @@ class Reader {
     await program.waitForEnd();
   }
 
-  /** The script is one command, which bash becomes: a signal to it reaches npm. */
+  /** The script is one command, which replaces bash, so that a signal reaches npm. */
   async #keepRunning(script: string, ready: RegExp): Promise<void> {
     const program = this.#start(script);
     this.#programs.push(program);
@@ -125,7 +128,10 @@ class Reader {
   }
 }
 
-/** A search path whose `node` is Node 20 and which has no program of node_modules. Makes what it needs in `folder`. */
+/**
+ * A search path whose `node` is Node 20 and which has no program of node_modules. Uses `folder` for its
+ * files.
+ */
 async function pathWithNode20(folder: string): Promise<string> {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
   const programs = join(folder, 'bin');
@@ -144,7 +150,10 @@ async function installedNode20(folders: readonly string[]): Promise<string | und
   return undefined;
 }
 
-/** From npm, whose cache keeps it. A dependency of the project would put a second `node` into node_modules/.bin. */
+/**
+ * From npm, which caches it. As a dependency of the project it would put a second `node` into
+ * node_modules/.bin.
+ */
 async function downloadedNode20(): Promise<string> {
   const { platform, arch } = process;
   const name =
@@ -156,7 +165,7 @@ async function downloadedNode20(): Promise<string> {
   return node;
 }
 
-/** What an execution that was not terminated leaves on the engine. */
+/** Removes what executions that were not terminated leave on the engine. */
 async function removeContainers(deployment: string): Promise<void> {
   const docker = connectEngine(process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock');
   const filters = { label: [`berth.deployment=${deployment}`] };

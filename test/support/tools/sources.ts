@@ -1,4 +1,6 @@
-/** Owns the reading of the project's own files, for tests of its structure. Paths are relative to the repository, with `/`. */
+/**
+ * Reads the project's own files, for tests of its structure. Paths are relative to the repository, with `/`.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
@@ -6,11 +8,11 @@ const ROOT = join(import.meta.dirname, '../../..');
 const FOLDERS = ['shared', 'control-plane', 'agent', 'examples', 'docs', 'test', '.ci'];
 
 export interface Import {
-  /** As written. */
+  /** As written in the source. */
   specifier: string;
-  /** Path of the file, where it is one of ours. */
+  /** Path of the imported file, for files of the project. */
   file: string | undefined;
-  /** Name of the package or module, where it is not ours. */
+  /** Name of the imported package or module, for others. */
   package: string | undefined;
   typeOnly: boolean;
 }
@@ -18,12 +20,12 @@ export interface Import {
 export interface Source {
   path: string;
   text: string;
-  /** Without comments. */
+  /** The text without comments. */
   code: string;
   imports: Import[];
 }
 
-/** Every text file of the project, but for what tools write. */
+/** Every text file of the project, except for generated ones. */
 export function projectFiles(): { path: string; text: string }[] {
   const top = readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isFile());
   const names = top.map(({ name }) => name).filter((name) => /\.(ts|json|toml|md)$|^\.npmrc$/.test(name));
@@ -31,7 +33,7 @@ export function projectFiles(): { path: string; text: string }[] {
   return paths.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
 
-/** The TypeScript files beneath `folders`. */
+/** The TypeScript files below `folders`. */
 export function sourcesIn(...folders: string[]): Source[] {
   return folders.flatMap(walk).flatMap((path) => (path.endsWith('.ts') ? [sourceOf(path)] : []));
 }

@@ -1,26 +1,29 @@
-/** Owns the tools that test/run.ts calls: tsc, biome, vitest, wrangler. Ends them when it is told to. */
+/** Runs the tools of test/run.ts: tsc, biome, vitest, wrangler. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const KILL_AFTER_MS = 20_000;
 
-/** As `npm start` has it: no program compiles again what an earlier one has. Those write it that end by themselves, not by SIGKILL. */
+/** The compile cache of `npm start` (TEST-4). Programs that end by SIGKILL do not write to it. */
 export const NODE_COMPILE_CACHE = resolve(ROOT, 'node_modules/.cache/berth');
 
 const running = new Set<ChildProcess>();
 
-/** Runs a program of node_modules/.bin or of PATH with its output shown as it comes; throws unless it ends with 0. */
+/**
+ * Runs a program of node_modules/.bin or of PATH and shows its output. Throws unless the program exits with
+ * 0.
+ */
 export async function runTool(file: string, args: string[]): Promise<void> {
   await run(file, args, 'inherit');
 }
 
-/** As runTool, but its output is returned instead of shown; it is in the error too. */
+/** Runs a program and returns its output. An error contains the output. */
 export function readTool(file: string, args: string[]): Promise<string> {
   return run(file, args, 'pipe');
 }
 
-/** Passes a signal on to all that a running tool has started, and kills what has not ended soon after. */
+/** Sends a signal to the process groups of all running tools, and kills those that do not end in time. */
 export function stopTools(signal: NodeJS.Signals): void {
   for (const tool of running) {
     signalGroup(tool, signal);
@@ -38,7 +41,7 @@ function run(file: string, args: string[], output: 'inherit' | 'pipe'): Promise<
       NODE_COMPILE_CACHE,
     },
     stdio: ['ignore', output, output],
-    // A group of its own, so that an interrupt from the terminal reaches it once, by way of stopTools.
+    // Makes a process group, so that an interrupt from the terminal reaches the tool once, by stopTools.
     detached: true,
   });
   running.add(tool);

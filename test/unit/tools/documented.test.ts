@@ -48,7 +48,7 @@ describe('the check of answers against the document', () => {
       [
         'a status',
         json({ message: 'I am a teapot' }, 418),
-        '418 against /openapi.json: it has only 200, 500, 503',
+        '418, which contradicts /openapi.json: the document lists only the statuses 200, 500, 503',
       ],
       [
         'a field too many',
@@ -59,7 +59,7 @@ describe('the check of answers against the document', () => {
       [
         'a missing header',
         json({ message: 'away' }, 503, { 'retry-after': '1' }),
-        'there is no header Status',
+        'the header Status is missing',
       ],
       [
         'another content type',
@@ -79,7 +79,7 @@ describe('the check of answers against the document', () => {
 
     test('H183: a body where there should be none fails', async () => {
       answer = { status: 200, headers: {}, body: 'done' };
-      await expect(ask('DELETE', 'execution/1')).rejects.toThrow('there is a body');
+      await expect(ask('DELETE', 'execution/1')).rejects.toThrow('the answer has a body');
     });
 
     test('H183: an accepted request that the document would not let clients send fails', async () => {

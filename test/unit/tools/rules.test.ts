@@ -14,19 +14,19 @@ test('a rule that no title begins with has no test', () => {
 test('a title of a rule that does not exist is named', () => {
   const titles = ['H1: one', 'H2, P1: both', 'H9: nothing', 'H1, C9: half'];
   expect(checkRules(documents, titles)).toEqual([
-    'there is no such rule: H9: nothing',
-    'there is no such rule: H1, C9: half',
+    'the rule does not exist: H9: nothing',
+    'the rule does not exist: H1, C9: half',
   ]);
 });
 
 test('a title that nearly begins with a rule is named', () => {
   expect(checkRules(['- **H1** One.'], ['H1: one', 'H1 P2: two'])).toEqual([
-    'rules are followed by a colon, and a comma is between them: H1 P2: two',
+    'rules must be separated by commas and followed by a colon: H1 P2: two',
   ]);
 });
 
 test('a rule that is given twice is named', () => {
-  expect(checkRules(['- **H1** One.', '- **H1** Two.'], ['H1: one'])).toEqual(['H1 is given twice']);
+  expect(checkRules(['- **H1** One.', '- **H1** Two.'], ['H1: one'])).toEqual(['H1 is defined twice']);
 });
 
 test('titles are those of tests that ran and of their groups', () => {
