@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
-/** One project a kind of test, so that `npx vitest --project e2e` runs one kind alone. */
+/** One project per kind of test, so that `npx vitest --project e2e` runs one kind alone. */
 const project = (name: string, options: Record<string, unknown> = {}) => ({
   extends: true as const,
   test: { name, include: [`test/${name}/**/*.test.ts`], ...options },
 });
 
-/** Finds or starts the Docker engine, and makes the test image, before the first test. */
+/** Finds or starts the Docker engine and makes the test image before the first test. */
 const engine = { globalSetup: 'test/support/hosts/engine-setup.ts' };
 
 export default defineConfig({
@@ -14,11 +14,11 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [
-      // Their modules are pure or make no state but what a test makes: read once, not once a file.
+      // These tests share their modules, which are loaded once per worker and not once per file (TEST-3).
       project('unit', { isolate: false }),
       project('simulation', { testTimeout: 300_000, maxConcurrency: 2 }),
       project('contract', engine),
-      // Two files at a time: a host that starts waits as much as it works.
+      // Two files at a time, since a starting host waits for half of its time.
       project('api', { maxWorkers: 2, testTimeout: 30_000, sequence: { groupOrder: 1 } }),
       project('browser', { ...engine, fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 }),
       project('e2e', { ...engine, fileParallelism: false, testTimeout: 90_000, hookTimeout: 180_000 }),

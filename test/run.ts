@@ -1,6 +1,7 @@
 /**
- * Entry of `npm test`: types, lint, the worker bundle, engine, every vitest project, a test for every rule.
- * Ends with the line `N passed, N failed`, counting each test of vitest's and each other step as one.
+ * Entry point of `npm test`: types, lint, the worker bundle, the engine, every vitest project, and a test for
+ * every rule. Ends with the line `N passed, N failed`, which counts each test of vitest and each other step
+ * as one.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +15,7 @@ import { type Counts, countTests } from './support/tools/count.ts';
 import { checkRules, titlesOf } from './support/tools/rules.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
-const BUNDLE_LIMIT_KIB = 1024;
+const MAX_BUNDLE_KIB = 1024;
 const RULES = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md'];
 const ONE: Counts = { passed: 1, failed: 0 };
 
@@ -30,36 +31,36 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
-/** What vitest found, a file a run. */
+/** Paths of vitest's JSON reports, one per run. */
 const reports: string[] = [];
 await step('types', () => npmScript('types'));
 await step('lint', () => npmScript('lint'));
-// Before the tests: what wrangler compiles is in the cache of compiled code when they start it.
+// Runs before the tests, so that they find wrangler's code in the compile cache.
 await step('worker bundle', buildWorker);
 await step('engine and image', startEngine);
 await step('browser', findBrowser);
 await step('tests', runTests);
-// Without an engine most tests have not run, and their titles say nothing of the rules.
+// Without an engine most tests have not run, so their titles prove nothing about the rules.
 if (engine) await step('a test for every rule', proveRules);
 await rm(folder, { recursive: true, force: true });
 if (engine?.started && !(await stopEngine(engine))) total.failed += 1;
-if (interrupted) say(`Interrupted by ${interrupted}`);
-say(`${total.passed} passed, ${total.failed} failed`);
+if (interrupted) print(`Interrupted by ${interrupted}`);
+print(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = interrupted || total.failed > 0 ? 1 : 0;
 
-/** A step that throws counts as one failure; one after an interrupt is left out. */
+/** Runs a step. A step that throws counts as one failure. After an interrupt, further steps are skipped. */
 async function step(name: string, run: () => Promise<Counts>): Promise<void> {
   if (interrupted) return;
-  say(`\n== ${name}`);
+  print(`\n== ${name}`);
   const startMs = performance.now();
   const counts = await run().catch((error): Counts => {
-    say(error instanceof Error ? error.message : String(error));
+    print(error instanceof Error ? error.message : String(error));
     return { passed: 0, failed: 1 };
   });
   total.passed += counts.passed;
   total.failed += counts.failed;
   const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-  say(`== ${name}: ${counts.failed > 0 ? 'FAILED' : 'ok'} in ${seconds} s`);
+  print(`== ${name}: ${counts.failed > 0 ? 'FAILED' : 'ok'} in ${seconds} s`);
 }
 
 async function npmScript(name: string): Promise<Counts> {
@@ -72,18 +73,19 @@ async function startEngine(): Promise<Counts> {
   process.env.DOCKER_HOST = engine.host;
   const docker = connectEngine(engine.host);
   const { Version } = await docker.version();
-  say(`Engine ${Version} at ${engine.host}, image ${await ensureImage(docker)}`);
+  print(`Engine ${Version} at ${engine.host}, image ${await ensureImage(docker)}`);
   return ONE;
 }
 
 async function findBrowser(): Promise<Counts> {
-  say(`Chromium at ${await ensureChromium(say)}`);
+  print(`Chromium at ${await ensureChromium(print)}`);
   return ONE;
 }
 
 /**
- * Two runs of vitest at a time, each of which mostly waits: for containers, for restarts. The second one's output follows
- * the first one's. Without an engine only the tests that need none run; the missing engine has already been counted.
+ * Runs vitest twice at the same time, since each run mostly waits for containers and restarts. The output of
+ * the second run follows that of the first. Without an engine only the tests that need none run; the missing
+ * engine is counted already.
  */
 async function runTests(): Promise<Counts> {
   const kinds = engine
@@ -97,7 +99,7 @@ async function runTests(): Promise<Counts> {
   const counts = { passed: 0, failed: 0 };
   for (const run of runs) {
     const { output, passed, failed } = await run;
-    say(output);
+    print(output);
     counts.passed += passed;
     counts.failed += failed;
   }
@@ -107,17 +109,17 @@ async function runTests(): Promise<Counts> {
 async function runVitest(
   projects: string[],
   report: string,
-  shown: boolean,
+  isShown: boolean,
 ): Promise<Counts & { output: string }> {
   const args = ['run', ...projects.flatMap((project) => ['--project', project])];
   args.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', report);
   let failure: unknown;
-  const output = await (shown ? runTool('vitest', args) : readTool('vitest', args)).catch((error) => {
+  const output = await (isShown ? runTool('vitest', args) : readTool('vitest', args)).catch((error) => {
     failure = error;
     return String(error instanceof Error ? error.message : error);
   });
   const counts = countTests(await readFile(report, 'utf8').catch(() => '{"testResults": []}'));
-  // vitest also fails for what belongs to no test, such as an unhandled rejection.
+  // vitest also fails for errors outside of tests, such as an unhandled rejection.
   if (counts.passed + counts.failed === 0 || (failure && counts.failed === 0)) counts.failed += 1;
   return { ...counts, output: output ?? '' };
 }
@@ -142,10 +144,10 @@ async function buildWorker(): Promise<Counts> {
     join(folder, 'worker'),
   ]);
   const sizeKib = Number(output.match(/gzip: ([\d.]+) KiB/)?.[1]);
-  if (Number.isNaN(sizeKib)) throw new Error(`wrangler has not told the size of the bundle:\n${output}`);
-  const size = `The bundle has ${sizeKib} KiB compressed, of at most ${BUNDLE_LIMIT_KIB} KiB`;
-  if (sizeKib > BUNDLE_LIMIT_KIB) throw new Error(size);
-  say(size);
+  if (Number.isNaN(sizeKib)) throw new Error(`wrangler did not print the size of the bundle:\n${output}`);
+  const size = `The compressed bundle has ${sizeKib} KiB; the limit is ${MAX_BUNDLE_KIB} KiB`;
+  if (sizeKib > MAX_BUNDLE_KIB) throw new Error(size);
+  print(size);
   return ONE;
 }
 
@@ -154,11 +156,11 @@ async function stopEngine(started: LocalEngine): Promise<boolean> {
     await started.stop();
     return true;
   } catch (error) {
-    say(error instanceof Error ? error.message : String(error));
+    print(error instanceof Error ? error.message : String(error));
     return false;
   }
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -1,9 +1,9 @@
-/** Owns the application descriptions that are measured. */
+/** Application descriptions of the benchmarks. */
 
 import { IMAGE } from '../../examples/image.ts';
 import type { Application } from '../../shared/application-schema.ts';
 
-/** One service of one container, whose process ends at once at SIGTERM unless `command` says otherwise. */
+/** One service with one container, whose process ends at once on SIGTERM unless `command` differs. */
 export function application(command = 'sleep 1000', labels: string[] = []): Application {
   return {
     name: 'bench',
@@ -32,5 +32,5 @@ export function application(command = 'sleep 1000', labels: string[] = []): Appl
   };
 }
 
-/** It stays queued, for no host has its label. */
-export const waitingApplication = (): Application => application('sleep 1000', ['nowhere']);
+/** Stays queued, because no host has its label. */
+export const queuedApplication = (): Application => application('sleep 1000', ['nowhere']);

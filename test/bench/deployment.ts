@@ -1,4 +1,4 @@
-/** Owns a Berth of its own for one group of figures: a control plane on a free port, its agent, and a client of it. */
+/** A Berth of its own for one group of figures: a control plane on a free port, its agent, and a client. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +10,11 @@ import { type Program, startCommand } from '../support/hosts/process.ts';
 
 const PASSWORD = 'bench';
 const BASIC = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
-/** Short beside what is measured, long enough to leave the processor to what is waited for. */
+/**
+ * Short compared with the measured times, and long enough to leave the processor to the measured programs.
+ */
 const POLL_MS = 5;
-const LIMIT_MS = 120_000;
+const MAX_WAIT_MS = 120_000;
 
 const executionSchema = z.object({
   status: z.string(),
@@ -25,7 +27,7 @@ export class Deployment {
   readonly name: string;
   readonly url: string;
   readonly cookie: string;
-  /** The value of Authorization with the administrator's password. */
+  /** Value of the Authorization header with the administrator's password. */
   readonly basic: string = BASIC;
   readonly #program: Program;
   readonly #folder: string;
@@ -38,10 +40,10 @@ export class Deployment {
     this.#folder = folder;
   }
 
-  /** As `npm start`; with an agent it resolves when that has joined. */
+  /** Starts Berth as `npm start` does. With an agent, resolves once the agent is connected. */
   static async start(name: string, agent: 'on' | 'off'): Promise<Deployment> {
     const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'));
-    // As npm does, but without npm's own process, which would count among its memory.
+    // Runs npm's script without npm, whose process would count towards the memory.
     const program = startCommand(['sh', '-c', packageJson.scripts.start], {
       env: {
         BERTH_PORT: '0',
@@ -55,11 +57,11 @@ export class Deployment {
     if (agent === 'on') await program.waitFor(/agent\.connected/);
     const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization: BASIC } });
     const cookie = login.headers.get('set-cookie')?.split(';')[0];
-    if (cookie === undefined) throw new Error(`no session after a login: ${login.status}`);
+    if (cookie === undefined) throw new Error(`the login answered ${login.status} without a session cookie`);
     return new Deployment(name, url, cookie, program, folder);
   }
 
-  /** Its embedded database, which another process may open as well. */
+  /** URL of the embedded database, which another process may open at the same time. */
   get databaseUrl(): string {
     return pathToFileURL(join(this.#folder, 'berth.db')).href;
   }
@@ -69,7 +71,7 @@ export class Deployment {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Throws unless it is answered with 200. */
+  /** Throws unless the status is 200. */
   async request(method: string, path: string, body?: unknown): Promise<Response> {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
     const response = await fetch(`${this.url}/api/0.7/${path}`, {
@@ -81,7 +83,7 @@ export class Deployment {
     throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   }
 
-  /** The seeded quota holds back what more than five executions would start. */
+  /** Removes the limits of the seeded quota, which would queue more than five executions. */
   async liftCaps(): Promise<void> {
     await this.request('POST', 'quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
   }
@@ -91,9 +93,9 @@ export class Deployment {
     return z.object({ execution_id: z.number() }).parse(await response.json()).execution_id;
   }
 
-  /** Asks tightly until the execution has `status`; throws where it ends otherwise. */
+  /** Polls until the execution has `status`. Throws if the execution ends with an error. */
   async reaches(id: number, status: string): Promise<Execution> {
-    const deadlineMs = performance.now() + LIMIT_MS;
+    const deadlineMs = performance.now() + MAX_WAIT_MS;
     while (performance.now() < deadlineMs) {
       const response = await this.request('GET', `execution/${id}`);
       const execution = executionSchema.parse(await response.json());
@@ -101,20 +103,20 @@ export class Deployment {
       if (execution.status === 'error') throw new Error(`execution ${id}: ${execution.error_message}`);
       await pause(POLL_MS);
     }
-    throw new Error(`execution ${id} has not become ${status} in ${LIMIT_MS} ms`);
+    throw new Error(`execution ${id} did not become ${status} within ${MAX_WAIT_MS} ms`);
   }
 
-  /** Resident memory in MB of the control plane, its agent, and whatever else it has started. */
+  /** Resident memory in MB of the control plane, its agent and their child processes. */
   async residentMb(): Promise<number> {
-    const sizes = await Promise.all((await familyOf(this.#program.pid)).map(residentBytes));
+    const sizes = await Promise.all((await processTreeOf(this.#program.pid)).map(residentBytes));
     return sizes.reduce((sum, bytes) => sum + bytes, 0) / 1e6;
   }
 }
 
-async function familyOf(pid: number): Promise<number[]> {
+async function processTreeOf(pid: number): Promise<number[]> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
-  const families = children.trim().split(' ').filter(Boolean).map(Number).map(familyOf);
-  return [pid, ...(await Promise.all(families)).flat()];
+  const trees = children.trim().split(' ').filter(Boolean).map(Number).map(processTreeOf);
+  return [pid, ...(await Promise.all(trees)).flat()];
 }
 
 async function residentBytes(pid: number): Promise<number> {

@@ -1,9 +1,9 @@
-/** Owns what a benchmark found: a figure, the limit measured beside it, its goal, and how both are shown. Pure. */
+/** Benchmark result: a figure, its limit, its goal, and the table that shows them. Pure. */
 
 export interface Goal {
-  /** The figure itself, or its ratio to the limit. */
+  /** Whether the goal applies to the figure or to its ratio to the limit. */
   of: 'figure' | 'ratio';
-  at: 'most' | 'least';
+  bound: 'max' | 'min';
   amount: number;
 }
 
@@ -11,7 +11,7 @@ export interface Measurement {
   name: string;
   unit: string;
   figure: number;
-  /** The same without Berth, measured in the same run. */
+  /** The figure of the same work without Berth, measured in the same run. */
   limit?: number;
   goal: Goal;
 }
@@ -22,8 +22,8 @@ export interface Result extends Measurement {
   met: boolean;
 }
 
-export const atMost = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, at: 'most', amount });
-export const atLeast = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, at: 'least', amount });
+export const atMost = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, bound: 'max', amount });
+export const atLeast = (amount: number, of: Goal['of'] = 'ratio'): Goal => ({ of, bound: 'min', amount });
 
 export function resultOf(group: string, measurement: Measurement): Result {
   const { figure, limit, goal } = measurement;
@@ -33,7 +33,7 @@ export function resultOf(group: string, measurement: Measurement): Result {
     group,
     ...measurement,
     ratio,
-    met: goal.at === 'most' ? judged <= goal.amount : judged >= goal.amount,
+    met: goal.bound === 'max' ? judged <= goal.amount : judged >= goal.amount,
   };
 }
 
@@ -41,11 +41,11 @@ export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   const [below, above] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
-  if (below === undefined || above === undefined) throw new Error('no values to take the median of');
+  if (below === undefined || above === undefined) throw new Error('cannot take the median of no values');
   return (below + above) / 2;
 }
 
-/** A table with a line a result, for a terminal. */
+/** Formats the results as a table for a terminal, with one line per result. */
 export function tableOf(results: readonly Result[]): string {
   const header = ['group', 'figure', '', 'limit', 'ratio', 'goal', 'met'];
   const rows = results.map(({ group, name, unit, figure, limit, ratio, goal, met }) => [
@@ -54,7 +54,7 @@ export function tableOf(results: readonly Result[]): string {
     `${short(figure)} ${unit}`,
     limit === undefined ? '' : `${short(limit)} ${unit}`,
     ratio === null ? '' : ratio.toFixed(2),
-    `${goal.at === 'most' ? '<=' : '>='} ${short(goal.amount)} ${goal.of === 'ratio' ? 'x' : unit}`,
+    `${goal.bound === 'max' ? '<=' : '>='} ${short(goal.amount)} ${goal.of === 'ratio' ? 'x' : unit}`,
     met ? 'yes' : 'NO',
   ]);
   const lines = [header, ...rows];

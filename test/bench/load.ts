@@ -1,17 +1,17 @@
-/** Owns the calls of the load generator (load-program.ts), which is a process of its own. */
+/** Starts the load generator (load-program.ts) in a process of its own. */
 import { type Program, startProgram } from '../support/hosts/process.ts';
 
 export interface Load {
   port: number;
   method: string;
-  /** `{n}` becomes `first`, `first` + 1 and so on. */
+  /** `{n}` is replaced by `first`, `first` + 1 and so on. */
   path: string;
   first?: number;
   headers?: Record<string, string>;
-  /** `{nowMs}` becomes the time of sending, in milliseconds since the epoch. */
+  /** `{nowMs}` is replaced by the time of sending, in milliseconds since the epoch. */
   body?: string;
   clients: number;
-  /** Between an answer and the client's next request; none where left out. */
+  /** Pause between an answer and the client's next request. Default: none. */
   pauseMs?: number;
   requests: number;
 }
@@ -21,12 +21,12 @@ export interface LoadResult {
   p99Ms: number;
 }
 
-const LIMIT_MS = 300_000;
+const MAX_DURATION_MS = 300_000;
 
-/** Rejects where any answer was not 200. */
+/** Rejects if any status is not 200. */
 export const runLoad = (load: Load): Promise<LoadResult> => resultOf(startLoadProgram(load));
 
-/** Goes on until the returned function is called, which resolves to what came out. */
+/** Sends requests until the returned function is called, which resolves to the result. */
 export function startLoad(load: Omit<Load, 'requests'>): () => Promise<LoadResult> {
   const program = startLoadProgram({ ...load, requests: Number.MAX_SAFE_INTEGER });
   return () => {
@@ -39,8 +39,8 @@ const startLoadProgram = (load: Load): Program =>
   startProgram(['test/bench/programs/load-program.ts', JSON.stringify(load)]);
 
 async function resultOf(program: Program): Promise<LoadResult> {
-  const ended = await program.waitForEnd(LIMIT_MS);
-  if (ended !== 0) throw new Error(`the load generator ended with ${ended}: ${program.output}`);
+  const ended = await program.waitForEnd(MAX_DURATION_MS);
+  if (ended !== 0) throw new Error(`the load generator ended with exit code ${ended}: ${program.output}`);
   const [line = ''] = (await program.waitFor(/^\{.*\}$/m)) ?? [];
   return JSON.parse(line) as LoadResult;
 }

@@ -1,13 +1,13 @@
-/** Owns databases with many executions, written behind the back of the control plane. */
+/** Fills databases with many executions directly, without the control plane. */
 import { openEmbedded } from '../../control-plane/store/db/embedded.ts';
 import { addExecutions, type ExecutionRow } from '../support/fixtures/execution-rows.ts';
-import { waitingApplication } from './application.ts';
+import { queuedApplication } from './application.ts';
 
 const USERS = 50;
-/** Of the first submission; one a second follows. */
+/** Time of the first submission. One submission per second follows. */
 export const FIRST_MS = 1_700_000_000_000;
 
-/** Users that can't log in, with the ids from 2 on. */
+/** Adds users who cannot log in, with ids from 2 on. */
 export async function addUsers(databaseUrl: string): Promise<void> {
   const db = await openEmbedded(databaseUrl);
   const sql = `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
@@ -16,11 +16,11 @@ export async function addUsers(databaseUrl: string): Promise<void> {
   await db.close();
 }
 
-/** Ended executions with the ids from `first` to `last`, a service each. */
+/** Adds ended executions with the ids from `first` to `last` and one service each. */
 export async function addMany(databaseUrl: string, first: number, last: number): Promise<void> {
   const db = await openEmbedded(databaseUrl);
   const rows = Array.from({ length: last - first + 1 }, (_, n) => rowOf(first + n));
-  await addExecutions(db, rows, waitingApplication());
+  await addExecutions(db, rows, queuedApplication());
   const services = `INSERT INTO services (execution_id, name, service_group, status, backend_status, placed, generation, ports,
     deaths_ms, forgotten) SELECT id, 'worker0', 'worker', 'inactive', 'destroyed', 0, 1, '[]', '[]', 0 FROM executions
     WHERE id BETWEEN ? AND ?`;

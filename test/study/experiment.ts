@@ -1,4 +1,4 @@
-/** Owns what the study compares: schedulers on the same workload, and the figures of each. Pure. */
+/** Compares schedulers on the same workload, and computes the figures of each. Pure. */
 import { type Ended, type Scheduler, Simulation } from './simulation.ts';
 import { percentile, weightedPercentile } from './statistics.ts';
 import { type Kind, kinds, type Machines, workload } from './workload.ts';
@@ -11,14 +11,14 @@ export interface Task {
   machines: Machines;
 }
 
-/** What one scheduler made of one workload. Times are in seconds. */
+/** Result of one scheduler on one workload. Times are in seconds. */
 export interface Outcome {
   seed: number;
   load: number;
   scheduler: Scheduler;
   all: Times;
   byKind: Record<Kind, Times>;
-  /** Share of the scarcer resource that is reserved, by time until the last submission. */
+  /** Reserved share of the scarcer resource, weighted by time until the last submission. */
   allocation: Spread;
 }
 
@@ -38,7 +38,7 @@ export const schedulers: readonly Scheduler[] = (['rigid', 'elastic'] as const).
   (['FIFO', 'SIZE', 'DYNSIZE'] as const).map((queue) => ({ instances, queue })),
 );
 
-/** Every scheduler on the task's workload. */
+/** Runs every scheduler on the task's workload. */
 export function compare({ seed, load, jobs, machines }: Task): Outcome[] {
   const submitted = workload(seed, jobs, load, machines);
   return schedulers.map((scheduler) => {

@@ -1,7 +1,7 @@
 /**
- * Entry of `npm run study [-- --quick] [--hosts <n>] [--json] [--svg <file>] [--workers <n>]`: compares schedulers on
- * simulated machines, and prints what came out, on stdout. `--quick` is a small one, to see that it works; `--svg` also
- * draws the plot.
+ * Entry point of `npm run study [-- --quick] [--hosts <n>] [--json] [--svg <file>] [--workers <n>]`: compares
+ * schedulers on simulated hosts and prints the results to stdout. `--quick` runs a small study as a check;
+ * `--svg` also draws the plot.
  */
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -15,20 +15,20 @@ import type { Machines } from './workload.ts';
 
 const GIB = 1024 ** 3;
 
-interface Extent {
+interface Scale {
   machines: Machines;
   jobs: number;
   seeds: number;
   loads: readonly number[];
 }
 
-const full: Extent = {
+const full: Scale = {
   machines: { hosts: 100, cores: 32, memoryBytes: 128 * GIB },
   jobs: 10_000,
   seeds: 10,
   loads: [0.6, 0.9, 1.2],
 };
-const quick: Extent = {
+const quick: Scale = {
   machines: { hosts: 10, cores: 32, memoryBytes: 128 * GIB },
   jobs: 150,
   seeds: 2,
@@ -45,22 +45,25 @@ const { values } = parseArgs({
   },
 });
 
-const extent = values.quick ? quick : full;
-const hosts = Number(values.hosts ?? extent.machines.hosts);
-const tasks = tasksOf({ ...extent, machines: { ...extent.machines, hosts } });
+const scale = values.quick ? quick : full;
+const hosts = Number(values.hosts ?? scale.machines.hosts);
+const tasks = tasksOf({ ...scale, machines: { ...scale.machines, hosts } });
 const outcomes = await compareAll(tasks, Math.max(1, Number(values.workers)));
 const [rows, ratios] = [rowsOf(outcomes), ratiosOf(outcomes)];
 console.log(values.json ? JSON.stringify({ rows, ratios, outcomes }) : tablesOf(rows, ratios));
 if (values.svg !== undefined) await writeFile(values.svg, plotOf(rows));
 
-/** The longest first, so that no worker is left alone with one at the end. */
-function tasksOf({ machines, jobs, seeds, loads }: Extent): Task[] {
+/** The longest tasks come first, so that no worker runs a long task alone at the end. */
+function tasksOf({ machines, jobs, seeds, loads }: Scale): Task[] {
   return loads
     .toSorted((a, b) => b - a)
     .flatMap((load) => Array.from({ length: seeds }, (_, n) => ({ seed: n + 1, load, jobs, machines })));
 }
 
-/** In the order of their loads. Each worker has one task at a time; one that fails ends the study. */
+/**
+ * Returns the outcomes in the order of their loads. Each worker has one task at a time. A failed task ends
+ * the study.
+ */
 async function compareAll(tasks: readonly Task[], workerCount: number): Promise<Outcome[]> {
   const waiting = [...tasks];
   const outcomes: Outcome[] = [];

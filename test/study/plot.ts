@@ -1,9 +1,9 @@
-/** Owns the plot of the study: a panel a figure, a line a scheduler over the offered load, as SVG. Pure. */
+/** Plot of the study as SVG: one panel per figure, one line per scheduler over the offered load. Pure. */
 import type { Scheduler } from './simulation.ts';
 import { columns, type Row } from './summary.ts';
 
 interface Panel {
-  /** Name of its column. */
+  /** Name of its column in the table. */
   column: string;
   title: string;
   scale: 'logarithmic' | 'linear';
@@ -20,8 +20,8 @@ const colours: Record<Scheduler['queue'], string> = { FIFO: '#c2410c', SIZE: '#1
 const dashes: Record<Scheduler['instances'], string> = { rigid: '6 4', elastic: 'none' };
 
 const PANEL = { width: 320, height: 260, gap: 20, left: 56, right: 12, top: 70, bottom: 44 };
-/** Lines of one load stand this far apart, so that their intervals can be told from each other. */
-const DODGE = 4;
+/** Horizontal distance between the lines of one load, so that their intervals stay distinguishable. */
+const LINE_OFFSET = 4;
 
 interface Point {
   load: number;
@@ -55,10 +55,10 @@ function linesOf(rows: readonly Row[], column: string): Line[] {
   const at = columns.findIndex(({ name }) => name === column);
   const lines = new Map<string, Line>();
   for (const { load, scheduler, estimates } of rows) {
-    const { mean, half } = estimates[at] ?? { mean: Number.NaN, half: 0 };
+    const { mean, halfWidth } = estimates[at] ?? { mean: Number.NaN, halfWidth: 0 };
     const name = `${scheduler.instances} ${scheduler.queue}`;
     const line = lines.get(name) ?? { scheduler, points: [] };
-    line.points.push({ load, low: mean - half, mean, high: mean + half });
+    line.points.push({ load, low: mean - halfWidth, mean, high: mean + halfWidth });
     lines.set(name, line);
   }
   return [...lines.values()];
@@ -88,7 +88,9 @@ function drawPanel({ title, scale }: Panel, lines: readonly Line[]): string {
       (load) => `<text x="${round(x(load))}" y="${floor + 16}" text-anchor="middle">${load}</text>`,
     ),
     `<text x="${PANEL.left + inner / 2}" y="${floor + 34}" text-anchor="middle">offered load</text>`,
-    ...lines.map((line, n) => drawLine(line, (load) => x(load) + (n - (lines.length - 1) / 2) * DODGE, y)),
+    ...lines.map((line, n) =>
+      drawLine(line, (load) => x(load) + (n - (lines.length - 1) / 2) * LINE_OFFSET, y),
+    ),
   ].join('\n');
 }
 
@@ -111,7 +113,7 @@ function drawLine(
   return `<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.5" stroke-dasharray="${dashes[scheduler.instances]}"/><path d="${intervals}" stroke="${colour}"/>${dots.join('')}`;
 }
 
-/** 1, 2 and 5 times powers of ten, around all that is to be seen. */
+/** 1, 2 and 5 times powers of ten, enclosing all values. */
 function decades(values: readonly number[]): number[] {
   const seen = values.filter((value) => Number.isFinite(value) && value > 0);
   const [least, most] = [Math.min(...seen), Math.max(...seen)];

@@ -1,7 +1,7 @@
 /**
- * Owns the real scheduler (control-plane/core) on a virtual clock: machines that obey at once, and applications that end
- * when their work is done. Every instance that runs does one instance-second of work a second, once all essential ones
- * run. No I/O, no chance: the same jobs give the same outcome.
+ * Runs the real scheduler (control-plane/core) on a virtual clock: hosts carry out commands at once, and
+ * applications end when their work is done. Once all essential instances run, each running instance does one
+ * instance-second of work per second. No I/O and no random numbers: the same jobs give the same outcome.
  */
 
 import { observe, welcomeHost } from '../../control-plane/core/lifecycle/observations.ts';
@@ -18,20 +18,20 @@ import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application-schema.ts';
 import { exited, gone, hostFacts, keyOfService, quota, running, user } from '../support/rigs/core-rig.ts';
-import { Agenda } from './agenda.ts';
+import { EventQueue } from './event-queue.ts';
 import type { Job, Machines } from './workload.ts';
 
 export interface Scheduler {
-  /** `rigid`: every instance is essential, as where the scheduler knows no elastic ones. */
+  /** `rigid`: every instance is essential, as with a scheduler without elastic services. */
   instances: 'rigid' | 'elastic';
   queue: SchedulerConfig['queuePolicy'];
 }
 
-/** A job that is queued or runs. */
+/** A queued or running job. */
 export interface Run {
   readonly job: Job;
   readonly execution: Execution;
-  /** Instance-milliseconds that are left at `sinceMs`, when `rate` instances began to work on them. */
+  /** Instance-milliseconds of work that were left at `sinceMs`, when `rate` instances began to work. */
   leftMs: number;
   sinceMs: number;
   rate: number;
@@ -43,7 +43,7 @@ export interface Ended {
   endMs: number;
 }
 
-/** A share of the machines that was reserved for a while, of cores or memory, whichever is more. */
+/** The share of the hosts that was reserved for a while: of cores or memory, whichever is larger. */
 export interface Allocation {
   share: number;
   forMs: number;
@@ -53,15 +53,15 @@ type Event = { kind: 'submit'; job: Job } | { kind: 'end'; run: Run; rate: numbe
 
 export class Simulation {
   readonly cluster: Cluster;
-  /** By id of the execution. */
+  /** Runs by execution id. */
   readonly runs = new Map<number, Run>();
   readonly ended: Ended[] = [];
-  /** Until the last submission: what comes after is the end of the study, not of the load. */
+  /** Until the last submission, because the load ends there. */
   readonly allocations: Allocation[] = [];
   nowMs = 0;
   readonly #scheduler: Scheduler;
   readonly #machines: Machines;
-  readonly #agenda = new Agenda<Event>();
+  readonly #events = new EventQueue<Event>();
   readonly #lastSubmitMs: number;
   readonly #check: (simulation: Simulation) => void;
 
@@ -77,24 +77,24 @@ export class Simulation {
     this.#check = check;
     this.cluster = new Cluster(
       { execution: 1, service: 1, host: 1 },
-      // No machine is ever lost.
+      // No host is ever lost.
       { ...defaultSchedulerConfig, queuePolicy: scheduler.queue, lostAfterMs: Number.POSITIVE_INFINITY },
     );
     this.cluster.setQuota(quota(1));
     this.cluster.setUser(user(1, 1));
     for (let n = 1; n <= machines.hosts; n++) this.#addHost(n);
-    for (const job of jobs) this.#agenda.add(job.submitMs, { kind: 'submit', job });
+    for (const job of jobs) this.#events.add(job.submitMs, { kind: 'submit', job });
     this.#lastSubmitMs = Math.max(...jobs.map(({ submitMs }) => submitMs));
   }
 
-  /** Goes on until every job has ended; throws where one never would. */
+  /** Runs until every job has ended. Throws if a job would never end. */
   run(): void {
     for (;;) {
       const deadlineMs = nextDeadline(this.cluster) ?? Number.POSITIVE_INFINITY;
-      const nextMs = Math.min(this.#agenda.nextMs ?? Number.POSITIVE_INFINITY, deadlineMs);
+      const nextMs = Math.min(this.#events.nextMs ?? Number.POSITIVE_INFINITY, deadlineMs);
       if (nextMs === Number.POSITIVE_INFINITY) break;
-      this.#pass(nextMs);
-      while (this.#agenda.nextMs === nextMs) this.#happen(this.#agenda.take() as Event);
+      this.#advance(nextMs);
+      while (this.#events.nextMs === nextMs) this.#handle(this.#events.take() as Event);
       this.#turn();
     }
     if (this.runs.size > 0) throw new Error(`${this.runs.size} jobs would never end`);
@@ -107,7 +107,7 @@ export class Simulation {
     welcomeHost(this.cluster, host, hostFacts(host.name, { cores, memoryBytes }), [], 0);
   }
 
-  #pass(nowMs: number): void {
+  #advance(nowMs: number): void {
     const forMs = Math.min(nowMs, this.#lastSubmitMs) - this.nowMs;
     if (forMs > 0) this.allocations.push({ share: this.#reservedShare(), forMs });
     this.nowMs = nowMs;
@@ -123,16 +123,16 @@ export class Simulation {
     return Math.max(reservedCores / (hosts * cores), reservedBytes / (hosts * memoryBytes));
   }
 
-  #happen(event: Event): void {
+  #handle(event: Event): void {
     if (event.kind === 'submit') {
       this.#submit(event.job);
       return;
     }
     const { run, rate, sinceMs } = event;
-    // Of an end that was foreseen at another rate nothing holds any more.
+    // An end that was projected at another rate is obsolete.
     if (run.rate !== rate || run.sinceMs !== sinceMs) return;
     const monitor = run.execution.services[0] as Service;
-    this.#see(monitor, exited(0));
+    this.#observe(monitor, exited(0));
   }
 
   #submit(job: Job): void {
@@ -153,7 +153,7 @@ export class Simulation {
       name: 'study',
       version: 3,
       will_end: true,
-      // As of a user who knows it well: the core-minutes it takes.
+      // Exact, as from a user who knows the application well: the core-minutes it takes.
       size: Math.ceil((total * cores * runMs) / 60_000),
       services: [
         {
@@ -173,14 +173,14 @@ export class Simulation {
     };
   }
 
-  /** Decides, lets the machines obey, and decides again, until nothing follows. */
+  /** Decides and carries out decisions until no decision follows. */
   #turn(): void {
     const changed = new Set<number>();
     for (;;) {
       const decisions = reconcile(this.cluster, this.nowMs);
       this.cluster.takeChanges();
       if (decisions.length === 0) break;
-      for (const decision of decisions) this.#obey(decision, changed);
+      for (const decision of decisions) this.#carryOut(decision, changed);
     }
     for (const id of changed) {
       const run = this.runs.get(id);
@@ -189,16 +189,16 @@ export class Simulation {
     this.#check(this);
   }
 
-  #obey(decision: Decision, changed: Set<number>): void {
+  #carryOut(decision: Decision, changed: Set<number>): void {
     if (decision.kind === 'finish') this.#finish(decision.execution);
     if (!('service' in decision)) return;
     const { service } = decision;
     changed.add(service.executionId);
-    if (decision.kind === 'start' && isAssigned(service)) this.#see(service, running);
-    if (decision.kind === 'stop') this.#see(service, gone);
+    if (decision.kind === 'start' && isAssigned(service)) this.#observe(service, running);
+    if (decision.kind === 'stop') this.#observe(service, gone);
   }
 
-  #see(service: Service, seen: typeof running): void {
+  #observe(service: Service, seen: typeof running): void {
     const host = this.cluster.hosts.get(service.hostId ?? 0) as Host;
     const observation = { ...seen, ...keyOfService(service) } as Parameters<typeof observe>[2];
     observe(this.cluster, host, observation, this.nowMs);
@@ -214,7 +214,7 @@ export class Simulation {
     run.rate = working;
     if (working === 0) return;
     const endMs = this.nowMs + Math.max(0, run.leftMs) / working;
-    this.#agenda.add(endMs, { kind: 'end', run, rate: working, sinceMs: this.nowMs });
+    this.#events.add(endMs, { kind: 'end', run, rate: working, sinceMs: this.nowMs });
   }
 
   #finish(execution: Execution): void {

@@ -1,6 +1,6 @@
-/** Owns percentiles and confidence intervals. Pure. */
+/** Percentiles and confidence intervals. Pure. */
 
-/** Nearest rank: the smallest value that at least `share` of all are not above. */
+/** Nearest rank: the smallest value such that at least `share` of all values are not larger. */
 export function percentile(values: readonly number[], share: number): number {
   return weightedPercentile(
     values.map((value) => ({ value, weight: 1 })),
@@ -8,7 +8,10 @@ export function percentile(values: readonly number[], share: number): number {
   );
 }
 
-/** The smallest value that values of at least `share` of all weight are not above. Throws where there is none. */
+/**
+ * The smallest value such that values of at least `share` of the total weight are not larger. Throws if there
+ * are no values.
+ */
 export function weightedPercentile(
   values: readonly { value: number; weight: number }[],
   share: number,
@@ -21,30 +24,33 @@ export function weightedPercentile(
     if (weightBelow >= wanted) return value;
   }
   const last = sorted.at(-1);
-  if (!last) throw new Error('no values to take a percentile of');
+  if (!last) throw new Error('cannot take a percentile of no values');
   return last.value;
 }
 
 export interface Estimate {
   mean: number;
-  /** The 95 % confidence interval reaches this far on both sides. */
-  half: number;
+  /** Half the width of the 95 % confidence interval. */
+  halfWidth: number;
 }
 
-/** Of the mean of independent values that are about normal, by Student's t. One value alone has an endless interval. */
+/**
+ * Estimates the mean of independent, approximately normal values by Student's t. A single value has an
+ * infinite interval.
+ */
 export function estimate(values: readonly number[]): Estimate {
   const count = values.length;
   const mean = values.reduce((sum, value) => sum + value, 0) / count;
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  const half =
+  const halfWidth =
     count < 2 ? Number.POSITIVE_INFINITY : t975(count - 1) * Math.sqrt(squares / (count - 1) / count);
-  return { mean, half };
+  return { mean, halfWidth };
 }
 
 const T_975 = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145,
 ];
-/** Of more degrees of freedom than are in the table: a little too wide, never too narrow. */
+/** For more degrees of freedom than the table has: slightly too wide, never too narrow. */
 const T_975_MORE = 2.145;
 
 const t975 = (degrees: number): number => T_975[degrees - 1] ?? T_975_MORE;

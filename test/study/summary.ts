@@ -1,4 +1,4 @@
-/** Owns what is said about all seeds together: estimates of each figure, and of elastic against rigid. Pure. */
+/** Summarises all seeds: estimates of each figure, and the ratio of elastic to rigid. Pure. */
 import { type Outcome, type Spread, schedulers } from './experiment.ts';
 import type { Scheduler } from './simulation.ts';
 import { type Estimate, estimate } from './statistics.ts';
@@ -17,7 +17,7 @@ export interface Ratio {
   load: number;
   queue: Scheduler['queue'];
   kind: Kind | 'all';
-  /** Turnaround of elastic as a share of that of rigid instances, on the same workload. */
+  /** Turnaround with elastic instances as a share of that with rigid instances, on the same workload. */
   median: Estimate;
   p95: Estimate;
 }
@@ -42,7 +42,10 @@ export function rowsOf(outcomes: readonly Outcome[]): Row[] {
   );
 }
 
-/** Seed by seed, since both had the same workload: what differs from seed to seed alone is no part of the interval. */
+/**
+ * Ratios are computed per seed, because both schedulers had the same workload. Variation between seeds is
+ * therefore not part of the interval.
+ */
 export function ratiosOf(outcomes: readonly Outcome[]): Ratio[] {
   const queues = [...new Set(schedulers.map(({ queue }) => queue))];
   return loadsOf(outcomes).flatMap((load) =>
@@ -60,7 +63,7 @@ export function ratiosOf(outcomes: readonly Outcome[]): Ratio[] {
   );
 }
 
-/** In the order of the seeds. */
+/** Sorted by seed. */
 function select(outcomes: readonly Outcome[], load: number, { instances, queue }: Scheduler): Outcome[] {
   return outcomes
     .filter(
@@ -69,7 +72,7 @@ function select(outcomes: readonly Outcome[], load: number, { instances, queue }
     .toSorted((a, b) => a.seed - b.seed);
 }
 
-/** Both as tables of Markdown, which a terminal shows as well. */
+/** Formats both as Markdown tables, which are readable in a terminal too. */
 export function tablesOf(rows: readonly Row[], ratios: readonly Ratio[]): string {
   const figures = table(
     ['load', 'instances', 'queue', ...columns.map(({ name }) => name)],
@@ -90,7 +93,7 @@ export function tablesOf(rows: readonly Row[], ratios: readonly Ratio[]): string
       short(p95),
     ]),
   );
-  return `Times in s, allocation in % of the scarcer resource; mean over seeds ± 95 % confidence.\n\n${figures}\n\nElastic as a share of rigid, on the same workload:\n\n${shares}`;
+  return `Times in s, allocation in % of the scarcer resource; mean over seeds ± 95 % confidence interval.\n\n${figures}\n\nElastic as a share of rigid, on the same workload:\n\n${shares}`;
 }
 
 function table(header: readonly string[], rows: readonly string[][]): string {
@@ -101,9 +104,9 @@ function table(header: readonly string[], rows: readonly string[][]): string {
     .join('\n');
 }
 
-/** One seed alone has no interval to show. */
-const short = ({ mean, half }: Estimate): string =>
-  Number.isFinite(half) ? `${digits(mean)} ± ${digits(half)}` : digits(mean);
+/** A single seed has no interval. */
+const short = ({ mean, halfWidth }: Estimate): string =>
+  Number.isFinite(halfWidth) ? `${digits(mean)} ± ${digits(halfWidth)}` : digits(mean);
 
 const digits = (value: number): string =>
   Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : 2);

@@ -1,4 +1,4 @@
-/** A worker of the study: takes tasks, and answers each with its outcomes. */
+/** Worker of the study: receives tasks and answers each with its outcomes. */
 import { parentPort } from 'node:worker_threads';
 import { compare, type Task } from './experiment.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Owns what is submitted in the study: applications with heavy-tailed sizes and run times, and when each of them comes.
+ * Workload of the study: applications with heavy-tailed sizes and run times, and their submission times.
  * Pure: the same seed gives the same workload, and one seed gives the same applications at every load.
  */
 import { seededRandom } from '../support/tools/random.ts';
@@ -11,17 +11,17 @@ export const kinds: readonly Kind[] = ['batch elastic', 'batch rigid', 'interact
 export interface Job {
   kind: Kind;
   submitMs: number;
-  /** Instances it can use at a time, and how many of them it can't do without. */
+  /** Number of instances that the application can use at once, and the number that it requires. */
   total: number;
   essential: number;
-  /** Needs of each instance. */
+  /** Demand of each instance. */
   cores: number;
   memoryBytes: number;
-  /** Run time with all instances: its work is `total` times that. */
+  /** Run time with all instances. The total work is `total` times this. */
   runMs: number;
 }
 
-/** Hosts that are all alike. */
+/** Identical hosts. */
 export interface Machines {
   hosts: number;
   cores: number;
@@ -31,8 +31,8 @@ export interface Machines {
 type Random = () => number;
 
 /**
- * Shape of a kind: its share of the submissions, and the tails (bounded Pareto) of its instances, at most so many for each
- * host, and of its run times.
+ * Shape of a kind: its share of the submissions, and bounded Pareto distributions of its instances, with a
+ * maximum per host, and of its run times.
  */
 interface Profile {
   share: number;
@@ -43,45 +43,46 @@ interface Profile {
 
 interface Tail {
   exponent: number;
-  least: number;
-  most: number;
+  min: number;
+  max: number;
 }
 
 const profiles: Record<Kind, Profile> = {
   'batch elastic': {
     share: 0.6,
-    instances: { exponent: 0.8, least: 4, most: 1.28 },
+    instances: { exponent: 0.8, min: 4, max: 1.28 },
     essential: 2,
-    runSeconds: { exponent: 0.9, least: 60, most: 4 * 3600 },
+    runSeconds: { exponent: 0.9, min: 60, max: 4 * 3600 },
   },
   'batch rigid': {
     share: 0.2,
-    instances: { exponent: 0.8, least: 2, most: 0.64 },
+    instances: { exponent: 0.8, min: 2, max: 0.64 },
     essential: Number.POSITIVE_INFINITY,
-    runSeconds: { exponent: 0.9, least: 60, most: 4 * 3600 },
+    runSeconds: { exponent: 0.9, min: 60, max: 4 * 3600 },
   },
   interactive: {
     share: 0.2,
-    instances: { exponent: 1.2, least: 2, most: 0.32 },
+    instances: { exponent: 1.2, min: 2, max: 0.32 },
     essential: 1,
-    runSeconds: { exponent: 1.1, least: 120, most: 2 * 3600 },
+    runSeconds: { exponent: 1.1, min: 120, max: 2 * 3600 },
   },
 };
 
-/** Needs of an instance; like numbers of instances, people write round ones. */
+/** Demands of an instance. They are round numbers, as people choose them; so are numbers of instances. */
 const CORES = [1, 2, 4, 8];
 const MEMORY_GIB = [2, 4, 8, 16, 32];
 const GIB = 1024 ** 3;
 
 /**
- * `count` applications in the order of their submission, from time 0 on. `load` is what they ask for, as a share of what
- * the machines can give from the first to the last submission, of cores or memory, whichever is scarcer.
+ * Returns `count` applications in the order of their submission, from time 0 on. `load` is their demand as a
+ * share of the hosts' capacity from the first to the last submission, for cores or memory, whichever is
+ * scarcer.
  */
 export function workload(seed: number, count: number, load: number, machines: Machines): Job[] {
   const random = seededRandom(seed);
   const jobs = Array.from({ length: count }, () => jobOf(random, machines.hosts));
   const spanMs = demandMs(jobs, machines) / load;
-  // Gaps of a Poisson process, brought to the span.
+  // Gaps of a Poisson process, scaled to the span.
   const gaps = jobs.map(() => -Math.log(1 - random()));
   const scale = spanMs / gaps.reduce((sum, gap) => sum + gap, 0);
   let submitMs = 0;
@@ -92,7 +93,7 @@ export function workload(seed: number, count: number, load: number, machines: Ma
   return jobs;
 }
 
-/** How long the machines would be busy with all of it, were they never idle. */
+/** Time for which all work would keep the hosts busy without a break. */
 function demandMs(jobs: readonly Job[], { hosts, cores, memoryBytes }: Machines): number {
   const sum = (need: (job: Job) => number) =>
     jobs.reduce((total, job) => total + job.total * job.runMs * need(job), 0);
@@ -105,7 +106,7 @@ function demandMs(jobs: readonly Job[], { hosts, cores, memoryBytes }: Machines)
 function jobOf(random: Random, hosts: number): Job {
   const kind = kindOf(random());
   const { instances, essential, runSeconds } = profiles[kind];
-  const total = roundNumber(fromTail({ ...instances, most: instances.most * hosts }, random()));
+  const total = roundNumber(fromTail({ ...instances, max: instances.max * hosts }, random()));
   return {
     kind,
     submitMs: 0,
@@ -125,12 +126,12 @@ function kindOf(draw: number): Kind {
 const pick = (values: readonly number[], draw: number): number =>
   values[Math.floor(draw * values.length)] ?? Number.NaN;
 
-/** The next below of 1, 2, 3, 4, 6, 8, 12, 16, 24 ... */
+/** The next lower number of 1, 2, 3, 4, 6, 8, 12, 16, 24 ... */
 function roundNumber(value: number): number {
   const power = 2 ** Math.floor(Math.log2(value));
   return power > 1 && value >= 1.5 * power ? 1.5 * power : power;
 }
 
 /** Inverse of the bounded Pareto distribution. */
-const fromTail = ({ exponent, least, most }: Tail, draw: number): number =>
-  least / (1 - draw * (1 - (least / most) ** exponent)) ** (1 / exponent);
+const fromTail = ({ exponent, min, max }: Tail, draw: number): number =>
+  min / (1 - draw * (1 - (min / max) ** exponent)) ** (1 / exponent);

@@ -1,6 +1,6 @@
 /**
- * Measures the whole control plane at a thousand agents: executions of one service that ends at once, from submission to
- * the acknowledged removal of the container. Fails where one is lost or started twice.
+ * Measures the control plane with 1,000 agents: executions of one service that ends at once, from submission
+ * to the acknowledged removal of the container. Fails if an execution is lost or started duplicates.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,24 +20,24 @@ import { atLeast, atMost, type Measurement } from '../figure.ts';
 import { type Load, runLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
 
-/** What agents-program.ts is to do. */
+/** Task of agents-program.ts. */
 export interface AgentsLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployment'> {
-  /** Where join tokens can be written. */
+  /** Database for join tokens. */
   databaseUrl: string;
   agents: number;
-  /** It ends when this many have ended. */
+  /** The program ends after this many executions have ended. */
   executions: number;
 }
 
 export interface AgentsResult {
-  /** Executions, from the first submission to the last end. */
+  /** Executions per second, from the first submission to the last end. */
   perSecond: number;
-  /** From the sending of a submission to the start command at the agent. */
+  /** From the sending of a submission to its start command at the agent. */
   p99Ms: number;
-  /** Different starts. */
+  /** Number of distinct starts. */
   started: number;
-  /** Starts that were told more than once. */
-  twice: number;
+  /** Number of starts that were sent more than once. */
+  duplicates: number;
 }
 
 const AGENTS = 1_000;
@@ -67,7 +67,7 @@ export async function measureAgents(): Promise<Measurement[]> {
         goal: atMost(100, 'figure'),
       },
       {
-        name: 'resident memory after them',
+        name: 'resident memory after these executions',
         unit: 'MB',
         figure: await deployment.residentMb(),
         goal: atMost(400, 'figure'),
@@ -78,7 +78,9 @@ export async function measureAgents(): Promise<Measurement[]> {
   }
 }
 
-/** Submits as fast as 16 clients can, and waits until all have ended well, each of them started once. */
+/**
+ * Submits as fast as 16 clients can, and waits until all executions have ended after exactly one start each.
+ */
 async function runAll(deployment: Deployment): Promise<AgentsResult> {
   const port = Number(new URL(deployment.url).port);
   const load: AgentsLoad = {
@@ -106,7 +108,7 @@ const submissionsTo = (port: number, prefix: string, headers: Record<string, str
   requests: PLAIN_REQUESTS,
 });
 
-/** Of the answer to the same submission by a server that does nothing with it. */
+/** Latency of a server that answers the same submissions without doing anything. */
 async function plainP99Ms(): Promise<number> {
   const server = startProgram(['test/bench/programs/plain-server.ts', '{}']);
   try {
@@ -117,7 +119,7 @@ async function plainP99Ms(): Promise<number> {
   }
 }
 
-/** Says how far it is until it is done. */
+/** Prints the progress until the program is done. */
 async function resultOf(agents: Program): Promise<AgentsResult> {
   while (agents.ended === undefined) {
     await pause(PROGRESS_MS);
@@ -128,15 +130,17 @@ async function resultOf(agents: Program): Promise<AgentsResult> {
   return JSON.parse(line) as AgentsResult;
 }
 
-async function verify(deployment: Deployment, { started, twice }: AgentsResult): Promise<void> {
+async function verify(deployment: Deployment, { started, duplicates }: AgentsResult): Promise<void> {
   const db = await openEmbedded(deployment.databaseUrl);
   const [row] = await db.query(`SELECT count(*) AS ended FROM executions WHERE status = 'terminated'`);
   await db.close();
-  if (row?.ended !== EXECUTIONS || started !== EXECUTIONS || twice > 0)
-    throw new Error(`${row?.ended} terminated, ${started} started, ${twice} of them twice`);
+  if (row?.ended !== EXECUTIONS || started !== EXECUTIONS || duplicates > 0)
+    throw new Error(
+      `${row?.ended} executions terminated, ${started} started, ${duplicates} duplicate starts`,
+    );
 }
 
-/** Executions with their service, as many to a commit as submissions can share one. */
+/** Inserts executions with their service, as many per commit as submissions that can share one commit. */
 async function insertsPerSecond(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'));
   const db = await openEmbedded(`file:${join(folder, 'plain.db')}`);

@@ -1,6 +1,9 @@
-/** Measures requests per second of the API against a plain Hono server: submissions at an empty queue and a long one, and reads. */
+/**
+ * Measures requests per second of the API against a plain Hono server: submissions with an empty and a long
+ * queue, and reads.
+ */
 import { startProgram } from '../../support/hosts/process.ts';
-import { waitingApplication } from '../application.ts';
+import { queuedApplication } from '../application.ts';
 import { Deployment } from '../deployment.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';
 import { type Load, type LoadResult, runLoad } from '../load.ts';
@@ -8,7 +11,7 @@ import { type Load, type LoadResult, runLoad } from '../load.ts';
 const CLIENTS = 16;
 const ROUNDS = 9;
 const REQUESTS = 1_500;
-/** Not counted: what a server does after its compiler has seen it often enough is what lasts. */
+/** Requests that are not counted, so that the compiler has optimised the server before the measurement. */
 const WARM_UP = 6_000;
 const LONG_QUEUE = 10_000;
 
@@ -20,7 +23,7 @@ interface Target {
 
 export async function measureHttp(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-http', 'off');
-  const id = await deployment.submit(waitingApplication());
+  const id = await deployment.submit(queuedApplication());
   const example = await (await deployment.request('GET', `execution/${id}`)).text();
   await deployment.request('DELETE', `execution/delete/${id}`);
   const server = startProgram(['test/bench/programs/plain-server.ts', example]);
@@ -62,7 +65,8 @@ async function measure(
   const empty = await alternate(submitToEmptyQueue, limit);
   await submit(LONG_QUEUE);
   const long = await alternate(submit, limit);
-  // Reads leave nothing behind, so their rounds may be long; each asks for many executions, not for one that is at hand.
+  // Reads leave nothing behind, so their rounds may be long. Each round reads many executions, so that none
+  // is cached.
   const get = (target: Target) =>
     runLoad({ ...loadOf(target, 'GET', '/execution/{n}'), first: first - WARM_UP, requests: WARM_UP });
   await get(berth);
@@ -71,7 +75,7 @@ async function measure(
     () => get(berth),
     () => get(plain),
   );
-  // Its first call is the login.
+  // The first call logs in.
   const byBasic = { ...berth, headers: { authorization: berth.basic } };
   await get(byBasic);
   const basic = await alternate(
@@ -87,11 +91,11 @@ async function measure(
   );
   return [
     perSecond('POST execution, empty queue', empty),
-    p99('p99 of it', empty),
+    p99('its p99', empty),
     perSecond('POST execution, 10,000 queued', long),
-    p99('p99 of it', long),
+    p99('its p99', long),
     perSecond('GET execution/<id>', read),
-    perSecond('the same by Basic, against by cookie', basic, 0.7),
+    perSecond('the same with Basic (limit: with a cookie)', basic, 0.7),
     perSecond('GET info', open, 0.8),
   ];
 }
@@ -106,7 +110,7 @@ const loadOf = ({ port, prefix, headers }: Target, method: string, path: string)
 });
 
 function post(target: Target, requests: number): Promise<LoadResult> {
-  const body = JSON.stringify({ name: 'bench', application: waitingApplication() });
+  const body = JSON.stringify({ name: 'bench', application: queuedApplication() });
   const headers = { ...target.headers, 'content-type': 'application/json' };
   return runLoad({ ...loadOf({ ...target, headers }, 'POST', '/execution'), requests, body });
 }
@@ -128,12 +132,12 @@ async function alternate(
   return rounds;
 }
 
-const perSecond = (name: string, { berth, plain }: Rounds, least = 0.4): Measurement => ({
+const perSecond = (name: string, { berth, plain }: Rounds, minRatio = 0.4): Measurement => ({
   name,
   unit: '/s',
   figure: median(berth.map((result) => result.perSecond)),
   limit: median(plain.map((result) => result.perSecond)),
-  goal: atLeast(least),
+  goal: atLeast(minRatio),
 });
 
 const p99 = (name: string, { berth, plain }: Rounds): Measurement => ({

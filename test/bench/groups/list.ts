@@ -1,4 +1,4 @@
-/** Measures the list of executions on a database with many: filtered with a limit, and whole. */
+/** Measures the list of executions on a large database: with filters and a limit, and complete. */
 import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement, median } from '../figure.ts';
 import { runLoad } from '../load.ts';
@@ -11,14 +11,14 @@ const REQUESTS = 500;
 const ROUNDS = 5;
 const LATER = FIRST_MS / 1_000 + ALL;
 
-/** From what stops after 20 entries of an index to what must go through all of one. */
+/** From filters that stop after 20 index entries to filters that must scan a whole index. */
 const filters: readonly [name: string, query: string][] = [
   ['limit=20 alone', ''],
   ['a status', '&status=error'],
   ['a user and a status', '&user_id=7&status=error'],
   ['a user, ended earlier', `&user_id=7&earlier_than_end=${LATER - ALL / 2}`],
   ['a name', '&name=name-7'],
-  ['a name that none has', '&name=nobody'],
+  ['a name that does not occur', '&name=nobody'],
   ['submitted between', `&later_than_submit=${LATER - ALL / 2}&earlier_than_submit=${LATER - ALL / 3}`],
   ['started earlier than half', `&earlier_than_start=${LATER - ALL / 2}`],
   ['ended later than all', `&later_than_end=${LATER + ALL}`],
@@ -55,7 +55,7 @@ async function wholeListMs(deployment: Deployment): Promise<number> {
   const list = await (await deployment.request('GET', 'execution')).text();
   const ms = performance.now() - startMs;
   const found = Object.keys(JSON.parse(list)).length;
-  if (found !== WHOLE) throw new Error(`the list has ${found} executions and not ${WHOLE}`);
+  if (found !== WHOLE) throw new Error(`the list has ${found} executions instead of ${WHOLE}`);
   return ms;
 }
 

@@ -1,4 +1,7 @@
-/** Measures what a service's output costs its writer and how fast it is read, against plain `docker run` and `docker logs`. */
+/**
+ * Measures the cost of a service's output for its writer and the speed of reading it, against plain `docker
+ * run` and `docker logs`.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { IMAGE } from '../../../examples/image.ts';
@@ -8,7 +11,7 @@ import { atLeast, atMost, type Measurement, median } from '../figure.ts';
 
 const BYTES = 200_000_000;
 const ROUNDS = 3;
-/** The engine's own log takes 20 s and more to read. */
+/** Fewer rounds, since reading the engine's own log takes 20 s and more. */
 const PLAIN_READS = 2;
 const STOP_AFTER_BYTES = 20_000_000;
 const STOP_MS = 10_000;
@@ -18,7 +21,7 @@ const NAME = 'bench-logs';
 const writer = (bytes: number): string => `sh -c 'yes ${'x'.repeat(99)} | head -c ${bytes}'`;
 
 export async function measureLogs(docker: Docker): Promise<Measurement[]> {
-  return [...(await measureSpeed(docker)), await measureStoppedReader()];
+  return [...(await measureSpeed(docker)), await measureStoppedSubscriber()];
 }
 
 async function measureSpeed(docker: Docker): Promise<Measurement[]> {
@@ -44,14 +47,14 @@ async function measureSpeed(docker: Docker): Promise<Measurement[]> {
         goal: atMost(1.3),
       },
       {
-        name: 'reading them back',
+        name: 'reading this log back',
         unit: 'MB/s',
         figure: median(berth.map(({ readS }) => BYTES / 1e6 / readS)),
         limit: median(plainReads),
         goal: atLeast(3),
       },
       {
-        name: 'a live reader ends after the writer',
+        name: 'end of a live log stream after its writer',
         unit: 's',
         figure: median(live),
         goal: atMost(Math.max(1, writeS / 10), 'figure'),
@@ -62,7 +65,7 @@ async function measureSpeed(docker: Docker): Promise<Measurement[]> {
   }
 }
 
-/** From the submission to the end, and then the whole output through the API. */
+/** Measures from the submission to the end, and then the reading of the whole output through the API. */
 async function write(deployment: Deployment, bytes: number): Promise<{ writeS: number; readS: number }> {
   const beginMs = performance.now();
   const id = await deployment.submit(application(writer(bytes)));
@@ -74,7 +77,10 @@ async function write(deployment: Deployment, bytes: number): Promise<{ writeS: n
   return { writeS: (endMs - beginMs) / 1000, readS };
 }
 
-/** `docker run --detach`, `docker wait` and `docker logs` with the engine's default log driver, on its API. */
+/**
+ * Does what `docker run --detach`, `docker wait` and `docker logs` do with the engine's default log driver,
+ * through its API.
+ */
 async function writePlain(
   docker: Docker,
   bytes: number,
@@ -95,14 +101,14 @@ async function writePlain(
     const stream = await container.logs({ follow: true, stdout: true, stderr: true });
     let received = 0;
     for await (const chunk of stream) received += chunk.length;
-    if (received < readBytes) throw new Error(`the engine gave ${received} bytes of ${readBytes}`);
+    if (received < readBytes) throw new Error(`the engine returned ${received} of ${readBytes} bytes`);
     return { writeS, readS: (performance.now() - endMs) / 1000 };
   } finally {
     await container.remove({ v: true, force: true });
   }
 }
 
-/** Seconds from the end of the writer's container to the end of a stream opened at its submission. */
+/** Seconds from the end of the writer's container to the end of a stream that was opened during its run. */
 async function readLive(docker: Docker, deployment: Deployment): Promise<number> {
   const since = Math.floor(Date.now() / 1000);
   const id = await deployment.submit(application(writer(BYTES)));
@@ -115,7 +121,7 @@ async function readLive(docker: Docker, deployment: Deployment): Promise<number>
   return (endMs - diedMs) / 1000;
 }
 
-/** When the last container of the deployment ended. */
+/** Time at which the last container of the deployment ended. */
 async function deathOf(docker: Docker, since: number): Promise<number> {
   const events = await docker.getEvents({
     since,
@@ -129,8 +135,8 @@ async function deathOf(docker: Docker, since: number): Promise<number> {
   return diedMs;
 }
 
-/** A deployment of its own, in which nothing has grown yet. */
-async function measureStoppedReader(): Promise<Measurement> {
+/** Uses a new deployment, whose memory has not grown yet. */
+async function measureStoppedSubscriber(): Promise<Measurement> {
   const deployment = await Deployment.start('bench-logs-stop', 'on');
   const samples: number[] = [];
   let sampling = true;
@@ -151,14 +157,22 @@ async function measureStoppedReader(): Promise<Measurement> {
     sampling = false;
     await sampled;
     const figure = Math.max(...samples) - beforeMb;
-    return { name: 'a reader that stops for 10 s adds', unit: 'MB', figure, goal: atMost(50, 'figure') };
+    return {
+      name: 'growth while a subscriber stops for 10 s',
+      unit: 'MB',
+      figure,
+      goal: atMost(50, 'figure'),
+    };
   } finally {
     sampling = false;
     await deployment.stop();
   }
 }
 
-/** Reads a service's whole output, with a stop for a while where told; throws unless it has `bytes`. */
+/**
+ * Reads a service's whole output, with one pause after `stopAfter` bytes. Throws unless the output has
+ * `bytes` bytes.
+ */
 async function readLog(
   deployment: Deployment,
   service: number | undefined,
@@ -166,7 +180,7 @@ async function readLog(
   stopAfter = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { body } = await deployment.request('GET', `service/logs/${service}`);
-  if (!body) throw new Error('a log without a body');
+  if (!body) throw new Error('the log has no body');
   let received = 0;
   let stopped = false;
   for await (const chunk of body) {
@@ -175,5 +189,5 @@ async function readLog(
     stopped = true;
     await pause(STOP_MS);
   }
-  if (received !== bytes) throw new Error(`the log has ${received} bytes and not ${bytes}`);
+  if (received !== bytes) throw new Error(`the log has ${received} bytes instead of ${bytes}`);
 }

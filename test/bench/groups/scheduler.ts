@@ -23,12 +23,12 @@ const USERS = 100;
 const NOW_MS = 1_700_000_000_000;
 const ROUNDS = 5;
 const EVENTS = 300;
-/** Of what waits there are so many kinds, from half a core to 16, a tenth of them gangs. */
-const KINDS = 200;
+/** Number of distinct demands of queued executions, from half a core to 16. A tenth of them are gangs. */
+const DEMANDS = 200;
 
 export async function measureScheduler(): Promise<Measurement[]> {
-  const groups = [largeKinds, allDifferent].flatMap((queued) => [
-    ...measureFullHouse(queued),
+  const groups = [fewDemands, distinctDemands].flatMap((queued) => [
+    ...measureFullCluster(queued),
     measureMemory(queued),
   ]);
   return [...measurePlacements(), ...groups];
@@ -37,15 +37,15 @@ export async function measureScheduler(): Promise<Measurement[]> {
 /** 1,000 hosts, 10,000 queued executions that all fit. */
 function measurePlacements(): Measurement[] {
   const policies: SchedulerConfig[] = [
-    ...queuePolicies.map((queue) => ({ ...defaultSchedulerConfig, queue })),
-    ...placementPolicies.slice(1).map((placement) => ({ ...defaultSchedulerConfig, placement })),
+    ...queuePolicies.map((queuePolicy) => ({ ...defaultSchedulerConfig, queuePolicy })),
+    ...placementPolicies.slice(1).map((placementPolicy) => ({ ...defaultSchedulerConfig, placementPolicy })),
   ];
   return policies.map((policy) => {
     const figure = median(
-      // The first is for the compiler.
+      // The first round is for the compiler.
       Array.from({ length: ROUNDS + 1 }, () => {
         const cluster = clusterOf(1_000, policy);
-        for (let at = 0; at < 10_000; at++) submit(cluster, at, smallKind(at));
+        for (let at = 0; at < 10_000; at++) submit(cluster, at, smallApplication(at));
         const { ms, result } = timed(() => reconcile(cluster, NOW_MS));
         const placed = result.filter(({ kind }) => kind === 'place').length;
         if (placed !== 10_000) throw new Error(`${placed} of 10,000 were placed`);
@@ -57,19 +57,19 @@ function measurePlacements(): Measurement[] {
   });
 }
 
-/** What waits. */
+/** Executions that stay queued. */
 interface Queued {
   name: string;
   applicationOf: (at: number) => Application;
 }
 
-/** 10,000 hosts with little left, 100,000 queued of which few fit; then one event at a time. */
-function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurement[] {
-  const { cluster, blockers } = fullHouse();
+/** 10,000 almost full hosts, 100,000 queued executions of which few fit; then one event at a time. */
+function measureFullCluster({ name: demands, applicationOf }: Queued): Measurement[] {
+  const { cluster, blockers } = fullCluster();
   for (let at = 0; at < 100_000; at++) submit(cluster, at, applicationOf(at));
   const pass = timed(() => reconcile(cluster, NOW_MS));
   const queued = cluster.queue.size;
-  if (queued < 90_000) throw new Error(`only ${queued} wait`);
+  if (queued < 90_000) throw new Error(`only ${queued} executions are queued`);
   for (const host of cluster.hosts.values()) cluster.hostIndex.withFreedCapacity.add(host);
   const again = timed(() => reconcile(cluster, NOW_MS));
   const event = (name: string, happen: (at: number) => void): Measurement => {
@@ -78,7 +78,7 @@ function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurem
       return timed(() => reconcile(cluster, NOW_MS)).ms;
     });
     return {
-      name: `decision after ${name}, ${needsOfAll}`,
+      name: `decision after ${name}, ${demands}`,
       unit: 'ms',
       figure: median(times),
       goal: atMost(2, 'figure'),
@@ -87,13 +87,13 @@ function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurem
   const wanted = (at: number) => blockers[at * 7] as Execution;
   return [
     {
-      name: `first pass, 100,000 queued of ${needsOfAll}, few fit, 10,000 hosts`,
+      name: `first pass, 100,000 queued of ${demands}, few fit, 10,000 hosts`,
       unit: 'ms',
       figure: pass.ms,
       goal: atMost(1_000, 'figure'),
     },
     {
-      name: `another pass over all of it, ${needsOfAll}`,
+      name: `second pass over all hosts, ${demands}`,
       unit: 'ms',
       figure: again.ms,
       goal: atMost(1_000, 'figure'),
@@ -101,7 +101,7 @@ function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurem
     event('an end', (at) => {
       const [one] = wanted(at).services;
       const host = cluster.hosts.get(one?.hostId ?? 0);
-      if (!one || !host) throw new Error('nothing to end');
+      if (!one || !host) throw new Error('there is no service to end');
       observe(cluster, host, { ...exited(0), ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
       reconcile(cluster, NOW_MS);
       observe(cluster, host, { ...gone, ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
@@ -110,14 +110,14 @@ function measureFullHouse({ name: needsOfAll, applicationOf }: Queued): Measurem
     event("a host's report", (at) => {
       const [one] = wanted(at + EVENTS).services;
       const host = cluster.hosts.get(one?.hostId ?? 0);
-      if (!one || !host) throw new Error('nothing to report on');
+      if (!one || !host) throw new Error('there is no service to report on');
       host.lastContactMs = NOW_MS;
       cluster.touch(one);
     }),
   ];
 }
 
-/** What 100,000 queued executions add to the heap, all but their descriptions. */
+/** Heap that 100,000 queued executions occupy without their descriptions. */
 function measureMemory({ name, applicationOf }: Queued): Measurement {
   const count = 100_000;
   const cluster = clusterOf(10, defaultSchedulerConfig);
@@ -126,7 +126,7 @@ function measureMemory({ name, applicationOf }: Queued): Measurement {
   cluster.takeChanges();
   reconcile(cluster, NOW_MS);
   const figure = (heapBytes() - before) / count;
-  if (cluster.queue.size < count * 0.9) throw new Error('too few wait');
+  if (cluster.queue.size < count * 0.9) throw new Error(`only ${cluster.queue.size} executions are queued`);
   return {
     name: `memory of a queued execution, ${name}`,
     unit: 'bytes',
@@ -149,7 +149,7 @@ function clusterOf(hosts: number, policy: SchedulerConfig): Cluster {
   return cluster;
 }
 
-/** Four sizes, and a label on every tenth. */
+/** Hosts of four sizes. Every tenth has a label. */
 const hostOf = (id: number): Host => ({
   ...newHost(id, `host${id}`, NOW_MS),
   connected: true,
@@ -160,8 +160,8 @@ const hostOf = (id: number): Host => ({
 const gpu = ['gpu'];
 const none: string[] = [];
 
-/** Hosts filled but for less than a core with executions of four cores that run. */
-function fullHouse(): { cluster: Cluster; blockers: Execution[] } {
+/** Hosts with less than one free core each, filled with running executions of four cores. */
+function fullCluster(): { cluster: Cluster; blockers: Execution[] } {
   const cluster = clusterOf(10_000, defaultSchedulerConfig);
   const blocker = application(service({ resources: needs(4 * GIB, 4) }));
   const cores = [...cluster.hosts.values()].reduce((sum, host) => sum + host.cores, 0);
@@ -179,12 +179,12 @@ function fullHouse(): { cluster: Cluster; blockers: Execution[] } {
   return { cluster, blockers };
 }
 
-const smallKinds = Array.from({ length: KINDS }, (_, at) =>
+const smallApplications = Array.from({ length: DEMANDS }, (_, at) =>
   application(service({ resources: needs((1 + (at % 8)) * 2 ** 28, (1 + (at % 5)) / 4) })),
 );
-const smallKind = (at: number): Application => smallKinds[at % KINDS] as Application;
+const smallApplication = (at: number): Application => smallApplications[at % DEMANDS] as Application;
 
-/** A tenth are gangs, a seventh asks for a label. */
+/** A tenth are gangs; a seventh require a label. */
 const largeApplication = (at: number, memoryBytes: number): Application => {
   const count = at % 10 === 0 ? 4 : 1;
   return application(
@@ -197,15 +197,15 @@ const largeApplication = (at: number, memoryBytes: number): Application => {
   );
 };
 
-const largeApplications = Array.from({ length: KINDS }, (_, at) =>
+const largeApplications = Array.from({ length: DEMANDS }, (_, at) =>
   largeApplication(at, (1 + (at % 16)) * GIB),
 );
-const largeKinds: Queued = {
-  name: `${KINDS} different needs`,
-  applicationOf: (at) => largeApplications[(at * 7919) % KINDS] as Application,
+const fewDemands: Queued = {
+  name: `${DEMANDS} different demands`,
+  applicationOf: (at) => largeApplications[(at * 7919) % DEMANDS] as Application,
 };
-const allDifferent: Queued = {
-  name: 'needs that all differ',
+const distinctDemands: Queued = {
+  name: 'demands that all differ',
   applicationOf: (at) => largeApplication(at * 7919, (1 + ((at * 7919) % 16)) * GIB + at),
 };
 

@@ -1,4 +1,7 @@
-/** Measures how soon an execution runs and how soon it is gone, against the same container straight on the engine. */
+/**
+ * Measures how long an execution takes to start and to end, against the same container directly on the
+ * engine.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { containerOptions } from '../../../agent/engine/docker/container-spec.ts';
@@ -8,7 +11,7 @@ import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement, median } from '../figure.ts';
 
 const ROUNDS = 20;
-/** The engine still tidies up after a container when it says that it is gone. */
+/** The engine still cleans up after a container when it reports the end. */
 const REST_MS = 300;
 const NAME = 'bench-start';
 
@@ -20,9 +23,9 @@ interface Times {
 export async function measureStart(docker: Docker): Promise<Measurement[]> {
   const deployment = await Deployment.start(NAME, 'on');
   try {
-    // Once unmeasured: it makes the network that both use.
+    // Not measured: the first run makes the network, which both sides use.
     await runOnBerth(deployment);
-    const options = await optionsOf(docker);
+    const options = await containerOptionsFor(docker);
     await runPlain(docker, options);
     const berth: Times[] = [];
     const plain: Times[] = [];
@@ -68,8 +71,8 @@ async function runPlain(docker: Docker, options: Docker.ContainerCreateOptions):
   return { startMs: runningMs - beginMs, endMs };
 }
 
-/** What the agent asks of the engine for the same application, but with labels that are not its own. */
-async function optionsOf(docker: Docker): Promise<Docker.ContainerCreateOptions> {
+/** What the agent requests from the engine for the same application, with labels of another deployment. */
+async function containerOptionsFor(docker: Docker): Promise<Docker.ContainerCreateOptions> {
   const [definition] = application().services;
   if (!definition) throw new Error('the application has no service');
   const { MemTotal, NCPU, InitBinary } = await docker.info();

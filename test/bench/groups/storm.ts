@@ -1,4 +1,7 @@
-/** Measures what happens when all agents lose their connection at the same moment and come back: on Node, and on workerd. */
+/**
+ * Measures a storm: all agents lose their connection at the same moment and reconnect. Runs on Node and on
+ * workerd.
+ */
 
 import { RestClient } from '../../support/clients/rest-client.ts';
 import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
@@ -10,12 +13,12 @@ import { atMost, type Measurement } from '../figure.ts';
 import { runLoad, startLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
 
-/** What storm-program.ts is to do. */
+/** Task of storm-program.ts. */
 export interface StormLoad extends Pick<SimulatedAgentOptions, 'url' | 'deployment'> {
-  /** Where join tokens can be written. */
+  /** Database for join tokens. */
   databaseUrl: string;
   agents: number;
-  /** That they are to run in all. */
+  /** Total number of services that the agents run. */
   services: number;
 }
 
@@ -29,7 +32,10 @@ const WORKERD_AGENTS = 200;
 const SERVICES_EACH = 2;
 const ROUNDS = 3;
 const CLIENTS = 4;
-/** Of each client of the API during a storm: it is there to see how long answers take, not to add a load. */
+/**
+ * Pause between requests of each API client during a storm. The clients measure latencies and must not add
+ * load.
+ */
 const PAUSE_MS = 50;
 const JOIN_MS = 180_000;
 const STORM_MS = 120_000;
@@ -87,7 +93,7 @@ async function stormOnWorkerd(): Promise<Measurement[]> {
   }
 }
 
-/** The slowest of several storms, and the slowest API in any of them. */
+/** Measures several storms and reports the slowest, with the highest API latency of all. */
 async function storms(load: StormLoad, cookie: string, kind: string): Promise<Measurement[]> {
   const agents = startProgram(['test/bench/programs/storm-program.ts', JSON.stringify(load)]);
   try {

@@ -1,4 +1,6 @@
-/** Measures the web interface in Chromium: how much its first page weighs, and how long it takes with many executions. */
+/**
+ * Measures the web interface in Chromium: the size of its first page, and the time to show many executions.
+ */
 import { type Browser, chromium } from 'playwright-core';
 import { FLAGS } from '../../support/browser/browser.ts';
 import { ensureChromium } from '../../support/browser/chromium.ts';
@@ -15,7 +17,7 @@ export async function measureWeb(): Promise<Measurement[]> {
   try {
     await addUsers(deployment.databaseUrl);
     await addMany(deployment.databaseUrl, 1, EXECUTIONS);
-    // The first request makes the files, which is done once a release.
+    // The first request builds the assets, which happens once per release.
     await firstLoad(browser, deployment, '/executions');
     const list: Load[] = [];
     const plain: Load[] = [];
@@ -25,7 +27,7 @@ export async function measureWeb(): Promise<Measurement[]> {
     }
     return [
       {
-        name: 'first load of the list, all it asks for, compressed',
+        name: 'first load of the list with all its files, compressed',
         unit: 'KB',
         figure: median(list.map(({ bytes }) => bytes / 1_000)),
         goal: atMost(150, 'figure'),
@@ -46,11 +48,11 @@ export async function measureWeb(): Promise<Measurement[]> {
 
 interface Load {
   bytes: number;
-  /** From the request to the first paint of content. */
+  /** From the request to the first contentful paint. */
   paintedMs: number;
 }
 
-/** By a browser that has nothing of it yet. */
+/** Loads a page in a browser with an empty cache. */
 async function firstLoad(browser: Browser, { url, cookie }: Deployment, path: string): Promise<Load> {
   const context = await browser.newContext();
   try {
@@ -64,7 +66,7 @@ async function firstLoad(browser: Browser, { url, cookie }: Deployment, path: st
   }
 }
 
-/** Runs in the page, whose types are the browser's. */
+/** Script for the page. It is a string, because its types are the browser's. */
 const MEASURE = `new Promise((done) => {
   new PerformanceObserver((entries) => {
     const [first] = entries.getEntriesByName('first-contentful-paint');

@@ -1,6 +1,7 @@
 /**
- * All agents of the group agents, a process of its own. Prints `joined` when all are, `ended <n>` as executions end, and at
- * the last one an AgentsResult. The name of an execution is the time of its submission, in milliseconds since the epoch.
+ * All agents of the group `agents` in one process. Prints `joined` once all agents have a sync, `ended <n>`
+ * while executions end, and an AgentsResult after the last end. The name of an execution is the time of its
+ * submission, in milliseconds since the epoch.
  */
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { type Assignment, keyOf } from '../../../shared/protocol/assignment.ts';
@@ -8,7 +9,7 @@ import { enrol, newAgentKey } from '../../support/agents/enrolment.ts';
 import type { AgentsLoad, AgentsResult } from '../groups/agents.ts';
 import { simulateAgent } from './simulated-agent.ts';
 
-/** Connections that are being made at a time. */
+/** Number of connections made at a time. */
 const JOINING = 50;
 const PROGRESS_MS = 1_000;
 
@@ -20,7 +21,7 @@ let firstMs = Number.POSITIVE_INFINITY;
 let dialled = 0;
 let joined = 0;
 let ended = 0;
-let twice = 0;
+let duplicates = 0;
 
 for (let n = 0; n < JOINING; n++) void dial();
 setInterval(() => console.log(`ended ${ended}`), PROGRESS_MS);
@@ -40,7 +41,7 @@ async function dial(): Promise<void> {
       const submittedMs = Number(new Map(assignment.environment).get('EXECUTION_NAME'));
       firstMs = Math.min(firstMs, submittedMs);
       latenciesMs.push(Date.now() - submittedMs);
-      if (started.has(keyOf(assignment))) twice += 1;
+      if (started.has(keyOf(assignment))) duplicates += 1;
       started.add(keyOf(assignment));
     },
     ended: () => {
@@ -48,7 +49,7 @@ async function dial(): Promise<void> {
       if (ended === executions) finish();
     },
     closed: () => {
-      console.error(`the connection of ${name} is over, which it never should be`);
+      console.error(`agent ${name} lost its connection, which must not happen here`);
       process.exit(1);
     },
   };
@@ -59,7 +60,7 @@ function finish(): void {
   const perSecond = executions / ((Date.now() - firstMs) / 1000);
   latenciesMs.sort((a, b) => a - b);
   const p99Ms = latenciesMs[Math.floor(latenciesMs.length * 0.99)] ?? Number.NaN;
-  const result: AgentsResult = { perSecond, p99Ms, started: started.size, twice };
+  const result: AgentsResult = { perSecond, p99Ms, started: started.size, duplicates };
   console.log(JSON.stringify(result));
   process.exit(0);
 }

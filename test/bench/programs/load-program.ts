@@ -1,6 +1,7 @@
 /**
- * The load generator: keep-alive clients that send one request after the other over plain sockets, so that it costs
- * little beside the server it measures. Prints a LoadResult, after a SIGTERM of what was done until then. Never parses more of an answer than its length.
+ * Load generator: keep-alive clients that send one request after another over plain sockets, so that it costs
+ * little compared with the measured server. Prints a LoadResult; a SIGTERM ends the load early. It parses
+ * only the length of an answer.
  */
 import { connect } from 'node:net';
 import type { Load } from '../load.ts';

@@ -1,4 +1,4 @@
-/** The limit of the group http: the least a Hono server can do with the same bodies. Prints its port. */
+/** The limit of the group `http`: a minimal Hono server with the same bodies. Prints its port. */
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import * as z from 'zod';

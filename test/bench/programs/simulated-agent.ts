@@ -1,7 +1,7 @@
 /**
- * Owns an agent of a large cluster: the real protocol on a real socket that is dialled as real agents dial, without an
- * engine. What it is told to start runs at once and then, unless told otherwise, has ended at once, too. Keeps nothing of
- * what is over, so that thousands fit into a process.
+ * An agent of a large cluster: the real protocol on a real socket, connected as real agents connect, without
+ * an engine. Every service that it starts runs at once and, if `ends` is set, exits at once. It retains
+ * nothing about ended services, so that thousands of agents fit into a process.
  */
 import type { SessionSocket } from '../../../agent/connection/session.ts';
 import { type Receiver, stayConnected } from '../../../agent/connection/socket.ts';
@@ -13,25 +13,25 @@ import { type AgentKey, proofOf } from '../../support/agents/enrolment.ts';
 import { hello, seen } from '../../support/agents/scripted-agent.ts';
 
 export interface SimulatedAgentOptions {
-  /** Where it dials. */
+  /** URL of the control plane. */
   url: string;
   deployment: string;
-  /** Name and id of its host, and its key. */
+  /** Name of its host. */
   name: string;
   hostId: number;
   key: AgentKey;
-  /** Whether what it starts ends at once. */
+  /** True if every started service exits at once. */
   ends: boolean;
 }
 
 export interface SimulatedAgentEvents {
-  /** Welcomed, with its whole sync; also after each reconnect. */
+  /** Called when a complete sync has arrived, at first and after each reconnect. */
   synced(): void;
-  /** Told to start, be it for the first time or not. */
+  /** Called for each start command, including repeated ones. */
   started(assignment: Assignment): void;
-  /** That the container of a service is gone is acknowledged, hence committed. */
+  /** Called when the control plane has acknowledged, and therefore committed, that a container is gone. */
   ended(): void;
-  /** The connection is over; it is made again. */
+  /** Called when the connection is lost. The agent reconnects. */
   closed(): void;
 }
 
@@ -61,12 +61,12 @@ class SimulatedSession implements Receiver {
   readonly #socket: SessionSocket;
   readonly #options: SimulatedAgentOptions;
   readonly #events: SimulatedAgentEvents;
-  /** What runs; outlives the session. */
+  /** Running services. They outlive the session. */
   readonly #assignments: Map<string, Assignment>;
-  /** Reports that told of a container that is gone and are not yet acknowledged. */
+  /** Sequences of unacknowledged reports that a container is gone. */
   readonly #gone = new Set<number>();
   #sequence = 0;
-  #signOfLife: NodeJS.Timeout | undefined;
+  #reportTimer: NodeJS.Timeout | undefined;
   #spreadMs: number | undefined;
 
   constructor(
@@ -93,7 +93,7 @@ class SimulatedSession implements Receiver {
   }
 
   closed(): void {
-    clearInterval(this.#signOfLife);
+    clearInterval(this.#reportTimer);
     this.#events.closed();
   }
 
@@ -101,7 +101,7 @@ class SimulatedSession implements Receiver {
     switch (message.type) {
       case 'welcome':
         this.#spreadMs = message.spreadMs;
-        this.#signOfLife = setInterval(() => this.#report(), message.reportPeriodMs);
+        this.#reportTimer = setInterval(() => this.#report(), message.reportPeriodMs);
         return;
       case 'sync':
         for (const assignment of message.assignments) this.#start(assignment);
@@ -112,7 +112,7 @@ class SimulatedSession implements Receiver {
         return;
       case 'stop': {
         const assignment = this.#assignments.get(keyOf(message));
-        if (!assignment) throw new Error(`told to stop ${keyOf(message)}, which does not run`);
+        if (!assignment) throw new Error(`received a stop for ${keyOf(message)}, which does not run`);
         this.#assignments.delete(keyOf(message));
         this.#gone.add(this.#report(seen.gone(assignment)));
         return;
@@ -122,7 +122,7 @@ class SimulatedSession implements Receiver {
     }
   }
 
-  /** In two reports, as of a real container, whose start and end are seen one after the other. */
+  /** Sends two reports, as for a real container, whose start and end are observed one after the other. */
   #start(assignment: Assignment): void {
     this.#events.started(assignment);
     const runs = this.#assignments.has(keyOf(assignment));

@@ -1,6 +1,7 @@
 /**
- * All agents of the group storm, a process of its own, behind a relay that can drop them all at once. Prints `synced` when
- * all are in sync, the first time and after each drop (SIGUSR2), and `runs` when they run as many services as they are to.
+ * All agents of the group `storm` in one process, behind a relay that can drop all connections at once
+ * (SIGUSR2). Prints `synced` when all agents have a sync, at first and after each drop, and `runs` when all
+ * services run.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
@@ -10,7 +11,7 @@ import { enrol, newAgentKey } from '../../support/agents/enrolment.ts';
 import type { StormLoad } from '../groups/storm.ts';
 import { simulateAgent } from './simulated-agent.ts';
 
-/** Connections that are being made at a time, at first. */
+/** Number of connections made at a time at the beginning. */
 const JOINING = 50;
 
 const { agents, services, databaseUrl, ...place } = JSON.parse(process.argv[2] ?? '') as StormLoad;
@@ -71,7 +72,7 @@ function startRelay(): Promise<Server> {
       });
     }
   });
-  // All come back at once.
+  // The backlog holds all agents when they reconnect at once.
   return new Promise((done) =>
     server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => done(server)),
   );

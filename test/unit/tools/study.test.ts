@@ -101,9 +101,9 @@ test('percentiles are by nearest rank, of time by how long it lasted', () => {
 });
 
 test('a confidence interval is by Student: of 2, 4 and 6 it is 4 ± 4.97', () => {
-  const { mean, half } = estimate([2, 4, 6]);
-  expect([mean, half.toFixed(2)]).toEqual([4, '4.97']);
-  expect(estimate([3]).half).toBe(Number.POSITIVE_INFINITY);
+  const { mean, halfWidth } = estimate([2, 4, 6]);
+  expect([mean, halfWidth.toFixed(2)]).toEqual([4, '4.97']);
+  expect(estimate([3]).halfWidth).toBe(Number.POSITIVE_INFINITY);
 });
 
 test('the quick study gives a row for each scheduler and load, a ratio for each policy, and a plot', async () => {

@@ -1,13 +1,16 @@
-/** Owns what is to happen when, in virtual time: the earliest first, and of equal times what was noted first. Pure. */
+/**
+ * Event queue in virtual time: the earliest event first, and events of equal time in the order of their
+ * addition. Pure.
+ */
 
 interface Entry<T> {
   timeMs: number;
   order: number;
-  what: T;
+  event: T;
 }
 
 /** A binary heap. */
-export class Agenda<T> {
+export class EventQueue<T> {
   readonly #entries: Entry<T>[] = [];
   #order = 0;
 
@@ -15,9 +18,9 @@ export class Agenda<T> {
     return this.#entries[0]?.timeMs;
   }
 
-  add(timeMs: number, what: T): void {
+  add(timeMs: number, event: T): void {
     const entries = this.#entries;
-    const entry = { timeMs, order: this.#order++, what };
+    const entry = { timeMs, order: this.#order++, event };
     let at = entries.push(entry) - 1;
     while (at > 0) {
       const above = (at - 1) >> 1;
@@ -34,7 +37,7 @@ export class Agenda<T> {
     const first = entries[0];
     const last = entries.pop();
     if (last && entries.length > 0) this.#sink(last);
-    return first?.what;
+    return first?.event;
   }
 
   /** Puts an entry in the place of the first. */
