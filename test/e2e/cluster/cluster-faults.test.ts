@@ -1,4 +1,7 @@
-/** What several hosts can suffer: a network that is cut, an engine that is killed, a host that is gone. */
+/**
+ * Faults of a cluster with several hosts: a network that is cut, an engine that is killed, a host that is
+ * destroyed.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -15,7 +18,7 @@ beforeAll(async () => {
       { name: 'three', labels: ['three', 'spare'] },
       { name: 'four', labels: ['four'] },
     ],
-    // Time enough for an agent on a busy machine to report.
+    // Long enough for an agent on a busy machine to report.
     env: { BERTH_HOST_LOST_AFTER: '8' },
   });
   await cluster.api.liftCaps();
@@ -62,7 +65,7 @@ const isCount = (text: string, atLeast: number): void => {
   expect(lines.length).toBeGreaterThan(atLeast);
 };
 
-test('C17, C18, H45: a host whose network is cut and healed goes on as if nothing had been: nothing twice, no gap in the log', async () => {
+test('C17, C18, H45: a host continues after its network is cut and healed, with nothing started twice and no gap in the log', async () => {
   const { api } = cluster;
   const sinceMs = Date.now();
   const submit = (text: string) => api.submit(application(script(text, onHost('two'))));
@@ -108,7 +111,7 @@ test('C17, C18, H45: a host whose network is cut and healed goes on as if nothin
   isCount(await api.logText(counting), 100);
 });
 
-test('C113, C114: an engine that is killed takes its containers along once it is started again, and what may start again does', async () => {
+test('C113, C114: the containers of a killed engine end when the engine is started again, and services that may restart do', async () => {
   const { api } = cluster;
   const [monitor, worker] = await Promise.all([
     api.submit(application(script(COUNTING, onHost('two')))),
@@ -145,7 +148,7 @@ test('C113, C114: an engine that is killed takes its containers along once it is
   const { main0 } = await cluster.containersOf(worker);
   expect(main0).toMatchObject({ host: 'one', state: 'running', generation: '1' });
   const name = `worker0-${worker}-e2e-faults`;
-  // A name is known on other hosts a moment later.
+  // Other hosts resolve the name a moment later.
   await eventually(
     () =>
       cluster
@@ -158,7 +161,7 @@ test('C113, C114: an engine that is killed takes its containers along once it is
   await cluster.terminate(worker, waiting);
 });
 
-test('C17, C93, H231, H233: what runs on a host that is gone for good stays undefined until the host is removed, and then runs elsewhere', async () => {
+test('C17, C93, H231, H233: services on a host that is gone for good stay undefined until the host is removed, and then run elsewhere', async () => {
   const { api } = cluster;
   const [two, three] = await Promise.all([hostId('two'), hostId('three')]);
   await changeHost(two, { schedulable: false });
@@ -192,7 +195,7 @@ test('C17, C93, H231, H233: what runs on a host that is gone for good stays unde
   await cluster.terminate(id);
 });
 
-test('C97, H233: a host that is cut off and removed ends what it ran when it is back, and its agent with it', async () => {
+test('C97, H233: a host that is cut off and removed ends its containers and its agent when it is reachable again', async () => {
   const { api } = cluster;
   const four = await hostId('four');
   const id = await api.submit(application(script(IDLE, onHost('four'))));
@@ -203,7 +206,7 @@ test('C97, H233: a host that is cut off and removed ends what it ran when it is 
   await eventually(async () => (await hostOf(four)).state === 'lost', 60_000);
   expect((await api.request(`host/${four}`, { method: 'DELETE' })).status).toBe(200);
   expect((await api.execution(id)).status).toBe('queued');
-  // Nobody has told it yet.
+  // The agent has not been informed yet.
   expect(await host.docker.getContainer(String(container?.id)).inspect()).toMatchObject({
     State: { Running: true },
   });

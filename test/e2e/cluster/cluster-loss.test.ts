@@ -1,4 +1,7 @@
-/** A host that is cut off where `BERTH_HOST_LOSS=requeue`: its services are started elsewhere, and never run twice. */
+/**
+ * A host that is cut off with `BERTH_HOST_LOSS=requeue`: its services are started elsewhere and never run
+ * twice.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -19,14 +22,14 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.close());
 
-/** Containers that run on a host, as its own engine says. */
+/** Running containers of a host, according to its own engine. */
 const runningOn = async (name: string): Promise<string[]> => {
   const filters = { label: ['berth.deployment=e2e-loss'] };
   const found = await cluster.host(name).docker.listContainers({ filters });
   return found.map(({ Names }) => String(Names[0]));
 };
 
-test('C103, P33: a host that is cut off ends what it ran, then others run it, and its return doubles nothing', {
+test('C103, P33: a host that is cut off ends its services before another host runs them, and its return starts nothing twice', {
   timeout: 180_000,
 }, async () => {
   const { api } = cluster;
@@ -37,15 +40,15 @@ test('C103, P33: a host that is cut off ends what it ran, then others run it, an
   await cluster.restartAgent('one');
 
   await cluster.host('two').cut();
-  let most = 0;
+  let maxRunning = 0;
   await eventually(async () => {
-    // The one that is to end first is asked last.
+    // The host that must end its container first is queried last.
     const one = await runningOn('one');
     const two = await runningOn('two');
-    most = Math.max(most, one.length + two.length);
+    maxRunning = Math.max(maxRunning, one.length + two.length);
     return one.length === 1;
   }, 120_000);
-  expect(most).toBe(1);
+  expect(maxRunning).toBe(1);
   await api.waitFor(id, 'running');
   expect((await cluster.containersOf(id)).main0).toMatchObject({ host: 'one', generation: '2' });
 

@@ -1,4 +1,4 @@
-/** The machines that test/support/cluster makes of namespaces: what is left of them when their test run is killed. */
+/** Namespaces of test/support/cluster: cleaning up after their test run is killed. */
 import { existsSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 const SUPPORT = resolve(import.meta.dirname, '../../support/cluster');
 
-/** Makes a machine with a process inside and a folder beside it, says what they are, and waits. */
+/** Makes a namespace with a process inside and a folder beside it, prints both, and waits. */
 const RUN = `
   import { spawn } from 'node:child_process';
   import { folderOf, newName } from '${SUPPORT}/leftovers.ts';
@@ -20,7 +20,7 @@ const RUN = `
   console.log('made', machine.pid, folderOf(await newName()));
   setInterval(() => {}, 1000);`;
 
-test('a test run that is killed takes its machines along, and the next one removes its files', async () => {
+test('the namespaces of a killed test run end with it, and the next run removes its files', async () => {
   const killed = startCommand([process.execPath, '--input-type=module', '--eval', RUN]);
   const [, pid = '', folder = ''] = await killed.waitFor(/made (\d+) (\S+)/);
   const inside = () => readdir(`/proc/${pid}/task`).catch(() => []);
@@ -32,7 +32,7 @@ test('a test run that is killed takes its machines along, and the next one remov
   expect(existsSync(folder)).toBe(false);
 });
 
-test('what a run that goes on has made is left alone', async () => {
+test('files of a test run that continues are not removed', async () => {
   const name = await newName();
   await mkdir(join(folderOf(name), 'data'));
   await removeLeftovers();

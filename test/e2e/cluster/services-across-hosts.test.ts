@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.close());
 
-/** Serves its name, and says what the other one serves. */
+/** Serves its own name and prints the page of the other service. */
 const PAGE = `
   echo "I am $SERVICE_NAME" > /tmp/index.html; httpd -p 80 -h /tmp
   until wget -q -O - "http://$PEER/"; do sleep 0.1; done
@@ -32,7 +32,7 @@ const peer = (name: string, label: string, other: string): Partial<ServiceDescri
   ports: [{ name: 'Page', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
 });
 
-test('C111, C24, H38, H41: services on different hosts reach each other by name, and clients each at its own host', async () => {
+test('C111, C24, H38, H41: services on different hosts reach each other by name, and clients reach each service at its own host', async () => {
   const { api } = cluster;
   const id = await api.submit(
     application(
@@ -43,7 +43,7 @@ test('C111, C24, H38, H41: services on different hosts reach each other by name,
   await api.waitFor(id, 'running');
   const { left0, right0 } = await cluster.containersOf(id);
   expect([left0?.host, right0?.host]).toEqual(['one', 'two']);
-  // Each has heard the other one: a live log, read until it holds the words.
+  // Each service has received the other's page: the live log is read until it contains the text.
   const services = await api.services(id);
   await Promise.all([
     cluster.logUntil(services[0]?.id, 'I am right0\n'),
@@ -66,7 +66,7 @@ test('C111, C24, H38, H41: services on different hosts reach each other by name,
   expect(await cluster.containersOf(id)).toEqual({});
 });
 
-test('C3, H211, H212: labels choose the host, and what no host has the labels for waits, says so, and starts when one has', async () => {
+test('C3, H211, H212: labels choose the host, and an execution whose labels no host has stays queued, explains why, and starts once a host has them', async () => {
   const { api } = cluster;
   const on = (...labels: string[]) => api.submit(application(script('exec sleep 1000', { labels })));
   const [gpu, ssd, both] = await Promise.all([on('gpu'), on('ssd'), on('gpu', 'ssd')]);
@@ -83,12 +83,12 @@ test('C3, H211, H212: labels choose the host, and what no host has the labels fo
   await api.waitFor(both, 'running');
   expect((await cluster.containersOf(both)).main0?.host).toBe('two');
   await cluster.restartAgent('two');
-  // What runs stays where it is, whatever becomes of the labels.
+  // A change of labels does not move running services.
   expect((await api.execution(both)).status).toBe('running');
   await cluster.terminate(gpu, ssd, both);
 });
 
-test('C112, C114: a network that is not there is named: by the host that can tell, which takes nothing, else by the start', async () => {
+test('C112, C114: a missing network is reported by a host that can detect it, which then receives no services, and otherwise by the failed start', async () => {
   const { api } = cluster;
   const missing = 'network nosuch does not exist in the swarm';
   const nosuch = { BERTH_AGENT_NETWORK: 'nosuch' };

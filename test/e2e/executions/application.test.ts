@@ -1,4 +1,4 @@
-/** What an application gets: order, names, ports, environment, limits. */
+/** What an application receives: start order, names, ports, environment, limits. */
 import { mkdir, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(volumes, { recursive: true, force: true });
 });
 
-/** Reads what a service says, once it listens: orders are those of the starts alone. */
+/** Reads a service's output once the service listens. Start orders only order the starts. */
 const reach = (address: string): string => `until nc ${address}; do sleep 0.1; done; `;
 
 test('C7, C9: three services start in order, reach each other by DNS name, and the monitor decides the end', async () => {
@@ -51,7 +51,7 @@ test('C7, C9: three services start in order, reach each other by DNS name, and t
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test('H38, H41: a published port is served at its endpoint; discovery names the service while it is active, and no longer', async () => {
+test('H38, H41: a published port is served at its endpoint, and discovery names the service only while it is active', async () => {
   const { api } = berth;
   const id = await api.submit(
     application(
@@ -77,7 +77,7 @@ test('H38, H41: a published port is served at its endpoint; discovery names the 
   expect(await api.endpoints(id)).toEqual([]);
 });
 
-test('C24: a container finds the whole environment, with the variables of the description filled in', async () => {
+test('C24: a container has the whole environment, with the variables of the description replaced', async () => {
   const { api } = berth;
   const environment: [string, string][] = [
     ['SELF', '{dns_name#self}'],

@@ -1,4 +1,4 @@
-/** Elastic services on a real engine: they start, die and come back, and give their room to what can't do without. */
+/** Elastic services on a real engine: they start, die and restart, and essential services preempt them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { testEngine } from '../../support/engines/engine.ts';
@@ -10,13 +10,13 @@ const DEPLOYMENT = 'e2e-elastic';
 let berth: Berth;
 
 beforeAll(async () => {
-  // A host of one core, whatever the machine has: the quota of a new installation is not in the way.
+  // A host of one core, whatever the machine has. The quota of a new installation allows that.
   const { NCPU } = await (await testEngine()).info();
   berth = await startBerth({ deployment: DEPLOYMENT, env: { BERTH_AGENT_RESERVE: `cores=${NCPU - 1}` } });
 });
 afterAll(() => berth.close());
 
-test('C16, C66, C67, C68: elastic instances start, die, come back, are reclaimed, and come back after that', async () => {
+test('C16, C66, C67, C68: elastic instances start, die, restart, are preempted, and restart after that', async () => {
   const { api, docker } = berth;
   const share = (cores: number): Pick<ServiceDescription, 'resources'> => ({
     resources: { memory: { min: null, max: null }, cores: { min: cores, max: null } },

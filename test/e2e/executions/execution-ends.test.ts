@@ -1,4 +1,4 @@
-/** How executions end that are left to themselves: what is said of it, and that nothing of them stays. */
+/** Executions that end by themselves: their error messages, and nothing left behind. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const memory = (max: number) => ({ memory: { min: null, max }, cores: { min: null, max: null } });
 
-const endings: { rule: string; what: string; end: () => ServiceDescription; message: string | RegExp }[] = [
+const cases: { rule: string; what: string; end: () => ServiceDescription; message: string | RegExp }[] = [
   {
     rule: 'C10',
     what: 'an exit code other than 0',
@@ -36,26 +36,26 @@ const endings: { rule: string; what: string; end: () => ServiceDescription; mess
   },
   {
     rule: 'C10',
-    what: 'a process that takes too much memory',
+    what: 'a process that exceeds its memory limit',
     end: () => script('x=a; while true; do x=$x$x; done', { resources: memory(16 * 2 ** 20) }),
-    // The engine may have lost the reason: agent/README.md.
+    // The engine may have lost the reason (CONT-18).
     message: /^service main0 ended with exit code 137 \((killed by SIGKILL, perhaps )?out of memory\)$/,
   },
   {
     rule: 'C12',
-    what: 'an image that its registry does not have',
+    what: 'an image that is missing in its registry',
     end: () => service({ image: registry.image }),
     message: /^service main0: .*(manifest|none).*(unknown|not found)/,
   },
   {
     rule: 'C12',
-    what: 'a registry that can not be reached',
+    what: 'an unreachable registry',
     end: () => service({ image: '127.0.0.1:9/none:1' }),
     message: /^service main0: .*127\.0\.0\.1:9.*connection refused/,
   },
   {
     rule: 'C12',
-    what: 'a command that is not there',
+    what: 'a command that does not exist',
     end: () => service({ command: 'no-such-program --flag' }),
     message: /^service main0: .*no-such-program.*[Nn]o such file/,
   },
@@ -67,8 +67,8 @@ const endings: { rule: string; what: string; end: () => ServiceDescription; mess
   },
 ];
 
-test.concurrent.each(endings)(
-  '$rule: $what ends the execution as error, in words that say so',
+test.concurrent.each(cases)(
+  '$rule: $what ends the execution as error, with a message that names the cause',
   async (ending) => {
     const bystander = service({ name: 'other', monitor: false, command: 'sleep 1000' });
     const id = await berth.api.submit(application(ending.end(), bystander));
@@ -79,7 +79,7 @@ test.concurrent.each(endings)(
   },
 );
 
-test.concurrent('H39: what never starts has an empty log', async () => {
+test.concurrent('H39: a service that never starts has an empty log', async () => {
   const id = await berth.api.submit(
     application(service({ volumes: [{ name: 'data', path: '/etc', read_only: true }] })),
   );
@@ -87,19 +87,19 @@ test.concurrent('H39: what never starts has an empty log', async () => {
   expect(await berth.api.logText(id)).toBe('');
 });
 
-test.concurrent('C11, C45: a service that is no monitor is started again when it dies, and its log goes on', async () => {
+test.concurrent('C11, C45: a service that is not a monitor is restarted when it dies, and its log continues', async () => {
   const { api } = berth;
   const id = await api.submit(
     application(
       service({ command: 'sleep 1000' }),
-      script('echo life; exit 3', { name: 'worker', monitor: false }),
+      script('echo output; exit 3', { name: 'worker', monitor: false }),
     ),
   );
   const worker = (await api.execution(id)).services[1] ?? 0;
   const log = await api.openLog(worker);
   const [container] = await eventually(async () => {
     const all = await berth.containersOf(id);
-    // The second has had its say when a third is there.
+    // The second container has finished its output when a third exists.
     const later = all.filter(({ Labels }) => Number(Labels['berth.generation']) >= 3);
     expect(later).toHaveLength(1);
     return later;
@@ -108,7 +108,7 @@ test.concurrent('C11, C45: a service that is no monitor is started again when it
   expect((await api.execution(id)).status).toBe('running');
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
-  expect(await log.text()).toMatch(/^life\nlife\n(life\n)*$/);
+  expect(await log.text()).toMatch(/^output\noutput\n(output\n)*$/);
 });
 
 test.concurrent('C11: a service that dies six times ends the execution as error', async () => {
@@ -116,13 +116,13 @@ test.concurrent('C11: a service that dies six times ends the execution as error'
   const id = await api.submit(
     application(
       service({ command: 'sleep 1000' }),
-      script('echo life; exit 3', { name: 'worker', monitor: false }),
+      script('echo output; exit 3', { name: 'worker', monitor: false }),
     ),
   );
   const { error_message } = await api.waitFor(id, 'error', 80_000);
   expect(error_message).toMatch(
     /service worker0 died more than 5 times .* service worker0 ended with exit code 3/,
   );
-  expect(await api.logText(id, 1)).toBe('life\n'.repeat(6));
+  expect(await api.logText(id, 1)).toBe('output\n'.repeat(6));
   expect(await berth.containersOf(id)).toEqual([]);
 });

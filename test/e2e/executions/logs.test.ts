@@ -1,4 +1,4 @@
-/** The output of real containers, through the whole way: engine, agent, control plane, HTTP. */
+/** The output of real containers through engine, agent, control plane and HTTP. */
 import { createHash, randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(volume, { recursive: true, force: true });
 });
 
-/** An execution of one service that runs a script, and that service. */
+/** Starts an execution of one service that runs a script. */
 async function run(text: string): Promise<{ id: number; service: number }> {
   const volumes = [{ name: 'data', path: volume, read_only: true }];
   const id = await berth.api.submit(application(script(text, { volumes })));
@@ -32,7 +32,7 @@ async function run(text: string): Promise<{ id: number; service: number }> {
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test('P10: 200,000 lines are complete and in order, while they are written and after the container is gone', async () => {
+test('P10: 200,000 lines are complete and in order, during their writing and after the container is gone', async () => {
   const { id, service } = await run('seq 1 200000');
   const live = await berth.api.log(service);
   await berth.api.waitFor(id, 'terminated');
@@ -42,7 +42,7 @@ test('P10: 200,000 lines are complete and in order, while they are written and a
   expect((await berth.api.log(service)).equals(live)).toBe(true);
 });
 
-test('H42: both streams are there, each in the order it was written', async () => {
+test('H42: the log contains both streams, each in the order of its writing', async () => {
   const { id, service } = await run(
     'i=0; while [ $i -lt 2000 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done',
   );
@@ -59,9 +59,9 @@ test('H42: both streams are there, each in the order it was written', async () =
 test.each([
   ['bytes of every value, without a newline at the end', () => randomBytes(3 * MIB + 1)],
   ['a line of 10 MiB', () => Buffer.concat([Buffer.alloc(10 * MIB, 'long'), Buffer.from('\nshort\n')])],
-  ['a line that ends with a piece of the engine, and has no newline', () => Buffer.alloc(64 * 1024, 'x')],
-  ['empty lines, returns and NULs', () => Buffer.from('\n\n\r\n \0\0\n\n\n')],
-])('H42: %s: the log is the same bytes', async (_, make) => {
+  ['a line that fills a chunk of the engine and has no newline', () => Buffer.alloc(64 * 1024, 'x')],
+  ['empty lines, carriage returns and NULs', () => Buffer.from('\n\n\r\n \0\0\n\n\n')],
+])('H42: %s: the log has the same bytes', async (_, make) => {
   const bytes = make();
   await writeFile(`${volume}/bytes`, bytes);
   const { id, service } = await run('cat /mnt/data/bytes');
@@ -71,7 +71,7 @@ test.each([
   expect(sha(await berth.api.log(service))).toBe(sha(bytes));
 });
 
-test('H42: a log is the same after both processes were started again', async () => {
+test('H42: a log is unchanged after both processes are restarted', async () => {
   const { id, service } = await run('seq 1 5000');
   await berth.api.waitFor(id, 'terminated');
   const before = await berth.api.log(service);
@@ -82,10 +82,11 @@ test('H42: a log is the same after both processes were started again', async () 
   expect(after.equals(before)).toBe(true);
 });
 
-test('H44: a reader that stops costs bounded memory and delays nobody, and gets every byte in the end', async () => {
+test('H44: a subscriber that stops reading costs bounded memory, delays no other subscriber, and receives every byte in the end', async () => {
   const { api } = berth;
   const total = 200 * MIB;
-  // Both processes have served a log before: what is measured is the growth by one that stops.
+  // Both processes have served a log before, so that only the growth caused by the stopped subscriber is
+  // measured.
   const warm = await run('seq 1 100000');
   await api.log(warm.service);
   await api.waitFor(warm.id, 'terminated');
@@ -109,7 +110,7 @@ test('H44: a reader that stops costs bounded memory and delays nobody, and gets 
   for (const bytes of growths) expect(bytes / MIB).toBeLessThan(50);
 });
 
-test('H42: ten readers at once each get the whole log', async () => {
+test('H42: ten concurrent subscribers each receive the whole log', async () => {
   const { id, service } = await run('seq 1 300000');
   const logs = await Promise.all(Array.from({ length: 10 }, () => berth.api.log(service)));
   await berth.api.waitFor(id, 'terminated');

@@ -1,4 +1,4 @@
-/** Ends that a user asks for: while starting, while running, by deletion. */
+/** Ends that a user requests: during the start, while running, by deletion. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
@@ -31,7 +31,7 @@ test.concurrent('C14: an execution that waits for an image is terminated at once
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test.concurrent('C14: an execution terminated as soon as it is submitted ends, whatever it was at', async () => {
+test.concurrent('C14: an execution that is terminated right after its submission ends, whatever its state', async () => {
   const { api } = berth;
   const ids = await Promise.all(
     Array.from({ length: 4 }, () => api.submit(application(service({ command: 'sleep 1000' })))),
@@ -43,7 +43,7 @@ test.concurrent('C14: an execution terminated as soon as it is submitted ends, w
   }
 });
 
-test.concurrent('C14: a running process gets SIGTERM and may still write before it ends', async () => {
+test.concurrent('C14: a running process receives SIGTERM and can write output before it ends', async () => {
   const { api } = berth;
   const text = 'trap "echo goodbye; exit 0" TERM; echo ready; while true; do sleep 0.1; done';
   const id = await api.submit(application(script(text)));
@@ -70,20 +70,20 @@ test.concurrent('C14: a process that ignores SIGTERM is killed after 10 s', asyn
   await api.terminate(id);
   expect((await api.execution(id)).status).toBe('cleaning up');
   const { time_end } = await api.waitFor(id, 'terminated');
-  // As the control plane saw it: the engine of a busy machine takes seconds to remove a container.
+  // Compared with the control plane's time, since a busy engine takes seconds to remove a container.
   expect(Number(time_end) - sinceS).toBeGreaterThan(9.5);
   expect(Number(time_end) - sinceS).toBeLessThan(20);
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test.concurrent('H35: an execution terminated a second time, when it has ended, is a conflict', async () => {
+test.concurrent('H35: the second termination of an execution that has ended is a conflict', async () => {
   const { api } = berth;
   const id = await api.submit(application(service({ command: 'true' })));
   await api.waitFor(id, 'terminated');
   expect((await api.request(`execution/${id}`, { method: 'DELETE' })).status).toBe(409);
 });
 
-test.concurrent('H37: a running execution that is deleted is hidden at once, and soon its containers and logs are gone', async () => {
+test.concurrent('H37: a running execution that is deleted is hidden at once, and its containers and logs are removed soon', async () => {
   const { api } = berth;
   const id = await api.submit(application(script('echo secret; exec sleep 1000')));
   await api.waitFor(id, 'running');
@@ -98,7 +98,7 @@ test.concurrent('H37: a running execution that is deleted is hidden at once, and
   await eventually(async () => (await berth.containersOf(id)).length === 0 && !existsSync(logs), 20_000);
 });
 
-test.concurrent('P14: an ended execution that is deleted takes its logs along', async () => {
+test.concurrent('P14: the logs of an ended execution are removed with it', async () => {
   const { api } = berth;
   const id = await api.submit(application(script('echo secret')));
   await api.waitFor(id, 'terminated');

@@ -1,4 +1,4 @@
-/** The command line of release 2018.12 on a real engine: what it submits, sees and reads is a container's. */
+/** The command line of release 2018.12 against a real engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ZoeClient } from '../../support/clients/zoe-client.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => berth.close());
 
-test('H150, H162: the released command line follows a real container, each line behind its time', async () => {
+test('H150, H162: the released command line follows a real container, with its time before each line', async () => {
   const client = await ZoeClient.login(() => berth.url, '2018.12', 'admin', PASSWORD);
   const beforeS = Math.floor(Date.now() / 1000);
   const id = await client.start('real', application(script('echo one; echo; printf "two words"')));

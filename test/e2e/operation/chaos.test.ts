@@ -1,4 +1,4 @@
-/** Everything is killed, again and again, while users go on submitting: Berth on Node and on workerd, at the same time. */
+/** Kills every part again and again while users submit: Berth on Node and on workerd at the same time. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ const PASSWORD = 'secret';
 
 let engine: LoneEngine;
 let engineKills = 0;
-/** One for each that kills parts. */
+/** One promise for each loop that kills parts. */
 const allKilling: Promise<void>[] = [];
 
 async function killEngine(): Promise<void> {
@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(() => engine?.end());
 
-describe.concurrent('C130: whatever is killed, and whenever', () => {
+describe.concurrent('C130: any part killed at any moment', () => {
   test.each(['node', 'workerd'] as const)(
     'C130: on %s nothing acknowledged is lost, started twice or left behind',
     {
@@ -82,13 +82,13 @@ async function chaos(kind: 'node' | 'workerd', folder: string): Promise<void> {
     controlPlane,
     agent,
     { name: 'database', kill: database.kill, start: database.restart },
-    // Shared with the other, and one is enough to kill it.
+    // Both deployments share the engine, so one of them kills it.
     ...(kind === 'node' ? [{ name: 'engine', kill: killEngine, start: () => engine.start() }] : []),
   ];
   const killing = killAtRandom(parts, random, over, (line) => kills.push(line));
   allKilling.push(killing);
   await Promise.all([load.run(over), killing]);
-  // The engine is the other's, too: an agent that ends while it is killed can't take the network away.
+  // An agent cannot remove its network while the other deployment's loop kills the engine.
   await Promise.allSettled(allKilling);
   expect(load.accepted.size, kills.join('; ')).toBeGreaterThan(10);
   expect(new Set(kills).size, 'every part was killed').toBe(parts.length);
@@ -100,20 +100,20 @@ async function chaos(kind: 'node' | 'workerd', folder: string): Promise<void> {
   await db.close();
   await agent.stop();
   const left = await leftOn(engine.docker, deployment);
-  // Why is known to the agent alone, in its last words.
+  // The agent's last output explains what is left.
   if (left.length > 0) problems.push(...left, agent.program.output.slice(-4_000));
   await controlPlane.kill();
   await database.stop();
   expect(problems, kills.join('; ')).toEqual([]);
 }
 
-/** Enrolled with a token of its own, which it needs no more once it has its key. */
+/** Registers with a join token, which the agent no longer needs once it has its key. */
 async function agentOf(api: RestClient, settings: Settings): Promise<ProgramPart> {
   const env = { ...settings, BERTH_JOIN_TOKEN: await api.joinToken(), DOCKER_HOST: engine.dockerHost };
   return new ProgramPart('agent', () => startProgram(['agent/main.ts'], { env }), /session\.synced/);
 }
 
-/** Asks for the end of all that goes on, until all has ended. */
+/** Terminates all executions until all have ended. */
 async function endAll(api: RestClient): Promise<void> {
   await eventually(async () => {
     const live = Object.values(await api.executions()).filter(

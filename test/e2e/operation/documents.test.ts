@@ -1,4 +1,6 @@
-/** The commands that README.md and the guides show, run as they stand. docs/changing-berth.md says how they are marked. */
+/**
+ * The commands that README.md and the guides show, run as they stand. docs/changing-berth.md lists the marks.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runnableBlocksOf } from '../../support/tools/documents.ts';
@@ -13,7 +15,7 @@ test('README.md and the user guide have commands to run', () => {
 });
 
 test.each(documents.map((path, at) => [path, at] as const))(
-  'the commands of %s do what the document says, on Node 20',
+  'the commands of %s do what the document promises, on Node 20',
   async (path, at) => {
     await runDocument(path, `document${at}`);
   },

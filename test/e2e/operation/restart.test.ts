@@ -1,4 +1,4 @@
-/** A control plane that ends, by kill -9 or by SIGTERM, and is started again on its data. */
+/** A control plane that ends, by kill -9 or by SIGTERM, and is started again with its data. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => berth.close());
 
-const idle = () => application(script('echo life; exec sleep 1000'));
+const idle = () => application(script('echo output; exec sleep 1000'));
 const tooLarge = () =>
   application(
     service({ resources: { memory: { min: null, max: null }, cores: { min: 10_000, max: null } } }),
@@ -26,7 +26,7 @@ async function killAndRestart(): Promise<void> {
   await berth.start();
 }
 
-test('C41, H60: killed at any moment between submit and running, the control plane loses nothing and starts nothing twice', {
+test('C41, H60: a control plane that is killed at any moment between submission and running loses nothing and starts nothing twice', {
   timeout: 90_000,
 }, async () => {
   const random = seededRandom(20_261_121);
@@ -37,7 +37,7 @@ test('C41, H60: killed at any moment between submit and running, the control pla
     const id = await berth.api.submit(idle());
     running.push(id);
     const delayMs = Math.round(random() * 400);
-    // The moment is what the test varies.
+    // The test varies this moment.
     await pause(delayMs);
     await killAndRestart();
     const { status } = await berth.api.waitFor(id, 'running');
@@ -54,11 +54,11 @@ test('C41, H60: killed at any moment between submit and running, the control pla
   await Promise.all([waiting, ...running].map((id) => berth.api.terminate(id)));
   for (const id of running) {
     await berth.api.waitFor(id, 'terminated');
-    expect(await berth.api.logText(id)).toBe('life\n');
+    expect(await berth.api.logText(id)).toBe('output\n');
   }
 });
 
-test('C18: killed while a container ends, the control plane hears of the end when it is back', async () => {
+test('C18: a control plane that is killed while a container ends receives the end after its restart', async () => {
   const id = await berth.api.submit(application(script('echo first; sleep 1; echo last; exit 4')));
   await berth.api.waitFor(id, 'running');
   await berth.program.kill();
@@ -69,7 +69,7 @@ test('C18: killed while a container ends, the control plane hears of the end whe
   expect(await berth.api.logText(id)).toBe('first\nlast\n');
 });
 
-test('C41: killed while an execution is cleaned up, the control plane finishes that', async () => {
+test('C41: a control plane that is killed during the cleanup of an execution finishes the cleanup after its restart', async () => {
   const id = await berth.api.submit(application(script('trap "" TERM; while true; do sleep 1; done')));
   await berth.api.waitFor(id, 'running');
   await berth.api.terminate(id);
@@ -79,10 +79,10 @@ test('C41: killed while an execution is cleaned up, the control plane finishes t
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test('H272: the local agent does not have what opens the control plane', async () => {
-  const told = async (pid: number) => (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
-  expect(await told(berth.program.pid)).toContain(`BERTH_ADMIN_PASSWORD=${PASSWORD}`);
-  const agents = await told(await berth.agentPid());
+test('H272: the environment of the local agent has no credentials of the control plane', async () => {
+  const environmentOf = async (pid: number) => (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+  expect(await environmentOf(berth.program.pid)).toContain(`BERTH_ADMIN_PASSWORD=${PASSWORD}`);
+  const agents = await environmentOf(await berth.agentPid());
   expect(agents).toContain('BERTH_DEPLOYMENT_NAME=e2e-restart');
   expect(agents.filter((line) => /^BERTH_(ADMIN|DATABASE)/.test(line))).toEqual([]);
 });
@@ -92,7 +92,7 @@ test('H270: SIGTERM ends the control plane and its agent within 5 s, and leaves 
   await berth.api.waitFor(id, 'running');
   const [before] = await berth.containersOf(id);
   const [serviceId = 0] = (await berth.api.execution(id)).services;
-  // A reader that is there must not hold it up.
+  // A connected subscriber must not delay the end.
   const reader = (await berth.api.openLog(serviceId)).text().catch(() => 'cut');
   const agentPid = await berth.agentPid();
   const startMs = performance.now();
@@ -107,5 +107,5 @@ test('H270: SIGTERM ends the control plane and its agent within 5 s, and leaves 
   expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);
   await berth.api.terminate(id);
   await berth.api.waitFor(id, 'terminated');
-  expect(await berth.api.logText(id)).toBe('life\n');
+  expect(await berth.api.logText(id)).toBe('output\n');
 });

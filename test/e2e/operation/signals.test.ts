@@ -1,4 +1,4 @@
-/** A control plane and an agent that are told to end while they have something to do, once and twice. */
+/** A control plane and an agent that receive one or two signals while they have work to do. */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -19,9 +19,9 @@ beforeAll(async () => {
 
 afterAll(() => berth.close(agent));
 
-const idle = () => application(script('echo life; exec sleep 1000'));
+const idle = () => application(script('echo output; exec sleep 1000'));
 
-/** A submission whose head the control plane has, and whose body is still to come. */
+/** Sends the head of a submission without its body. */
 async function halfSubmitted(): Promise<{ socket: Socket; body: string }> {
   const body = JSON.stringify({ name: 'under way', application: idle() });
   const authorization = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
@@ -38,7 +38,7 @@ async function halfSubmitted(): Promise<{ socket: Socket; body: string }> {
   return { socket, body };
 }
 
-test('H270: a request that is under way at SIGTERM is answered, and nobody else is let in', async () => {
+test('H270: a request that is under way at SIGTERM is answered, and new connections are refused', async () => {
   const { socket, body } = await halfSubmitted();
   process.kill(berth.program.pid, 'SIGTERM');
   await eventually(async () => {
@@ -66,7 +66,7 @@ test('H271: a second signal ends the control plane at once', async () => {
   await berth.start();
 });
 
-test('P70: an agent that is told to end leaves its containers, and goes on with them when it is back', async () => {
+test('P70: an agent that receives SIGTERM leaves its containers running and manages them after its restart', async () => {
   const id = await berth.api.submit(idle());
   await berth.api.waitFor(id, 'running');
   const [before] = await berth.containersOf(id);
@@ -77,11 +77,11 @@ test('P70: an agent that is told to end leaves its containers, and goes on with 
   expect(await berth.containersOf(id)).toMatchObject([{ Id: before?.Id, State: 'running' }]);
   await berth.api.terminate(id);
   await berth.api.waitFor(id, 'terminated');
-  expect(await berth.api.logText(id)).toBe('life\n');
+  expect(await berth.api.logText(id)).toBe('output\n');
 });
 
 test('P70: a second signal ends an agent at once, whatever it waits for', async () => {
-  // It does not answer the agent's goodbye.
+  // The stopped control plane does not answer the agent's close.
   process.kill(berth.program.pid, 'SIGSTOP');
   try {
     process.kill(agent.pid, 'SIGTERM');

@@ -1,4 +1,4 @@
-/** The same through workerd: `npm run dev` with its own agent, database and Durable Object. */
+/** Berth on workerd: `npm run dev` with its own agent, database and Durable Object. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { freePort } from '../../support/hosts/port.ts';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => berth.close());
 
-test('H42: an application runs, its log streams while it does, and it is terminated', async () => {
+test('H42: an application runs, its log streams meanwhile, and it is terminated', async () => {
   const { api } = berth;
   const id = await api.submit(
     application(script('trap "echo goodbye; exit" TERM; echo hello; while true; do sleep 0.1; done')),
@@ -31,16 +31,16 @@ test('H42: an application runs, its log streams while it does, and it is termina
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test('H51: the error of a service that fails is told', async () => {
+test('H51: the error of a failing service is reported', async () => {
   const id = await berth.api.submit(application(script('exit 3')));
   const { error_message } = await berth.api.waitFor(id, 'error');
   expect(error_message).toBe('service main0 ended with exit code 3');
 });
 
-test('C41: killed with all its processes and started again, it goes on with what runs', {
+test('C41: a Berth that is killed with all its processes continues running executions after its restart', {
   timeout: 90_000,
 }, async () => {
-  const id = await berth.api.submit(application(script('echo life; exec sleep 1000')));
+  const id = await berth.api.submit(application(script('echo output; exec sleep 1000')));
   await berth.api.waitFor(id, 'running');
   const [before] = await berth.containersOf(id);
   await berth.killAll();
@@ -51,5 +51,5 @@ test('C41: killed with all its processes and started again, it goes on with what
   await berth.api.waitFor(ended, 'terminated');
   await berth.api.terminate(id);
   await berth.api.waitFor(id, 'terminated');
-  expect(await berth.api.logText(id)).toBe('life\n');
+  expect(await berth.api.logText(id)).toBe('output\n');
 });

@@ -8,7 +8,7 @@ import { documentedAt } from '../../support/tools/documented.ts';
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const info = { version: '1', deployment_name: 'test', application_format_version: 3, api_version: '0.7' };
 
-describe('the check of answers against the document', () => {
+describe('the check of answers against the OpenAPI document', () => {
   let server: Server;
   let url: string;
   let answer: { status: number; headers: Record<string, string>; body: string };
@@ -37,7 +37,7 @@ describe('the check of answers against the document', () => {
   });
 
   describe.each(clients)('by %s', (_, ask) => {
-    test('H183: what the document promises passes, and so does what it does not know', async () => {
+    test('H183: answers that match the document pass, as do answers of unknown operations', async () => {
       answer = json(info);
       await ask('GET', 'info');
       await ask('GET', 'elsewhere');
@@ -51,7 +51,7 @@ describe('the check of answers against the document', () => {
         '418, which contradicts /openapi.json: the document lists only the statuses 200, 500, 503',
       ],
       [
-        'a field too many',
+        'an extra field',
         json({ ...info, more: 1 }),
         'the body at its root must NOT have additional properties {"additionalProperty":"more"}',
       ],
@@ -71,18 +71,21 @@ describe('the check of answers against the document', () => {
         { ...json(info), headers: {} },
         'the content type is missing, not application/json',
       ],
-    ])('H183: %s that it does not know fails, with the place and the reason', async (_, given, text) => {
-      answer = given;
-      await expect(ask('GET', 'info')).rejects.toThrow(`GET /api/0.7/info answered ${given.status}`);
-      await expect(ask('GET', 'info')).rejects.toThrow(text);
-    });
+    ])(
+      'H183: %s that the document does not list fails, with the place and the reason',
+      async (_, given, text) => {
+        answer = given;
+        await expect(ask('GET', 'info')).rejects.toThrow(`GET /api/0.7/info answered ${given.status}`);
+        await expect(ask('GET', 'info')).rejects.toThrow(text);
+      },
+    );
 
-    test('H183: a body where there should be none fails', async () => {
+    test('H183: a body where the document has none fails', async () => {
       answer = { status: 200, headers: {}, body: 'done' };
       await expect(ask('DELETE', 'execution/1')).rejects.toThrow('the answer has a body');
     });
 
-    test('H183: an accepted request that the document would not let clients send fails', async () => {
+    test('H183: an accepted request that the document does not allow fails', async () => {
       answer = json({ role_id: 1 });
       await ask('POST', 'role', '{"name":"role"}');
       await expect(ask('POST', 'role', '{"name":"role","color":"red"}')).rejects.toThrow(
@@ -91,7 +94,7 @@ describe('the check of answers against the document', () => {
     });
   });
 
-  test('H183: HEAD is held to the head of GET', async () => {
+  test('H183: an answer to HEAD is checked against the head of GET', async () => {
     answer = { ...json(info), body: '' };
     await new HttpClient(() => url).send('HEAD', 'info');
     answer = { status: 200, headers: {}, body: '' };
@@ -100,7 +103,7 @@ describe('the check of answers against the document', () => {
     );
   });
 
-  test('H183: each group has its own', async () => {
+  test('H183: each group has its own document', async () => {
     answer = json({ role: 'admin', uid: 'admin' });
     await expect(new HttpClient(() => url).get('login')).rejects.toThrow(
       "must have required property 'user'",

@@ -1,4 +1,4 @@
-/** The documents of the repository: their links lead somewhere, and the paths that they quote exist. */
+/** The documents of the repository: their links have targets, and the paths that they quote exist. */
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
@@ -19,16 +19,16 @@ const roots = [...new Set(paths.flatMap((path) => (path.includes('/') ? [path.sp
 
 const isFolder = (path: string): boolean => paths.some((one) => one.startsWith(`${path}/`));
 
-/** What is wrong with a link of the document at `from`; undefined if it leads somewhere. */
+/** Problem of a link in the document at `from`, or undefined. */
 function problemOf(from: string, link: string): string | undefined {
   const [target = '', anchor] = link.split('#');
-  if (target.startsWith('/')) return 'begins with "/": write it relative to the document';
+  if (target.startsWith('/')) return 'begins with "/": links must be relative to the document';
   const path =
     target === ''
       ? from
       : posix.join(posix.dirname(from), decodeURIComponent(target)).replace(/\/$/, '') || '.';
   if (path.startsWith('..')) return 'leads out of the repository';
-  if (!paths.includes(path) && !isFolder(path)) return `leads to ${path}, which is not there`;
+  if (!paths.includes(path) && !isFolder(path)) return `leads to ${path}, which does not exist`;
   const text = textOf.get(path);
   if (anchor !== undefined && text !== undefined && !anchorsOf(text).has(anchor))
     return `leads to the anchor #${anchor}, which ${path} does not have`;
@@ -67,14 +67,14 @@ test('every mark of a runnable block is known', () => {
   expect(block).toMatchObject({ text: 'ls\n', mark: { kind: 'prints', pattern: /"a"/ } });
 });
 
-test('no document or message shows how to run a TypeScript file with node: Node 20 cannot', () => {
+test('no document or message shows how to run a TypeScript file with node, because Node 20 cannot', () => {
   const allowed = ['package.json', 'wrangler.toml'];
   const command = /\bnode (?:[\w./-]*\/)?[\w.-]+\.ts\b/;
   const shown = all.filter(({ path, text }) => !allowed.includes(path) && command.test(text));
   expect(shown.map(({ path, text }) => `${path}: ${command.exec(text)?.[0]}`)).toEqual([]);
 });
 
-describe('the reader of documents', () => {
+describe('the parser of documents', () => {
   const sample = [
     '# The title',
     'See [a](b.md#c), [x](https://example.org/) and `[no](link.md)`.',
@@ -99,7 +99,7 @@ describe('the reader of documents', () => {
       { info: 'sh runnable prints="1"', text: '# no heading\necho [no](link.md)\n', line: 3 },
     ]);
   });
-  test('tells paths from other words in backticks', () => {
+  test('distinguishes paths from other words in backticks', () => {
     const text =
       '`shared/x.ts` `execution/endpoints` `up.ts` `text/plain` `docs/` `npm run docs` `shared/gone/`';
     expect(quotedPathsOf(text, ['shared', 'docs'])).toEqual([

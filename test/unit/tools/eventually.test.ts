@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/tools/eventually.ts';
 
-test('probes again after an error, undefined and false, and gives the first other value', async () => {
+test('eventually retries after an error, undefined and false, and returns the first other value', async () => {
   const probes = [() => Promise.reject(new Error('not yet')), () => undefined, () => false, () => 0];
   expect(await eventually(() => probes.shift()?.())).toBe(0);
 });
 
-test('throws the last error of the probe at the deadline', async () => {
+test('eventually throws the last error of the probe at the deadline', async () => {
   await expect(eventually(() => Promise.reject(new Error('still not')), 50)).rejects.toThrow('still not');
 });
 
-test('throws at the deadline when the condition stays false', async () => {
+test('eventually throws at the deadline if the condition stays false', async () => {
   await expect(eventually(() => false, 50)).rejects.toThrow('never came true');
 });

@@ -5,7 +5,7 @@ import { sourceOf, sourcesIn } from '../../support/tools/sources.ts';
 
 const guide = sourceOf('docs/operator-guide.md').text;
 
-/** The cells of the table below a heading, row by row, without its head. */
+/** Cells of the table below a heading, by row, without the header. */
 function tableBelow(heading: string): string[][] {
   const [, below = ''] = guide.split(`\n### ${heading}\n`);
   const [section = ''] = below.split(/\n#{1,3} /);
@@ -34,7 +34,7 @@ describe('settings', () => {
   const settingsIn = (path: string): string[] =>
     matchesIn(sourceOf(path).code, /\b(BERTH_[A-Z_]*[A-Z]|DOCKER_HOST)\b/g);
 
-  test('the guide lists exactly the settings of the control plane, and apart from them the renamed ones', () => {
+  test('the guide lists exactly the settings of the control plane, and separately the renamed ones', () => {
     const renamed = namesBelow('Renamed settings');
     const current = settingsIn('control-plane/config.ts').filter((name) => !renamed.includes(name));
     expect(sorted(namesBelow('Settings of the control plane'))).toEqual(sorted(current));
@@ -46,7 +46,7 @@ describe('settings', () => {
     expect(sorted(namesBelow('Settings of the agent'))).toEqual(sorted(settingsIn('agent/config.ts')));
   });
 
-  test('the guide names a default of the control plane as the program has it', () => {
+  test('the guide lists the defaults of the control plane with their values', () => {
     const defaults = Object.entries(readNodeConfig({})).filter(([, value]) => value !== undefined);
     const listed = new Map(
       tableBelow('Settings of the control plane').map(([name, value]) => [name?.replaceAll('`', ''), value]),
@@ -54,7 +54,7 @@ describe('settings', () => {
     for (const [name, value] of defaults) expect([name, listed.get(name)]).toEqual([name, `\`${value}\``]);
   });
 
-  test('each other variable in the guide is in the sources', () => {
+  test('each other variable in the guide occurs in the sources', () => {
     const script = sourceOf('agent/install/install.sh').text;
     const code = [...sourcesIn('agent', 'control-plane').map((source) => source.code), script].join('\n');
     const names = namesBelow('Other variables');
@@ -78,12 +78,12 @@ describe('log events', () => {
 });
 
 describe('quoted messages', () => {
-  /** Messages as they read once the parts of a text over several lines are joined. */
+  /** Sources in which the parts of messages over several lines are joined. */
   const messages = [...programs('agent'), ...programs('control-plane'), sourceOf('agent/install/install.sh')]
     .map(({ text }) => text.replace(/['`]\s*\+\s*['`]/g, ''))
     .join('\n');
 
-  test('a message that the guide quotes is in the sources, between the parts that vary', () => {
+  test('each message that the guide quotes occurs in the sources, apart from its variable parts', () => {
     const quotes = matchesIn(guide, /^> (.*)$/gm);
     expect(quotes.length).toBeGreaterThan(30);
     const missing = quotes.flatMap((quote) => {

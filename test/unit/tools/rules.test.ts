@@ -3,15 +3,15 @@ import { checkRules, titlesOf } from '../../support/tools/rules.ts';
 
 const documents = ['# Rules\n\n- **H1** One, as in H9.\n- **H2** Two.', '- **P1** Three.'];
 
-test('rules that titles begin with are proved, several by one title too', () => {
+test('rules at the beginning of titles are proved, including several rules of one title', () => {
   expect(checkRules(documents, ['H1: one', 'H2, P1: both', 'no rule'])).toEqual([]);
 });
 
-test('a rule that no title begins with has no test', () => {
+test('a rule without a title has no test', () => {
   expect(checkRules(documents, ['H1: one, unlike H2: two'])).toEqual(['H2 has no test', 'P1 has no test']);
 });
 
-test('a title of a rule that does not exist is named', () => {
+test('a title with a rule that does not exist is reported', () => {
   const titles = ['H1: one', 'H2, P1: both', 'H9: nothing', 'H1, C9: half'];
   expect(checkRules(documents, titles)).toEqual([
     'the rule does not exist: H9: nothing',
@@ -19,13 +19,13 @@ test('a title of a rule that does not exist is named', () => {
   ]);
 });
 
-test('a title that nearly begins with a rule is named', () => {
+test('a title that almost begins with a rule is reported', () => {
   expect(checkRules(['- **H1** One.'], ['H1: one', 'H1 P2: two'])).toEqual([
     'rules must be separated by commas and followed by a colon: H1 P2: two',
   ]);
 });
 
-test('a rule that is given twice is named', () => {
+test('a rule that is defined twice is reported', () => {
   expect(checkRules(['- **H1** One.', '- **H1** Two.'], ['H1: one'])).toEqual(['H1 is defined twice']);
 });
 

@@ -14,12 +14,12 @@ const JOBS = 120;
 const LOAD = 1.2;
 
 describe.each(schedulers)('$instances instances, $queue', (scheduler) => {
-  test('every job does all of its work, and no machine has more reserved than it has', () => {
+  test('every job does all of its work, and no host has more reserved than its capacity', () => {
     const jobs = workload(1, JOBS, LOAD, machines);
     const workMs = new Map(jobs.map((job) => [job, 0]));
     let active: [Run, number][] = [];
     let beforeMs = 0;
-    let mostReserved = 0;
+    let maxReservedCores = 0;
     const simulation = new Simulation(scheduler, machines, jobs, ({ cluster, runs, nowMs }) => {
       for (const [{ job }, instances] of active)
         workMs.set(job, (workMs.get(job) ?? 0) + instances * (nowMs - beforeMs));
@@ -33,29 +33,29 @@ describe.each(schedulers)('$instances instances, $queue', (scheduler) => {
           placed.reduce((total, { requirement }) => total + requirement[need], 0);
         expect(sum('cores')).toBeLessThanOrEqual(machines.cores);
         expect(sum('memoryBytes')).toBeLessThanOrEqual(machines.memoryBytes);
-        mostReserved = Math.max(mostReserved, sum('cores'));
+        maxReservedCores = Math.max(maxReservedCores, sum('cores'));
       }
     });
     simulation.run();
-    expect(mostReserved).toBeGreaterThan(machines.cores / 2);
+    expect(maxReservedCores).toBeGreaterThan(machines.cores / 2);
     expect(simulation.ended.map(({ job }) => job).toSorted(bySubmission)).toEqual(jobs);
     for (const job of jobs) expect(workMs.get(job)).toBeCloseTo(job.total * job.runMs, 1);
     for (const { job, startMs, endMs } of simulation.ended) {
       expect(startMs).toBeGreaterThanOrEqual(job.submitMs);
-      // All instances at once are the fastest it can be.
+      // A run is fastest with all instances from the beginning.
       expect(endMs - startMs).toBeGreaterThanOrEqual(job.runMs - 0.001);
     }
   });
 });
 
-test('the same seed gives the same outcome, another seed another', () => {
+test('the same seed gives the same outcome, and another seed gives another outcome', () => {
   const task = { seed: 1, load: LOAD, jobs: 60, machines };
   const outcome = compare(task);
   expect(compare(task)).toEqual(outcome);
   expect(compare({ ...task, seed: 2 })).not.toEqual(outcome);
 });
 
-test('elastic instances differ from rigid ones where machines are scarce', () => {
+test('elastic instances differ from rigid ones when capacity is scarce', () => {
   const outcomes = compare({ seed: 1, load: LOAD, jobs: JOBS, machines });
   const [rigid, elastic] = ['rigid', 'elastic'].map((instances) =>
     outcomes.find(({ scheduler }) => scheduler.instances === instances && scheduler.queue === 'FIFO'),
@@ -63,7 +63,7 @@ test('elastic instances differ from rigid ones where machines are scarce', () =>
   expect(elastic?.all.waiting.p95).toBeLessThan(rigid?.all.waiting.p95 ?? 0);
 });
 
-test('the offered load is the work of all jobs as a share of what the machines can do until the last submission', () => {
+test('the offered load is the work of all jobs as a share of the capacity until the last submission', () => {
   const jobs = workload(1, 1_000, 0.8, machines);
   const lastMs = jobs.at(-1)?.submitMs ?? 0;
   const share = (need: 'cores' | 'memoryBytes') =>
@@ -86,7 +86,7 @@ test('a workload has all kinds, and heavy tails', () => {
   for (const { essential, total } of jobs) expect(essential).toBeLessThanOrEqual(total);
 });
 
-test('percentiles are by nearest rank, of time by how long it lasted', () => {
+test('percentiles use the nearest rank, and percentiles of time are weighted by duration', () => {
   expect(percentile([4, 1, 3, 2], 0.5)).toBe(2);
   expect(percentile([4, 1, 3, 2], 0.95)).toBe(4);
   const weighted = [
@@ -100,13 +100,13 @@ test('percentiles are by nearest rank, of time by how long it lasted', () => {
   expect(() => percentile([], 0.5)).toThrow('no values');
 });
 
-test('a confidence interval is by Student: of 2, 4 and 6 it is 4 ± 4.97', () => {
+test('the confidence interval of 2, 4 and 6, by the t distribution, is 4 ± 4.97', () => {
   const { mean, halfWidth } = estimate([2, 4, 6]);
   expect([mean, halfWidth.toFixed(2)]).toEqual([4, '4.97']);
   expect(estimate([3]).halfWidth).toBe(Number.POSITIVE_INFINITY);
 });
 
-test('the quick study gives a row for each scheduler and load, a ratio for each policy, and a plot', async () => {
+test('the quick study prints a row for each scheduler and load and a ratio for each policy, and draws a plot', async () => {
   const folder = await scratchFolder('berth-study-');
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const svg = join(folder, 'study.svg');
