@@ -84,7 +84,7 @@ export class Deployment {
   }
 
   /** Removes the limits of the seeded quota, which would queue more than five executions. */
-  async liftCaps(): Promise<void> {
+  async removeQuotaLimits(): Promise<void> {
     await this.request('POST', 'quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
   }
 

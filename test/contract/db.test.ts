@@ -1,11 +1,11 @@
 /** Contract of the database port (control-plane/store/db/db.ts), for every adapter. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db, Statement, Value } from '../../control-plane/store/db/db.ts';
-import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/hosts/databases.ts';
+import { databaseKinds, emptyDatabase, lastingKinds, type TestDatabase } from '../support/hosts/databases.ts';
 
 const sql = (text: string, ...args: Value[]): Statement => ({ sql: text, args });
 
-let place: Place;
+let place: TestDatabase;
 let db: Db;
 
 async function openWithTables(kind: (typeof databaseKinds)[number]): Promise<void> {

@@ -6,7 +6,7 @@ import { pagedIds } from '../../control-plane/store/db/pages.ts';
 import { filterCondition } from '../../control-plane/store/executions/execution-filter-sql.ts';
 import { migrate } from '../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../control-plane/store/schema/migrations.ts';
-import { emptyDatabase, type Place } from '../support/hosts/databases.ts';
+import { emptyDatabase, type TestDatabase } from '../support/hosts/databases.ts';
 
 const submit = 'executions_by_submit';
 const user = 'executions_by_user';
@@ -38,7 +38,7 @@ const filters: [index: string, how: string, filter: ExecutionFilter][] = [
 ];
 
 describe.each(['file', 'sqld'] as const)('on %s', (kind) => {
-  let place: Place;
+  let place: TestDatabase;
   let db: Db;
   beforeAll(async () => {
     place = await emptyDatabase(kind);

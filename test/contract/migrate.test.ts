@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../control-plane/store/db/db.ts';
 import { type Migration, migrate } from '../../control-plane/store/schema/migrate.ts';
-import { databaseKinds, emptyDatabase, lastingKinds, type Place } from '../support/hosts/databases.ts';
+import { databaseKinds, emptyDatabase, lastingKinds, type TestDatabase } from '../support/hosts/databases.ts';
 
 const hosts: Migration = {
   version: 1,
@@ -26,7 +26,7 @@ const renamed: Migration = {
   oldestCode: 3,
 };
 
-let place: Place;
+let place: TestDatabase;
 let db: Db;
 const versions = async () =>
   (await db.query('SELECT version FROM schema_migrations ORDER BY version')).map((row) => row.version);

@@ -140,7 +140,7 @@ onHosts(everySetup, (host, { variant }) => {
     const id = await api.submit(described);
     // A report without conditions leaves the conditions as they are.
     await agent.report();
-    for (const { waiting_for } of [await api.explain(id), await api.foretell(described)])
+    for (const { waiting_for } of [await api.explain(id), await api.explainSubmission(described)])
       expect(waiting_for[0]).toContain('1 low on disk (0.4 GiB free at /var/lib/docker)');
     expect((await api.execution(id)).status).toBe(queuedIn(variant));
     await agent.complain();

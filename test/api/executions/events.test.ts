@@ -83,7 +83,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect((await api.execution(id)).status).toBe('terminated');
       await ending;
     }
-    expect(new Set(events.told.map(({ event }) => event))).toEqual(new Set(['hello', 'execution']));
+    expect(new Set(events.received.map(({ event }) => event))).toEqual(new Set(['hello', 'execution']));
   });
 
   test('H292: a returning subscriber gets the events that it missed, each once and in order', async () => {
@@ -96,7 +96,7 @@ onHosts(everySetup, (host, { variant }) => {
     const back = await reopen(api.http, events.lastEventId);
     await api.terminate(after);
     await back.next('execution', { id: after, status: 'terminated' });
-    expect(back.told.map(({ event }) => event)).not.toContain('hello');
+    expect(back.received.map(({ event }) => event)).not.toContain('hello');
     expect(back.statusesOf(before).at(-1)).toBe('terminated');
     expect(back.statusesOf(during)).toEqual([]);
     expect(back.statusesOf(after)).toEqual([queued, 'terminated']);
@@ -166,9 +166,9 @@ onHosts(everySetup, (host, { variant }) => {
     const last = await own.submit();
     await mine.next('execution', { id: last });
     await own.terminate(last);
-    expect(mine.told.filter(({ event }) => event === 'host')).toEqual([]);
+    expect(mine.received.filter(({ event }) => event === 'host')).toEqual([]);
     expect(mine.statusesOf(others)).toEqual([]);
-    expect(mine.told.filter(({ data }) => data.execution_id === others)).toEqual([]);
+    expect(mine.received.filter(({ data }) => data.execution_id === others)).toEqual([]);
   });
 
   if (variant === 'B') testChanges(host, api);

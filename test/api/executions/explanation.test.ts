@@ -40,7 +40,7 @@ onHosts(everySetup, (host, { variant }) => {
       ...{ quota: [], backfill_reserved_for: null, retry_at: null, fits_when_idle: false, placement: null },
     });
     expect(await admin.explain(second)).toMatchObject({ position: 2, queue_length: 2 });
-    expect(await admin.foretell(application(service()))).toMatchObject({
+    expect(await admin.explainSubmission(application(service()))).toMatchObject({
       ...{ status: null, position: 3, queue_length: 3 },
       summary: 'It would wait as number 3 of 3 in the queue.',
     });
@@ -85,7 +85,7 @@ onHosts(everySetup, (host, { variant }) => {
 
   /** The explanation of an application before its submission, and of the submitted execution. */
   async function both(described: Application, api = admin): Promise<[ExplanationJson, ExplanationJson]> {
-    const foretold = await api.foretell(described);
+    const foretold = await api.explainSubmission(described);
     const id = await api.submit(described);
     const explained = await api.explain(id);
     await api.terminate(id);
@@ -153,11 +153,11 @@ onHosts(everySetup, (host, { variant }) => {
     test('H212: hosts that are disconnected or drained are explained with the remedy', async () => {
       const { labels, agents, join } = await poolOf('one', 'two');
       const gang = application(needing(5, 1, { labels, total_count: 2, essential_count: 2 }));
-      expect((await admin.foretell(gang)).placement).toHaveLength(2);
+      expect((await admin.explainSubmission(gang)).placement).toHaveLength(2);
       await agents[0]?.close();
-      await eventually(async () => (await admin.foretell(gang)).placement === null);
+      await eventually(async () => (await admin.explainSubmission(gang)).placement === null);
       const described = application(needing(5, 1, { labels }));
-      expect((await admin.foretell(described)).placement).toEqual([
+      expect((await admin.explainSubmission(described)).placement).toEqual([
         { host: `two-${labels[0]}`, instances: ['main0'] },
       ]);
       await writeRow(host(), 'UPDATE hosts SET schedulable = 0 WHERE name = ?', [`two-${labels[0]}`]);
@@ -209,7 +209,7 @@ onHosts(everySetup, (host, { variant }) => {
           expect(answer.waiting_for).toEqual([text]);
         }
         // The user's quota does not affect others.
-        expect((await admin.foretell(described)).quota).toEqual([]);
+        expect((await admin.explainSubmission(described)).quota).toEqual([]);
       },
     );
 
@@ -244,7 +244,7 @@ onHosts(everySetup, (host, { variant }) => {
         needing(5, 1, { labels, total_count: 3, essential_count: 2 }),
         needing(1, 1, { labels, name: 'side', monitor: false }),
       );
-      const foretold = await admin.foretell(described);
+      const foretold = await admin.explainSubmission(described);
       expect(foretold).toMatchObject({ status: null, summary: 'It would start at once.' });
       expect(foretold).toMatchObject({ reasons: [], quota: [], waiting_for: [], fits_when_idle: true });
       const id = await admin.submit(described);

@@ -244,7 +244,10 @@ onHosts(
       expect([await statusOf(waiting), await statusOf(passing)]).toEqual(['queued', 'starting']);
 
       await end(passing);
-      await eventually(async () => (await api.foretell(small)).backfill_reserved_for === waiting, 30_000);
+      await eventually(
+        async () => (await api.explainSubmission(small)).backfill_reserved_for === waiting,
+        30_000,
+      );
       const later = await api.submit(small);
       expect([await statusOf(waiting), await statusOf(later)]).toEqual(['queued', 'queued']);
       expect(await api.explain(later)).toMatchObject({

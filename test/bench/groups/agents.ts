@@ -49,7 +49,7 @@ const PROGRESS_MS = 5_000;
 export async function measureAgents(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-agents', 'off');
   try {
-    await deployment.liftCaps();
+    await deployment.removeQuotaLimits();
     const result = await runAll(deployment);
     return [
       {

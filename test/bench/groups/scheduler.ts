@@ -1,4 +1,4 @@
-/** Measures the scheduler alone: the core on simulated hosts and executions, in this process and without a database. */
+/** Measures the scheduler alone: the core on simulated hosts, in this process and without a database. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { observe } from '../../../control-plane/core/lifecycle/observations.ts';

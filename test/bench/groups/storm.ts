@@ -48,7 +48,7 @@ async function stormOnNode(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-storm', 'off');
   try {
     const { url, name, databaseUrl, cookie } = deployment;
-    await deployment.liftCaps();
+    await deployment.removeQuotaLimits();
     const load = {
       url,
       deployment: name,
@@ -80,7 +80,7 @@ async function stormOnWorkerd(): Promise<Measurement[]> {
     const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`;
     const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization } });
     const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? '';
-    await new RestClient(url, 'admin', ADMIN_PASSWORD).liftCaps();
+    await new RestClient(url, 'admin', ADMIN_PASSWORD).removeQuotaLimits();
     const services = WORKERD_AGENTS * SERVICES_EACH;
     const databaseUrl = host.database.url;
     return await storms(

@@ -21,7 +21,7 @@ beforeAll(async () => {
     // Long enough for an agent on a busy machine to report.
     env: { BERTH_HOST_LOST_AFTER: '8' },
   });
-  await cluster.api.liftCaps();
+  await cluster.api.removeQuotaLimits();
 });
 
 afterAll(() => cluster?.close());

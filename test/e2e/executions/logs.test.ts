@@ -82,7 +82,7 @@ test('H42: a log is unchanged after both processes are restarted', async () => {
   expect(after.equals(before)).toBe(true);
 });
 
-test('H44: a subscriber that stops reading costs bounded memory, delays no other subscriber, and receives every byte in the end', async () => {
+test('H44: a subscriber that stops reading costs bounded memory, delays no other request, and receives every byte in the end', async () => {
   const { api } = berth;
   const total = 200 * MIB;
   // Both processes have served a log before, so that only the growth caused by the stopped subscriber is

@@ -71,7 +71,7 @@ async function chaos(kind: 'node' | 'workerd', folder: string): Promise<void> {
     kind === 'node' ? nodeControlPlane(settings) : await workerdControlPlane(folder, port, settings);
   await controlPlane.start();
   const api = new RestClient(url, 'admin', PASSWORD);
-  await api.liftCaps();
+  await api.removeQuotaLimits();
   const agent = await agentOf(api, { ...settings, BERTH_URL: url, BERTH_AGENT_VOLUME_ROOTS: marks });
   await agent.start();
 

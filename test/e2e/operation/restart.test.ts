@@ -10,7 +10,7 @@ let berth: Berth;
 
 beforeAll(async () => {
   berth = await startBerth({ deployment: 'e2e-restart' });
-  await berth.api.liftCaps();
+  await berth.api.removeQuotaLimits();
 });
 
 afterAll(() => berth.close());

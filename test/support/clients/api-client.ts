@@ -58,7 +58,7 @@ export class ApiClient {
   }
 
   /** Explains what would happen to a submission now. */
-  async foretell(described: Application): Promise<ExplanationJson> {
+  async explainSubmission(described: Application): Promise<ExplanationJson> {
     const reply = await this.http.post('execution/explain', { application: described });
     expect(reply.status, reply.text).toBe(200);
     return reply.json<ExplanationJson>();

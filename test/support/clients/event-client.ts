@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { eventually } from '../tools/eventually.ts';
 import type { HttpClient } from './http-client.ts';
 
-export interface Told {
+export interface ReceivedEvent {
   event: string;
   id: string;
   data: Record<string, unknown>;
@@ -15,7 +15,7 @@ export interface Told {
 
 export class EventClient {
   /** Received events, in order. */
-  readonly told: Told[] = [];
+  readonly received: ReceivedEvent[] = [];
   /** Id that EventSource would send when it reconnects. */
   lastEventId = '';
   retryMs: number | undefined;
@@ -24,7 +24,7 @@ export class EventClient {
   readonly response: IncomingMessage;
   #rest = '';
   /** Number of received events that `next` has passed. */
-  #seen = 0;
+  #passed = 0;
 
   constructor(response: IncomingMessage) {
     this.response = response;
@@ -57,23 +57,23 @@ export class EventClient {
   }
 
   /** Waits for the next event of this kind with these fields, after the one that `next` returned last. */
-  async next(event: string, fields: Record<string, unknown> = {}): Promise<Told> {
-    const isIt = (one: Told) =>
+  async next(event: string, fields: Record<string, unknown> = {}): Promise<ReceivedEvent> {
+    const isIt = (one: ReceivedEvent) =>
       one.event === event && Object.entries(fields).every(([name, value]) => one.data[name] === value);
-    const at = () => this.told.findIndex((one, index) => index >= this.#seen && isIt(one));
+    const at = () => this.received.findIndex((one, index) => index >= this.#passed && isIt(one));
     await eventually(async () => at() >= 0).catch((cause) => {
-      throw new Error(`no event ${event} ${JSON.stringify(fields)} in ${JSON.stringify(this.told)}`, {
+      throw new Error(`no event ${event} ${JSON.stringify(fields)} in ${JSON.stringify(this.received)}`, {
         cause,
       });
     });
     const found = at();
-    this.#seen = found + 1;
-    return this.told[found] as Told;
+    this.#passed = found + 1;
+    return this.received[found] as ReceivedEvent;
   }
 
   /** Received statuses of an execution, in order. */
   statusesOf(id: number): unknown[] {
-    return this.told
+    return this.received
       .filter(({ event, data }) => event === 'execution' && data.id === id)
       .map(({ data }) => data.status);
   }
@@ -96,6 +96,6 @@ export class EventClient {
     if (retry !== undefined) this.retryMs = Number(retry);
     const data = fields.get('data');
     if (data === undefined) return;
-    this.told.push({ event: fields.get('event') ?? '', id: this.lastEventId, data: JSON.parse(data) });
+    this.received.push({ event: fields.get('event') ?? '', id: this.lastEventId, data: JSON.parse(data) });
   }
 }

@@ -35,8 +35,8 @@ export class FrameReader {
     });
   }
 
-  async until(told: string): Promise<void> {
-    await eventually(() => this.told.includes(told));
+  async until(event: string): Promise<void> {
+    await eventually(() => this.told.includes(event));
   }
 
   leave(): Promise<void> {

@@ -93,7 +93,7 @@ export class RestClient {
   }
 
   /** Removes the limits of the seeded quota, which would queue more than five executions. */
-  async liftCaps(): Promise<void> {
+  async removeQuotaLimits(): Promise<void> {
     await this.#ok('quota/1', {
       method: 'POST',
       body: JSON.stringify({ concurrent_executions: 0, memory: 0, cores: 0 }),

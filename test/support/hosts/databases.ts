@@ -9,7 +9,7 @@ import { openRemote } from '../../../control-plane/store/db/remote.ts';
 import { startSqld } from './sqld.ts';
 
 /** An empty database. Repeated calls of `open` open the same data; `:memory:` is a new database each time. */
-export interface Place {
+export interface TestDatabase {
   readonly url: string;
   open(): Promise<Db>;
   /** Closes all connections and removes the data. */
@@ -21,7 +21,7 @@ export const lastingKinds = ['file', 'sqld'] as const;
 export const databaseKinds = [...lastingKinds, ':memory:'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
-export async function emptyDatabase(kind: DatabaseKind): Promise<Place> {
+export async function emptyDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   const { url, remove } = await makers[kind]();
   const opened: Db[] = [];
   return {

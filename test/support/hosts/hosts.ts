@@ -61,7 +61,7 @@ export const ADMIN_PASSWORD = 'correct: horse';
 export async function startHost({ kind, variant }: Setup, env: Record<string, string> = {}): Promise<Host> {
   const options = { variant, deployment: 'test', adminPassword: ADMIN_PASSWORD, env };
   const host = await (kind === 'node' ? startNodeHost(options) : startWorkerdHost(options));
-  await liftCaps(host);
+  await removeQuotaLimits(host);
   return host;
 }
 
@@ -80,7 +80,7 @@ export async function restart(host: Host): Promise<void> {
  * Removes the limits of the seeded quota, so that executions that one test leaves running cannot delay the
  * next test. Uses the form, since not every variant has quotas in its API.
  */
-async function liftCaps(host: Host): Promise<void> {
+async function removeQuotaLimits(host: Host): Promise<void> {
   const admin = await WebClient.logIn(() => host);
   await admin.act('/admin/quotas/1', {
     name: 'default',

@@ -24,7 +24,7 @@ export async function memoryDatabase(): Promise<Db> {
   return db;
 }
 
-export class TroubledDb implements Db {
+export class FaultyDb implements Db {
   /** Statements of each attempted commit. */
   readonly batches: (readonly Statement[])[] = [];
   /**

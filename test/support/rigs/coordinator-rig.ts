@@ -15,7 +15,7 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { ModelAgent } from '../agents/model-agent.ts';
 import { application } from '../fixtures/applications.ts';
-import { memoryDatabase, TroubledDb } from '../hosts/memory-database.ts';
+import { FaultyDb, memoryDatabase } from '../hosts/memory-database.ts';
 import { TestClock } from './test-clock.ts';
 
 /** Id of the host `one`, which is registered. */
@@ -32,7 +32,7 @@ export const owner: LogSubscriber = {
 export class CoordinatorRig {
   /** The database itself, to inspect it without the simulated failures. */
   readonly memory: Db;
-  readonly db: TroubledDb;
+  readonly db: FaultyDb;
   readonly clock = new TestClock();
   /** The coordinator's log lines. */
   readonly logged: string[] = [];
@@ -43,7 +43,7 @@ export class CoordinatorRig {
   constructor(memory: Db, scheduling: Partial<SchedulerConfig> = {}) {
     this.memory = memory;
     this.#scheduling = scheduling;
-    this.db = new TroubledDb(memory);
+    this.db = new FaultyDb(memory);
     this.coordinator = this.#make();
   }
 

@@ -10,7 +10,7 @@ import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { commit, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
 import { application } from '../../support/fixtures/applications.ts';
-import { memoryDatabase, TroubledDb } from '../../support/hosts/memory-database.ts';
+import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
 import { told } from '../../support/rigs/core-rig.ts';
 import { TestClock } from '../../support/rigs/test-clock.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -18,7 +18,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 const LOSS_MS = defaultSchedulerConfig.lostAfterMs;
 
 let memory: Db;
-let db: TroubledDb;
+let db: FaultyDb;
 let clock: TestClock;
 let turns: Turns;
 /** Everything that happened, in order. */
@@ -38,7 +38,7 @@ function makeTurns(faulty: () => boolean = () => false): Turns {
 
 beforeEach(async () => {
   memory = await memoryDatabase();
-  db = new TroubledDb(memory);
+  db = new FaultyDb(memory);
   clock = new TestClock();
   events = [];
   turns = makeTurns();

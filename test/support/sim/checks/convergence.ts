@@ -1,6 +1,6 @@
 /**
- * Convergence check: once the faults have stopped, every execution runs, has ended or has a reason to wait; once
- * everything has been deleted, no machine has a container, start mark or log left.
+ * Convergence check. After the faults, every execution runs, has ended or has a reason to wait. After the
+ * deletion of everything, no machine has a container, start mark or log left.
  */
 import type { Machine } from '../machine/machine.ts';
 import type { Link } from '../world/network.ts';

@@ -1,4 +1,4 @@
-/** Initial state of a simulated control plane: its scheduler config, two accounts, and the rows of its hosts. */
+/** Initial state of a simulated control plane: its scheduler config, accounts and rows of hosts. */
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import {
   defaultSchedulerConfig,
