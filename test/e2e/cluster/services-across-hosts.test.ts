@@ -1,4 +1,4 @@
-/** Applications over several hosts, each with an engine and an agent of its own, on a network of one swarm. */
+/** Applications on several hosts, each with an engine and an agent of its own, on a network of one swarm. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { type Cluster, OVERLAY, startCluster } from '../../support/cluster/cluster.ts';

@@ -1,5 +1,5 @@
 /** Small client of the REST API (group B), as a user would write it: HTTP Basic, JSON, and polling. */
-import type { Application } from '../../../shared/application.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { checkExchange } from '../tools/documented.ts';
 import { eventually } from '../tools/eventually.ts';
 

@@ -2,7 +2,7 @@
  * Applications that users of a simulation submit: gangs, start orders, elastic services, labels, images that
  * must be pulled or do not exist.
  */
-import type { Application } from '../../../../shared/application.ts';
+import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../fixtures/applications.ts';
 import { REMOTE_IMAGE } from '../machine/engine.ts';
 

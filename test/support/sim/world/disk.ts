@@ -1,6 +1,6 @@
 /**
  * Simulated disks: the files of all machines of the world, by path. Several names may share one file. A
- * killed agent can't change files any more, and a full disk takes no more bytes.
+ * killed agent can no longer change files, and a full disk takes no further bytes.
  */
 import { currentProcess, world } from './time.ts';
 
