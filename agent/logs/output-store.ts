@@ -12,11 +12,16 @@ import { dirname } from 'node:path';
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
 import { type Logger, wordsOf } from '../logger.ts';
-import type { OutputState } from '../services/plan.ts';
 import { sleep } from '../sleep.ts';
 import { copyOutput } from './output-copy.ts';
 
-/** How the output of one container is kept safe. */
+/**
+ * `preserved`: the store follows the output, and must be finalised once the container has ended. `complete`: the output
+ * needs no further step, so its container may be removed once it has ended.
+ */
+export type OutputState = 'unknown' | 'preserved' | 'complete';
+
+/** How the output of one container is preserved. */
 type Keeping =
   | { by: 'link' }
   | { by: 'handle'; source: FileHandle; copied: boolean }
@@ -108,7 +113,7 @@ export class OutputStore {
   stateOf(containerId: string): OutputState {
     const keeping = this.#keeping.get(containerId);
     if (!keeping) return 'unknown';
-    return keeping.by === 'link' || keeping.copied ? 'complete' : 'kept';
+    return keeping.by === 'link' || keeping.copied ? 'complete' : 'preserved';
   }
 
   /** Makes the output of a container that is marked as started outlive it. */

@@ -1,4 +1,5 @@
 /** Owns how much goes on at once, and beside what: each lane lets a fixed number through and makes the rest wait in order. */
+import { Lane } from '../engine/lane.ts';
 import type { StepKind } from './steps.ts';
 
 type LaneName = 'begin' | 'pull' | 'end' | 'look';
@@ -7,32 +8,11 @@ const LANE_OF: Record<StepKind | 'look', LaneName> = {
   create: 'begin',
   start: 'begin',
   pull: 'pull',
-  'keep-output': 'look',
+  'preserve-output': 'look',
   look: 'look',
   stop: 'end',
   remove: 'end',
 };
-
-export class Lane {
-  readonly #waiting: (() => void)[] = [];
-  #free: number;
-
-  constructor(width: number) {
-    this.#free = width;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free += 1;
-    }
-  }
-}
 
 export class ConcurrencyLimits {
   /** Ends mostly wait for grace periods to pass, so many of them cost little. */

@@ -5,6 +5,7 @@
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import type { Container } from '../engine/engine.ts';
+import type { OutputState } from '../logs/output-store.ts';
 import type { Step } from './steps.ts';
 
 /** How far the one start of a key has come (PROTOCOL.md P5). */
@@ -13,9 +14,6 @@ export type StartState =
   | { kind: 'image-missing' }
   | { kind: 'started' }
   | { kind: 'failed'; temporary: boolean; message: string };
-
-/** `kept`: its output is safe from the container's removal once it has ended and is `complete`. */
-export type OutputState = 'unknown' | 'kept' | 'complete';
 
 export interface ServiceView {
   /** What is wanted of the service on this host, if anything. */
@@ -48,9 +46,9 @@ export function planService(view: ServiceView): Step | undefined {
     case 'created':
       return { kind: 'start', assignment, container: wanted };
     case 'running':
-      return output === 'unknown' ? { kind: 'keep-output', container: wanted } : undefined;
+      return output === 'unknown' ? { kind: 'preserve-output', container: wanted } : undefined;
     case 'exited':
-      return output === 'complete' ? undefined : { kind: 'keep-output', container: wanted };
+      return output === 'complete' ? undefined : { kind: 'preserve-output', container: wanted };
   }
 }
 
@@ -119,5 +117,5 @@ function wantedContainer({ assignment, containers }: ServiceView): Container | u
 function removal(container: Container, view: ServiceView): Step {
   if (container.state === 'running') return { kind: 'stop', container };
   const unsaved = container.state === 'exited' && view.output(container.id) !== 'complete';
-  return unsaved ? { kind: 'keep-output', container } : { kind: 'remove', container };
+  return unsaved ? { kind: 'preserve-output', container } : { kind: 'remove', container };
 }

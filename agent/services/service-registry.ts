@@ -4,7 +4,8 @@
  */
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Container } from '../engine/engine.ts';
-import { type OutputState, type ServiceView, type StartState, sameKey } from './plan.ts';
+import type { OutputState } from '../logs/output-store.ts';
+import { type ServiceView, type StartState, sameKey } from './plan.ts';
 import type { StepKind } from './steps.ts';
 
 export interface Work {

@@ -7,7 +7,7 @@ interface StepArguments {
   create: { assignment: Assignment };
   pull: { assignment: Assignment };
   start: { assignment: Assignment; container: Container };
-  'keep-output': { container: Container };
+  'preserve-output': { container: Container };
   stop: { container: Container };
   remove: { container: Container };
 }
@@ -60,7 +60,7 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     return { container, replaces: created.id };
   },
 
-  'keep-output': async ({ container }, { output }) => {
+  'preserve-output': async ({ container }, { output }) => {
     output.markStarted(container);
     await output.preserve(container);
     if (container.state === 'exited') await output.finalise(container);

@@ -1,8 +1,8 @@
 /** Owns reading from the engine what containers use, a bounded number at once. Never computes with it. */
 import type Docker from 'dockerode';
 import type { ContainerStats } from 'dockerode';
-import { Lane } from '../../services/concurrency-limits.ts';
 import { EngineError, type UsageSample } from '../engine.ts';
+import { Lane } from '../lane.ts';
 import { engineError, speak, statusOf } from './docker-error.ts';
 
 /**

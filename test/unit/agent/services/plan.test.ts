@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Container } from '../../../../agent/engine/engine.ts';
-import {
-  type OutputState,
-  observeService,
-  planService,
-  type ServiceView,
-} from '../../../../agent/services/plan.ts';
+import type { OutputState } from '../../../../agent/logs/output-store.ts';
+import { observeService, planService, type ServiceView } from '../../../../agent/services/plan.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const key = { service: 1, generation: 2 };
@@ -40,14 +36,16 @@ describe('the next step for a wanted service', () => {
     expect(planService(view({ containers: [created] }))).toMatchObject({ kind: 'start', container: created });
   });
   test('with a running container it first keeps its output', () => {
-    expect(planService(view({ containers: [running] }, 'unknown'))?.kind).toBe('keep-output');
+    expect(planService(view({ containers: [running] }, 'unknown'))?.kind).toBe('preserve-output');
   });
   test('with a running container whose output is kept it does nothing', () => {
-    expect(planService(view({ containers: [running], start: { kind: 'started' } }, 'kept'))).toBeUndefined();
+    expect(
+      planService(view({ containers: [running], start: { kind: 'started' } }, 'preserved')),
+    ).toBeUndefined();
   });
   test('with an exited container it completes the output', () => {
-    expect(planService(view({ containers: [exited], start: { kind: 'started' } }, 'kept'))?.kind).toBe(
-      'keep-output',
+    expect(planService(view({ containers: [exited], start: { kind: 'started' } }, 'preserved'))?.kind).toBe(
+      'preserve-output',
     );
   });
   test('P5: with an exited container it starts nothing', () => {
@@ -83,7 +81,7 @@ describe('the next step for an unwanted container', () => {
     expect(unwanted(running)).toEqual({ kind: 'stop', container: running });
   });
   test('an exited one is not removed before its output is complete', () => {
-    expect(unwanted(exited, 'kept')).toEqual({ kind: 'keep-output', container: exited });
+    expect(unwanted(exited, 'preserved')).toEqual({ kind: 'preserve-output', container: exited });
   });
   test('P5: an exited one with complete output is removed', () => {
     expect(unwanted(exited)).toEqual({ kind: 'remove', container: exited });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { OutputState } from '../../../../agent/services/plan.ts';
+import type { OutputState } from '../../../../agent/logs/output-store.ts';
 import { TrackedService } from '../../../../agent/services/service-registry.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
@@ -9,6 +9,6 @@ test('P10: the log of an ended container has its end when all of its output is i
   entry.assign(assignment(), { kind: 'started' });
   const ended = { state: 'exited', exitCode: 0, outOfMemory: false, finishedAtMs: 2 } as const;
   entry.see({ ...key, id: 'c1', ...ended });
-  const states: readonly OutputState[] = ['unknown', 'kept', 'complete'];
+  const states: readonly OutputState[] = ['unknown', 'preserved', 'complete'];
   expect(states.map((state) => entry.mayWrite(key, () => state))).toEqual([true, true, false]);
 });
