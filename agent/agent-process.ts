@@ -12,7 +12,7 @@ import type { Conditions } from './host/conditions.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
 import { probeDisk, watchDisk } from './host/disk.ts';
 import { readMachine } from './host/machine.ts';
-import { jsonLogger, type Logger, wordsOf } from './logger.ts';
+import { jsonLogger, type Logger, messageOf } from './logger.ts';
 import { decommission } from './services/decommission.ts';
 import { startHousekeeping } from './services/housekeeping.ts';
 import { LEASE_CHECK_MS } from './services/lease.ts';
@@ -20,15 +20,15 @@ import { sleep } from './sleep.ts';
 import { withResolvers } from './with-resolvers.ts';
 
 /** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
-const ENGINE_CALL_MS = 120_000;
+const ENGINE_TIMEOUT_MS = 120_000;
 const ENGINE_RETRY_MS = 1000;
 const PULL_STALL_MS = 60_000;
 const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
-const DISK_LOOK_MS = 10_000;
+const DISK_CHECK_MS = 10_000;
 const HOUSEKEEPING_MS = 3_600_000;
-const FOLDER_WAIT_MS = 2_000;
+const LOCK_WAIT_MS = 2_000;
 
 /**
  * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once. Throws
@@ -48,7 +48,7 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     unlock = await lockFolder(`${settings.dataDir}/${settings.deployment}`, {
       log,
       nowMs: Date.now,
-      waitMs: FOLDER_WAIT_MS,
+      waitMs: LOCK_WAIT_MS,
       signal: stop.signal,
     });
     const identity = await HostIdentity.open(settings, log, Date.now);
@@ -69,14 +69,14 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
 export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   const config = readConfig(env, readMachine(env));
   const identity = await HostIdentity.open(config, () => {}, Date.now);
-  const was = identity.hostId;
+  const idBefore = identity.hostId;
   const hostId = await identity.join().catch(async (error: unknown) => {
     // A key that nobody will ever know would only be in the way. An older one may be known: its answer may have got lost.
     if (error instanceof RefusedError && identity.isNew) await identity.discard();
     throw error;
   });
-  const done = was === null ? 'is now' : 'was already';
-  return `This machine ${done} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
+  const change = idBefore === null ? 'is now' : 'was already';
+  return `This machine ${change} host ${hostId} (${identity.name}) of deployment ${config.deployment}.`;
 }
 
 /**
@@ -85,43 +85,45 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
  */
 export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
   const { engine, log, stopSignal } = parts;
-  const facts = await firstFacts(engine, log, stopSignal);
+  const facts = await waitForFacts(engine, log, stopSignal);
   if (!facts) return;
   const assembly = assemble(config, facts, parts);
   const { agent, watch, output, conditions, lease } = assembly;
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
   // Told to end while the engine was asked: no event comes any more.
   if (stopSignal.aborted) watch.close();
-  const endings = [await lookAfterDisk(config, facts, parts, conditions)];
+  const cleanups = [await startDiskWatch(config, facts, parts, conditions)];
   try {
     const seen = withResolvers<void>();
     const watching = watch.run(() => {
-      conditions.put('no-engine', undefined);
+      conditions.set('no-engine', undefined);
       seen.resolve();
     });
     await Promise.race([seen.promise, watching]);
-    endings.push(lookAfterHouse(config, parts, assembly));
+    cleanups.push(scheduleHousekeeping(config, parts, assembly));
     // It may have passed while no agent ran: before anything else, what runs is stopped.
     lease.check();
     const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
-    endings.push(() => clearInterval(leaseCheck));
-    await converse(config, parts, assembly).catch(async (error: unknown) => {
+    cleanups.push(() => clearInterval(leaseCheck));
+    await connect(config, parts, assembly).catch(async (error: unknown) => {
       if (!(error instanceof RefusedError && error.revoked)) throw error;
       // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
       if (await decommission(agent, log, stopSignal)) throw error;
     });
     await watching;
   } finally {
-    for (const end of endings) end();
+    for (const cleanUp of cleanups) cleanUp();
     watch.close();
     agent.close();
     await output.close();
-    await engine.tidy().catch((error: unknown) => log('network.removal-failed', { reason: wordsOf(error) }));
+    await engine
+      .tidy()
+      .catch((error: unknown) => log('network.removal-failed', { reason: messageOf(error) }));
     log('agent.stopped');
   }
 }
 
-function lookAfterDisk(
+function startDiskWatch(
   config: Config,
   { dataDir }: EngineFacts,
   { probeDisk: probe }: AgentParts,
@@ -131,12 +133,12 @@ function lookAfterDisk(
     folders: [...(dataDir === undefined ? [] : [dataDir]), resolve(config.dataDir)],
     minBytes: config.minDiskBytes,
     probe,
-    found: (low) => conditions.put('low-disk', low),
-    everyMs: DISK_LOOK_MS,
+    found: (low) => conditions.set('low-disk', low),
+    everyMs: DISK_CHECK_MS,
   });
 }
 
-function lookAfterHouse(
+function scheduleHousekeeping(
   { logDays }: Config,
   { engine, log }: AgentParts,
   { output, agent }: Assembly,
@@ -153,7 +155,7 @@ function lookAfterHouse(
 }
 
 /** Stays connected, each connection with a session of its own. */
-function converse(
+function connect(
   { url }: Config,
   { identity, log, stopSignal }: AgentParts,
   { begin }: Assembly,
@@ -172,7 +174,7 @@ function converse(
 
 function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
   const { dockerHost, deployment, name, volumeRoots, workspaceRoot, network, networks, reserve } = config;
-  return new DockerEngine(connectEngine(dockerHost, ENGINE_CALL_MS), connectEngine(dockerHost), {
+  return new DockerEngine(connectEngine(dockerHost, ENGINE_TIMEOUT_MS), connectEngine(dockerHost), {
     deployment,
     host: name,
     local: socketOf(dockerHost) !== undefined,
@@ -191,7 +193,7 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
 }
 
 /** Waits for the engine as long as it takes; undefined where told to stop meanwhile. */
-async function firstFacts(
+async function waitForFacts(
   engine: Engine,
   log: Logger,
   signal: AbortSignal,
@@ -200,7 +202,7 @@ async function firstFacts(
     try {
       return await engine.facts();
     } catch (error) {
-      log('engine.unreachable', { reason: wordsOf(error) });
+      log('engine.unreachable', { reason: messageOf(error) });
       await sleep(ENGINE_RETRY_MS, signal);
     }
   }

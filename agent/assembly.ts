@@ -9,7 +9,7 @@ import type { Engine, EngineFacts } from './engine/engine.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
 import type { DiskProbe } from './host/disk.ts';
-import { runnerOf } from './host/usage.ts';
+import { runningContainerOf } from './host/usage.ts';
 import { UsageMeter } from './host/usage-meter.ts';
 import type { Logger } from './logger.ts';
 import { OutputStore } from './logs/output-store.ts';
@@ -20,7 +20,7 @@ import { Reporter } from './services/reporter.ts';
 
 const ENGINE_REFRESH_MS = 30_000;
 const ENGINE_RETRY_MS = 1000;
-const USAGE_BOUND_MS = 5000;
+const USAGE_TIMEOUT_MS = 5000;
 
 /** What an agent works with besides its settings. */
 export interface AgentParts {
@@ -49,7 +49,7 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
   const folder = `${config.dataDir}/${config.deployment}`;
   const output = new OutputStore(`${folder}/logs`, engine, log);
   const reporter = new Reporter();
-  const conditions = new Conditions({ log, changed: (all) => reporter.complain(all) });
+  const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
   const agent: Agent = new Agent({
     engine,
     output,
@@ -57,29 +57,29 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     log,
     cores: hostFacts(config, facts).cores,
     lowDisk: () => conditions.textOf('low-disk'),
-    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
-    onTrouble: () => watch.trouble(),
+    leftAlone: (services) => conditions.set('unknown-containers', unknownContainers(services)),
+    onEngineFailure: () => watch.refreshSoon(),
   });
-  const watch = engineWatch(agent, conditions, parts);
+  const watch = engineWatcher(agent, conditions, parts);
   const lease = new Lease({
     file: `${folder}/lease.json`,
     now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
-    lapsed: (unknown) => agent.lapse(unknown),
+    onExpired: (unknown) => agent.lapse(unknown),
     log,
   });
-  const begin = sessions(config, facts, parts, { agent, reporter, output, conditions, lease });
+  const begin = sessionFactory(config, facts, parts, { agent, reporter, output, conditions, lease });
   return { begin, output, conditions, agent, watch, lease };
 }
 
-function engineWatch(agent: Agent, conditions: Conditions, { engine, log }: AgentParts): EngineWatcher {
+function engineWatcher(agent: Agent, conditions: Conditions, { engine, log }: AgentParts): EngineWatcher {
   return new EngineWatcher({
     engine,
-    changed: (id) => agent.changed(id),
+    changed: (id) => agent.containerChanged(id),
     refresh: async () => {
       await agent.refresh();
-      conditions.put('no-network', await engine.networkTrouble());
+      conditions.set('no-network', await engine.networkProblem());
     },
-    lost: (reason) => conditions.put('no-engine', reason),
+    lost: (reason) => conditions.set('no-engine', reason),
     refreshMs: ENGINE_REFRESH_MS,
     retryMs: ENGINE_RETRY_MS,
     log,
@@ -87,7 +87,7 @@ function engineWatch(agent: Agent, conditions: Conditions, { engine, log }: Agen
 }
 
 /** What makes a session of each connection; they share one meter of usage. */
-function sessions(
+function sessionFactory(
   config: Config,
   facts: EngineFacts,
   { engine, log }: AgentParts,
@@ -95,10 +95,10 @@ function sessions(
 ): Assembly['begin'] {
   const meter = new UsageMeter({
     engine,
-    running: () => agent.inventory().flatMap(runnerOf),
+    running: () => agent.inventory().flatMap(runningContainerOf),
     cores: facts.cores,
-    found: (usage) => reporter.use(usage),
-    boundMs: USAGE_BOUND_MS,
+    found: (usage) => reporter.setUsage(usage),
+    timeoutMs: USAGE_TIMEOUT_MS,
     log,
   });
   const host = hostFacts(config, facts);

@@ -8,4 +8,4 @@ export function jsonLogger(out: { write(text: string): unknown }, nowMs: () => n
   };
 }
 
-export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

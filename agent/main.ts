@@ -7,7 +7,7 @@ import { joinCluster, runAgent } from './agent-process.ts';
 import { ConfigError } from './config.ts';
 import { RefusedError } from './connection/refused-error.ts';
 import { checkHost } from './host/check.ts';
-import { wordsOf } from './logger.ts';
+import { messageOf } from './logger.ts';
 
 const commands: Record<string, (env: NodeJS.ProcessEnv) => Promise<string>> = {
   join: async (env) => `${await joinCluster(env)}\n`,
@@ -26,7 +26,7 @@ try {
   // Calls of the engine that are still under way are none of the process's business any more.
   process.exit(0);
 } catch (error) {
-  process.stderr.write(`${wordsOf(error)}\n`);
+  process.stderr.write(`${messageOf(error)}\n`);
   // 2: there is no use in starting it again, as what watches over services does, before a person has acted.
   process.exit(error instanceof RefusedError || error instanceof ConfigError ? 2 : 1);
 }

@@ -8,7 +8,7 @@ export interface Resolvers<T> {
 
 /** As Promise.withResolvers, which Node 22 brought. */
 export function withResolvers<T>(): Resolvers<T> {
-  const made = {} as Resolvers<T>;
-  made.promise = new Promise<T>((resolve, reject) => Object.assign(made, { resolve, reject }));
-  return made;
+  const resolvers = {} as Resolvers<T>;
+  resolvers.promise = new Promise<T>((resolve, reject) => Object.assign(resolvers, { resolve, reject }));
+  return resolvers;
 }

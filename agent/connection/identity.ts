@@ -7,7 +7,7 @@ import { SignJWT } from 'jose/jwt/sign';
 import { importJWK } from 'jose/key/import';
 import { PROOF_ALGORITHM, PROOF_LIFE_S } from '../../shared/protocol/enrolment.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import { addKey, newKey, readKey, removeKey, type StoredKey, writeKey } from './key-file.ts';
 import { RefusedError } from './refused-error.ts';
 import { RegistrationRefusedError, register } from './registration.ts';
@@ -35,17 +35,17 @@ export class HostIdentity implements Identity {
   readonly #folder: string;
   readonly #log: Logger;
   readonly #nowMs: () => number;
-  #kept: StoredKey;
+  #stored: StoredKey;
   /** Added to this machine's clock, which the control plane has found wrong. */
   #correctionMs = 0;
   #isNew = false;
   /** The control plane did not know the key: its database is another one, or an older copy. */
   #unknown = false;
 
-  private constructor(config: Config, folder: string, kept: StoredKey, log: Logger, nowMs: () => number) {
+  private constructor(config: Config, folder: string, key: StoredKey, log: Logger, nowMs: () => number) {
     this.#config = config;
     this.#folder = folder;
-    this.#kept = kept;
+    this.#stored = key;
     this.#log = log;
     this.#nowMs = nowMs;
   }
@@ -53,30 +53,30 @@ export class HostIdentity implements Identity {
   /** With the key in the data folder, or a new one where there is a join token for it. Throws ConfigError. */
   static async open(config: Config, log: Logger, nowMs: () => number): Promise<HostIdentity> {
     const folder = `${config.dataDir}/${config.deployment}/identity`;
-    let kept = await readKey(folder);
+    let key = await readKey(folder);
     let isNew = false;
     // A key that was never registered makes no host either.
-    if (!kept?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
-    if (!kept) {
-      const made = newKey(config.name);
+    if (!key?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
+    if (!key) {
+      const generated = newKey(config.name);
       // Before it is registered: where the answer gets lost, the same key is shown again.
-      kept = await addKey(folder, made);
-      isNew = kept === made;
+      key = await addKey(folder, generated);
+      isNew = key === generated;
     }
-    if (config.isNameGiven && kept.name !== config.name) {
+    if (config.isNameGiven && key.name !== config.name) {
       // Nobody knows a key that was never registered.
-      if (kept.hostId !== null) throw new ConfigError(otherName(kept.name, config.name, folder));
-      kept = { ...kept, name: config.name };
-      await writeKey(folder, kept);
+      if (key.hostId !== null) throw new ConfigError(otherName(key.name, config.name, folder));
+      key = { ...key, name: config.name };
+      await writeKey(folder, key);
     }
-    const identity = new HostIdentity(config, folder, kept, log, nowMs);
+    const identity = new HostIdentity(config, folder, key, log, nowMs);
     identity.#isNew = isNew;
     return identity;
   }
 
   /** What the host is called: by the setting when it was registered. */
   get name(): string {
-    return this.#kept.name;
+    return this.#stored.name;
   }
 
   /** Whether there was no key before. */
@@ -85,12 +85,12 @@ export class HostIdentity implements Identity {
   }
 
   get hostId(): number | null {
-    return this.#kept.hostId;
+    return this.#stored.hostId;
   }
 
   async headers(): Promise<Record<string, string>> {
     const hostId = await this.#registeredId();
-    const key = await importJWK(this.#kept.privateKey, PROOF_ALGORITHM);
+    const key = await importJWK(this.#stored.privateKey, PROOF_ALGORITHM);
     const nowS = Math.floor((this.#nowMs() + this.#correctionMs) / 1_000);
     const proof = await new SignJWT()
       .setProtectedHeader({ alg: PROOF_ALGORITHM })
@@ -110,13 +110,13 @@ export class HostIdentity implements Identity {
     const skewMs = this.#nowMs() - timeMs;
     this.#correctionMs = Math.abs(skewMs) > NOTABLE_SKEW_MS ? -skewMs : 0;
     if (this.#correctionMs === 0) return;
-    const words = `this machine's clock differs by ${Math.round(skewMs / 1_000)} s from the control plane's: set it`;
-    this.#log('clock.differs', { skewMs, reason: words });
+    const message = `this machine's clock differs by ${Math.round(skewMs / 1_000)} s from the control plane's: set it`;
+    this.#log('clock.differs', { skewMs, reason: message });
   }
 
   /** Registers the host, if that was not done; resolves to its id. Throws Refused where the control plane will not have it. */
   async join(): Promise<number> {
-    if (this.#kept.hostId !== null) return this.#kept.hostId;
+    if (this.#stored.hostId !== null) return this.#stored.hostId;
     try {
       return await this.#register();
     } catch (error) {
@@ -130,13 +130,13 @@ export class HostIdentity implements Identity {
    * told to the log: why the agent ends counts for more.
    */
   async discard(): Promise<void> {
-    await removeKey(this.#folder, this.#kept).catch((error: unknown) =>
-      this.#log('key.removal-failed', { reason: wordsOf(error) }),
+    await removeKey(this.#folder, this.#stored).catch((error: unknown) =>
+      this.#log('key.removal-failed', { reason: messageOf(error) }),
     );
   }
 
   async #registeredId(): Promise<number> {
-    const { hostId } = this.#kept;
+    const { hostId } = this.#stored;
     if (hostId === null) return this.join();
     if (!this.#unknown || this.#config.joinToken === undefined) return hostId;
     this.#unknown = false;
@@ -144,7 +144,7 @@ export class HostIdentity implements Identity {
       return await this.#register();
     } catch (error) {
       // The token may have been used up long ago; the database may be changed back.
-      this.#log('registration.failed', { reason: wordsOf(error) });
+      this.#log('registration.failed', { reason: messageOf(error) });
       return hostId;
     }
   }
@@ -152,13 +152,13 @@ export class HostIdentity implements Identity {
   async #register(): Promise<number> {
     const { url, joinToken, deployment } = this.#config;
     if (joinToken === undefined) throw new ConfigError(noToken(this.#folder));
-    const { name, privateKey } = this.#kept;
+    const { name, privateKey } = this.#stored;
     const { kty, crv, x } = privateKey;
     const hostId = await register(url, joinToken, { deployment, name, publicKey: { kty, crv, x } });
-    const kept = { ...this.#kept, hostId };
+    const key = { ...this.#stored, hostId };
     // First: what only this process knew would be lost with it, and the token is good for an hour.
-    await writeKey(this.#folder, kept);
-    this.#kept = kept;
+    await writeKey(this.#folder, key);
+    this.#stored = key;
     this.#log('host.registered', { host: name, id: hostId });
     return hostId;
   }
@@ -168,6 +168,6 @@ const noToken = (folder: string) =>
   `There is no key of a host in ${folder} yet, and BERTH_JOIN_TOKEN is not set. An administrator makes a join token by ` +
   'POST host/token; start the agent once with it in BERTH_JOIN_TOKEN.';
 
-const otherName = (kept: string, given: string, folder: string) =>
-  `BERTH_AGENT_NAME is ${given}, but the key in ${folder} is that of the host ${kept}. Unset it or set it to ${kept}, or ` +
+const otherName = (registered: string, given: string, folder: string) =>
+  `BERTH_AGENT_NAME is ${given}, but the key in ${folder} is that of the host ${registered}. Unset it or set it to ${registered}, or ` +
   'give this agent another BERTH_AGENT_DATA_DIR and a join token to make it another host.';

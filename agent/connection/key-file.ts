@@ -4,7 +4,7 @@ import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:
 import * as z from 'zod';
 import { ConfigError } from '../config.ts';
 
-const keptSchema = z.object({
+const storedKeySchema = z.object({
   /** What the host is called. */
   name: z.string(),
   /** Null until the key is registered. */
@@ -16,12 +16,12 @@ const keptSchema = z.object({
     d: z.string(),
   }),
 });
-export type StoredKey = z.infer<typeof keptSchema>;
+export type StoredKey = z.infer<typeof storedKeySchema>;
 
 /** An Ed25519 key that is not registered yet. */
 export function newKey(name: string): StoredKey {
   const privateKey = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
-  return keptSchema.parse({ name, hostId: null, privateKey });
+  return storedKeySchema.parse({ name, hostId: null, privateKey });
 }
 
 /** The key kept in `folder`, or undefined where there is none; throws ConfigError where it can't be used. */
@@ -39,18 +39,18 @@ export async function readKey(folder: string): Promise<StoredKey | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  const kept = keptSchema.safeParse(parse(text));
-  if (kept.success) return kept.data;
+  const key = storedKeySchema.safeParse(parse(text));
+  if (key.success) return key.data;
   throw new ConfigError(`The key in ${path} is damaged: remove the file, and the host, and join again.`);
 }
 
-export function writeKey(folder: string, kept: StoredKey): Promise<void> {
-  return withDraft(folder, kept, (draft) => rename(draft, pathIn(folder)));
+export function writeKey(folder: string, key: StoredKey): Promise<void> {
+  return withDraft(folder, key, (draft) => rename(draft, pathIn(folder)));
 }
 
 /** Where none is there. Resolves to the one that is there then: another program's, where that has come first. */
-export function addKey(folder: string, kept: StoredKey): Promise<StoredKey> {
-  return withDraft(folder, kept, async (draft) => {
+export function addKey(folder: string, key: StoredKey): Promise<StoredKey> {
+  return withDraft(folder, key, async (draft) => {
     try {
       await link(draft, pathIn(folder));
     } catch (error) {
@@ -59,25 +59,25 @@ export function addKey(folder: string, kept: StoredKey): Promise<StoredKey> {
       // A file system without hard links.
       await rename(draft, pathIn(folder));
     }
-    return kept;
+    return key;
   });
 }
 
 /** Not where it is another's by now, or has been registered by another. */
 export async function removeKey(folder: string, { hostId, privateKey }: StoredKey): Promise<void> {
-  const there = await readKey(folder);
-  if (there?.hostId === hostId && there.privateKey.x === privateKey.x)
+  const stored = await readKey(folder);
+  if (stored?.hostId === hostId && stored.privateKey.x === privateKey.x)
     await rm(pathIn(folder), { force: true });
 }
 
 /** With a whole file that is to become the key, under a name of its own: several programs may write at once. */
-async function withDraft<T>(folder: string, kept: StoredKey, use: (draft: string) => Promise<T>): Promise<T> {
+async function withDraft<T>(folder: string, key: StoredKey, use: (draft: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // One that was there already may be open to others.
   await chmod(folder, 0o700);
   const draft = `${pathIn(folder)}.${randomUUID()}`;
   try {
-    await writeFile(draft, `${JSON.stringify(kept)}\n`, { mode: 0o600, flush: true });
+    await writeFile(draft, `${JSON.stringify(key)}\n`, { mode: 0o600, flush: true });
     return await use(draft);
   } finally {
     await rm(draft, { force: true });

@@ -2,7 +2,7 @@
 
 /** The control plane said not to come back; `revoked`: because the host was removed. */
 export class RefusedError extends Error {
-  override name = 'Refused';
+  override name = 'RefusedError';
   readonly revoked: boolean;
 
   constructor(message: string, options: ErrorOptions & { revoked?: boolean } = {}) {

@@ -10,14 +10,14 @@ import {
 
 /** The control plane will not have this agent, whatever it tries. */
 export class RegistrationRefusedError extends Error {
-  override name = 'RegistrationRefused';
+  override name = 'RegistrationRefusedError';
 }
 
-const ANSWER_MS = 30_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 /** An answer of a control plane is a line. */
 const MAX_ANSWER_BYTES = 64 * 2 ** 10;
 /** Of what is answered with 4xx: too slow, too early, too often. */
-const PASSING = new Set([408, 425, 429]);
+const TEMPORARY_STATUSES = new Set([408, 425, 429]);
 
 /** Resolves to the id of the host. Throws RegistrationRefused, or another error where trying again may help. */
 export async function register(url: URL, joinToken: string, body: RegistrationBody): Promise<number> {
@@ -28,9 +28,9 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
     response = await post(target, joinToken, JSON.stringify(body));
     answer = await textOf(response);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(
-      `The control plane can't be reached at ${url.href}: ${why}. Check BERTH_URL and the network.`,
+      `The control plane can't be reached at ${url.href}: ${reason}. Check BERTH_URL and the network.`,
       {
         cause,
       },
@@ -40,11 +40,12 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
   const registered = registeredSchema.safeParse(parse(answer));
   if (status === 200 && registered.success) return registered.data.host_id;
   const refusal = refusalSchema.safeParse(parse(answer));
-  const words = refusal.success
+  const details = refusal.success
     ? refusal.data.message
     : `it answered ${status} to ${target.href}; is this a control plane?`;
-  const message = `The control plane did not register this host: ${words}`;
-  if (status >= 400 && status < 500 && !PASSING.has(status)) throw new RegistrationRefusedError(message);
+  const message = `The control plane did not register this host: ${details}`;
+  if (status >= 400 && status < 500 && !TEMPORARY_STATUSES.has(status))
+    throw new RegistrationRefusedError(message);
   throw new Error(message);
 }
 
@@ -60,8 +61,14 @@ function post(url: URL, joinToken: string, body: string): Promise<IncomingMessag
     'content-length': Buffer.byteLength(body),
   };
   return new Promise((resolve, reject) => {
-    const outgoing = send(url, { method: 'POST', agent: false, headers, timeout: ANSWER_MS }, resolve);
-    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${ANSWER_MS / 1_000} s`)));
+    const outgoing = send(
+      url,
+      { method: 'POST', agent: false, headers, timeout: ANSWER_TIMEOUT_MS },
+      resolve,
+    );
+    outgoing.on('timeout', () =>
+      outgoing.destroy(new Error(`no answer within ${ANSWER_TIMEOUT_MS / 1_000} s`)),
+    );
     outgoing.on('error', reject);
     outgoing.end(body);
   });

@@ -33,7 +33,7 @@ export interface SessionOptions {
   log: Logger;
   nowMs(): number;
   /** Told of what is answered, which is contact. */
-  lease: Pick<Lease, 'leaseMs' | 'hasLapsed' | 'check' | 'now' | 'take' | 'confirm' | 'leaveAlone'>;
+  lease: Pick<Lease, 'leaseMs' | 'hasExpired' | 'check' | 'now' | 'replace' | 'confirm' | 'setUnknown'>;
   /** Told of each answer that carries the time. */
   clock(exchange: Exchange): void;
   /** Called at the welcome and after each sign of life, to find out what the next one tells; nothing waits for it. */
@@ -47,7 +47,7 @@ type Phase =
   | { name: 'closed' };
 
 /** What is not urgent waits this long for something better to replace it. */
-const UNHURRIED_MS = 200;
+const FLUSH_DELAY_MS = 200;
 
 export class ControlPlaneSession {
   readonly #socket: SessionSocket;
@@ -55,11 +55,11 @@ export class ControlPlaneSession {
   readonly #logs: LogStreams;
   #phase: Phase = { name: 'greeting' };
   #signOfLife: NodeJS.Timeout | undefined;
-  #unhurried: NodeJS.Timeout | undefined;
+  #deferredFlush: NodeJS.Timeout | undefined;
   #flushing = false;
   #spreadMs: number | undefined;
   /** Of the hello (0) or the report whose answer will tell the time. */
-  #asked: { sequence: number; sentMs: number } | undefined;
+  #timedRequest: { sequence: number; sentMs: number } | undefined;
   /** When the hello (0) and the reports went that are not answered yet. */
   #unanswered: { sequence: number; sent: Moment }[] = [];
 
@@ -85,7 +85,7 @@ export class ControlPlaneSession {
       highest: agent.highestIds(),
       ...(options.lease.leaseMs === undefined ? {} : { leaseMs: options.lease.leaseMs }),
     });
-    this.#asked = { sequence: 0, sentMs: options.nowMs() };
+    this.#timedRequest = { sequence: 0, sentMs: options.nowMs() };
   }
 
   /** Over how long all agents are to come back once they have lost their connections (P72); undefined before the welcome. */
@@ -94,7 +94,7 @@ export class ControlPlaneSession {
   }
 
   receive(text: string): void {
-    if (this.#isTooLate()) {
+    if (this.#hasLeaseExpired()) {
       this.#close('resync', 'the lease has passed');
       return;
     }
@@ -111,15 +111,15 @@ export class ControlPlaneSession {
     this.#phase = { name: 'closed' };
     this.#options.reporter.onChange(undefined);
     clearInterval(this.#signOfLife);
-    clearTimeout(this.#unhurried);
+    clearTimeout(this.#deferredFlush);
     this.#logs.closeAll();
   }
 
   /** The lease has passed since the welcome: what comes now may have been on its way for as long, and run elsewhere (P80). */
-  #isTooLate(): boolean {
+  #hasLeaseExpired(): boolean {
     const { lease } = this.#options;
     lease.check();
-    return lease.hasLapsed && (this.#phase.name === 'syncing' || this.#phase.name === 'following');
+    return lease.hasExpired && (this.#phase.name === 'syncing' || this.#phase.name === 'following');
   }
 
   #handle(message: Down): void {
@@ -142,7 +142,7 @@ export class ControlPlaneSession {
         break;
       case 'ack':
         for (const key of reporter.acknowledge(message.sequence)) agent.conclude(key);
-        this.#answered(message.sequence, (sent) => this.#options.lease.confirm(sent));
+        this.#forAnswered(message.sequence, (sent) => this.#options.lease.confirm(sent));
         this.#compareClocks(message.sequence, message.timeMs);
         break;
       case 'logs.open':
@@ -167,7 +167,7 @@ export class ControlPlaneSession {
     log('session.welcome', { session });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
-    this.#answered(0, (sent) => this.#options.lease.take(leaseMs, sent));
+    this.#forAnswered(0, (sent) => this.#options.lease.replace(leaseMs, sent));
     this.#signOfLife = setInterval(() => {
       this.#send(reporter.everything());
       measure();
@@ -186,7 +186,7 @@ export class ControlPlaneSession {
     if (more) return;
     const { agent, log, lease } = this.#options;
     log('session.synced', { revision, assignments: this.#phase.assignments.length });
-    lease.leaveAlone(unknown ?? []);
+    lease.setUnknown(unknown ?? []);
     agent.sync(this.#phase.assignments, unknown);
     this.#phase = { name: 'following', revision };
   }
@@ -207,7 +207,7 @@ export class ControlPlaneSession {
 
   #changed(urgent: boolean): void {
     if (!urgent) {
-      this.#unhurried ??= setTimeout(() => this.#flush(), UNHURRIED_MS);
+      this.#deferredFlush ??= setTimeout(() => this.#flush(), FLUSH_DELAY_MS);
     } else if (!this.#flushing) {
       // What changes in the same turn goes into one report.
       this.#flushing = true;
@@ -217,8 +217,8 @@ export class ControlPlaneSession {
 
   #flush(): void {
     this.#flushing = false;
-    clearTimeout(this.#unhurried);
-    this.#unhurried = undefined;
+    clearTimeout(this.#deferredFlush);
+    this.#deferredFlush = undefined;
     if (this.#phase.name === 'closed') return;
     const report = this.#options.reporter.changes();
     if (report) this.#send(report);
@@ -226,17 +226,17 @@ export class ControlPlaneSession {
 
   /** An answer of the control plane tells its time, between the question's sending and now. */
   #compareClocks(sequence: number, theirMs: number | undefined): void {
-    if (!this.#asked || sequence < this.#asked.sequence) return;
+    if (!this.#timedRequest || sequence < this.#timedRequest.sequence) return;
     const { clock, nowMs } = this.#options;
-    if (theirMs !== undefined) clock({ sentMs: this.#asked.sentMs, receivedMs: nowMs(), theirMs });
-    this.#asked = undefined;
+    if (theirMs !== undefined) clock({ sentMs: this.#timedRequest.sentMs, receivedMs: nowMs(), theirMs });
+    this.#timedRequest = undefined;
   }
 
   /** Contact is as old as what was answered, not as the answer. */
-  #answered(sequence: number, tell: (sent: Moment) => void): void {
+  #forAnswered(sequence: number, apply: (sent: Moment) => void): void {
     const answered = this.#unanswered.filter((one) => one.sequence <= sequence).at(-1);
     this.#unanswered = this.#unanswered.filter((one) => one.sequence > sequence);
-    if (answered) tell(answered.sent);
+    if (answered) apply(answered.sent);
   }
 
   #send(message: Up): void {
@@ -245,11 +245,11 @@ export class ControlPlaneSession {
       this.#unanswered.push({ sequence: message.sequence, sent: this.#options.lease.now() });
     this.#socket.send(encode(message));
     if (message.type === 'report')
-      this.#asked ??= { sequence: message.sequence, sentMs: this.#options.nowMs() };
+      this.#timedRequest ??= { sequence: message.sequence, sentMs: this.#options.nowMs() };
   }
 
-  #close(reason: CloseReason, words: string): void {
+  #close(reason: CloseReason, message: string): void {
     this.#phase = { name: 'closed' };
-    this.#socket.close(closeCodes[reason].code, words);
+    this.#socket.close(closeCodes[reason].code, message);
   }
 }

@@ -8,7 +8,7 @@ import { WebSocket } from 'ws';
 import { closeCodes, retryAfter } from '../../shared/protocol/close.ts';
 import { CONNECT_PATH, type Refusal, refusalSchema } from '../../shared/protocol/enrolment.ts';
 import { backoffMs } from '../backoff.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import type { ConnectionRefusal, Identity } from './identity.ts';
 import { RefusedError } from './refused-error.ts';
@@ -37,11 +37,11 @@ export interface ConnectionOptions {
 }
 
 /** A connection that lasted this long was a good one: the pauses start small again. */
-const GOOD_MS = 10_000;
-const HANDSHAKE_MS = 10_000;
+const STABLE_MS = 10_000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A peer that does not answer a close within this time is left. */
-const GOODBYE_MS = 1000;
-const LARGEST_MESSAGE_BYTES = 64 * 2 ** 20;
+const CLOSE_TIMEOUT_MS = 1000;
+const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 const MAX_REFUSAL_BYTES = 16 * 2 ** 10;
 
 interface Ending {
@@ -57,20 +57,20 @@ export async function stayConnected(options: ConnectionOptions): Promise<void> {
   let attempt = 0;
   let spreadMs = 0;
   while (!signal.aborted) {
-    const { code, reason, lastedMs, ...told } = await connectOnce(options);
+    const { code, reason, lastedMs, ...rest } = await connectOnce(options);
     if (signal.aborted) return;
     const retry = retryAfter(code);
     if (retry === 'never') {
       const revoked = code === closeCodes.revoked.code;
-      const way = revoked ? ' A new join token (POST host/token) makes this machine a host again.' : '';
-      throw new RefusedError(`The control plane refused this agent: ${reason || `code ${code}`}.${way}`, {
+      const remedy = revoked ? ' A new join token (POST host/token) makes this machine a host again.' : '';
+      throw new RefusedError(`The control plane refused this agent: ${reason || `code ${code}`}.${remedy}`, {
         revoked,
       });
     }
-    if (lastedMs >= GOOD_MS) attempt = 0;
-    spreadMs = told.spreadMs ?? spreadMs;
-    const isAtOnce = retry === 'now' && attempt === 0;
-    const waitMs = isAtOnce ? Math.round(random() * spreadMs) : backoffMs(attempt, random(), spreadMs);
+    if (lastedMs >= STABLE_MS) attempt = 0;
+    spreadMs = rest.spreadMs ?? spreadMs;
+    const isImmediate = retry === 'now' && attempt === 0;
+    const waitMs = isImmediate ? Math.round(random() * spreadMs) : backoffMs(attempt, random(), spreadMs);
     attempt += 1;
     log('connection.closed', { code, reason, waitMs });
     await sleep(waitMs, signal);
@@ -90,21 +90,21 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
     headers = await identity.headers();
   } catch (error) {
     if (error instanceof RefusedError) throw error;
-    return { code: 1006, reason: wordsOf(error), lastedMs: 0 };
+    return { code: 1006, reason: messageOf(error), lastedMs: 0 };
   }
   // Told to end meanwhile: a signal that is aborted already tells nobody.
   if (signal.aborted) return { code: 1001, reason: '', lastedMs: 0 };
   const ws = new WebSocket(connectUrl(url), {
     headers,
-    handshakeTimeout: HANDSHAKE_MS,
-    maxPayload: LARGEST_MESSAGE_BYTES,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    maxPayload: MAX_MESSAGE_BYTES,
     perMessageDeflate: false,
   });
-  return conversation(ws, options);
+  return converse(ws, options);
 }
 
 /** From the dialling to the end. */
-function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
+function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
   const { identity, begin, nowMs, pingMs, signal, log } = options;
   return new Promise((resolve) => {
     let receiver: Receiver | undefined;
@@ -112,7 +112,7 @@ function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending
     let failure = '';
     const refusal = watchRefusal(ws, identity);
     const heartbeat = watchPeer(ws, pingMs, nowMs);
-    const leaveIt = closeAt(signal, ws);
+    const stopListening = closeAt(signal, ws);
     ws.on('open', () => {
       openedMs = nowMs();
       log('connection.open');
@@ -123,15 +123,15 @@ function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending
       else receiver?.receive(data.toString());
     });
     ws.on('error', (error) => {
-      failure = wordsOf(error);
+      failure = messageOf(error);
     });
     ws.on('close', (code, reason) => {
       clearInterval(heartbeat);
-      leaveIt();
+      stopListening();
       receiver?.closed();
       resolve({
         code: refusal.code ?? code,
-        reason: reason.toString() || refusal.words || failure,
+        reason: reason.toString() || refusal.message || failure,
         lastedMs: openedMs === undefined ? 0 : nowMs() - openedMs,
         spreadMs: receiver?.spreadMs,
       });
@@ -141,25 +141,25 @@ function conversation(ws: WebSocket, options: ConnectionOptions): Promise<Ending
 
 /** Says goodbye when `signal` aborts, and waits a moment only for the answer; returns what ends that. */
 function closeAt(signal: AbortSignal, ws: WebSocket): () => void {
-  let impatience: NodeJS.Timeout | undefined;
+  let timeout: NodeJS.Timeout | undefined;
   const stop = () => {
     ws.close(1001);
-    impatience = setTimeout(() => ws.terminate(), GOODBYE_MS);
+    timeout = setTimeout(() => ws.terminate(), CLOSE_TIMEOUT_MS);
   };
   signal.addEventListener('abort', stop, { once: true });
   return () => {
-    clearTimeout(impatience);
+    clearTimeout(timeout);
     signal.removeEventListener('abort', stop);
   };
 }
 
 /** Where the connection is refused: why, and the close code that stands for it. */
-function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; words: string } {
-  const refused: { code?: number; words: string } = { words: '' };
+function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; message: string } {
+  const refused: { code?: number; message: string } = { message: '' };
   ws.on('unexpected-response', (_: ClientRequest, response: IncomingMessage) => {
-    void readRefusal(response).then(({ refusal, words }) => {
+    void readRefusal(response).then(({ refusal, message }) => {
       if (refusal.reason === 'revoked') refused.code = closeCodes.revoked.code;
-      refused.words = words;
+      refused.message = message;
       identity.refused?.(refusal);
       ws.terminate();
     });
@@ -170,7 +170,7 @@ function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; words
 /** What the control plane answered instead of opening the connection. Never rejects. */
 async function readRefusal(
   response: IncomingMessage,
-): Promise<{ refusal: ConnectionRefusal; words: string }> {
+): Promise<{ refusal: ConnectionRefusal; message: string }> {
   const { statusCode: status = 0, headers } = response;
   const parts: Buffer[] = [];
   try {
@@ -182,7 +182,7 @@ async function readRefusal(
   const timeMs = Date.parse(headers.date ?? '');
   return {
     refusal: { status, reason: body?.reason, timeMs: Number.isNaN(timeMs) ? undefined : timeMs },
-    words: `it answered ${status}${body ? `: ${body.message}` : ''}`,
+    message: `it answered ${status}${body ? `: ${body.message}` : ''}`,
   };
 }
 
@@ -201,11 +201,11 @@ function refusalOf(text: string): Refusal | undefined {
 function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.Timeout {
   let heardMs = nowMs();
   let unansweredPings = 0;
-  const hear = () => {
+  const onActivity = () => {
     heardMs = nowMs();
     unansweredPings = 0;
   };
-  for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, hear);
+  for (const event of ['open', 'message', 'ping', 'pong']) ws.on(event, onActivity);
   return setInterval(() => {
     if (unansweredPings >= 3 || nowMs() - heardMs > 3 * pingMs) {
       ws.terminate();

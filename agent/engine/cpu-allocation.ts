@@ -15,7 +15,7 @@ export interface CpuClaim {
 /** Reserved where the description says nothing. */
 const DEFAULT_MIN = 0.1;
 /** The engine takes no smaller limit. */
-const LEAST = 0.01;
+const MIN_LIMIT = 0.01;
 /** Limits are whole steps, so that small differences change nothing. */
 const STEPS_PER_CORE = 100;
 /** What decimals lose in binary is no step less. */
@@ -33,11 +33,11 @@ export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'c
 export function levelOf(claims: readonly CpuClaim[], cores: number): number {
   let left = cores - claims.reduce((sum, claim) => sum + floorOf(claim), 0);
   if (left <= 0) return 0;
-  const rooms = Float64Array.from(claims, headroomOf).sort();
-  for (const [at, room] of rooms.entries()) {
-    const part = left / (rooms.length - at);
-    if (part <= room) return part;
-    left -= room;
+  const headrooms = Float64Array.from(claims, headroomOf).sort();
+  for (const [index, headroom] of headrooms.entries()) {
+    const share = left / (headrooms.length - index);
+    if (share <= headroom) return share;
+    left -= headroom;
   }
   return Number.POSITIVE_INFINITY;
 }
@@ -49,7 +49,7 @@ export function limitOf(claim: CpuClaim, level: number): number {
   return Math.max(floor, Math.min(whole, claim.max ?? whole));
 }
 
-const floorOf = ({ min }: CpuClaim): number => Math.max(min, LEAST);
+const floorOf = ({ min }: CpuClaim): number => Math.max(min, MIN_LIMIT);
 
 const headroomOf = (claim: CpuClaim): number =>
   claim.max === null ? Number.POSITIVE_INFINITY : Math.max(0, claim.max - floorOf(claim));

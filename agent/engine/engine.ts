@@ -11,7 +11,7 @@ export type ContainerCpu = CpuClaim & { limit: number };
 /** What labels tell of a container besides its key; a part that another version of Berth did not write is not there. */
 interface Labelled {
   execution?: number | undefined;
-  cores?: ContainerCpu | undefined;
+  cpu?: ContainerCpu | undefined;
 }
 
 /** A container of this deployment and host, as the engine sees it. */
@@ -65,16 +65,16 @@ export interface Watch {
 export interface Engine {
   facts(): Promise<EngineFacts>;
   /** Why no container can join the network that services are on, and what to do, where the engine can tell. */
-  networkTrouble(): Promise<string | undefined>;
+  networkProblem(): Promise<string | undefined>;
   list(): Promise<ContainerSummary[]>;
   /** Undefined where there is no such container any more. */
   inspect(id: string): Promise<Container | undefined>;
   /** Creates the container with a limit of cores, or finds the one an earlier call with the same key made. */
-  create(assignment: Assignment, coreLimit: number): Promise<Container>;
+  create(assignment: Assignment, cpuLimit: number): Promise<Container>;
   /** Starts it; the container returned may be a new one where the first could not be started as it was made. */
-  start(assignment: Assignment, id: string, coreLimit: number): Promise<Container>;
+  start(assignment: Assignment, id: string, cpuLimit: number): Promise<Container>;
   /** Changes its limit of cores, while it runs. One that is not there needs none. */
-  limitCores(id: string, coreLimit: number): Promise<void>;
+  updateCpuLimit(id: string, cpuLimit: number): Promise<void>;
   /** What those of them that run have used, as far as the engine tells until `signal` aborts. */
   usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>>;
   /** SIGTERM, and SIGKILL after the grace period. A container that is not running or not there is stopped. */

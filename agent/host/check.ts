@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import { connectEngine } from '../engine/engine-address.ts';
-import { wordsOf } from '../logger.ts';
+import { messageOf } from '../logger.ts';
 import { clockAheadMs, type Exchange } from './clock-check.ts';
 import { lowText, probeDisk } from './disk.ts';
 import { readMachine } from './machine.ts';
@@ -27,10 +27,10 @@ export interface EngineInfo {
   DockerRootDir: string;
 }
 
-const ENGINE_CALL_MS = 10_000;
-const CONTROL_PLANE_MS = 10_000;
+const ENGINE_TIMEOUT_MS = 10_000;
+const CONTROL_PLANE_TIMEOUT_MS = 10_000;
 /** Of Docker 20.10. */
-const OLDEST_API = '1.41';
+const MIN_API_VERSION = '1.41';
 /** Beyond this the control plane takes no proof of who the agent is, but for its correction (PROTOCOL.md). */
 const TOLERATED_CLOCK_MS = 30_000;
 const NOTABLE_CLOCK_MS = 5_000;
@@ -54,7 +54,7 @@ async function checkMachine(config: Settings, anyClock: boolean): Promise<Findin
 }
 
 async function checkEngine({ dockerHost, dataDir, minDiskBytes }: Settings): Promise<Finding[]> {
-  const engine = connectEngine(dockerHost, ENGINE_CALL_MS);
+  const engine = connectEngine(dockerHost, ENGINE_TIMEOUT_MS);
   try {
     const [{ Version, ApiVersion }, info] = await Promise.all([engine.version(), engine.info()]);
     const folders = [info.DockerRootDir, resolve(dataDir, '..')];
@@ -64,10 +64,10 @@ async function checkEngine({ dockerHost, dataDir, minDiskBytes }: Settings): Pro
       ...(await diskFindings(folders, minDiskBytes)),
     ];
   } catch (error) {
-    const cure =
+    const remedy =
       'Install Docker (on Debian: apt-get install docker.io), start it, or set DOCKER_HOST to where it is';
     return [
-      { level: 'problem', text: `No Docker engine answers at ${dockerHost}: ${wordsOf(error)}. ${cure}` },
+      { level: 'problem', text: `No Docker engine answers at ${dockerHost}: ${messageOf(error)}. ${remedy}` },
     ];
   }
 }
@@ -77,7 +77,7 @@ export function engineFindings(apiVersion: string, info: EngineInfo): Finding[] 
   const findings: Finding[] = [];
   const kernel = `the kernel (${info.KernelVersion})`;
   if (info.OSType !== 'linux') problem(`The engine runs ${info.OSType} containers; Linux ones are needed`);
-  if (minorOf(apiVersion) < minorOf(OLDEST_API))
+  if (minorOf(apiVersion) < minorOf(MIN_API_VERSION))
     problem(`The engine is older than Docker 20.10 (API ${apiVersion}): update it`);
   if (!info.MemoryLimit)
     warn(`${kernel} limits no memory: boot it with cgroup_enable=memory, or a service may take all there is`);
@@ -100,13 +100,13 @@ const minorOf = (version: string) => Number(version.split('.')[1]);
 
 /** An engine elsewhere has its folder there, too: then only ours is looked at. */
 async function diskFindings(folders: readonly string[], minBytes: number): Promise<Finding[]> {
-  const rooms = await Promise.all(folders.map(async (folder) => [folder, await probeDisk(folder)] as const));
-  const low = rooms.map(([folder, room]) => room && lowText(folder, room, minBytes, false)).find(Boolean);
+  const spaces = await Promise.all(folders.map(async (folder) => [folder, await probeDisk(folder)] as const));
+  const low = spaces.map(([folder, space]) => space && lowText(folder, space, minBytes, false)).find(Boolean);
   if (!low) return [];
   return [
     {
       level: 'warning',
-      text: `There is little room: ${low}. The host takes nothing new until there is more`,
+      text: `There is little space: ${low}. The host takes nothing new until there is more`,
     },
   ];
 }
@@ -115,17 +115,17 @@ async function checkControlPlane({ url }: Settings, anyClock: boolean): Promise<
   const address = `${url.href.replace(/\/$/, '')}/healthz`;
   try {
     const sentMs = Date.now();
-    const answer = await fetch(address, { signal: AbortSignal.timeout(CONTROL_PLANE_MS) });
+    const answer = await fetch(address, { signal: AbortSignal.timeout(CONTROL_PLANE_TIMEOUT_MS) });
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
     const date = answer.headers.get('date');
     const reached: Finding = { level: 'ok', text: `The control plane at ${url.href}` };
     if (date === null) return [reached];
     return [reached, clockFinding({ sentMs, receivedMs: Date.now(), theirMs: Date.parse(date) }, anyClock)];
   } catch (error) {
-    const reason = error instanceof Error && error.cause ? wordsOf(error.cause) : wordsOf(error);
-    const cure =
+    const reason = error instanceof Error && error.cause ? messageOf(error.cause) : messageOf(error);
+    const remedy =
       'See whether BERTH_URL is right, and whether a firewall, a name or a certificate is in the way';
-    return [{ level: 'problem', text: `${address} can't be reached: ${reason}. ${cure}` }];
+    return [{ level: 'problem', text: `${address} can't be reached: ${reason}. ${remedy}` }];
   }
 }
 

@@ -15,7 +15,7 @@ export interface Exchange {
 /** Clocks that differ more than this are worth a word, since log lines carry the host's. */
 const NOTABLE_MS = 5000;
 /** What was worth a word is so until it is clearly better. */
-const AGREED_MS = 4000;
+const RECOVERED_MS = 4000;
 
 /** How far this clock is ahead, negative where it is behind; the least that the exchange allows. */
 export function clockAheadMs({ sentMs, receivedMs, theirMs }: Exchange): number {
@@ -24,15 +24,15 @@ export function clockAheadMs({ sentMs, receivedMs, theirMs }: Exchange): number 
 }
 
 /** Says of the clock what an exchange tells. */
-export function compareClocks(exchange: Exchange, conditions: Pick<Conditions, 'textOf' | 'put'>): void {
-  const wasTold = conditions.textOf('clock-skew') !== undefined;
-  conditions.put('clock-skew', clockText(exchange, wasTold));
+export function compareClocks(exchange: Exchange, conditions: Pick<Conditions, 'textOf' | 'set'>): void {
+  const wasSet = conditions.textOf('clock-skew') !== undefined;
+  conditions.set('clock-skew', clockText(exchange, wasSet));
 }
 
 /** What is to be said of the clock after an exchange; `wasTold` where something was said before. */
-export function clockText(exchange: Exchange, wasTold: boolean): string | undefined {
+export function clockText(exchange: Exchange, wasSet: boolean): string | undefined {
   const aheadMs = clockAheadMs(exchange);
-  if (Math.abs(aheadMs) <= (wasTold ? AGREED_MS : NOTABLE_MS)) return undefined;
+  if (Math.abs(aheadMs) <= (wasSet ? RECOVERED_MS : NOTABLE_MS)) return undefined;
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   return `the host's clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the control plane's: set it by NTP`;
 }

@@ -27,8 +27,8 @@ export class Conditions {
   }
 
   /** Undefined: all is well in this respect. */
-  put(kind: ConditionKind, words: string | undefined): void {
-    const text = words === undefined ? undefined : cut(words);
+  set(kind: ConditionKind, sentence: string | undefined): void {
+    const text = sentence === undefined ? undefined : truncate(sentence);
     const before = this.#texts.get(kind);
     if (before === text) return;
     if (text === undefined) this.#texts.delete(kind);
@@ -36,12 +36,12 @@ export class Conditions {
     const { log, changed } = this.#options;
     if (before === undefined) log('condition.began', { kind, text: text ?? '' });
     if (text === undefined) log('condition.ended', { kind });
-    changed(Array.from(this.#texts, ([one, told]) => ({ kind: one, text: told })));
+    changed(Array.from(this.#texts, ([one, its]) => ({ kind: one, text: its })));
   }
 }
 
 /** An engine's words may be a page of a proxy before it: with all of them the host would lose its connection. */
-const cut = (text: string): string =>
+const truncate = (text: string): string =>
   text.length <= MAX_CONDITION_LENGTH
     ? text
     : `${text.slice(0, MAX_CONDITION_LENGTH - 3).replace(/[\ud800-\udbff]$/, '')}...`;

@@ -8,13 +8,13 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync 
 import { hostname } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { ConfigError } from '../config.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import { findProgram, foreignEnv } from '../system-programs.ts';
 
 /** Another agent works with the data folder. */
 export class FolderTakenError extends ConfigError {
-  override name = 'FolderTaken';
+  override name = 'FolderTakenError';
 }
 
 export interface FolderLockOptions {
@@ -42,22 +42,22 @@ export async function lockFolder(folder: string, options: FolderLockOptions): Pr
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Not for writing anew: what the holder tells of itself stays. No program that we start inherits it.
     file = openSync(path, 'a', 0o600);
-    if (!(await tryFor(file, options))) throw new FolderTakenError(takenText(folder, path));
-    if (!options.signal.aborted) sign(file, options.nowMs());
+    if (!(await acquire(file, options))) throw new FolderTakenError(takenText(folder, path));
+    if (!options.signal.aborted) writeHolder(file, options.nowMs());
   } catch (error) {
     if (error instanceof FolderTakenError) {
       close();
       throw error;
     }
-    options.log('data-folder.lock-unavailable', { folder, reason: wordsOf(error) });
+    options.log('data-folder.lock-unavailable', { folder, reason: messageOf(error) });
   }
   return close;
 }
 
 /** False where another has it and keeps it; also true where the waiting was ended. */
-async function tryFor(file: number, { waitMs, signal }: FolderLockOptions): Promise<boolean> {
+async function acquire(file: number, { waitMs, signal }: FolderLockOptions): Promise<boolean> {
   for (let waitedMs = 0; !signal.aborted; waitedMs += RETRY_MS) {
-    if (await flock(file)) return true;
+    if (await tryLock(file)) return true;
     if (waitedMs >= waitMs) return false;
     await sleep(RETRY_MS, signal);
   }
@@ -68,7 +68,7 @@ async function tryFor(file: number, { waitMs, signal }: FolderLockOptions): Prom
  * Node has no such call, so a program makes it on our file, which it inherits: the lock is the open file's, and stays after the
  * program has ended. False where another has it.
  */
-async function flock(file: number): Promise<boolean> {
+async function tryLock(file: number): Promise<boolean> {
   const program = await findProgram('flock');
   if (!program) throw new Error('there is no program flock here (of util-linux or busybox)');
   const child = spawn(program, ['-n', '3'], {
@@ -76,15 +76,15 @@ async function flock(file: number): Promise<boolean> {
     stdio: ['ignore', 'ignore', 'pipe', file],
   });
   const ended = new Promise<number | null>((done, fail) => child.on('error', fail).on('close', done));
-  const [code, complaint] = await Promise.all([ended, child.stderr ? text(child.stderr) : '']);
+  const [code, errorOutput] = await Promise.all([ended, child.stderr ? text(child.stderr) : '']);
   if (code === 0) return true;
   // Of a lock that another has it says nothing.
-  if (code === 1 && complaint === '') return false;
-  throw new Error(complaint.trim() || `${program} ended with ${code}`);
+  if (code === 1 && errorOutput === '') return false;
+  throw new Error(errorOutput.trim() || `${program} ended with ${code}`);
 }
 
 /** Tells whoever comes second who has the folder. */
-function sign(file: number, nowMs: number): void {
+function writeHolder(file: number, nowMs: number): void {
   ftruncateSync(file);
   writeSync(file, `process ${process.pid} on ${hostname()}, since ${new Date(nowMs).toISOString()}\n`);
 }

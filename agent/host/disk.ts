@@ -26,7 +26,7 @@ export interface DiskWatchOptions {
 /** A file system without inodes takes no new file, however much room it has. */
 const MIN_INODES_SHARE = 0.01;
 /** What was low stays low until there is this much more than the least. */
-const RELIEF = 1.25;
+const RECOVERY_FACTOR = 1.25;
 const GIB = 2 ** 30;
 
 export const probeDisk: DiskProbe = async (folder) => {
@@ -44,21 +44,21 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
   if (minBytes === 0) return () => {};
   let low: string | undefined;
   let ended = false;
-  let looking = false;
-  const look = async () => {
+  let isChecking = false;
+  const check = async () => {
     // A file system that hangs is not asked again while it does: each such call keeps a thread.
-    if (looking) return;
-    looking = true;
-    const rooms = await Promise.all(folders.map(async (folder) => ({ folder, room: await probe(folder) })));
-    looking = false;
+    if (isChecking) return;
+    isChecking = true;
+    const spaces = await Promise.all(folders.map(async (folder) => ({ folder, space: await probe(folder) })));
+    isChecking = false;
     if (ended) return;
-    low = rooms
-      .map(({ folder, room }) => room && lowText(folder, room, minBytes, low !== undefined))
+    low = spaces
+      .map(({ folder, space }) => space && lowText(folder, space, minBytes, low !== undefined))
       .find(Boolean);
     found(low);
   };
-  await look();
-  const timer = setInterval(() => void look(), everyMs);
+  await check();
+  const timer = setInterval(() => void check(), everyMs);
   return () => {
     ended = true;
     clearInterval(timer);
@@ -72,9 +72,9 @@ export function lowText(
   minBytes: number,
   wasLow: boolean,
 ): string | undefined {
-  const relief = wasLow ? RELIEF : 1;
-  if (freeBytes < minBytes * relief) return `${(freeBytes / GIB).toFixed(1)} GiB free at ${folder}`;
-  if (freeInodesShare !== null && freeInodesShare < MIN_INODES_SHARE * relief)
+  const factor = wasLow ? RECOVERY_FACTOR : 1;
+  if (freeBytes < minBytes * factor) return `${(freeBytes / GIB).toFixed(1)} GiB free at ${folder}`;
+  if (freeInodesShare !== null && freeInodesShare < MIN_INODES_SHARE * factor)
     return `${(100 * freeInodesShare).toFixed(1)} % of the inodes free at ${folder}`;
   return undefined;
 }

@@ -4,19 +4,19 @@
  */
 import type { HostUsage } from '../../shared/protocol/up.ts';
 import type { Engine } from '../engine/engine.ts';
-import { type Logger, wordsOf } from '../logger.ts';
-import { nextReadings, type Readings, type Runner, totalOf } from './usage.ts';
+import { type Logger, messageOf } from '../logger.ts';
+import { nextReadings, type Readings, type RunningContainer, totalOf } from './usage.ts';
 
 export interface UsageMeterOptions {
   engine: Pick<Engine, 'usage'>;
   /** What runs now. */
-  running(): readonly Runner[];
+  running(): readonly RunningContainer[];
   /** What the engine has. */
   cores: number;
   /** Told after each round; undefined where nothing was found out. */
   found(usage: HostUsage | undefined): void;
   /** What a round may take. */
-  boundMs: number;
+  timeoutMs: number;
   log: Logger;
 }
 
@@ -24,7 +24,7 @@ export class UsageMeter {
   readonly #options: UsageMeterOptions;
   #readings: Readings = new Map();
   #isMeasuring = false;
-  #isTold = true;
+  #wasAvailable = true;
 
   constructor(options: UsageMeterOptions) {
     this.#options = options;
@@ -34,19 +34,19 @@ export class UsageMeter {
   async measure(): Promise<void> {
     if (this.#isMeasuring) return;
     this.#isMeasuring = true;
-    const { engine, running, cores, found, boundMs, log } = this.#options;
-    const bound = new AbortController();
-    const timer = setTimeout(() => bound.abort(), boundMs);
+    const { engine, running, cores, found, timeoutMs, log } = this.#options;
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), timeoutMs);
     try {
       const ids = oldestFirst(running(), this.#readings);
-      const samples = await engine.usage(ids, bound.signal);
+      const samples = await engine.usage(ids, timeout.signal);
       this.#readings = nextReadings(running(), this.#readings, samples);
-      this.#isTold = true;
+      this.#wasAvailable = true;
       found(totalOf(this.#readings, cores));
     } catch (error) {
       found(undefined);
-      if (this.#isTold) log('usage.unavailable', { reason: wordsOf(error) });
-      this.#isTold = false;
+      if (this.#wasAvailable) log('usage.unavailable', { reason: messageOf(error) });
+      this.#wasAvailable = false;
     } finally {
       clearTimeout(timer);
       this.#isMeasuring = false;
@@ -55,7 +55,7 @@ export class UsageMeter {
 }
 
 /** Those whose samples were late are asked first, so that each has its turn where there is no time for all. */
-function oldestFirst(running: readonly Runner[], readings: Readings): string[] {
+function oldestFirst(running: readonly RunningContainer[], readings: Readings): string[] {
   const sampledMs = (id: string) => readings.get(id)?.timeMs ?? 0;
   return running.map(({ id }) => id).sort((a, b) => sampledMs(a) - sampledMs(b));
 }

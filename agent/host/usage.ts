@@ -6,7 +6,7 @@ import type { HostUsage, Observation } from '../../shared/protocol/up.ts';
 import type { UsageSample } from '../engine/engine.ts';
 
 /** A container that runs, and since when. */
-export interface Runner {
+export interface RunningContainer {
   id: string;
   startedAtMs: number;
 }
@@ -17,7 +17,7 @@ export interface Reading extends UsageSample {
 }
 
 /** None of what does not run. */
-export const runnerOf = (seen: Observation): Runner[] =>
+export const runningContainerOf = (seen: Observation): RunningContainer[] =>
   seen.state === 'running' ? [{ id: seen.containerId, startedAtMs: seen.startedAtMs }] : [];
 
 /** By id of container. */
@@ -28,7 +28,7 @@ export type Readings = ReadonlyMap<string, Reading>;
  * what it used before; what no longer runs is left out.
  */
 export function nextReadings(
-  running: readonly Runner[],
+  running: readonly RunningContainer[],
   before: Readings,
   samples: ReadonlyMap<string, UsageSample>,
 ): Readings {

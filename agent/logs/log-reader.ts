@@ -6,11 +6,11 @@ import type { FileHandle } from 'node:fs/promises';
 import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
-import { wordsOf } from '../logger.ts';
+import { messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import {
   FRAME_BYTES,
-  LONGEST_RECORD_BYTES,
+  MAX_RECORD_BYTES,
   NO_SOURCE,
   noFields,
   RecordDecoder,
@@ -65,7 +65,7 @@ export class LogReader {
     try {
       end = await this.#serve();
     } catch (error) {
-      end = { reason: 'failed', message: wordsOf(error) };
+      end = { reason: 'failed', message: messageOf(error) };
     }
     if (end && !this.#isClosed()) this.#options.end(end);
   }
@@ -100,7 +100,7 @@ export class LogReader {
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;
     /** Bytes of a record at the start of `input` whose end was not there yet. */
-    let kept = 0;
+    let carried = 0;
     let pollMs = FIRST_POLL_MS;
     while (!this.#isClosed()) {
       if (this.#credit <= 0) {
@@ -109,11 +109,11 @@ export class LogReader {
       }
       // Asked before the file is read: what came in between is still read in the next round.
       const live = isLive();
-      const { bytesRead } = await file.read(input, kept, READ_BYTES - kept, position + kept);
-      const available = input.subarray(0, kept + bytesRead);
+      const { bytesRead } = await file.read(input, carried, READ_BYTES - carried, position + carried);
+      const available = input.subarray(0, carried + bytesRead);
       const sent = await this.#sendRecords(available, decoder, position);
       position += sent;
-      kept = available.length - sent;
+      carried = available.length - sent;
       input.copyWithin(0, sent, available.length);
       if (bytesRead > 0) {
         pollMs = FIRST_POLL_MS;
@@ -129,8 +129,8 @@ export class LogReader {
   async #sendRecords(input: Buffer, decoder: RecordDecoder, position: number): Promise<number> {
     let sent = 0;
     while (!this.#isClosed()) {
-      const room = Math.min(LOG_CHUNK_BYTES, this.#credit);
-      const payload = this.#frame.subarray(CHUNK_HEADER_BYTES, CHUNK_HEADER_BYTES + room);
+      const maxBytes = Math.min(LOG_CHUNK_BYTES, this.#credit);
+      const payload = this.#frame.subarray(CHUNK_HEADER_BYTES, CHUNK_HEADER_BYTES + maxBytes);
       const { read, written, full } = decoder.decode(input.subarray(sent), payload);
       sent += read;
       if (written > 0) {
@@ -168,7 +168,7 @@ async function openLineBefore(file: FileHandle, offset: number): Promise<number>
   if (bytesRead < 4) throw new Error(`${offset} is not an offset a chunk gave`);
   const size = tail.readUInt32BE(0) + FRAME_BYTES;
   // Read before anything is made of this size: the offset may be of a reader's own making.
-  if (size > LONGEST_RECORD_BYTES) throw new Error(`${offset} is not an offset a chunk gave`);
+  if (size > MAX_RECORD_BYTES) throw new Error(`${offset} is not an offset a chunk gave`);
   const record = Buffer.alloc(Math.min(size, offset));
   await file.read(record, 0, record.length, offset - record.length);
   if (recordSize(record, 0) !== record.length) throw new Error(`${offset} is not an offset a chunk gave`);

@@ -11,7 +11,7 @@ import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from
 import { dirname } from 'node:path';
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import { copyOutput } from './output-copy.ts';
 
@@ -22,7 +22,7 @@ import { copyOutput } from './output-copy.ts';
 export type OutputState = 'unknown' | 'preserved' | 'complete';
 
 /** How the output of one container is preserved. */
-type Keeping =
+type Preservation =
   | { by: 'link' }
   | { by: 'handle'; source: FileHandle; copied: boolean }
   | { by: 'api'; abort: AbortController; following: Promise<void>; copied: boolean };
@@ -36,7 +36,7 @@ export class OutputStore {
   readonly #log: Logger;
   readonly #started: Set<string>;
   readonly #lapsed: Set<string>;
-  readonly #keeping = new Map<string, Keeping & { key: string }>();
+  readonly #preservations = new Map<string, Preservation & { key: string }>();
   #highestService: number;
 
   constructor(dir: string, engine: Pick<Engine, 'outputFile' | 'followOutput'>, log: Logger) {
@@ -75,7 +75,7 @@ export class OutputStore {
       mkdirSync(this.#serviceDir(key.service), { recursive: true });
       writeFileSync(this.#path(key, 'lapsed'), '');
     } catch (error) {
-      this.#log('lapsed-mark.write-failed', { service: key.service, reason: wordsOf(error) });
+      this.#log('lapsed-mark.write-failed', { service: key.service, reason: messageOf(error) });
     }
   }
 
@@ -111,49 +111,49 @@ export class OutputStore {
   }
 
   stateOf(containerId: string): OutputState {
-    const keeping = this.#keeping.get(containerId);
-    if (!keeping) return 'unknown';
-    return keeping.by === 'link' || keeping.copied ? 'complete' : 'preserved';
+    const preservation = this.#preservations.get(containerId);
+    if (!preservation) return 'unknown';
+    return preservation.by === 'link' || preservation.copied ? 'complete' : 'preserved';
   }
 
   /** Makes the output of a container that is marked as started outlive it. */
   async preserve(container: Container): Promise<void> {
-    if (this.#keeping.has(container.id)) return;
+    if (this.#preservations.has(container.id)) return;
     mkdirSync(this.#serviceDir(container.service), { recursive: true });
-    const keeping = (await this.#keepFile(container)) ?? this.#follow(container);
-    this.#keeping.set(container.id, { ...keeping, key: keyOf(container) });
+    const preservation = (await this.#preserveFile(container)) ?? this.#follow(container);
+    this.#preservations.set(container.id, { ...preservation, key: keyOf(container) });
   }
 
   /** Brings all the output of an ended container into the store; never throws, for the same reason. */
   async finalise(container: ServiceKey & { id: string }): Promise<void> {
-    const keeping = this.#keeping.get(container.id);
-    if (!keeping || keeping.by === 'link' || keeping.copied) return;
+    const preservation = this.#preservations.get(container.id);
+    if (!preservation || preservation.by === 'link' || preservation.copied) return;
     try {
-      if (keeping.by === 'handle') {
-        await this.#copyFile(keeping.source, this.#path(container, 'log'));
-        await keeping.source.close();
+      if (preservation.by === 'handle') {
+        await this.#copyFile(preservation.source, this.#path(container, 'log'));
+        await preservation.source.close();
       } else {
-        await keeping.following;
-        await this.#copyApi(container, keeping.abort.signal);
+        await preservation.following;
+        await this.#copyApi(container, preservation.abort.signal);
       }
     } catch (error) {
-      this.#log('output.lost', { service: container.service, reason: wordsOf(error) });
+      this.#log('output.lost', { service: container.service, reason: messageOf(error) });
     }
-    keeping.copied = true;
+    preservation.copied = true;
   }
 
   /** The container is not there any more. */
   async release(container: ServiceKey & { id: string }): Promise<void> {
-    const keeping = this.#keeping.get(container.id);
-    if (keeping?.by === 'handle') await this.finalise(container);
-    if (keeping?.by === 'api') keeping.abort.abort();
-    this.#keeping.delete(container.id);
+    const preservation = this.#preservations.get(container.id);
+    if (preservation?.by === 'handle') await this.finalise(container);
+    if (preservation?.by === 'api') preservation.abort.abort();
+    this.#preservations.delete(container.id);
   }
 
   /** More output of this key may come although its container has ended. */
   isGrowing(key: ServiceKey): boolean {
-    return [...this.#keeping.values()].some(
-      (keeping) => keeping.by === 'api' && keeping.key === keyOf(key) && !keeping.copied,
+    return [...this.#preservations.values()].some(
+      (preservation) => preservation.by === 'api' && preservation.key === keyOf(key) && !preservation.copied,
     );
   }
 
@@ -161,10 +161,10 @@ export class OutputStore {
   async open(key: ServiceKey): Promise<FileHandle | undefined> {
     const stored = await openIfThere(this.#path(key, 'log'));
     if (stored) return stored;
-    for (const keeping of this.#keeping.values()) {
-      if (keeping.key === keyOf(key) && keeping.by === 'handle' && !keeping.copied) {
+    for (const preservation of this.#preservations.values()) {
+      if (preservation.key === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
         // A new handle of the same file, which by now may have no name any more.
-        return await openIfThere(`/proc/self/fd/${keeping.source.fd}`);
+        return await openIfThere(`/proc/self/fd/${preservation.source.fd}`);
       }
     }
     return undefined;
@@ -186,14 +186,14 @@ export class OutputStore {
 
   /** Lets go of files and streams; the containers and their output stay. */
   async close(): Promise<void> {
-    for (const keeping of this.#keeping.values()) {
-      if (keeping.by === 'handle' && !keeping.copied) await keeping.source.close();
-      if (keeping.by === 'api') keeping.abort.abort();
+    for (const preservation of this.#preservations.values()) {
+      if (preservation.by === 'handle' && !preservation.copied) await preservation.source.close();
+      if (preservation.by === 'api') preservation.abort.abort();
     }
-    this.#keeping.clear();
+    this.#preservations.clear();
   }
 
-  async #keepFile(container: Container): Promise<Keeping | undefined> {
+  async #preserveFile(container: Container): Promise<Preservation | undefined> {
     const path = this.#path(container, 'log');
     const file = this.#engine.outputFile(container.id);
     if (file === undefined) return undefined;
@@ -205,25 +205,25 @@ export class OutputStore {
     }
     const source = await openIfThere(file);
     if (!source) return undefined;
-    const [stored, kept] = await Promise.all([source.stat(), stat(path).catch(() => undefined)]);
-    const copied = container.state === 'exited' && kept?.size === stored.size;
+    const [stored, existing] = await Promise.all([source.stat(), stat(path).catch(() => undefined)]);
+    const copied = container.state === 'exited' && existing?.size === stored.size;
     if (copied) await source.close();
     return { by: 'handle', source, copied };
   }
 
-  #follow(container: Container): Keeping {
+  #follow(container: Container): Preservation {
     const abort = new AbortController();
-    return { by: 'api', abort, following: this.#keepFollowing(container, abort.signal), copied: false };
+    return { by: 'api', abort, following: this.#followUntilEnd(container, abort.signal), copied: false };
   }
 
-  async #keepFollowing(container: Container, signal: AbortSignal): Promise<void> {
+  async #followUntilEnd(container: Container, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         await this.#copyApi(container, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;
-        this.#log('output.interrupted', { service: container.service, reason: wordsOf(error) });
+        this.#log('output.interrupted', { service: container.service, reason: messageOf(error) });
         // Somebody removed the container: there is nothing more to come.
         if (error instanceof EngineError && error.kind === 'permanent') return;
         await sleep(FOLLOW_RETRY_MS, signal);

@@ -13,13 +13,13 @@ import { STAMP_BYTES, Stamp } from './stamp.ts';
 
 export const FRAME_BYTES = 8;
 /** Docker cuts lines at 16 KiB; what is much longer is no record. */
-export const LONGEST_RECORD_BYTES = 60 * 1024;
+export const MAX_RECORD_BYTES = 60 * 1024;
 
 const NEWLINE = 10;
 /** Of `stdout` and `stderr` the first letter that differs stands for the stream. */
 const SOURCE_LETTER = 3;
 /** Of records that name no stream. */
-const UNTOLD_SOURCE = 1;
+const DEFAULT_SOURCE = 1;
 
 /** No stream: of a decoder that is not in the middle of a line, the stream of that line. */
 export const NO_SOURCE = 0;
@@ -88,7 +88,7 @@ export class RecordDecoder {
 export function recordSize(input: Buffer, at: number): number {
   if (input.length - at < 4) return 0;
   const length = input.readUInt32BE(at);
-  if (length > LONGEST_RECORD_BYTES) throw new RecordError('the stored log is damaged: a record is too long');
+  if (length > MAX_RECORD_BYTES) throw new RecordError('the stored log is damaged: a record is too long');
   const size = length + FRAME_BYTES;
   if (input.length - at < size) return 0;
   if (input.readUInt32BE(at + size - 4) !== length) {
@@ -98,7 +98,7 @@ export function recordSize(input: Buffer, at: number): number {
 }
 
 export const noFields = (): Fields => ({
-  source: UNTOLD_SOURCE,
+  source: DEFAULT_SOURCE,
   timeSeconds: 0,
   lineStart: 0,
   lineEnd: 0,
@@ -110,7 +110,7 @@ export function readFields(input: Buffer, start: number, end: number, fields: Fi
   let at = start;
   let partial = false;
   let last = false;
-  fields.source = UNTOLD_SOURCE;
+  fields.source = DEFAULT_SOURCE;
   fields.timeSeconds = 0;
   fields.lineStart = fields.lineEnd = start;
   while (at < end) {
@@ -129,7 +129,7 @@ export function readFields(input: Buffer, start: number, end: number, fields: Fi
       if (tag === 0x1a) {
         fields.lineStart = at;
         fields.lineEnd = at + value;
-      } else if (tag === 0x0a) fields.source = input[at + SOURCE_LETTER] ?? UNTOLD_SOURCE;
+      } else if (tag === 0x0a) fields.source = input[at + SOURCE_LETTER] ?? DEFAULT_SOURCE;
       else if (tag === 0x2a) last = input[at] === 0x08 && input[at + 1] === 1;
       at += value;
     } else if ((tag & 7) !== 0)

@@ -16,5 +16,5 @@ export interface AgentOptions {
   /** Services that the control plane does not know and that have containers here; told whenever it was looked. */
   leftAlone(services: readonly number[]): void;
   /** The engine failed at something that is to be tried again after the next refresh. */
-  onTrouble(): void;
+  onEngineFailure(): void;
 }

@@ -2,28 +2,31 @@
 import { Lane } from '../engine/lane.ts';
 import type { StepKind } from './steps.ts';
 
-type LaneName = 'begin' | 'pull' | 'end' | 'look';
+/** What may run for a service: a step, or an inspection of its containers. */
+export type WorkKind = StepKind | 'inspect';
 
-const LANE_OF: Record<StepKind | 'look', LaneName> = {
-  create: 'begin',
-  start: 'begin',
+type LaneName = 'start' | 'pull' | 'stop' | 'inspect';
+
+const LANE_OF: Record<WorkKind, LaneName> = {
+  create: 'start',
+  start: 'start',
   pull: 'pull',
-  'preserve-output': 'look',
-  look: 'look',
-  stop: 'end',
-  remove: 'end',
+  'preserve-output': 'inspect',
+  inspect: 'inspect',
+  stop: 'stop',
+  remove: 'stop',
 };
 
 export class ConcurrencyLimits {
   /** Ends mostly wait for grace periods to pass, so many of them cost little. */
   readonly #lanes: Record<LaneName, Lane> = {
-    begin: new Lane(8),
+    start: new Lane(8),
     pull: new Lane(4),
-    end: new Lane(64),
-    look: new Lane(16),
+    stop: new Lane(64),
+    inspect: new Lane(16),
   };
 
-  of(kind: StepKind | 'look'): Lane {
+  laneFor(kind: WorkKind): Lane {
     return this.#lanes[LANE_OF[kind]];
   }
 }

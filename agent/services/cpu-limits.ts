@@ -5,11 +5,11 @@
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type CpuClaim, claimOf, levelOf, limitOf } from '../engine/cpu-allocation.ts';
 import type { Container, ContainerCpu, Engine } from '../engine/engine.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import type { TrackedService } from './service-registry.ts';
 
 export interface CpuLimitsOptions {
-  engine: Pick<Engine, 'limitCores'>;
+  engine: Pick<Engine, 'updateCpuLimit'>;
   /** What there is on the host. */
   tracked(): readonly TrackedService[];
   /** What the host offers to services. */
@@ -20,12 +20,12 @@ export interface CpuLimitsOptions {
 /** What comes and goes within this time is one change; by its end a service that caused it has mostly started. */
 const SETTLE_MS = 500;
 /** Limits that differ less are the same. */
-const SAME = 0.005;
+const TOLERANCE = 0.005;
 
 export class CpuLimits {
   readonly #options: CpuLimitsOptions;
   /** Limits set since the container was inspected, by what was read then. */
-  readonly #set = new WeakMap<ContainerCpu, number>();
+  readonly #applied = new WeakMap<ContainerCpu, number>();
   #timer: NodeJS.Timeout | undefined;
   #isDue = false;
   #closed = false;
@@ -35,14 +35,14 @@ export class CpuLimits {
   }
 
   /** The limit, in cores, of a container that is about to be created. */
-  forNew(assignment: Assignment): number {
+  limitForNew(assignment: Assignment): number {
     return limitOf(claimOf(assignment), this.#level());
   }
 
   /** Services may have come or gone: limits follow soon. */
-  changed(): void {
+  scheduleUpdate(): void {
     this.#isDue = true;
-    if (!this.#closed) this.#timer ??= setTimeout(() => void this.#follow(), SETTLE_MS);
+    if (!this.#closed) this.#timer ??= setTimeout(() => void this.#applySoon(), SETTLE_MS);
   }
 
   close(): void {
@@ -50,30 +50,30 @@ export class CpuLimits {
     clearTimeout(this.#timer);
   }
 
-  async #follow(): Promise<void> {
+  async #applySoon(): Promise<void> {
     this.#isDue = false;
-    await this.#apply();
+    await this.#update();
     this.#timer = undefined;
-    if (this.#isDue) this.changed();
+    if (this.#isDue) this.scheduleUpdate();
   }
 
   /** One after the other, so that starts never wait behind many. */
-  async #apply(): Promise<void> {
+  async #update(): Promise<void> {
     const level = this.#level();
-    for (const { id, state, cores } of this.#options.tracked().flatMap(liveOf)) {
+    for (const { id, state, cpu } of this.#options.tracked().flatMap(liveContainersOf)) {
       if (this.#closed) return;
-      if (state === 'running' && cores) await this.#limit(id, cores, limitOf(cores, level));
+      if (state === 'running' && cpu) await this.#limit(id, cpu, limitOf(cpu, level));
     }
   }
 
-  async #limit(id: string, cores: ContainerCpu, limit: number): Promise<void> {
-    if (Math.abs((this.#set.get(cores) ?? cores.limit) - limit) < SAME) return;
+  async #limit(id: string, cpu: ContainerCpu, limit: number): Promise<void> {
+    if (Math.abs((this.#applied.get(cpu) ?? cpu.limit) - limit) < TOLERANCE) return;
     const { engine, log } = this.#options;
     try {
-      await engine.limitCores(id, limit);
-      this.#set.set(cores, limit);
+      await engine.updateCpuLimit(id, limit);
+      this.#applied.set(cpu, limit);
     } catch (error) {
-      log('cpu-limit.update-failed', { container: id, cores: limit, reason: wordsOf(error) });
+      log('cpu-limit.update-failed', { container: id, cores: limit, reason: messageOf(error) });
     }
   }
 
@@ -82,13 +82,13 @@ export class CpuLimits {
   }
 }
 
-const liveOf = ({ containers }: TrackedService): Container[] =>
+const liveContainersOf = ({ containers }: TrackedService): Container[] =>
   [...containers.values()].filter(({ state }) => state !== 'exited');
 
 /** Those of its containers, or of the one that it is about to get; none while an image is pulled. */
-function claimsOf(entry: TrackedService): CpuClaim[] {
-  const live = liveOf(entry);
-  if (live.length > 0) return live.flatMap(({ cores }) => cores ?? []);
-  const { assignment, start } = entry;
+function claimsOf(service: TrackedService): CpuClaim[] {
+  const live = liveContainersOf(service);
+  if (live.length > 0) return live.flatMap(({ cpu }) => cpu ?? []);
+  const { assignment, start } = service;
   return assignment && start.kind === 'fresh' ? [claimOf(assignment)] : [];
 }

@@ -1,10 +1,10 @@
 /** Owns the end of a host that was removed: what ran here is started elsewhere now, so nothing of it may stay. */
 
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import type { Agent } from './agent.ts';
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 /** Before an engine that did not tell what there is is asked again. */
 const RETRY_MS = 1000;
 
@@ -19,26 +19,30 @@ export async function decommission(
   agent.sync([]);
   // The inventory would not do: it lacks what is being made, and keeps what a lease has ended.
   while (!signal.aborted) {
-    if (agent.isIdle && (await isAllSeen(agent, log, signal)) && agent.isIdle) {
+    if (agent.isIdle && (await isRefreshed(agent, log, signal)) && agent.isIdle) {
       log('host.decommissioned');
       return true;
     }
-    await sleep(LOOK_MS, signal);
+    await sleep(POLL_MS, signal);
   }
   return false;
 }
 
 /** The engine may have made what it answered with an error, and nobody has looked since. */
-async function isAllSeen(agent: Pick<Agent, 'refresh'>, log: Logger, signal: AbortSignal): Promise<boolean> {
-  const looked = agent.refresh().then(
+async function isRefreshed(
+  agent: Pick<Agent, 'refresh'>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const refreshed = agent.refresh().then(
     () => true,
     async (error: unknown) => {
-      log('host.containers-unreadable', { reason: wordsOf(error) });
+      log('host.containers-unreadable', { reason: messageOf(error) });
       await sleep(RETRY_MS, signal);
       return false;
     },
   );
-  return Promise.race([looked, aborted(signal)]);
+  return Promise.race([refreshed, aborted(signal)]);
 }
 
 /** An engine that hangs keeps nobody from ending who is told to. */

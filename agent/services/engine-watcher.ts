@@ -3,9 +3,9 @@
  * everything again every so often and after trouble, and starts over when the engine was lost. Never changes anything.
  */
 import type { Engine } from '../engine/engine.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 
-export interface EngineWatchOptions {
+export interface EngineWatcherOptions {
   engine: Pick<Engine, 'watch'>;
   changed(containerId: string): void;
   refresh(): Promise<void>;
@@ -19,11 +19,11 @@ export interface EngineWatchOptions {
 }
 
 export class EngineWatcher {
-  readonly #options: EngineWatchOptions;
+  readonly #options: EngineWatcherOptions;
   #wake: (() => void) | undefined;
   #closed = false;
 
-  constructor(options: EngineWatchOptions) {
+  constructor(options: EngineWatcherOptions) {
     this.#options = options;
   }
 
@@ -33,7 +33,7 @@ export class EngineWatcher {
       try {
         await this.#follow(ready);
       } catch (error) {
-        const reason = wordsOf(error);
+        const reason = messageOf(error);
         this.#options.log('engine.lost', { reason });
         this.#options.lost(reason);
       }
@@ -42,7 +42,7 @@ export class EngineWatcher {
   }
 
   /** Looks at everything again soon. */
-  trouble(): void {
+  refreshSoon(): void {
     setTimeout(() => this.#wake?.(), this.#options.retryMs).unref();
   }
 
@@ -55,11 +55,11 @@ export class EngineWatcher {
     const { engine, changed, refresh, refreshMs } = this.#options;
     const watch = await engine.watch(changed);
     let ended = false;
-    const over = () => {
+    const onEnd = () => {
       ended = true;
       this.#wake?.();
     };
-    watch.ended.then(over, over);
+    watch.ended.then(onEnd, onEnd);
     try {
       while (!this.#closed && !ended) {
         await refresh();

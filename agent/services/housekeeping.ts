@@ -3,7 +3,7 @@
  * deployment's networks while nothing of it is on the host. Images are the administrator's (README.md).
  */
 import type { Engine } from '../engine/engine.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 
 export interface HousekeepingOptions {
@@ -31,8 +31,8 @@ export async function housekeep(options: Omit<HousekeepingOptions, 'everyMs'>): 
   try {
     await output.expire(nowMs() - logDays * DAY_MS, (service) => agent.isKnown(service));
   } catch (error) {
-    log('logs.expiry-failed', { reason: wordsOf(error) });
+    log('logs.expiry-failed', { reason: messageOf(error) });
   }
   if (!agent.isIdle) return;
-  await engine.tidy().catch((error: unknown) => log('network.removal-failed', { reason: wordsOf(error) }));
+  await engine.tidy().catch((error: unknown) => log('network.removal-failed', { reason: messageOf(error) }));
 }

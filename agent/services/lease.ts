@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { type IdRange, idRangeSchema } from '../../shared/protocol/assignment.ts';
-import { type Logger, wordsOf } from '../logger.ts';
+import { type Logger, messageOf } from '../logger.ts';
 
 /** By the clock that runs on while the machine sleeps and that nobody sets, and by the one on the wall. */
 const momentSchema = z.object({ uptimeMs: z.number(), wallMs: z.number() });
@@ -24,7 +24,7 @@ export interface LeaseOptions {
   file: string;
   now(): Moment;
   /** The lease has passed; called once until there is contact again. `unknown` is left alone (P30). */
-  lapsed(unknown: readonly IdRange[]): void;
+  onExpired(unknown: readonly IdRange[]): void;
   log: Logger;
 }
 
@@ -42,7 +42,7 @@ export class Lease {
   #record: LeaseRecord | undefined;
   #writtenMs = Number.NEGATIVE_INFINITY;
   #doubtSinceMs: number | undefined;
-  #hasLapsed = false;
+  #hasExpired = false;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -54,8 +54,8 @@ export class Lease {
   }
 
   /** Whether it has passed, and there was no contact since. */
-  get hasLapsed(): boolean {
-    return this.#hasLapsed;
+  get hasExpired(): boolean {
+    return this.#hasExpired;
   }
 
   now(): Moment {
@@ -63,13 +63,13 @@ export class Lease {
   }
 
   /** A welcome tells the lease, or that there is none, in answer to a hello. */
-  take(leaseMs: number | undefined, sent: Moment): void {
-    this.#hasLapsed = false;
+  replace(leaseMs: number | undefined, sent: Moment): void {
+    this.#hasExpired = false;
     this.#doubtSinceMs = undefined;
     this.#writtenMs = Number.NEGATIVE_INFINITY;
     if (leaseMs === undefined) {
       this.#record = undefined;
-      this.#keep(() => rmSync(this.#options.file, { force: true }));
+      this.#persist(() => rmSync(this.#options.file, { force: true }));
       return;
     }
     this.#record = { leaseMs, contact: sent, unknown: this.#record?.unknown ?? [] };
@@ -77,7 +77,7 @@ export class Lease {
   }
 
   /** What a sync says is to be left alone. */
-  leaveAlone(unknown: readonly IdRange[]): void {
+  setUnknown(unknown: readonly IdRange[]): void {
     if (!this.#record) return;
     this.#record.unknown = [...unknown];
     this.#writtenMs = Number.NEGATIVE_INFINITY;
@@ -88,7 +88,7 @@ export class Lease {
     const record = this.#record;
     if (!record || sent.uptimeMs < record.contact.uptimeMs) return;
     record.contact = sent;
-    this.#hasLapsed = false;
+    this.#hasExpired = false;
     this.#doubtSinceMs = undefined;
     if (sent.uptimeMs - this.#writtenMs >= WRITE_EVERY_MS) this.#write(sent);
   }
@@ -96,12 +96,12 @@ export class Lease {
   /** To be called every second or so, and before anything is begun. */
   check(): void {
     const record = this.#record;
-    if (!record || this.#hasLapsed || !this.#isOver(record)) return;
-    this.#hasLapsed = true;
-    this.#options.lapsed(record.unknown);
+    if (!record || this.#hasExpired || !this.#isExpired(record)) return;
+    this.#hasExpired = true;
+    this.#options.onExpired(record.unknown);
   }
 
-  #isOver({ contact, leaseMs }: LeaseRecord): boolean {
+  #isExpired({ contact, leaseMs }: LeaseRecord): boolean {
     const { uptimeMs, wallMs } = this.now();
     if (uptimeMs - contact.uptimeMs >= leaseMs) return true;
     // After a reboot nothing runs any more, and its own clock has begun anew.
@@ -115,7 +115,7 @@ export class Lease {
 
   #write({ uptimeMs }: Moment): void {
     const { file } = this.#options;
-    this.#keep(() => {
+    this.#persist(() => {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       writeFileSync(`${file}.new`, JSON.stringify(this.#record));
       renameSync(`${file}.new`, file);
@@ -124,11 +124,11 @@ export class Lease {
   }
 
   /** A full disk ends no agent, which would stop nothing then: this process knows its lease, and tries again with each answer. */
-  #keep(change: () => void): void {
+  #persist(change: () => void): void {
     try {
       change();
     } catch (error) {
-      this.#options.log('lease.write-failed', { reason: wordsOf(error) });
+      this.#options.log('lease.write-failed', { reason: messageOf(error) });
     }
   }
 }

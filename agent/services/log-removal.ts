@@ -1,6 +1,6 @@
 /** Owns removing the logs of a service that nobody wants any more, and saying so (PROTOCOL.md P14). */
 
-import { wordsOf } from '../logger.ts';
+import { messageOf } from '../logger.ts';
 import type { AgentOptions } from './agent-options.ts';
 
 /** Where the disk does not let go of them, the control plane asks again after the next hello. */
@@ -10,6 +10,6 @@ export function removeLogs(
 ): void {
   output.forget(service).then(
     () => reporter.forgot([service]),
-    (error: unknown) => log('logs.removal-failed', { service, reason: wordsOf(error) }),
+    (error: unknown) => log('logs.removal-failed', { service, reason: messageOf(error) }),
   );
 }

@@ -100,7 +100,7 @@ export function observationOf(container: Container): Observation {
     const { service, generation, startError: message } = container;
     return { service, generation, state: 'failed', temporary: false, message };
   }
-  const { id: containerId, cores: _ours, execution: _known, ...rest } = container;
+  const { id: containerId, cpu: _cpu, execution: _execution, ...rest } = container;
   return { ...rest, containerId };
 }
 

@@ -8,7 +8,7 @@ import type { Condition, HostUsage, Observation, Up } from '../../shared/protoco
 
 export type Report = Extract<Up, { type: 'report' }>;
 
-interface Entry {
+interface PendingObservation {
   observation: Observation;
   text: string;
   /** The report it last went with; 0: none on this connection. */
@@ -17,11 +17,11 @@ interface Entry {
 }
 
 export class Reporter {
-  readonly #entries = new Map<string, Entry>();
+  readonly #observations = new Map<string, PendingObservation>();
   /** Service to the report that last named it. */
   readonly #forgotten = new Map<number, number>();
   #conditions: readonly Condition[] = [];
-  #areConditionsNews = false;
+  #hasNewConditions = false;
   #usage: HostUsage | undefined;
   #sequence = 0;
   #listener: ((urgent: boolean) => void) | undefined;
@@ -34,8 +34,8 @@ export class Reporter {
   observe(observation: Observation): void {
     const text = JSON.stringify(observation);
     const key = keyOf(observation);
-    if (this.#entries.get(key)?.text === text) return;
-    this.#entries.set(key, { observation, text, sequence: 0, acknowledged: false });
+    if (this.#observations.get(key)?.text === text) return;
+    this.#observations.set(key, { observation, text, sequence: 0, acknowledged: false });
     this.#listener?.(observation.state !== 'preparing' && observation.state !== 'created');
   }
 
@@ -44,7 +44,7 @@ export class Reporter {
    * whose database is an older copy, and would count it as gone while it runs.
    */
   isGone(key: ServiceKey): boolean {
-    return this.#entries.get(keyOf(key))?.observation.state === 'gone';
+    return this.#observations.get(keyOf(key))?.observation.state === 'gone';
   }
 
   get conditions(): readonly Condition[] {
@@ -52,14 +52,14 @@ export class Reporter {
   }
 
   /** All there are now. */
-  complain(conditions: readonly Condition[]): void {
+  setConditions(conditions: readonly Condition[]): void {
     this.#conditions = conditions;
-    this.#areConditionsNews = true;
+    this.#hasNewConditions = true;
     this.#listener?.(false);
   }
 
   /** What the containers use, for the next sign of life; undefined: not known. */
-  use(usage: HostUsage | undefined): void {
+  setUsage(usage: HostUsage | undefined): void {
     this.#usage = usage;
   }
 
@@ -70,18 +70,18 @@ export class Reporter {
 
   /** A new connection knows nothing of what went over the old one. */
   reconnected(): void {
-    for (const entry of this.#entries.values()) entry.sequence = 0;
+    for (const pending of this.#observations.values()) pending.sequence = 0;
     for (const service of this.#forgotten.keys()) this.#forgotten.set(service, 0);
     // The hello tells them.
-    this.#areConditionsNews = false;
+    this.#hasNewConditions = false;
   }
 
   /** What was not yet sent on this connection; undefined where there is nothing. */
   changes(): Report | undefined {
     const report = this.#take((sequence) => sequence === 0);
     const isEmpty = report.observations.length + report.forgotten.length === 0;
-    if (isEmpty && !this.#areConditionsNews) return undefined;
-    return this.#areConditionsNews ? this.#withConditions(report) : report;
+    if (isEmpty && !this.#hasNewConditions) return undefined;
+    return this.#hasNewConditions ? this.#withConditions(report) : report;
   }
 
   /** All that is not acknowledged, sent before or not, as the periodic sign of life; often empty. */
@@ -94,30 +94,30 @@ export class Reporter {
   acknowledge(sequence: number): ServiceKey[] {
     const covers = (sent: number) => sent > 0 && sent <= sequence;
     const gone: ServiceKey[] = [];
-    for (const [key, entry] of this.#entries) {
-      if (!covers(entry.sequence)) continue;
-      entry.acknowledged = true;
-      if (entry.observation.state !== 'gone') continue;
+    for (const [key, pending] of this.#observations) {
+      if (!covers(pending.sequence)) continue;
+      pending.acknowledged = true;
+      if (pending.observation.state !== 'gone') continue;
       // What is left of it would only grow.
-      this.#entries.delete(key);
-      gone.push(entry.observation);
+      this.#observations.delete(key);
+      gone.push(pending.observation);
     }
     for (const [service, sent] of this.#forgotten) if (covers(sent)) this.#forgotten.delete(service);
     return gone;
   }
 
   #withConditions(report: Report): Report {
-    this.#areConditionsNews = false;
+    this.#hasNewConditions = false;
     return { ...report, conditions: [...this.#conditions] };
   }
 
   #take(wanted: (sequence: number) => boolean): Report {
     this.#sequence += 1;
     const observations: Observation[] = [];
-    for (const entry of this.#entries.values()) {
-      if (entry.acknowledged || !wanted(entry.sequence)) continue;
-      entry.sequence = this.#sequence;
-      observations.push(entry.observation);
+    for (const pending of this.#observations.values()) {
+      if (pending.acknowledged || !wanted(pending.sequence)) continue;
+      pending.sequence = this.#sequence;
+      observations.push(pending.observation);
     }
     const forgotten: number[] = [];
     for (const [service, sent] of this.#forgotten) {

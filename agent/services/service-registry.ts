@@ -5,11 +5,11 @@
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Container } from '../engine/engine.ts';
 import type { OutputState } from '../logs/output-store.ts';
+import type { WorkKind } from './concurrency-limits.ts';
 import { type ServiceView, type StartState, sameKey } from './plan.ts';
-import type { StepKind } from './steps.ts';
 
 export interface Work {
-  kind: StepKind | 'look';
+  kind: WorkKind;
   abort: AbortController;
 }
 
@@ -17,7 +17,7 @@ export class TrackedService {
   readonly service: number;
   readonly containers = new Map<string, Container>();
   /** Generations that are to be gone, and to be reported so. */
-  readonly leaving = new Set<number>();
+  readonly departing = new Set<number>();
   /** Containers to look at again. */
   readonly stale = new Set<string>();
   assignment: Assignment | undefined;
@@ -39,17 +39,17 @@ export class TrackedService {
   }
 
   assign(assignment: Assignment, start: StartState): void {
-    if (this.assignment) this.leaving.add(this.assignment.generation);
-    this.leaving.delete(assignment.generation);
+    if (this.assignment) this.departing.add(this.assignment.generation);
+    this.departing.delete(assignment.generation);
     this.assignment = assignment;
     this.start = start;
     this.detail = undefined;
     this.pulled = false;
-    for (const container of this.containers.values()) this.see(container);
+    for (const container of this.containers.values()) this.update(container);
   }
 
-  dismiss({ generation }: ServiceKey): void {
-    this.leaving.add(generation);
+  unassign({ generation }: ServiceKey): void {
+    this.departing.add(generation);
     if (this.assignment?.generation === generation) this.assignment = undefined;
   }
 
@@ -62,11 +62,11 @@ export class TrackedService {
     const { service, assignment, start } = this;
     const live = [...this.containers.values()].filter(({ state }) => state !== 'exited');
     const generations = new Set(live.map(({ generation }) => generation));
-    const waits =
+    const isWaiting =
       assignment && !this.has(assignment) && (start.kind === 'fresh' || start.kind === 'image-missing');
-    if (waits) generations.add(assignment.generation);
+    if (isWaiting) generations.add(assignment.generation);
     const keys = [...generations].map((generation) => ({ service, generation }));
-    for (const key of keys) this.dismiss(key);
+    for (const key of keys) this.unassign(key);
     this.lapsed = keys.length > 0;
     return keys;
   }
@@ -78,17 +78,17 @@ export class TrackedService {
     return true;
   }
 
-  see(container: Container): void {
+  update(container: Container): void {
     this.containers.set(container.id, container);
     const { assignment } = this;
-    if (!assignment || !sameKey(container, assignment)) this.leaving.add(container.generation);
+    if (!assignment || !sameKey(container, assignment)) this.departing.add(container.generation);
     else if (container.state !== 'created' && this.start.kind !== 'failed') this.start = { kind: 'started' };
   }
 
   /** The generations that were to leave and have left. */
   departed(): number[] {
     const present = new Set([...this.containers.values()].map(({ generation }) => generation));
-    return [...this.leaving].filter((generation) => !present.has(generation));
+    return [...this.departing].filter((generation) => !present.has(generation));
   }
 
   /** Whether output of this key may still come. Of an ended container it does until all of it is in the store. */
@@ -102,7 +102,7 @@ export class TrackedService {
   }
 
   isEmpty(): boolean {
-    return !this.assignment && !this.work && this.containers.size === 0 && this.leaving.size === 0;
+    return !this.assignment && !this.work && this.containers.size === 0 && this.departing.size === 0;
   }
 
   view(output: (containerId: string) => OutputState): ServiceView {
@@ -121,20 +121,20 @@ export class ServiceRegistry {
     return this.#clock;
   }
 
-  touch(track: TrackedService): void {
-    track.touched = ++this.#clock;
+  touch(tracked: TrackedService): void {
+    tracked.touched = ++this.#clock;
   }
 
   get(service: number): TrackedService | undefined {
     return this.#tracked.get(service);
   }
 
-  entry(service: number): TrackedService {
+  getOrCreate(service: number): TrackedService {
     const known = this.#tracked.get(service);
     if (known) return known;
-    const entry = new TrackedService(service);
-    this.#tracked.set(service, entry);
-    return entry;
+    const tracked = new TrackedService(service);
+    this.#tracked.set(service, tracked);
+    return tracked;
   }
 
   all(): TrackedService[] {
@@ -142,15 +142,15 @@ export class ServiceRegistry {
   }
 
   /** Keeps of what was wanted only these keys. */
-  dismissAllBut(wanted: ReadonlySet<string>): void {
-    for (const entry of this.all()) {
-      const { assignment } = entry;
-      if (assignment && !wanted.has(keyOf(assignment))) entry.dismiss(assignment);
+  unassignAllExcept(wanted: ReadonlySet<string>): void {
+    for (const tracked of this.all()) {
+      const { assignment } = tracked;
+      if (assignment && !wanted.has(keyOf(assignment))) tracked.unassign(assignment);
     }
   }
 
-  drop(entry: TrackedService): void {
-    this.#tracked.delete(entry.service);
+  drop(tracked: TrackedService): void {
+    this.#tracked.delete(tracked.service);
   }
 
   isUnknown(service: number): boolean {
@@ -167,21 +167,21 @@ export class ServiceRegistry {
 
   /** Gives up all that is known; returns which keys these were. */
   lapse(): ServiceKey[] {
-    return this.all().flatMap((entry) => (this.isUnknown(entry.service) ? [] : entry.lapse()));
+    return this.all().flatMap((tracked) => (this.isUnknown(tracked.service) ? [] : tracked.lapse()));
   }
 
   /** Of all containers; `storedService`: the highest of a log. 0: none. */
   highestIds(storedService: number): { execution: number; service: number } {
-    const containers = this.all().flatMap((entry) => [...entry.containers.values()]);
+    const containers = this.all().flatMap((tracked) => [...tracked.containers.values()]);
     const highest = (ids: (number | undefined)[]) =>
-      ids.reduce<number>((most, id) => Math.max(most, id ?? 0), 0);
+      ids.reduce<number>((highestSoFar, id) => Math.max(highestSoFar, id ?? 0), 0);
     return {
       execution: highest(containers.map(({ execution }) => execution)),
       service: highest([storedService, ...containers.map(({ service }) => service)]),
     };
   }
 
-  holderOf(containerId: string): TrackedService | undefined {
+  withContainer(containerId: string): TrackedService | undefined {
     return this.all().find(({ containers }) => containers.has(containerId));
   }
 }

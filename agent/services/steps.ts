@@ -26,7 +26,7 @@ export interface StepContext {
   engine: Engine;
   output: OutputStore;
   /** What a container made now may use, in cores. */
-  coreLimit(assignment: Assignment): number;
+  cpuLimit(assignment: Assignment): number;
   progress(detail: string): void;
   /** In what way the host is low on disk, if it is. */
   lowDisk(): string | undefined;
@@ -36,8 +36,8 @@ export interface StepContext {
 type Executor<Kind extends StepKind> = (step: StepArguments[Kind], context: StepContext) => Promise<Effect>;
 
 const executors: { [Kind in StepKind]: Executor<Kind> } = {
-  create: async ({ assignment }, { engine, coreLimit }) => ({
-    container: await engine.create(assignment, coreLimit(assignment)),
+  create: async ({ assignment }, { engine, cpuLimit }) => ({
+    container: await engine.create(assignment, cpuLimit(assignment)),
   }),
 
   pull: async ({ assignment }, { engine, progress, lowDisk, signal }) => {
@@ -47,10 +47,10 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
     return { imagePulled: true };
   },
 
-  start: async ({ assignment, container: created }, { engine, output, coreLimit }) => {
+  start: async ({ assignment, container: created }, { engine, output, cpuLimit }) => {
     // Before it runs: our successor must not start it again, should we be killed now and the container be removed meanwhile.
     output.markStarted(created);
-    const container = await engine.start(assignment, created.id, coreLimit(assignment)).catch((error) => {
+    const container = await engine.start(assignment, created.id, cpuLimit(assignment)).catch((error) => {
       // It has failed, and is not gone: that is what a successor is to find, too.
       if (!isUnreachable(error)) output.unmark(created);
       throw error;

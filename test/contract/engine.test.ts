@@ -99,10 +99,10 @@ describe('the limit of cores', () => {
   const hostConfigOf = async (id: string) => (await docker.getContainer(id).inspect()).HostConfig;
 
   test('C81: is set from the start, and is read back with the limits of the container', async () => {
-    const { id, cores } = await run(requested);
-    expect(cores).toEqual({ min: 0.2, max: 1.5, limit: CORE_LIMIT });
+    const { id, cpu } = await run(requested);
+    expect(cpu).toEqual({ min: 0.2, max: 1.5, limit: CORE_LIMIT });
     expect((await hostConfigOf(id)).NanoCpus).toBe(CORE_LIMIT * 1e9);
-    expect((await run({ service: 2 })).cores).toEqual({ min: 0.1, max: null, limit: CORE_LIMIT });
+    expect((await run({ service: 2 })).cpu).toEqual({ min: 0.1, max: null, limit: CORE_LIMIT });
   });
   test('C81: changes while the container runs, in its cgroup also, and nothing else changes', async () => {
     const quota =
@@ -110,22 +110,22 @@ describe('the limit of cores', () => {
     const command = ['sh', '-c', `while sleep 0.1; do ${quota}; done`];
     const { id } = await run({ ...requested, command });
     const before = await hostConfigOf(id);
-    await engine().limitCores(id, 0.37);
+    await engine().updateCpuLimit(id, 0.37);
     expect(await hostConfigOf(id)).toEqual({ ...before, NanoCpus: 0.37e9 });
-    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cores: { limit: 0.37 } });
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cpu: { limit: 0.37 } });
     await eventually(async () => (await docker.getContainer(id).logs({ stdout: true })).includes('37000'));
   });
   test('C81: is at most the number of cores of the engine', async () => {
     const { NCPU } = await docker.info();
     const { id } = await run();
-    await engine().limitCores(id, NCPU + 1);
+    await engine().updateCpuLimit(id, NCPU + 1);
     expect((await hostConfigOf(id)).NanoCpus).toBe(NCPU * 1e9);
   });
   test('C82: of a missing container needs no change, and one that the engine refuses is an error', async () => {
-    await engine().limitCores('f'.repeat(64), 1);
+    await engine().updateCpuLimit('f'.repeat(64), 1);
     const { id } = await run();
-    await expect(engine().limitCores(id, 0.001)).rejects.toThrow(EngineError);
-    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cores: { limit: CORE_LIMIT } });
+    await expect(engine().updateCpuLimit(id, 0.001)).rejects.toThrow(EngineError);
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cpu: { limit: CORE_LIMIT } });
   });
 });
 

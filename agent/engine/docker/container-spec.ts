@@ -38,9 +38,9 @@ export const WORKSPACE = '/workspace';
 
 const PIDS_LIMIT = 4096;
 /** The engine refuses a smaller soft limit. */
-const SMALLEST_RESERVATION_BYTES = 6 * 2 ** 20;
+const MIN_RESERVATION_BYTES = 6 * 2 ** 20;
 /** The kernel refuses a longer host name. */
-const LONGEST_HOSTNAME = 63;
+const MAX_HOSTNAME_LENGTH = 63;
 
 /**
  * Measured: this driver slows the writer less than the default one and keeps every byte, invalid UTF-8 included. The
@@ -56,7 +56,7 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
   const ports = assignment.ports.map(({ port, protocol }) => `${port}/${protocol}`);
   return {
     name,
-    Hostname: name.slice(0, LONGEST_HOSTNAME).replace(/[-.]+$/, ''),
+    Hostname: name.slice(0, MAX_HOSTNAME_LENGTH).replace(/[-.]+$/, ''),
     Image: image,
     // The words are arguments of the image's entry point where it has one, as with `docker run`.
     ...(command && command.length > 0 ? { Cmd: command } : {}),
@@ -82,15 +82,15 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
 }
 
 /** Of what the engine tells of itself. */
-export interface CoreFacts {
+export interface CpuFacts {
   NCPU: number;
   CpuCfsPeriod: boolean;
   CpuCfsQuota: boolean;
 }
 
 /** The engine's limit, which it refuses above what it has; null where it can't limit: some kernels, many engines without root. */
-export const nanoCpus = (coreLimit: number, { NCPU, CpuCfsPeriod, CpuCfsQuota }: CoreFacts): number | null =>
-  CpuCfsPeriod && CpuCfsQuota ? Math.round(1e9 * Math.min(coreLimit, NCPU)) : null;
+export const nanoCpus = (cpuLimit: number, { NCPU, CpuCfsPeriod, CpuCfsQuota }: CpuFacts): number | null =>
+  CpuCfsPeriod && CpuCfsQuota ? Math.round(1e9 * Math.min(cpuLimit, NCPU)) : null;
 
 function limits(assignment: Assignment, around: Surroundings) {
   const { memoryMinBytes, memoryMaxBytes, shmBytes } = assignment;
@@ -100,7 +100,7 @@ function limits(assignment: Assignment, around: Surroundings) {
     Memory: memory,
     // No swap beyond the limit: out of memory means out of memory.
     MemorySwap: memory,
-    ...(reservation >= SMALLEST_RESERVATION_BYTES ? { MemoryReservation: reservation } : {}),
+    ...(reservation >= MIN_RESERVATION_BYTES ? { MemoryReservation: reservation } : {}),
     CpuShares: Math.max(2, Math.round(1024 * claimOf(assignment).min)),
     // Refused by an engine that can't limit cores, where of memory and processes it only warns.
     ...(around.nanoCpus === null ? {} : { NanoCpus: around.nanoCpus }),

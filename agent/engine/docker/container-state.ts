@@ -14,7 +14,7 @@ export function readContainer(info: ContainerInspectInfo): Container | undefined
   const key = readKey(info.Config.Labels);
   if (!key) return undefined;
   const execution = Number(info.Config.Labels[label.execution]) || undefined;
-  const common = { ...key, id: info.Id, execution, cores: readCores(info) };
+  const common = { ...key, id: info.Id, execution, cpu: readCpu(info) };
   const { Status, ExitCode, OOMKilled, StartedAt, FinishedAt } = info.State;
   const state = readState(Status);
   switch (state) {
@@ -40,7 +40,7 @@ function readKey(labels: Record<string, string> = {}): ServiceKey | undefined {
 }
 
 /** Undefined where the labels do not tell: another version of Berth made it. */
-function readCores({ Config, HostConfig }: ContainerInspectInfo): ContainerCpu | undefined {
+function readCpu({ Config, HostConfig }: ContainerInspectInfo): ContainerCpu | undefined {
   const { [label.coresMin]: min, [label.coresMax]: max } = Config.Labels;
   if (min === undefined) return undefined;
   return {

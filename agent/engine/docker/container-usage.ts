@@ -3,15 +3,15 @@ import type Docker from 'dockerode';
 import type { ContainerStats } from 'dockerode';
 import { EngineError, type UsageSample } from '../engine.ts';
 import { Lane } from '../lane.ts';
-import { engineError, speak, statusOf } from './docker-error.ts';
+import { engineError, statusOf, wrapErrors } from './docker-error.ts';
 
 /**
  * Calls at once. Docker 20.10 answers all that wait at its next tick of a second, so many at once cost it no more than
  * one after the other.
  */
-const AT_ONCE = 64;
+const MAX_CONCURRENT_CALLS = 64;
 /** Older ones watch a container for a second or two before they answer: Docker has `one-shot` since 20.10. */
-const NEEDS = { major: 1, minor: 41 };
+const MIN_API_VERSION = { major: 1, minor: 41 };
 
 /** What the client library takes here, but its types do not tell. */
 interface Abortable {
@@ -24,11 +24,11 @@ export async function readUsage(
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<Map<string, UsageSample>> {
-  const { ApiVersion } = await speak((docker as unknown as Abortable).version({ abortSignal: signal }));
-  if (!isEnough(ApiVersion)) {
+  const { ApiVersion } = await wrapErrors((docker as unknown as Abortable).version({ abortSignal: signal }));
+  if (!isSupported(ApiVersion)) {
     throw new EngineError('permanent', `the engine's API ${ApiVersion} has no stats at once: update to 1.41`);
   }
-  const lane = new Lane(AT_ONCE);
+  const lane = new Lane(MAX_CONCURRENT_CALLS);
   const samples = new Map<string, UsageSample>();
   let failure: unknown;
   const readOne = async (id: string) => {
@@ -61,7 +61,7 @@ function statsOf(docker: Docker, id: string, signal: AbortSignal): Promise<Conta
   return docker.getContainer(id).stats(options);
 }
 
-function isEnough(version: string): boolean {
+function isSupported(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major > NEEDS.major || (major === NEEDS.major && minor >= NEEDS.minor);
+  return major > MIN_API_VERSION.major || (major === MIN_API_VERSION.major && minor >= MIN_API_VERSION.minor);
 }

@@ -16,10 +16,17 @@ import {
   type UsageSample,
   type Watch,
 } from '../engine.ts';
-import { type CoreFacts, containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { type CpuFacts, containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
-import { engineError, isInitMissing, isNetworkMissing, speak, statusOf, tolerate } from './docker-error.ts';
+import {
+  engineError,
+  isInitMissing,
+  isNetworkMissing,
+  statusOf,
+  tolerate,
+  wrapErrors,
+} from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type MountRules, resolveMounts } from './mounts.ts';
 import type { ServiceNetwork } from './network.ts';
@@ -44,7 +51,7 @@ export interface DockerEngineOptions extends MountRules {
   pull: PullOptions;
 }
 
-interface EngineInfo extends CoreFacts {
+interface EngineInfo extends CpuFacts {
   ID: string;
   MemTotal: number;
   ServerVersion: string;
@@ -66,7 +73,7 @@ export class DockerEngine implements Engine {
   readonly #oomEvents = new OomEvents();
   #info: Promise<EngineInfo> | undefined;
   /** The engine's data folder, once it has told. */
-  #root: string | undefined;
+  #dataDir: string | undefined;
   #initWorks = true;
 
   constructor(docker: Docker, streams: Docker, options: DockerEngineOptions) {
@@ -84,17 +91,18 @@ export class DockerEngine implements Engine {
   async facts(): Promise<EngineFacts> {
     this.#info = undefined;
     const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#readInfo();
-    this.#root = DockerRootDir;
+    this.#dataDir = DockerRootDir;
     const dataDir = this.#options.local ? DockerRootDir : undefined;
     return { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion, dataDir };
   }
 
-  networkTrouble(): Promise<string | undefined> {
-    return this.#network.trouble();
+  networkProblem(): Promise<string | undefined> {
+    return this.#network.problem();
   }
 
   async list(): Promise<ContainerSummary[]> {
-    const infos = await speak(this.#docker.listContainers({ all: true, filters: { label: this.#labels() } }));
+    const filters = { label: this.#labels() };
+    const infos = await wrapErrors(this.#docker.listContainers({ all: true, filters }));
     return infos.map(readSummary).filter((summary) => summary !== undefined);
   }
 
@@ -113,7 +121,7 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async create(assignment: Assignment, coreLimit: number): Promise<Container> {
+  async create(assignment: Assignment, cpuLimit: number): Promise<Container> {
     const { service, generation, execution } = assignment;
     const mounts = await resolveMounts(assignment, this.#options);
     const info = await this.#readInfo();
@@ -125,13 +133,13 @@ export class DockerEngine implements Engine {
       mounts,
       network: await this.#networkOf(assignment),
       memoryBytes: Math.max(0, MemTotal - reserveBytes),
-      nanoCpus: nanoCpus(coreLimit, info),
+      nanoCpus: nanoCpus(cpuLimit, info),
       init: this.#initWorks && (InitBinary ?? '') !== '',
     });
     try {
       const { id } = await this.#docker.createContainer(options);
-      const cores = { ...claimOf(assignment), limit: coreLimit };
-      return { service, generation, execution, id, cores, state: 'created' };
+      const cpu = { ...claimOf(assignment), limit: cpuLimit };
+      return { service, generation, execution, id, cpu, state: 'created' };
     } catch (error) {
       if (statusOf(error) !== 409) throw engineError(error);
       return await this.#holderOfName(assignment, error);
@@ -140,29 +148,29 @@ export class DockerEngine implements Engine {
 
   /** The network a description names is joined only where the host's settings allow it: `host`, for one, is no isolation. */
   #networkOf({ network }: Assignment): Promise<string> | string {
-    if (network === null) return speak(this.#network.id());
+    if (network === null) return wrapErrors(this.#network.id());
     if (this.#options.networks.includes(network)) return network;
     const remedy = 'its agent allows those of BERTH_AGENT_NETWORKS';
     throw new EngineError('permanent', `network not allowed on this host: ${network} (${remedy})`);
   }
 
-  async start(assignment: Assignment, id: string, coreLimit: number): Promise<Container> {
+  async start(assignment: Assignment, id: string, cpuLimit: number): Promise<Container> {
     let startedId = id;
     try {
       await this.#start(id);
     } catch (error) {
-      if (!this.#canMakeAnew(assignment, error)) throw engineError(error);
+      if (!this.#canRecreate(assignment, error)) throw engineError(error);
       await this.remove(id);
-      startedId = (await this.create(assignment, coreLimit)).id;
-      await speak(this.#start(startedId));
+      startedId = (await this.create(assignment, cpuLimit)).id;
+      await wrapErrors(this.#start(startedId));
     }
     const container = await this.inspect(startedId);
     if (!container) throw new EngineError('temporary', 'the container vanished as soon as it was started');
     return container;
   }
 
-  async limitCores(id: string, coreLimit: number): Promise<void> {
-    const NanoCpus = nanoCpus(coreLimit, await this.#readInfo());
+  async updateCpuLimit(id: string, cpuLimit: number): Promise<void> {
+    const NanoCpus = nanoCpus(cpuLimit, await this.#readInfo());
     if (NanoCpus !== null) await tolerate(this.#docker.getContainer(id).update({ NanoCpus }), [404]);
   }
 
@@ -184,7 +192,7 @@ export class DockerEngine implements Engine {
 
   async watch(changed: (id: string) => void): Promise<Watch> {
     const abort = new AbortController();
-    const stream = await speak(
+    const stream = await wrapErrors(
       this.#streams.getEvents({
         filters: { type: ['container'], event: ['die', 'oom', 'destroy'], label: this.#labels() },
         abortSignal: abort.signal,
@@ -192,7 +200,7 @@ export class DockerEngine implements Engine {
     );
     const read = async () => {
       for await (const { Action, Actor } of jsonLines<{ Action: string; Actor: { ID: string } }>(stream)) {
-        if (Action === 'oom') this.#oomEvents.saw(Actor.ID);
+        if (Action === 'oom') this.#oomEvents.add(Actor.ID);
         else changed(Actor.ID);
         if (Action === 'destroy') this.#oomEvents.forget(Actor.ID);
       }
@@ -200,7 +208,6 @@ export class DockerEngine implements Engine {
     const ended = read().catch((error: unknown) => {
       if (!abort.signal.aborted) throw engineError(error);
     });
-    // Whoever closes early need not wait for it.
     ended.catch(() => {});
     const close = () => {
       abort.abort();
@@ -210,13 +217,13 @@ export class DockerEngine implements Engine {
   }
 
   outputFile(id: string): string | undefined {
-    if (!this.#options.local || this.#root === undefined) return undefined;
-    return `${this.#root}/containers/${id}/local-logs/container.log`;
+    if (!this.#options.local || this.#dataDir === undefined) return undefined;
+    return `${this.#dataDir}/containers/${id}/local-logs/container.log`;
   }
 
   async *followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<OutputRecord> {
     const since = `${sinceNs / 1_000_000_000n}.${String(sinceNs % 1_000_000_000n).padStart(9, '0')}`;
-    const stream = await speak(
+    const stream = await wrapErrors(
       this.#streams.getContainer(id).logs({
         follow: true,
         stdout: true,
@@ -235,11 +242,11 @@ export class DockerEngine implements Engine {
   }
 
   async tidy(): Promise<void> {
-    await speak(this.#network.removeUnused());
+    await wrapErrors(this.#network.removeUnused());
   }
 
   #readInfo(): Promise<EngineInfo> {
-    this.#info ??= speak(this.#docker.info() as Promise<EngineInfo>).catch((error: unknown) => {
+    this.#info ??= wrapErrors(this.#docker.info() as Promise<EngineInfo>).catch((error: unknown) => {
       this.#info = undefined;
       throw error;
     });
@@ -260,7 +267,7 @@ export class DockerEngine implements Engine {
   async #ranOutOfMemory(container: Extract<Container, { state: 'exited' }>): Promise<boolean> {
     const { id, outOfMemory, exitCode, finishedAtMs } = container;
     if (outOfMemory || exitCode !== KILLED) return outOfMemory;
-    return await this.#oomEvents.told(id, Date.now() - finishedAtMs);
+    return await this.#oomEvents.arrived(id, Date.now() - finishedAtMs);
   }
 
   async #start(id: string): Promise<void> {
@@ -272,7 +279,7 @@ export class DockerEngine implements Engine {
   }
 
   /** The network vanished since we last saw it, or the engine's init process is not what it says. */
-  #canMakeAnew(assignment: Assignment, error: unknown): boolean {
+  #canRecreate(assignment: Assignment, error: unknown): boolean {
     if (isNetworkMissing(error) && assignment.network === null) {
       this.#network.forget();
       return true;

@@ -18,7 +18,7 @@ export interface MountRules {
 export async function resolveMounts(assignment: Assignment, rules: MountRules): Promise<MountSettings[]> {
   const mounts: MountSettings[] = [];
   for (const { name, path, readOnly } of assignment.volumes) {
-    if (!isPlainName(name)) throw refusal(name, `its name can't be a folder`);
+    if (!isPlainName(name)) throw volumeError(name, `its name can't be a folder`);
     const source = await resolveVolume(name, path, rules.volumeRoots);
     mounts.push({ Type: 'bind', Source: source, Target: `/mnt/${name}`, ReadOnly: readOnly });
   }
@@ -35,7 +35,7 @@ async function resolveVolume(name: string, path: string, roots: readonly string[
   }
   // Nobody is told which of the two it is: that would tell what is on the host.
   const remedy = 'it must be there, and beneath a folder of BERTH_AGENT_VOLUME_ROOTS of the host';
-  throw refusal(name, `path not allowed: ${path} (${remedy})`);
+  throw volumeError(name, `path not allowed: ${path} (${remedy})`);
 }
 
 /** A user without a folder simply has no workspace; the name is untrusted text. */
@@ -53,7 +53,7 @@ const isPlainName = (name: string): boolean =>
 const isBeneath = (path: string, root: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
-const refusal = (name: string, reason: string): EngineError =>
+const volumeError = (name: string, reason: string): EngineError =>
   new EngineError('permanent', `volume ${name}: ${reason}`);
 
 async function resolve(path: string): Promise<string | undefined> {

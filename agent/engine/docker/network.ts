@@ -7,18 +7,18 @@ import type Docker from 'dockerode';
 import type { NetworkInspectInfo } from 'dockerode';
 import { EngineError } from '../engine.ts';
 import { label } from './container-spec.ts';
-import { engineWords, statusOf } from './docker-error.ts';
+import { engineMessage, statusOf } from './docker-error.ts';
 
 /** How often the network of another agent, which won the race for it, is looked for. */
-const LOOKS = 20;
-const LOOK_PAUSE_MS = 50;
+const MAX_ATTEMPTS = 20;
+const ATTEMPT_PAUSE_MS = 50;
 
 /** The network that services are on, unless their description names another. */
 export interface ServiceNetwork {
   /** What containers join it by. */
   id(): Promise<string>;
   /** Why no container can join it, and what to do, as far as this engine can tell. */
-  trouble(): Promise<string | undefined>;
+  problem(): Promise<string | undefined>;
   /** What was known of it holds no more. */
   forget(): void;
   /** Leaves nothing behind that is the deployment's alone and unused. */
@@ -51,7 +51,7 @@ export class DeploymentNetwork implements ServiceNetwork {
   }
 
   /** What is wrong is found when it is made, for each start. */
-  async trouble(): Promise<undefined> {}
+  async problem(): Promise<undefined> {}
 
   forget(): void {
     this.#id = undefined;
@@ -72,7 +72,7 @@ export class DeploymentNetwork implements ServiceNetwork {
   }
 
   async #ensure(): Promise<string> {
-    const found = (await this.#find()) ?? (await this.#make());
+    const found = (await this.#find()) ?? (await this.#createOrFind());
     if (this.#isOurs(found)) return found.Id;
     throw new EngineError('permanent', `network ${this.#name} exists and does not belong to this deployment`);
   }
@@ -81,18 +81,18 @@ export class DeploymentNetwork implements ServiceNetwork {
    * Agents of one deployment may race for it on one engine, which looks at names only loosely. What it never allows
    * twice is a bridge of one name: one agent wins, and the others find its network.
    */
-  async #make(): Promise<NetworkInspectInfo | undefined> {
+  async #createOrFind(): Promise<NetworkInspectInfo | undefined> {
     try {
       await this.#create({ 'com.docker.network.bridge.name': await this.#bridgeName() });
     } catch (error) {
-      const lost = statusOf(error) === 409 || engineWords(error).includes('same bridge name');
+      const lost = statusOf(error) === 409 || engineMessage(error).includes('same bridge name');
       // A bridge left behind by an engine that died can't be taken over: the engine picks a name then.
       if (!lost) await this.#create({});
     }
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const found = await this.#find();
       if (found) return found;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_PAUSE_MS));
+      await new Promise((resolve) => setTimeout(resolve, ATTEMPT_PAUSE_MS));
     }
     throw new EngineError('temporary', `network ${this.#name} vanished as soon as it was made`);
   }

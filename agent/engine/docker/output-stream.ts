@@ -16,7 +16,7 @@ export async function* outputRecords(stream: NodeJS.ReadableStream): AsyncGenera
     while (rest.length - at >= HEADER_BYTES) {
       const end = at + HEADER_BYTES + rest.readUInt32BE(at + 4);
       if (end > rest.length) break;
-      yield longLines.judge(readFrame(rest[at] ?? 0, rest.subarray(at + HEADER_BYTES, end)));
+      yield longLines.markPartial(readFrame(rest[at] ?? 0, rest.subarray(at + HEADER_BYTES, end)));
       at = end;
     }
     rest = rest.subarray(at);
@@ -30,13 +30,13 @@ export async function* outputRecords(stream: NodeJS.ReadableStream): AsyncGenera
 class LongLines {
   readonly #cutAtNs = new Map<string, bigint>();
 
-  judge(record: OutputRecord): OutputRecord {
+  markPartial(record: OutputRecord): OutputRecord {
     const { source, timeNs, line, partial } = record;
-    const goesOn = this.#cutAtNs.get(source) === timeNs;
+    const continues = this.#cutAtNs.get(source) === timeNs;
     const isCut = partial && line.length >= PIECE_BYTES;
     if (isCut) this.#cutAtNs.set(source, timeNs);
     else this.#cutAtNs.delete(source);
-    return { ...record, partial: partial && (isCut || !goesOn) };
+    return { ...record, partial: partial && (isCut || !continues) };
   }
 }
 

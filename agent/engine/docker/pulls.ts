@@ -6,7 +6,7 @@ import type Docker from 'dockerode';
 import { sleep } from '../../sleep.ts';
 import { withResolvers } from '../../with-resolvers.ts';
 import { EngineError, type EngineErrorKind } from '../engine.ts';
-import { engineWords, statusOf } from './docker-error.ts';
+import { engineMessage, statusOf } from './docker-error.ts';
 import { jsonLines } from './json-lines.ts';
 import { type PullEvent, PullProgress } from './pull-progress.ts';
 import { findLogin } from './registry-auth.ts';
@@ -30,7 +30,7 @@ interface Pull {
 const UNREACHABLE =
   /dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client\.Timeout|network is unreachable/i;
 /** By now, and not for long: the registry, the way there, or the disk. Names of images and ports hold numbers, too. */
-const OF_THE_MOMENT =
+const TRANSIENT =
   /toomanyrequests|too many requests|HTTP status:? 5\d\d|no space left on device|unexpected EOF|connection reset|handshake timeout|deadline exceeded/i;
 
 export class Pulls {
@@ -82,7 +82,7 @@ export class Pulls {
     try {
       await this.#once(image, listeners, signal);
     } catch (error) {
-      if (signal.aborted || !UNREACHABLE.test(engineWords(error))) throw error;
+      if (signal.aborted || !UNREACHABLE.test(engineMessage(error))) throw error;
       await sleep(this.#options.retryMs, signal);
       await this.#once(image, listeners, signal);
     }
@@ -93,12 +93,12 @@ export class Pulls {
     const stall = new AbortController();
     const timer = setTimeout(() => stall.abort(), stallMs);
     const progress = new PullProgress(image);
-    const news = new Throttle(progressEveryMs, () => {
+    const throttle = new Throttle(progressEveryMs, () => {
       for (const listener of listeners) listener(progress.describe());
     });
     const { auth, problem } = await findLogin(env, image);
     // Not each of the engine's sentences names the image: of a registry that is not there it names that alone.
-    const told = (message: string) =>
+    const messageFor = (message: string) =>
       `pulling ${image}: ${problem === undefined ? message : `${message} (${problem})`}`;
     try {
       const abortSignal = AbortSignal.any([signal, stall.signal]);
@@ -108,9 +108,9 @@ export class Pulls {
       for await (const event of jsonLines<PullEvent>(stream)) {
         timer.refresh();
         const failure = event.errorDetail?.message ?? event.error;
-        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), told(failure));
+        if (failure !== undefined) throw new EngineError(kindOf(undefined, failure), messageFor(failure));
         progress.take(event);
-        news.came();
+        throttle.trigger();
       }
       if (stall.signal.aborted) throw stall.signal.reason;
     } catch (error) {
@@ -122,11 +122,11 @@ export class Pulls {
           error,
         );
       }
-      const message = engineWords(error);
-      throw new EngineError(kindOf(statusOf(error), message, error), told(message), error);
+      const message = engineMessage(error);
+      throw new EngineError(kindOf(statusOf(error), message, error), messageFor(message), error);
     } finally {
       clearTimeout(timer);
-      news.close();
+      throttle.close();
     }
   }
 }
@@ -134,29 +134,29 @@ export class Pulls {
 /** Tells the first news at once and the last ones in time, but no two within `everyMs`. */
 class Throttle {
   readonly #everyMs: number;
-  readonly #tell: () => void;
+  readonly #notify: () => void;
   #timer: NodeJS.Timeout | undefined;
   #isStale = false;
 
-  constructor(everyMs: number, tell: () => void) {
+  constructor(everyMs: number, notify: () => void) {
     this.#everyMs = everyMs;
-    this.#tell = tell;
+    this.#notify = notify;
   }
 
-  came(): void {
+  trigger(): void {
     this.#isStale = this.#timer !== undefined;
     if (this.#isStale) return;
-    this.#tell();
+    this.#notify();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#isStale) this.came();
+      if (this.#isStale) this.trigger();
     }, this.#everyMs);
   }
 
   /** What was not told yet is told now. */
   close(): void {
     clearTimeout(this.#timer);
-    if (this.#isStale) this.#tell();
+    if (this.#isStale) this.#notify();
   }
 }
 
@@ -170,7 +170,7 @@ function reference(image: string): { fromImage: string; tag?: string } {
 /** Without a status the message came within a pull, or the engine itself did not answer. */
 function kindOf(status: number | undefined, message: string, cause?: unknown): EngineErrorKind {
   if (status === undefined && cause !== undefined) return 'unreachable';
-  return OF_THE_MOMENT.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
+  return TRANSIENT.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';
 }
 
 function destroy(stream: NodeJS.ReadableStream): void {

@@ -31,13 +31,13 @@ type DockerConfig = z.infer<typeof configSchema>;
 
 /** Docker's own name of the registry that images without one come from. */
 const HUB = 'https://index.docker.io/v1/';
-const HELPER_MS = 10_000;
+const HELPER_TIMEOUT_MS = 10_000;
 
 /** How to log in at the registry of `image`: by the helper of that registry or of all, else by what the file holds. */
 export async function findLogin(
   env: NodeJS.ProcessEnv,
   image: string,
-  helperMs: number = HELPER_MS,
+  timeoutMs: number = HELPER_TIMEOUT_MS,
 ): Promise<Login> {
   const file = `${env.DOCKER_CONFIG || `${homedir()}/.docker`}/config.json`;
   const written = await readFile(file, 'utf8').catch(() => '{}');
@@ -51,8 +51,8 @@ export async function findLogin(
   }
   const registry = registryOf(image);
   const helper = entryOf(config.credHelpers, registry) ?? config.credsStore;
-  const helped = helper === undefined ? {} : await askHelper(helper, registry, env, helperMs);
-  return helped.auth ? helped : { ...helped, auth: findAuth(config, image) };
+  const fromHelper = helper === undefined ? {} : await runHelper(helper, registry, env, timeoutMs);
+  return fromHelper.auth ? fromHelper : { ...fromHelper, auth: findAuth(config, image) };
 }
 
 export function findAuth({ auths }: DockerConfig, image: string): RegistryAuth | undefined {
@@ -72,16 +72,16 @@ export function registryOf(image: string): string {
 }
 
 /** Docker's protocol of helpers: the registry on stdin, `{Username, Secret}` on stdout. */
-async function askHelper(
+async function runHelper(
   name: string,
   registry: string,
   env: NodeJS.ProcessEnv,
-  helperMs: number,
+  timeoutMs: number,
 ): Promise<Login> {
   const program = `docker-credential-${name}`;
   if (!/^[\w.-]+$/.test(name)) return { problem: 'the credential helper has a bad name' };
   try {
-    const { Username, Secret } = JSON.parse(await output(program, registry, env, helperMs)) as Record<
+    const { Username, Secret } = JSON.parse(await output(program, registry, env, timeoutMs)) as Record<
       string,
       string
     >;
@@ -96,8 +96,8 @@ async function askHelper(
 
 function output(program: string, input: string, env: NodeJS.ProcessEnv, timeout: number): Promise<string> {
   // systemd starts services of root without HOME, where most helpers keep what they know.
-  const told = { ...foreignEnv(env), HOME: env.HOME || homedir() };
-  const options = { env: told, timeout, killSignal: 'SIGKILL' } as const;
+  const helperEnv = { ...foreignEnv(env), HOME: env.HOME || homedir() };
+  const options = { env: helperEnv, timeout, killSignal: 'SIGKILL' } as const;
   return new Promise((done, fail) => {
     const child = execFile(program, ['get'], options, (error, stdout) =>
       error ? fail(error) : done(stdout),

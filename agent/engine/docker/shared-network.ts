@@ -5,7 +5,7 @@
 import type Docker from 'dockerode';
 import type { NetworkInspectInfo } from 'dockerode';
 import { EngineError } from '../engine.ts';
-import { engineError, networkWords, speak, statusOf } from './docker-error.ts';
+import { engineError, networkMessages, statusOf, wrapErrors } from './docker-error.ts';
 import { DeploymentNetwork, type ServiceNetwork } from './network.ts';
 
 interface SwarmInfo {
@@ -33,9 +33,9 @@ class SharedNetwork implements ServiceNetwork {
 
   /** Its name: before a container of this host has joined it, an engine that manages no swarm knows no more of it. */
   async id(): Promise<string> {
-    const trouble = await this.trouble();
+    const problem = await this.problem();
     // Whoever runs the hosts can mend it; the execution need not end.
-    if (trouble !== undefined) throw new EngineError('temporary', trouble);
+    if (problem !== undefined) throw new EngineError('temporary', problem);
     return this.#name;
   }
 
@@ -43,15 +43,15 @@ class SharedNetwork implements ServiceNetwork {
 
   async removeUnused(): Promise<void> {}
 
-  async trouble(): Promise<string | undefined> {
+  async problem(): Promise<string | undefined> {
     const network = await this.#find();
     if (network) {
       const isClosed = network.Scope === 'swarm' && !network.Attachable;
-      return isClosed ? networkWords.closed(this.#name) : undefined;
+      return isClosed ? networkMessages.closed(this.#name) : undefined;
     }
-    const { Swarm } = (await speak(this.#docker.info())) as { Swarm?: SwarmInfo };
-    if (Swarm?.LocalNodeState !== 'active') return networkWords.noSwarm(this.#name);
-    return Swarm.ControlAvailable ? networkWords.missing(this.#name) : undefined;
+    const { Swarm } = (await wrapErrors(this.#docker.info())) as { Swarm?: SwarmInfo };
+    if (Swarm?.LocalNodeState !== 'active') return networkMessages.noSwarm(this.#name);
+    return Swarm.ControlAvailable ? networkMessages.missing(this.#name) : undefined;
   }
 
   async #find(): Promise<NetworkInspectInfo | undefined> {

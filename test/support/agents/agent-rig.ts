@@ -7,7 +7,7 @@ import { stayConnected } from '../../../agent/connection/socket.ts';
 import type { Engine } from '../../../agent/engine/engine.ts';
 import { compareClocks } from '../../../agent/host/clock-check.ts';
 import { Conditions, unknownContainers } from '../../../agent/host/conditions.ts';
-import { runnerOf } from '../../../agent/host/usage.ts';
+import { runningContainerOf } from '../../../agent/host/usage.ts';
 import { UsageMeter } from '../../../agent/host/usage-meter.ts';
 import { OutputStore } from '../../../agent/logs/output-store.ts';
 import { Agent } from '../../../agent/services/agent.ts';
@@ -66,7 +66,7 @@ export async function agentRig(
   const log = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
   const output = new OutputStore(dataDir, engine, log);
   const reporter = new Reporter();
-  const conditions = new Conditions({ log, changed: (all) => reporter.complain(all) });
+  const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
   const agent: Agent = new Agent({
     engine,
     output,
@@ -74,12 +74,12 @@ export async function agentRig(
     log,
     cores: 2,
     lowDisk: () => conditions.textOf('low-disk'),
-    leftAlone: (services) => conditions.put('unknown-containers', unknownContainers(services)),
-    onTrouble: () => watch.trouble(),
+    leftAlone: (services) => conditions.set('unknown-containers', unknownContainers(services)),
+    onEngineFailure: () => watch.refreshSoon(),
   });
   const watch = new EngineWatcher({
     engine,
-    changed: (id) => agent.changed(id),
+    changed: (id) => agent.containerChanged(id),
     refresh: () => agent.refresh(),
     lost: () => {},
     refreshMs,
@@ -88,10 +88,10 @@ export async function agentRig(
   });
   const meter = new UsageMeter({
     engine,
-    running: () => agent.inventory().flatMap(runnerOf),
+    running: () => agent.inventory().flatMap(runningContainerOf),
     cores: 2,
-    found: (usage) => reporter.use(usage),
-    boundMs: 5000,
+    found: (usage) => reporter.setUsage(usage),
+    timeoutMs: 5000,
     log,
   });
   const seen = Promise.withResolvers<void>();
@@ -100,7 +100,7 @@ export async function agentRig(
   const lease = new Lease({
     file: `${dataDir}.lease.json`,
     now,
-    lapsed: (unknown) => agent.lapse(unknown),
+    onExpired: (unknown) => agent.lapse(unknown),
     log,
   });
   lease.check();

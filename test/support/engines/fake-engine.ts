@@ -36,7 +36,7 @@ export class FakeEngine implements Engine {
     return { memoryBytes: 2 ** 30, cores: 2, version: 'fake' };
   }
 
-  async networkTrouble(): Promise<string | undefined> {
+  async networkProblem(): Promise<string | undefined> {
     return undefined;
   }
 
@@ -55,8 +55,8 @@ export class FakeEngine implements Engine {
     await this.#call(`create ${service}.${generation}`);
     if (!this.images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
     this.#ids += 1;
-    const cores = { ...claimOf({ coresMin, coresMax }), limit };
-    return this.#put({ service, generation, execution, id: `c${this.#ids}`, cores, state: 'created' });
+    const cpu = { ...claimOf({ coresMin, coresMax }), limit };
+    return this.#put({ service, generation, execution, id: `c${this.#ids}`, cpu, state: 'created' });
   }
 
   async start({ service, generation }: Assignment, id: string): Promise<Container> {
@@ -67,7 +67,7 @@ export class FakeEngine implements Engine {
       generation,
       id,
       execution: this.containers.get(id)?.execution,
-      cores: this.containers.get(id)?.cores,
+      cpu: this.containers.get(id)?.cpu,
       state: 'running',
       ipAddress: '10.0.0.1',
       ports: [],
@@ -75,10 +75,10 @@ export class FakeEngine implements Engine {
     });
   }
 
-  async limitCores(id: string, limit: number): Promise<void> {
+  async updateCpuLimit(id: string, limit: number): Promise<void> {
     await this.#call(`limit ${id} ${limit}`);
     const container = this.containers.get(id);
-    if (container?.cores) this.#put({ ...container, cores: { ...container.cores, limit } });
+    if (container?.cpu) this.#put({ ...container, cpu: { ...container.cpu, limit } });
   }
 
   async usage(ids: readonly string[]): Promise<ReadonlyMap<string, UsageSample>> {

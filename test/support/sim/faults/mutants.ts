@@ -91,7 +91,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep services that a sync does not list',
     file: 'agent/services/agent.ts',
-    from: '    this.#registry.dismissAllBut(wanted);',
+    from: '    this.#registry.unassignAllExcept(wanted);',
     to: '',
   },
   {
@@ -157,8 +157,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'do not resend reports after a reconnect',
     file: 'agent/services/reporter.ts',
-    from: '      entry.sequence = this.#sequence;',
-    to: '      entry.sequence = this.#sequence; entry.acknowledged = true;',
+    from: '      pending.sequence = this.#sequence;',
+    to: '      pending.sequence = this.#sequence; pending.acknowledged = true;',
   },
   {
     name: 'acknowledge a termination and ignore it',
@@ -175,7 +175,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'stop nothing when the lease expires',
     file: 'agent/services/lease.ts',
-    from: '    this.#options.lapsed(record.unknown);',
+    from: '    this.#options.onExpired(record.unknown);',
     to: '',
   },
   {
@@ -187,8 +187,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'keep start marks of services that were given up',
     file: 'agent/services/agent.ts',
-    from: '    if (!entry || entry.conclude(key)) this',
-    to: '    if (entry?.conclude(key) && entry.assignment) this',
+    from: '    if (!tracked || tracked.conclude(key)) this',
+    to: '    if (tracked?.conclude(key) && tracked.assignment) this',
   },
   {
     name: 'place on drained hosts',

@@ -22,7 +22,7 @@ export interface SimContainer {
   /** Null for a container that does not belong to Berth. */
   readonly key: { execution: number; service: number; generation: number } | null;
   readonly script: ContainerScript;
-  readonly cores: ContainerCpu;
+  readonly cpu: ContainerCpu;
   state: 'created' | 'running' | 'exited';
   exitCode: number;
   outOfMemory: boolean;

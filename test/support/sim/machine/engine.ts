@@ -111,13 +111,13 @@ export class SimEngine implements Engine {
       const holder = [...this.containers.values()].find((one) => one.name === name);
       if (holder?.key?.service === service && holder.key.generation === generation) return view(holder);
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
-      const cores = { ...claimOf(assignment), limit };
+      const cpu = { ...claimOf(assignment), limit };
       return view(
         this.runtime.add(
           name,
           { execution, service, generation },
           this.#options.scriptFor(assignment),
-          cores,
+          cpu,
         ),
       );
     });
@@ -132,10 +132,10 @@ export class SimEngine implements Engine {
     });
   }
 
-  limitCores(id: string, limit: number): Promise<void> {
+  updateCpuLimit(id: string, limit: number): Promise<void> {
     return this.#call('limit', () => {
       const container = this.#ownContainer(id, 'limit');
-      if (container) container.cores.limit = limit;
+      if (container) container.cpu.limit = limit;
     });
   }
 
@@ -226,7 +226,7 @@ export class SimEngine implements Engine {
     return this.#call('tidy', () => {});
   }
 
-  networkTrouble(): Promise<string | undefined> {
+  networkProblem(): Promise<string | undefined> {
     return this.#call('network', () => undefined);
   }
 
@@ -282,8 +282,8 @@ export class SimEngine implements Engine {
   }
 }
 
-function view({ id, key, state, cores, script, ...rest }: SimContainer): Container {
-  const common = { ...(key as NonNullable<SimContainer['key']>), id, cores: { ...cores } };
+function view({ id, key, state, cpu, script, ...rest }: SimContainer): Container {
+  const common = { ...(key as NonNullable<SimContainer['key']>), id, cpu: { ...cpu } };
   if (state === 'created') return { ...common, state };
   if (state === 'running')
     return { ...common, state, ipAddress: '10.0.0.1', ports: [], startedAtMs: rest.startedAtMs };

@@ -42,13 +42,13 @@ export class ContainerRuntime {
     name: string,
     key: SimContainer['key'],
     script: ContainerScript,
-    cores: ContainerCpu = NO_CLAIM,
+    cpu: ContainerCpu = NO_CLAIM,
   ): SimContainer {
     const id = `${this.#options.machine}-c${++this.#ids}`;
     const { disk } = this.#options;
     disk.makeFolder(`${disk.root}/engine`);
     const container: SimContainer = {
-      ...{ id, name, key, script, cores, state: 'created', exitCode: 0, outOfMemory: false },
+      ...{ id, name, key, script, cpu, state: 'created', exitCode: 0, outOfMemory: false },
       ...{ startedAtMs: 0, finishedAtMs: 0, output: disk.make(this.fileOf(id)), records: [] },
     };
     this.containers.set(id, container);

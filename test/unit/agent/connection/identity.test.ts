@@ -245,7 +245,7 @@ describe('connecting', () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await identity.join();
     await rig.memory.query(`UPDATE hosts SET removed_ms = 1 WHERE name = 'node1'`);
-    await expect(connect(identity)).rejects.toMatchObject({ name: 'Refused', revoked: true });
+    await expect(connect(identity)).rejects.toMatchObject({ name: 'RefusedError', revoked: true });
     await identity.discard();
     await expect(open({})).rejects.toThrow(/POST host\/token/);
   });

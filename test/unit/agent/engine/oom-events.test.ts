@@ -4,35 +4,35 @@ import { OomEvents } from '../../../../agent/engine/docker/oom-events.ts';
 
 test('C10: an event from before the end is known at once', async () => {
   const events = new OomEvents();
-  events.saw('one');
-  expect(await events.told('one', 0)).toBe(true);
+  events.add('one');
+  expect(await events.arrived('one', 0)).toBe(true);
 });
 
 test('C10: an event that comes after the end is waited for, by everybody who asks', async () => {
   const events = new OomEvents();
-  const answers = Promise.all([events.told('one', 0), events.told('one', 0)]);
-  events.saw('one');
+  const answers = Promise.all([events.arrived('one', 0), events.arrived('one', 0)]);
+  events.add('one');
   expect(await answers).toEqual([true, true]);
 });
 
 test('C10: an event of another container says nothing, and one that never comes is waited for no longer than it can take', async () => {
   const events = new OomEvents();
-  const answer = events.told('one', 900);
-  events.saw('other');
+  const answer = events.arrived('one', 900);
+  events.add('other');
   expect(await answer).toBe(false);
 });
 
 test('C10: what ended long ago is answered at once, also by a clock that is wrong', async () => {
   const events = new OomEvents();
-  expect(await events.told('one', 10_000)).toBe(false);
-  const answer = events.told('one', -1e12);
-  events.saw('one');
+  expect(await events.arrived('one', 10_000)).toBe(false);
+  const answer = events.arrived('one', -1e12);
+  events.add('one');
   expect(await answer).toBe(true);
 });
 
 test('C10: a container that is gone is forgotten', async () => {
   const events = new OomEvents();
-  events.saw('one');
+  events.add('one');
   events.forget('one');
-  expect(await events.told('one', 10_000)).toBe(false);
+  expect(await events.arrived('one', 10_000)).toBe(false);
 });

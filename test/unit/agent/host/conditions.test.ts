@@ -99,7 +99,7 @@ test('P40: what comes and goes is told to the log once, and each change of words
     log: (event) => log.push(event),
     changed: (all) => told.push(all),
   });
-  for (const text of [undefined, 'one', 'one', 'two', undefined]) conditions.put('low-disk', text);
+  for (const text of [undefined, 'one', 'one', 'two', undefined]) conditions.set('low-disk', text);
   expect(log).toEqual(['condition.began', 'condition.ended']);
   expect(told).toEqual([[{ kind: 'low-disk', text: 'one' }], [{ kind: 'low-disk', text: 'two' }], []]);
 });
@@ -107,7 +107,7 @@ test('P40: what comes and goes is told to the log once, and each change of words
 test('P40: of words of any length as many are told as a message takes', () => {
   const told: Condition[][] = [];
   const conditions = new Conditions({ log: () => {}, changed: (all) => told.push([...all]) });
-  conditions.put('no-engine', '\u{1f40b}'.repeat(300));
+  conditions.set('no-engine', '\u{1f40b}'.repeat(300));
   expect(told.flat()[0]?.text).toMatch(/^(\u{1f40b}){240,}\.\.\.$/u);
   expect(conditionSchema.safeParse(told.flat()[0]).success).toBe(true);
 });
@@ -116,12 +116,12 @@ test('P40: reports tell all conditions when they change, and with every sign of 
   const reporter = new Reporter();
   expect(reporter.changes()).toBeUndefined();
   expect(reporter.everything().conditions).toEqual([]);
-  reporter.complain([lowDisk]);
+  reporter.setConditions([lowDisk]);
   expect(reporter.changes()?.conditions).toEqual([lowDisk]);
   reporter.observe({ service: 1, generation: 1, state: 'gone' });
   expect(reporter.changes()).not.toHaveProperty('conditions');
   expect(reporter.everything().conditions).toEqual([lowDisk]);
-  reporter.complain([]);
+  reporter.setConditions([]);
   expect(reporter.changes()?.conditions).toEqual([]);
 });
 
@@ -146,7 +146,7 @@ describe('an agent', () => {
     const first = await rig.peer.connection();
     expect((await first.hello()).conditions).toEqual([]);
     first.welcome();
-    rig.conditions.put('low-disk', lowDisk.text);
+    rig.conditions.set('low-disk', lowDisk.text);
     await eventually(() => first.reports().some(({ conditions }) => conditions?.length === 1));
     first.terminate();
     expect((await (await rig.peer.connection(2)).hello()).conditions).toEqual([lowDisk]);
@@ -182,7 +182,7 @@ describe('an agent', () => {
 
   test('P42: that is low on disk pulls no image, but starts what needs none', async () => {
     const connection = await rig.peer.connection();
-    rig.conditions.put('low-disk', lowDisk.text);
+    rig.conditions.set('low-disk', lowDisk.text);
     connection.welcome([assignment(), assignment({ service: 2, image: 'berth/none:1' })]);
     await connection.reported(1, 'running');
     expect(await connection.reported(2, 'failed')).toMatchObject({

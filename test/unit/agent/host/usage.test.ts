@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readUsage, sampleOf } from '../../../../agent/engine/docker/container-usage.ts';
 import { EngineError, type UsageSample } from '../../../../agent/engine/engine.ts';
-import { nextReadings, type Readings, runnerOf, totalOf } from '../../../../agent/host/usage.ts';
+import { nextReadings, type Readings, runningContainerOf, totalOf } from '../../../../agent/host/usage.ts';
 import { UsageMeter } from '../../../../agent/host/usage-meter.ts';
 import { Reporter } from '../../../../agent/services/reporter.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -93,16 +93,16 @@ test('P50: a sign of life tells what is known of it, and other reports do not', 
   const reporter = new Reporter();
   const usage = { memoryBytes: 1, cores: 2 };
   expect(reporter.everything()).not.toHaveProperty('usage');
-  reporter.use(usage);
+  reporter.setUsage(usage);
   reporter.observe({ service: 1, generation: 1, state: 'gone' });
   expect(reporter.changes()).not.toHaveProperty('usage');
   expect(reporter.everything().usage).toEqual(usage);
-  reporter.use(undefined);
+  reporter.setUsage(undefined);
   expect(reporter.everything()).not.toHaveProperty('usage');
 });
 
 describe('P51: a round', () => {
-  const meterOf = (usage: (signal: AbortSignal) => Promise<Map<string, UsageSample>>, boundMs = 60_000) => {
+  const meterOf = (usage: (signal: AbortSignal) => Promise<Map<string, UsageSample>>, timeoutMs = 60_000) => {
     const found: unknown[] = [];
     const log: string[] = [];
     const meter = new UsageMeter({
@@ -110,7 +110,7 @@ describe('P51: a round', () => {
       running: () => one,
       cores: 2,
       found: (told) => found.push(told),
-      boundMs,
+      timeoutMs,
       log: (event) => log.push(event),
     });
     return { meter, found, log };
@@ -140,7 +140,7 @@ describe('P51: a round', () => {
       running: () => ['a', 'b', 'c'].map((id) => ({ id, startedAtMs: 1_000 })),
       cores: 2,
       found: () => {},
-      boundMs: 60_000,
+      timeoutMs: 60_000,
       log: () => expect.unreachable(),
     });
     for (let round = 0; round < 4; round++) await meter.measure();
@@ -178,8 +178,8 @@ test.each(['1.40', '0.99', ''])('P50: an engine of API %s is too old to be asked
 test('P50: only what runs is measured', () => {
   const key = { service: 1, generation: 1, containerId: 'a' };
   const running = { ...key, ipAddress: '', ports: [], startedAtMs: 5 };
-  expect(runnerOf({ ...running, state: 'running' })).toEqual([{ id: 'a', startedAtMs: 5 }]);
-  expect(runnerOf({ ...key, state: 'created' })).toEqual([]);
+  expect(runningContainerOf({ ...running, state: 'running' })).toEqual([{ id: 'a', startedAtMs: 5 }]);
+  expect(runningContainerOf({ ...key, state: 'created' })).toEqual([]);
 });
 
 describe('an agent', () => {

@@ -35,7 +35,7 @@ async function beginWith(count: number): Promise<PeerConnection> {
   return connection;
 }
 
-const limitOf = (id: string) => engine.containers.get(id)?.cores?.limit;
+const limitOf = (id: string) => engine.containers.get(id)?.cpu?.limit;
 const changes = () => engine.calls.filter((call) => call.startsWith('limit'));
 
 describe('as services come', () => {

@@ -78,7 +78,7 @@ test('P47: networks stay while something is or may come to be on the host', asyn
 });
 
 test('P46: what a crash left of a start that nobody wants any more is removed, in whatever state', async () => {
-  const key = { generation: 1, cores: undefined };
+  const key = { generation: 1, cpu: undefined };
   engine.containers.set('a', { ...key, id: 'a', service: 1, state: 'created' });
   const ended = { exitCode: 0, outOfMemory: false, finishedAtMs: 1 };
   engine.containers.set('b', { ...key, id: 'b', service: 2, state: 'exited', ...ended });

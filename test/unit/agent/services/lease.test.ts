@@ -33,7 +33,7 @@ describe('P32: the lease', () => {
       file: `${scratch.path}/lease.json`,
       now: () => at,
       log: (event, fields) => unwritten.push(JSON.stringify({ event, ...fields })),
-      lapsed: () => {
+      onExpired: () => {
         lapses += 1;
       },
     });
@@ -49,7 +49,7 @@ describe('P32: the lease', () => {
 
   test('P32: passes once, counted from when what was answered had been sent', () => {
     const lease = open();
-    lease.take(LEASE_MS, lease.now());
+    lease.replace(LEASE_MS, lease.now());
     const sent = lease.now();
     pass(40_000);
     lease.confirm(sent);
@@ -59,7 +59,7 @@ describe('P32: the lease', () => {
   });
   test('P32: is renewed by each answer, also after it has passed', () => {
     const lease = open();
-    lease.take(LEASE_MS, lease.now());
+    lease.replace(LEASE_MS, lease.now());
     pass(LEASE_MS - 1);
     lease.confirm(lease.now());
     expect(lapsesAfter(lease, LEASE_MS - 1)).toBe(0);
@@ -70,14 +70,14 @@ describe('P32: the lease', () => {
   test('P32: without one nothing passes, and a welcome without one ends it', () => {
     const lease = open();
     expect(lapsesAfter(lease, 10 * LEASE_MS)).toBe(0);
-    lease.take(LEASE_MS, lease.now());
-    lease.take(undefined, lease.now());
+    lease.replace(LEASE_MS, lease.now());
+    lease.replace(undefined, lease.now());
     expect(lapsesAfter(lease, 10 * LEASE_MS)).toBe(0);
     expect(open().leaseMs).toBeUndefined();
   });
   test('P32: a wall clock that is set forward is doubted, until an answer comes or does not', () => {
     const lease = open();
-    lease.take(LEASE_MS, lease.now());
+    lease.replace(LEASE_MS, lease.now());
     at = { ...at, wallMs: at.wallMs + 3_600_000 };
     expect(lapsesAfter(lease, 1_000)).toBe(0);
     lease.confirm(lease.now());
@@ -88,7 +88,7 @@ describe('P32: the lease', () => {
   });
   test('P32: goes on in the next process, from the last answer that is on the disk', () => {
     const lease = open();
-    lease.take(LEASE_MS, lease.now());
+    lease.replace(LEASE_MS, lease.now());
     pass(10_000);
     lease.confirm(lease.now());
     const next = open();
@@ -99,7 +99,7 @@ describe('P32: the lease', () => {
   test('P32: holds for this process where the disk takes nothing in', async () => {
     await mkdir(`${scratch.path}/lease.json.new`);
     const lease = open();
-    lease.take(LEASE_MS, lease.now());
+    lease.replace(LEASE_MS, lease.now());
     pass(10_000);
     lease.confirm(lease.now());
     expect(lapsesAfter(lease, LEASE_MS - 1)).toBe(0);

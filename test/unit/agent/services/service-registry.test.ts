@@ -5,10 +5,10 @@ import { assignment } from '../../../support/fixtures/assignments.ts';
 
 test('P10: the log of an ended container has its end when all of its output is in the store, not before', () => {
   const key = { service: 1, generation: 1 };
-  const entry = new TrackedService(1);
-  entry.assign(assignment(), { kind: 'started' });
+  const tracked = new TrackedService(1);
+  tracked.assign(assignment(), { kind: 'started' });
   const ended = { state: 'exited', exitCode: 0, outOfMemory: false, finishedAtMs: 2 } as const;
-  entry.see({ ...key, id: 'c1', ...ended });
+  tracked.update({ ...key, id: 'c1', ...ended });
   const states: readonly OutputState[] = ['unknown', 'preserved', 'complete'];
-  expect(states.map((state) => entry.mayWrite(key, () => state))).toEqual([true, true, false]);
+  expect(states.map((state) => tracked.mayWrite(key, () => state))).toEqual([true, true, false]);
 });
