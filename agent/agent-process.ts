@@ -1,4 +1,7 @@
-/** Owns running an agent until it is told to stop: its signals, what it looks after, its connections. Containers are left running at the end. */
+/**
+ * The agent process: runs one agent until SIGTERM or SIGINT, with its lock, identity, connection and periodic
+ * checks. Containers continue to run after the agent ends.
+ */
 import { resolve } from 'node:path';
 import { type AgentParts, type Assembly, assemble } from './assembly.ts';
 import { type Config, readConfig } from './config.ts';
@@ -19,7 +22,7 @@ import { LEASE_CHECK_MS } from './services/lease.ts';
 import { sleep } from './sleep.ts';
 import { withResolvers } from './with-resolvers.ts';
 
-/** A call of the engine that takes longer than this has failed; stopping with its grace period is the longest. */
+/** Timeout of one engine call. The longest regular call is a stop, which waits for the grace period. */
 const ENGINE_TIMEOUT_MS = 120_000;
 const ENGINE_RETRY_MS = 1000;
 const PULL_STALL_MS = 60_000;
@@ -31,8 +34,9 @@ const HOUSEKEEPING_MS = 3_600_000;
 const LOCK_WAIT_MS = 2_000;
 
 /**
- * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once. Throws
- * ConfigError (FolderTaken where another agent has the data folder), or Refused where the control plane wants no retry.
+ * Runs an agent with the settings in `env` until SIGTERM or SIGINT; a second signal ends the process at once.
+ * Throws ConfigError (FolderTakenError if another agent uses the data folder), or RefusedError if the control
+ * plane permits no retry.
  */
 export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = readConfig(env, readMachine(env));
@@ -65,13 +69,17 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
   }
 }
 
-/** Makes this machine a host by the join token in `env`, where it is none yet; resolves to a sentence that says which. */
+/**
+ * Registers this machine as a host with the join token in `env`, unless it is a host already. Resolves to a
+ * sentence for the administrator.
+ */
 export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
   const config = readConfig(env, readMachine(env));
   const identity = await HostIdentity.open(config, () => {}, Date.now);
   const idBefore = identity.hostId;
   const hostId = await identity.join().catch(async (error: unknown) => {
-    // A key that nobody will ever know would only be in the way. An older one may be known: its answer may have got lost.
+    // The control plane never registered this new key, so the key is useless. An older key may be registered:
+    // the answer to its registration may have been lost.
     if (error instanceof RefusedError && identity.isNew) await identity.discard();
     throw error;
   });
@@ -80,8 +88,8 @@ export async function joinCluster(env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 /**
- * A whole agent, until `stopSignal` aborts; throws Refused where the control plane wants no retry. Where that is because the
- * host was removed, none of its containers is left.
+ * Runs a complete agent until `stopSignal` aborts. Throws RefusedError if the control plane permits no retry.
+ * If the reason is that the host was removed, all its containers are gone by then.
  */
 export async function serveAgent(config: Config, parts: AgentParts): Promise<void> {
   const { engine, log, stopSignal } = parts;
@@ -90,7 +98,7 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   const assembly = assemble(config, facts, parts);
   const { agent, watch, output, conditions, lease } = assembly;
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
-  // Told to end while the engine was asked: no event comes any more.
+  // The signal may have aborted during `waitForFacts`; no further abort event follows.
   if (stopSignal.aborted) watch.close();
   const cleanups = [await startDiskWatch(config, facts, parts, conditions)];
   try {
@@ -101,13 +109,15 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     });
     await Promise.race([seen.promise, watching]);
     cleanups.push(scheduleHousekeeping(config, parts, assembly));
-    // It may have passed while no agent ran: before anything else, what runs is stopped.
+    // The lease may have expired while no agent ran. The agent must then stop its containers before anything
+    // else.
     lease.check();
     const leaseCheck = setInterval(() => lease.check(), LEASE_CHECK_MS);
     cleanups.push(() => clearInterval(leaseCheck));
     await connect(config, parts, assembly).catch(async (error: unknown) => {
       if (!(error instanceof RefusedError && error.revoked)) throw error;
-      // One that is told to stop meanwhile goes on with it at its next start, since its key is still there.
+      // If the agent is stopped during the decommission, the next agent process continues it, because the key
+      // is still there.
       if (await decommission(agent, log, stopSignal)) throw error;
     });
     await watching;
@@ -154,7 +164,7 @@ function scheduleHousekeeping(
   });
 }
 
-/** Stays connected, each connection with a session of its own. */
+/** Stays connected. Each connection has its own session. */
 function connect(
   { url }: Config,
   { identity, log, stopSignal }: AgentParts,
@@ -192,7 +202,7 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
   });
 }
 
-/** Waits for the engine as long as it takes; undefined where told to stop meanwhile. */
+/** Waits for the engine without a time limit. Undefined if `signal` aborts first. */
 async function waitForFacts(
   engine: Engine,
   log: Logger,

@@ -1,4 +1,4 @@
-/** Owns what an agent is made of, and which part tells which other. Starts nothing: that is run.ts. */
+/** Assembles the parts of an agent and connects their callbacks. Starts nothing: that is agent-process.ts. */
 import { uptime } from 'node:os';
 import packageJson from '../package.json' with { type: 'json' };
 import type { HostFacts } from '../shared/protocol/up.ts';
@@ -22,20 +22,20 @@ const ENGINE_REFRESH_MS = 30_000;
 const ENGINE_RETRY_MS = 1000;
 const USAGE_TIMEOUT_MS = 5000;
 
-/** What an agent works with besides its settings. */
+/** What an agent needs besides its settings. */
 export interface AgentParts {
   engine: Engine;
   identity: Identity;
   log: Logger;
   probeDisk: DiskProbe;
   stopSignal: AbortSignal;
-  /** A clock that nobody sets, and that runs on while the machine sleeps; this machine's unless told otherwise. */
+  /** A clock that is never set and that runs on while the machine sleeps. Default: this machine's uptime. */
   uptimeMs?: () => number;
 }
 
-/** What an agent is made of. */
+/** The parts of an agent that its process uses. */
 export interface Assembly {
-  /** Takes a connection that was made: the conversation on it. */
+  /** Begins a session on a new connection. */
   begin(socket: SessionSocket): ControlPlaneSession;
   output: OutputStore;
   conditions: Conditions;
@@ -86,7 +86,7 @@ function engineWatcher(agent: Agent, conditions: Conditions, { engine, log }: Ag
   });
 }
 
-/** What makes a session of each connection; they share one meter of usage. */
+/** Returns the function that begins a session on each connection. All sessions share one usage meter. */
 function sessionFactory(
   config: Config,
   facts: EngineFacts,

@@ -1,11 +1,12 @@
-/** Owns how long to wait before a connection is tried again. Pure: chance is an argument. */
+/** Backoff: the wait before the agent dials again. Pure: the random number is an argument. */
 
 const FIRST_MS = 250;
 const MAX_MS = 10_000;
 
 /**
- * Doubles with each attempt (0 is the first) up to 10 s; jittered to between half and the whole of that, or over `spreadMs`
- * where that is more, so that all agents of a large cluster do not come at once.
+ * The base wait doubles with each attempt (0 is the first) up to 10 s. The result is random between half the
+ * base and the whole, or over a range of `spreadMs` if that is wider, so that the agents of a large cluster
+ * do not return all at once. The result never exceeds 10 s.
  */
 export function backoffMs(attempt: number, random: number, spreadMs: number): number {
   const wholeMs = Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(attempt, 16));

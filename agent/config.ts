@@ -1,40 +1,46 @@
-/** Owns the agent's settings: what they are called, their defaults, and every complaint about them at once. */
+/** Reads the agent's settings, with their defaults, and reports all invalid settings at once. */
 import * as z from 'zod';
 import { parseBytes, parseReserve, type Reserve } from './reserve.ts';
 
 export interface Config {
-  /** Where the control plane answers, `http(s)://`. */
+  /** Address of the control plane, `http(s)://`. */
   url: URL;
-  /** What makes this machine a host, once. */
+  /** Registers this machine as a host. Used once. */
   joinToken: string | undefined;
   deployment: string;
   /** A value of DOCKER_HOST. */
   dockerHost: string;
   name: string;
-  /** Whether the name is a setting, and not the machine's. */
+  /** True if the name comes from a setting, false if it is the machine's host name. */
   isNameGiven: boolean;
   labels: string[];
-  /** What others reach this host's published ports at. */
+  /** Address at which others reach the published ports of this host. */
   address: string;
-  /** Taken off what the host offers. */
+  /** Subtracted from the capacity that the host offers. */
   reserve: Reserve;
-  /** Host folders beneath which volumes may lie; none: no volumes. */
+  /** Host folders that volumes must lie beneath. If empty, no volumes are allowed. */
   volumeRoots: string[];
   workspaceRoot: string | null;
-  /** The deployment's network, where it is one that exists already; null: the agent makes one of its own. */
+  /**
+   * An existing network for the deployment's containers. Null: the agent creates a network for the
+   * deployment.
+   */
   network: string | null;
-  /** Networks besides the deployment's own that a description may name. */
+  /** Networks that a description may name, besides the deployment's own. */
   networks: string[];
   logDays: number;
-  /** With less room than this for containers, images and logs the host takes nothing new; 0: it always does. */
+  /**
+   * Minimum of free disk space for containers, images and logs; below it the host takes no new services. 0:
+   * no minimum.
+   */
   minDiskBytes: number;
   dataDir: string;
 }
 
-/** What the defaults are made of. */
+/** Facts about the machine that the defaults come from. */
 export interface Machine {
   hostname: string;
-  /** Address of the interface of the default route, where there is one. */
+  /** Address of the interface of the default route. Undefined if no such interface exists. */
   routedAddress: string | undefined;
   dockerHost: string;
 }
@@ -45,9 +51,17 @@ export class ConfigError extends Error {
 
 const absolutePath = z.string().startsWith('/', 'must be an absolute path');
 const list = z.string().transform((text) => words(text, ','));
-/** In those every engine has, containers don't find each other by name, or are not apart from the host. */
+/**
+ * On the engine's predefined networks, containers do not find each other by name or are not isolated from the
+ * host.
+ */
 const isUserDefined = (network: string): boolean => !['bridge', 'host', 'none', 'ingress'].includes(network);
-const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must be letters, digits, _ . -');
+const nameSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]*$/,
+    'must begin with a letter or digit, and consist of letters, digits, _ . -',
+  );
 
 const settingsSchema = z.object({
   BERTH_URL: z
@@ -64,14 +78,17 @@ const settingsSchema = z.object({
     .transform((text, context): Reserve => {
       const reserve = parseReserve(text);
       if (reserve) return reserve;
-      context.addIssue('must be like memory=512MiB,cores=0.5');
+      context.addIssue('must have a form like memory=512MiB,cores=0.5');
       return z.NEVER;
     })
     .default({ memoryBytes: 0, cores: 0 }),
   BERTH_AGENT_VOLUME_ROOTS: list.pipe(z.array(absolutePath)).default([]),
   BERTH_AGENT_WORKSPACE_ROOT: absolutePath.optional(),
   BERTH_AGENT_NETWORK: nameSchema
-    .refine(isUserDefined, 'must be a network that was made, not one of the engine')
+    .refine(
+      isUserDefined,
+      'must be a network that was created, not a predefined one (bridge, host, none, ingress)',
+    )
     .optional(),
   BERTH_AGENT_NETWORKS: list.default([]),
   BERTH_AGENT_LOG_DAYS: z.coerce.number('must be a number of days').positive('must be above 0').default(30),
@@ -88,13 +105,13 @@ const settingsSchema = z.object({
   BERTH_AGENT_DATA_DIR: z.string().optional(),
 });
 
-/** Reads the settings, an empty one counting as unset; throws ConfigError with every problem. */
+/** Reads the settings from `env`; an empty setting counts as unset. Throws ConfigError with every problem. */
 export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const result = settingsSchema.safeParse(given);
   if (!result.success) {
     const problems = result.error.issues.map((issue) => `${issue.path[0]?.toString()} ${issue.message}`);
-    throw new ConfigError(`The agent's settings are not right: ${[...new Set(problems)].join('; ')}.`);
+    throw new ConfigError(`The agent's settings are invalid: ${[...new Set(problems)].join('; ')}.`);
   }
   const settings = result.data;
   const url = new URL(settings.BERTH_URL);

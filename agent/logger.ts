@@ -1,4 +1,6 @@
-/** Owns the agent's own log: one JSON object a line. Never holds values of environments or tokens. */
+/**
+ * Writes the agent's log: one JSON object per line. Callers must never pass values of environments or tokens.
+ */
 
 export type Logger = (event: string, fields?: Record<string, string | number | boolean | null>) => void;
 

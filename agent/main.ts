@@ -1,6 +1,6 @@
 /**
- * Entry of `npm run agent` and of the bundle: one agent on the engine it is told of, which must be running; with `join` only
- * its registration, with `check` only whether this machine will do.
+ * Entry of `npm run agent` and of the bundle. Without a command it runs an agent, whose engine must be
+ * running. `join` only registers the host, and `check` only reports whether this machine can be a host.
  */
 
 import { joinCluster, runAgent } from './agent-process.ts';
@@ -21,12 +21,13 @@ try {
     process.stdout.write((await commands[command]?.(process.env)) ?? '');
   else
     throw new ConfigError(
-      `There is no command ${command}: join makes this machine a host, check looks whether it can be one; without one the agent runs.`,
+      `Unknown command ${command}. Use join to register this machine as a host, check to examine it, or no command to run the agent.`,
     );
-  // Calls of the engine that are still under way are none of the process's business any more.
+  // Engine calls may still be in progress. The process must not wait for them.
   process.exit(0);
 } catch (error) {
   process.stderr.write(`${messageOf(error)}\n`);
-  // 2: there is no use in starting it again, as what watches over services does, before a person has acted.
+  // 2: starting the agent again is useless until a person has acted. A process supervisor should not restart
+  // it.
   process.exit(error instanceof RefusedError || error instanceof ConfigError ? 2 : 1);
 }

@@ -1,4 +1,6 @@
-/** Owns the text forms of sizes, `512MiB`, and of what a host keeps for itself: `memory=512MiB,cores=0.5`, either part alone as well. */
+/**
+ * Parses sizes such as `512MiB`, and the reserve of a host: `memory=512MiB,cores=0.5`, or either part alone.
+ */
 
 export interface Reserve {
   memoryBytes: number;
@@ -7,14 +9,17 @@ export interface Reserve {
 
 const UNIT_BYTES: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
 
-/** Bytes, or with KiB, MiB, GiB or TiB; undefined where the text is not of that form. */
+/**
+ * Parses a number of bytes, or a number with the unit KiB, MiB, GiB or TiB. Undefined if the text has another
+ * form.
+ */
 export function parseBytes(text: string): number | undefined {
   const [, digits, unit = ''] = /^\s*(\d+(?:\.\d+)?)([A-Za-z]*)\s*$/.exec(text) ?? [];
   const unitBytes = digits === undefined ? undefined : UNIT_BYTES[unit];
   return unitBytes === undefined ? undefined : Math.round(Number(digits) * unitBytes);
 }
 
-/** Undefined where the text is not of that form. Memory is in bytes, or with KiB, MiB, GiB or TiB. */
+/** Undefined if the text has another form. Memory is a size as in `parseBytes`. */
 export function parseReserve(text: string): Reserve | undefined {
   const reserve: Reserve = { memoryBytes: 0, cores: 0 };
   for (const part of text.split(',')) {

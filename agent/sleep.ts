@@ -1,6 +1,6 @@
-/** Owns waiting for a while, less where a signal ends it. */
+/** Sleeps for a duration, or until a signal aborts. */
 
-/** Resolves after `ms`, or at once when `signal` is or becomes aborted; never rejects. */
+/** Resolves after `ms`, or at once if `signal` is or becomes aborted. Never rejects. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

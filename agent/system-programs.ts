@@ -1,18 +1,24 @@
-/** Owns where system programs are found, since PATH of a service or a plain user often lacks the administrator's folders, and what they are told. */
+/**
+ * Finds system programs and builds their environment. The PATH of a service or of a plain user often lacks
+ * the administrator's folders.
+ */
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-/** PATH with the folders of administration programs at its end. */
+/** PATH, followed by the folders of administration programs. */
 export const systemPath = (): string =>
   [process.env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin']
     .filter(Boolean)
     .join(delimiter);
 
-/** What programs that are not ours are told of an environment: nothing of Berth, whose settings hold tokens and passwords. */
+/**
+ * The environment for programs that are not part of Berth: without Berth's settings, which include tokens and
+ * passwords (P73).
+ */
 export const foreignEnv = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('BERTH_')));
 
-/** The full path of an executable, or undefined where there is none. */
+/** The full path of an executable. Undefined if no folder has it. */
 export async function findProgram(name: string): Promise<string | undefined> {
   for (const folder of systemPath().split(delimiter)) {
     const path = join(folder, name);

@@ -1,4 +1,7 @@
-/** Owns what promises lack on Node 20, for which the agent's bundle is made: Debian 13 has that one. */
+/**
+ * Promise.withResolvers for Node 20, which lacks it. The agent's bundle must run on Node 20, the version of
+ * Debian 13 (INST-3).
+ */
 
 export interface Resolvers<T> {
   promise: Promise<T>;
@@ -6,7 +9,7 @@ export interface Resolvers<T> {
   reject(reason: unknown): void;
 }
 
-/** As Promise.withResolvers, which Node 22 brought. */
+/** Same as Promise.withResolvers. */
 export function withResolvers<T>(): Resolvers<T> {
   const resolvers = {} as Resolvers<T>;
   resolvers.promise = new Promise<T>((resolve, reject) => Object.assign(resolvers, { resolve, reject }));

@@ -1,6 +1,6 @@
 /**
- * Owns how the agent proves who it is: an Ed25519 key of its own, with which it registers once and signs a proof of a
- * minute for each connection (PROTOCOL.md P16 to P20).
+ * Host identity: an Ed25519 key with which the agent registers once, and then signs a proof for each
+ * connection. Each proof is valid for one minute (P16 to P20, CONT-4).
  */
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose/jwt/sign';
@@ -12,22 +12,22 @@ import { addKey, newKey, readKey, removeKey, type StoredKey, writeKey } from './
 import { RefusedError } from './refused-error.ts';
 import { RegistrationRefusedError, register } from './registration.ts';
 
-/** What the control plane said to a connection that it did not take. */
+/** The control plane's answer to a refused connection. */
 export interface ConnectionRefusal {
   status: number;
   reason?: 'revoked' | 'unknown-host' | undefined;
-  /** Its clock, where it told. */
+  /** The control plane's time, if the answer has it. */
   timeMs?: number | undefined;
 }
 
 export interface Identity {
-  /** Headers of one connection attempt. Throws Refused where there is no use in trying again. */
+  /** Headers of one connection attempt. Throws RefusedError if retrying is useless. */
   headers(): Promise<Record<string, string>>;
-  /** That attempt was refused; the next one may do better. */
+  /** The attempt was refused. The identity may correct the next attempt. */
   refused?(refusal: ConnectionRefusal): void;
 }
 
-/** Clocks that differ by less can't be why a proof was refused. */
+/** A smaller difference between the clocks cannot be the reason of a refused proof. */
 const NOTABLE_SKEW_MS = 5_000;
 
 export class HostIdentity implements Identity {
@@ -36,10 +36,10 @@ export class HostIdentity implements Identity {
   readonly #log: Logger;
   readonly #nowMs: () => number;
   #stored: StoredKey;
-  /** Added to this machine's clock, which the control plane has found wrong. */
+  /** Added to this machine's clock after the control plane reported that the clock is wrong (CONT-7). */
   #correctionMs = 0;
   #isNew = false;
-  /** The control plane did not know the key: its database is another one, or an older copy. */
+  /** The control plane does not have the key: its database is another one, or an older copy. */
   #unknown = false;
 
   private constructor(config: Config, folder: string, key: StoredKey, log: Logger, nowMs: () => number) {
@@ -50,21 +50,21 @@ export class HostIdentity implements Identity {
     this.#nowMs = nowMs;
   }
 
-  /** With the key in the data folder, or a new one where there is a join token for it. Throws ConfigError. */
+  /** Opens the key in the data folder, or generates one if there is a join token. Throws ConfigError. */
   static async open(config: Config, log: Logger, nowMs: () => number): Promise<HostIdentity> {
     const folder = `${config.dataDir}/${config.deployment}/identity`;
     let key = await readKey(folder);
     let isNew = false;
-    // A key that was never registered makes no host either.
+    // An unregistered key without a token cannot become a host.
     if (!key?.hostId && config.joinToken === undefined) throw new ConfigError(noToken(folder));
     if (!key) {
       const generated = newKey(config.name);
-      // Before it is registered: where the answer gets lost, the same key is shown again.
+      // Stored before the registration: if the answer is lost, the next attempt registers the same key.
       key = await addKey(folder, generated);
       isNew = key === generated;
     }
     if (config.isNameGiven && key.name !== config.name) {
-      // Nobody knows a key that was never registered.
+      // An unregistered key may still change its name.
       if (key.hostId !== null) throw new ConfigError(otherName(key.name, config.name, folder));
       key = { ...key, name: config.name };
       await writeKey(folder, key);
@@ -74,12 +74,12 @@ export class HostIdentity implements Identity {
     return identity;
   }
 
-  /** What the host is called: by the setting when it was registered. */
+  /** The host's name: the name under which it was registered (CONT-6). */
   get name(): string {
     return this.#stored.name;
   }
 
-  /** Whether there was no key before. */
+  /** True if `open` generated the key. */
   get isNew(): boolean {
     return this.#isNew;
   }
@@ -110,11 +110,14 @@ export class HostIdentity implements Identity {
     const skewMs = this.#nowMs() - timeMs;
     this.#correctionMs = Math.abs(skewMs) > NOTABLE_SKEW_MS ? -skewMs : 0;
     if (this.#correctionMs === 0) return;
-    const message = `this machine's clock differs by ${Math.round(skewMs / 1_000)} s from the control plane's: set it`;
+    const message = `this machine's clock differs by ${Math.round(skewMs / 1_000)} s from the control plane's: set it by NTP`;
     this.#log('clock.differs', { skewMs, reason: message });
   }
 
-  /** Registers the host, if that was not done; resolves to its id. Throws Refused where the control plane will not have it. */
+  /**
+   * Registers the host unless it is registered; resolves to its id. Throws RefusedError if the control plane
+   * refuses the registration.
+   */
   async join(): Promise<number> {
     if (this.#stored.hostId !== null) return this.#stored.hostId;
     try {
@@ -126,8 +129,8 @@ export class HostIdentity implements Identity {
   }
 
   /**
-   * The host was removed: its key is good for nothing any more, and a join token makes a new one. One that can't be removed is
-   * told to the log: why the agent ends counts for more.
+   * Removes the key of a host that was removed from the cluster; a join token then makes a new one. A failure
+   * is only logged, because the reason why the agent ends matters more.
    */
   async discard(): Promise<void> {
     await removeKey(this.#folder, this.#stored).catch((error: unknown) =>
@@ -143,7 +146,7 @@ export class HostIdentity implements Identity {
     try {
       return await this.#register();
     } catch (error) {
-      // The token may have been used up long ago; the database may be changed back.
+      // The token may have been used long ago, and the earlier database may return.
       this.#log('registration.failed', { reason: messageOf(error) });
       return hostId;
     }
@@ -156,7 +159,8 @@ export class HostIdentity implements Identity {
     const { kty, crv, x } = privateKey;
     const hostId = await register(url, joinToken, { deployment, name, publicKey: { kty, crv, x } });
     const key = { ...this.#stored, hostId };
-    // First: what only this process knew would be lost with it, and the token is good for an hour.
+    // Stored first: an id known only to this process would be lost with it, and the token is valid for one
+    // hour.
     await writeKey(this.#folder, key);
     this.#stored = key;
     this.#log('host.registered', { host: name, id: hostId });
@@ -165,9 +169,10 @@ export class HostIdentity implements Identity {
 }
 
 const noToken = (folder: string) =>
-  `There is no key of a host in ${folder} yet, and BERTH_JOIN_TOKEN is not set. An administrator makes a join token by ` +
-  'POST host/token; start the agent once with it in BERTH_JOIN_TOKEN.';
+  `The folder ${folder} has no key of a host, and BERTH_JOIN_TOKEN is not set. An administrator creates a join ` +
+  'token with POST host/token. Start the agent once with that token in BERTH_JOIN_TOKEN.';
 
 const otherName = (registered: string, given: string, folder: string) =>
-  `BERTH_AGENT_NAME is ${given}, but the key in ${folder} is that of the host ${registered}. Unset it or set it to ${registered}, or ` +
-  'give this agent another BERTH_AGENT_DATA_DIR and a join token to make it another host.';
+  `BERTH_AGENT_NAME is ${given}, but the key in ${folder} belongs to the host ${registered}. Unset ` +
+  `BERTH_AGENT_NAME or set it to ${registered}, or give this agent another BERTH_AGENT_DATA_DIR and a join ` +
+  'token to make it another host.';

@@ -1,11 +1,11 @@
-/** Owns the file with the agent's private key: readable by its user alone, and written whole or not at all. */
+/** Stores the agent's private key in a file that only its user can read. Each write is atomic. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { ConfigError } from '../config.ts';
 
 const storedKeySchema = z.object({
-  /** What the host is called. */
+  /** Name of the host. */
   name: z.string(),
   /** Null until the key is registered. */
   hostId: z.int().positive().nullable(),
@@ -18,13 +18,13 @@ const storedKeySchema = z.object({
 });
 export type StoredKey = z.infer<typeof storedKeySchema>;
 
-/** An Ed25519 key that is not registered yet. */
+/** Generates an Ed25519 key, not yet registered. */
 export function newKey(name: string): StoredKey {
   const privateKey = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   return storedKeySchema.parse({ name, hostId: null, privateKey });
 }
 
-/** The key kept in `folder`, or undefined where there is none; throws ConfigError where it can't be used. */
+/** Reads the key in `folder`. Undefined if there is none; throws ConfigError if the key is unusable. */
 export async function readKey(folder: string): Promise<StoredKey | undefined> {
   const path = pathIn(folder);
   let text: string;
@@ -32,7 +32,7 @@ export async function readKey(folder: string): Promise<StoredKey | undefined> {
     const { mode } = await stat(path);
     if ((mode & 0o077) !== 0)
       throw new ConfigError(
-        `Others can read the key in ${path}: remove the host if they may have, else chmod 600 it.`,
+        `Other users can read the key in ${path}. If one may have read it, remove the host; otherwise run chmod 600.`,
       );
     text = await readFile(path, 'utf8');
   } catch (error) {
@@ -41,14 +41,16 @@ export async function readKey(folder: string): Promise<StoredKey | undefined> {
   }
   const key = storedKeySchema.safeParse(parse(text));
   if (key.success) return key.data;
-  throw new ConfigError(`The key in ${path} is damaged: remove the file, and the host, and join again.`);
+  throw new ConfigError(`The key in ${path} is damaged. Remove the file and the host, and join again.`);
 }
 
 export function writeKey(folder: string, key: StoredKey): Promise<void> {
   return withDraft(folder, key, (draft) => rename(draft, pathIn(folder)));
 }
 
-/** Where none is there. Resolves to the one that is there then: another program's, where that has come first. */
+/**
+ * Stores the key if there is none. Resolves to the stored key, which another program may have written first.
+ */
 export function addKey(folder: string, key: StoredKey): Promise<StoredKey> {
   return withDraft(folder, key, async (draft) => {
     try {
@@ -56,24 +58,24 @@ export function addKey(folder: string, key: StoredKey): Promise<StoredKey> {
     } catch (error) {
       const other = (error as NodeJS.ErrnoException).code === 'EEXIST' ? await readKey(folder) : undefined;
       if (other) return other;
-      // A file system without hard links.
+      // The file system has no hard links.
       await rename(draft, pathIn(folder));
     }
     return key;
   });
 }
 
-/** Not where it is another's by now, or has been registered by another. */
+/** Removes the key, unless another program has replaced or registered it. */
 export async function removeKey(folder: string, { hostId, privateKey }: StoredKey): Promise<void> {
   const stored = await readKey(folder);
   if (stored?.hostId === hostId && stored.privateKey.x === privateKey.x)
     await rm(pathIn(folder), { force: true });
 }
 
-/** With a whole file that is to become the key, under a name of its own: several programs may write at once. */
+/** Calls `use` with a complete draft file under a unique name, because several programs may write at once. */
 async function withDraft<T>(folder: string, key: StoredKey, use: (draft: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // One that was there already may be open to others.
+  // An existing folder may be open to other users.
   await chmod(folder, 0o700);
   const draft = `${pathIn(folder)}.${randomUUID()}`;
   try {

@@ -1,4 +1,4 @@
-/** Owns the log streams that are open on one connection. Never keeps one across connections (PROTOCOL.md P10). */
+/** The open log streams of one connection. A stream never outlives its connection (P10). */
 import type { FileHandle } from 'node:fs/promises';
 import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import { MAX_LOG_STREAMS } from '../../shared/protocol/codec.ts';
@@ -10,7 +10,10 @@ export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
   mayWrite(key: ServiceKey): boolean;
   send(message: Up): void;
-  /** Resolves when the bytes have left for the network, so that each stream has one chunk before it at most. */
+  /**
+   * Resolves when the bytes have been passed to the network, so that at most one chunk is buffered for each
+   * stream.
+   */
   sendBytes(bytes: Uint8Array): Promise<void>;
 }
 
@@ -26,7 +29,7 @@ export class LogStreams {
     this.close(stream);
     const key = { service, generation };
     const end = (end: LogEnd) => this.#options.send({ type: 'logs.end', stream, ...end });
-    // Each has buffers of a third of a megabyte.
+    // Each stream has buffers of a third of a megabyte.
     if (this.#readers.size >= MAX_LOG_STREAMS) {
       end({ reason: 'failed', message: 'too many log streams' });
       return;
@@ -47,7 +50,7 @@ export class LogStreams {
     });
   }
 
-  /** Of a stream that has ended meanwhile, grants and closes are late and mean nothing. */
+  /** Late grants and closes for an ended stream are ignored. */
   grant(stream: number, bytes: number): void {
     this.#readers.get(stream)?.grant(bytes);
   }

@@ -1,6 +1,7 @@
-/** Owns the error of an agent that must not come back. */
-
-/** The control plane said not to come back; `revoked`: because the host was removed. */
+/**
+ * The error of an agent that must not reconnect, because the control plane refused it. `revoked`: the host
+ * was removed.
+ */
 export class RefusedError extends Error {
   override name = 'RefusedError';
   readonly revoked: boolean;

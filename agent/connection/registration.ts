@@ -1,4 +1,4 @@
-/** Owns asking the control plane to make this machine a host: one request with the join token. */
+/** Registration: asks the control plane to make this machine a host, by one request with the join token. */
 import { type IncomingMessage, request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import {
@@ -8,18 +8,18 @@ import {
   registeredSchema,
 } from '../../shared/protocol/enrolment.ts';
 
-/** The control plane will not have this agent, whatever it tries. */
+/** The control plane refuses the registration permanently. */
 export class RegistrationRefusedError extends Error {
   override name = 'RegistrationRefusedError';
 }
 
 const ANSWER_TIMEOUT_MS = 30_000;
-/** An answer of a control plane is a line. */
+/** A control plane's answer is a single line. */
 const MAX_ANSWER_BYTES = 64 * 2 ** 10;
-/** Of what is answered with 4xx: too slow, too early, too often. */
+/** 4xx statuses that are temporary: timeout, too early, too many requests. */
 const TEMPORARY_STATUSES = new Set([408, 425, 429]);
 
-/** Resolves to the id of the host. Throws RegistrationRefused, or another error where trying again may help. */
+/** Resolves to the host's id. Throws RegistrationRefusedError, or another error if retrying may help. */
 export async function register(url: URL, joinToken: string, body: RegistrationBody): Promise<number> {
   const target = endpoint(url, REGISTER_PATH);
   let response: IncomingMessage;
@@ -30,7 +30,7 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(
-      `The control plane can't be reached at ${url.href}: ${reason}. Check BERTH_URL and the network.`,
+      `The control plane cannot be reached at ${url.href}: ${reason}. Check BERTH_URL and the network.`,
       {
         cause,
       },
@@ -42,14 +42,14 @@ export async function register(url: URL, joinToken: string, body: RegistrationBo
   const refusal = refusalSchema.safeParse(parse(answer));
   const details = refusal.success
     ? refusal.data.message
-    : `it answered ${status} to ${target.href}; is this a control plane?`;
+    : `${target.href} answered ${status}. Check that BERTH_URL is the address of a control plane.`;
   const message = `The control plane did not register this host: ${details}`;
   if (status >= 400 && status < 500 && !TEMPORARY_STATUSES.has(status))
     throw new RegistrationRefusedError(message);
   throw new Error(message);
 }
 
-/** A path of the control plane, which may itself lie beneath a path. */
+/** The URL of a path of the control plane, whose own URL may have a path. */
 export const endpoint = (url: URL, path: string): URL =>
   new URL(`${url.pathname.replace(/\/$/, '')}${path}`, url);
 
@@ -74,14 +74,13 @@ function post(url: URL, joinToken: string, body: string): Promise<IncomingMessag
   });
 }
 
-/** Throws where it is longer than any answer of a control plane; the connection then ends. */
+/** Throws if the answer is too long for a control plane. The connection then ends. */
 async function textOf(response: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of response as AsyncIterable<Buffer>) {
     bytes += part.byteLength;
-    if (bytes > MAX_ANSWER_BYTES)
-      throw new Error(`it answers with more than ${MAX_ANSWER_BYTES} bytes; is this a control plane?`);
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`its answer exceeds ${MAX_ANSWER_BYTES} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString();

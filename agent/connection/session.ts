@@ -1,6 +1,6 @@
 /**
- * Owns one connection's conversation with the control plane (PROTOCOL.md): hello, welcome, sync, then changes one
- * revision at a time, and reports the other way. Never dials and never decides what runs.
+ * The agent's side of one session (PROTOCOL.md): hello, welcome, sync, then changes one revision at a time.
+ * Reports go the other way. Never dials and never decides what runs.
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
@@ -16,7 +16,7 @@ import type { Lease, Moment } from '../services/lease.ts';
 import type { Reporter } from '../services/reporter.ts';
 import { LogStreams } from './log-streams.ts';
 
-/** What a session needs of its socket. */
+/** What a session requires of its socket. */
 export interface SessionSocket {
   send(text: string): void;
   /** Resolves when the bytes have left this process, or never will. */
@@ -32,11 +32,14 @@ export interface SessionOptions {
   host: HostFacts;
   log: Logger;
   nowMs(): number;
-  /** Told of what is answered, which is contact. */
+  /** Receives the time of each contact, i.e. of each answered message. */
   lease: Pick<Lease, 'leaseMs' | 'hasExpired' | 'check' | 'now' | 'replace' | 'confirm' | 'setUnknown'>;
-  /** Told of each answer that carries the time. */
+  /** Called with each answer that carries the time. */
   clock(exchange: Exchange): void;
-  /** Called at the welcome and after each sign of life, to find out what the next one tells; nothing waits for it. */
+  /**
+   * Called at the welcome and after each sign of life, to measure the usage for the next one. The session
+   * never waits for it.
+   */
   measure(): void;
 }
 
@@ -46,7 +49,7 @@ type Phase =
   | { name: 'following'; revision: number }
   | { name: 'closed' };
 
-/** What is not urgent waits this long for something better to replace it. */
+/** Delay of a report that is not urgent, so that a later observation may replace it. */
 const FLUSH_DELAY_MS = 200;
 
 export class ControlPlaneSession {
@@ -58,9 +61,9 @@ export class ControlPlaneSession {
   #deferredFlush: NodeJS.Timeout | undefined;
   #flushing = false;
   #spreadMs: number | undefined;
-  /** Of the hello (0) or the report whose answer will tell the time. */
+  /** The hello (0) or report whose answer will carry the time. */
   #timedRequest: { sequence: number; sentMs: number } | undefined;
-  /** When the hello (0) and the reports went that are not answered yet. */
+  /** Sending times of the hello (0) and the reports without an answer. */
   #unanswered: { sequence: number; sent: Moment }[] = [];
 
   constructor(socket: SessionSocket, options: SessionOptions) {
@@ -88,14 +91,17 @@ export class ControlPlaneSession {
     this.#timedRequest = { sequence: 0, sentMs: options.nowMs() };
   }
 
-  /** Over how long all agents are to come back once they have lost their connections (P72); undefined before the welcome. */
+  /**
+   * Period over which all agents return after they lose their connections (P72). Undefined before the
+   * welcome.
+   */
   get spreadMs(): number | undefined {
     return this.#spreadMs;
   }
 
   receive(text: string): void {
     if (this.#hasLeaseExpired()) {
-      this.#close('resync', 'the lease has passed');
+      this.#close('resync', 'the lease has expired');
       return;
     }
     try {
@@ -106,7 +112,7 @@ export class ControlPlaneSession {
     }
   }
 
-  /** The socket is gone. */
+  /** The socket is closed. */
   closed(): void {
     this.#phase = { name: 'closed' };
     this.#options.reporter.onChange(undefined);
@@ -115,7 +121,10 @@ export class ControlPlaneSession {
     this.#logs.closeAll();
   }
 
-  /** The lease has passed since the welcome: what comes now may have been on its way for as long, and run elsewhere (P80). */
+  /**
+   * True if the lease has expired since the welcome. A message may then have been in transit since before the
+   * expiry, and its service may run elsewhere (P80).
+   */
   #hasLeaseExpired(): boolean {
     const { lease } = this.#options;
     lease.check();
@@ -179,7 +188,7 @@ export class ControlPlaneSession {
 
   #sync({ revision, assignments, more, unknown }: Extract<Down, { type: 'sync' }>): void {
     if (this.#phase.name !== 'syncing') {
-      this.#close('resync', 'a sync at the wrong time');
+      this.#close('resync', 'an unexpected sync');
       return;
     }
     this.#phase.assignments.push(...assignments);
@@ -191,7 +200,7 @@ export class ControlPlaneSession {
     this.#phase = { name: 'following', revision };
   }
 
-  /** Whether a change is the next one; after a gap only a new hello helps (P4). */
+  /** True if the change carries the next revision. After a gap only a new hello helps (P4). */
   #follows(revision: number): boolean {
     const { log } = this.#options;
     if (this.#phase.name === 'following' && revision === this.#phase.revision + 1) {
@@ -209,7 +218,7 @@ export class ControlPlaneSession {
     if (!urgent) {
       this.#deferredFlush ??= setTimeout(() => this.#flush(), FLUSH_DELAY_MS);
     } else if (!this.#flushing) {
-      // What changes in the same turn goes into one report.
+      // Changes in the same turn share one report.
       this.#flushing = true;
       queueMicrotask(() => this.#flush());
     }
@@ -224,7 +233,7 @@ export class ControlPlaneSession {
     if (report) this.#send(report);
   }
 
-  /** An answer of the control plane tells its time, between the question's sending and now. */
+  /** Compares the clocks after an answer that carries the control plane's time. */
   #compareClocks(sequence: number, theirMs: number | undefined): void {
     if (!this.#timedRequest || sequence < this.#timedRequest.sequence) return;
     const { clock, nowMs } = this.#options;
@@ -232,7 +241,7 @@ export class ControlPlaneSession {
     this.#timedRequest = undefined;
   }
 
-  /** Contact is as old as what was answered, not as the answer. */
+  /** The time of contact is that of the message, not of its answer. */
   #forAnswered(sequence: number, apply: (sent: Moment) => void): void {
     const answered = this.#unanswered.filter((one) => one.sequence <= sequence).at(-1);
     this.#unanswered = this.#unanswered.filter((one) => one.sequence > sequence);

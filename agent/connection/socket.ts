@@ -1,6 +1,6 @@
 /**
- * Owns the agent's WebSocket: dials, notices a peer that is silently gone, and dials again with growing pauses until the
- * close code says never. Never looks into messages.
+ * The agent's WebSocket: dials, detects a peer that has disappeared silently, and dials again with growing
+ * pauses until a close code forbids it. Never reads messages.
  */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -15,31 +15,31 @@ import { RefusedError } from './refused-error.ts';
 import { endpoint } from './registration.ts';
 import type { SessionSocket } from './session.ts';
 
-/** The receiving side of one connection. */
+/** The receiver of one connection. */
 export interface Receiver {
   receive(text: string): void;
   closed(): void;
-  /** Over how long all agents are to come back (P72), once the control plane has told. */
+  /** Period over which all agents return (P72). Undefined before the welcome. */
   readonly spreadMs?: number | undefined;
 }
 
 export interface ConnectionOptions {
-  /** Of the control plane, `http(s)://`. */
+  /** Address of the control plane, `http(s)://`. */
   url: URL;
   identity: Identity;
   begin(socket: SessionSocket): Receiver;
   log: Logger;
   nowMs(): number;
   random(): number;
-  /** A ping goes out this often; a peer that says nothing for three of these is gone. */
+  /** Interval of pings. A peer that is silent for three intervals is gone. */
   pingMs: number;
   signal: AbortSignal;
 }
 
-/** A connection that lasted this long was a good one: the pauses start small again. */
+/** A connection that lasted this long resets the pauses. */
 const STABLE_MS = 10_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** A peer that does not answer a close within this time is left. */
+/** A peer that does not answer a close within this time is disconnected. */
 const CLOSE_TIMEOUT_MS = 1000;
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 const MAX_REFUSAL_BYTES = 16 * 2 ** 10;
@@ -51,7 +51,7 @@ interface Ending {
   spreadMs?: number | undefined;
 }
 
-/** Stays connected until `signal` aborts; throws Refused where the control plane wants no retry. */
+/** Stays connected until `signal` aborts. Throws RefusedError if the control plane permits no retry. */
 export async function stayConnected(options: ConnectionOptions): Promise<void> {
   const { signal, log, random } = options;
   let attempt = 0;
@@ -92,7 +92,7 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
     if (error instanceof RefusedError) throw error;
     return { code: 1006, reason: messageOf(error), lastedMs: 0 };
   }
-  // Told to end meanwhile: a signal that is aborted already tells nobody.
+  // The signal may have aborted meanwhile; an aborted signal sends no further event.
   if (signal.aborted) return { code: 1001, reason: '', lastedMs: 0 };
   const ws = new WebSocket(connectUrl(url), {
     headers,
@@ -103,7 +103,7 @@ async function connectOnce(options: ConnectionOptions): Promise<Ending> {
   return converse(ws, options);
 }
 
-/** From the dialling to the end. */
+/** From the dial to the close. */
 function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
   const { identity, begin, nowMs, pingMs, signal, log } = options;
   return new Promise((resolve) => {
@@ -119,7 +119,7 @@ function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
       receiver = begin(sessionSocket(ws));
     });
     ws.on('message', (data, isBinary) => {
-      if (isBinary) ws.close(4400, 'no binary frame is expected here');
+      if (isBinary) ws.close(4400, 'the agent accepts no binary frames');
       else receiver?.receive(data.toString());
     });
     ws.on('error', (error) => {
@@ -139,7 +139,10 @@ function converse(ws: WebSocket, options: ConnectionOptions): Promise<Ending> {
   });
 }
 
-/** Says goodbye when `signal` aborts, and waits a moment only for the answer; returns what ends that. */
+/**
+ * Closes the socket when `signal` aborts, and waits only briefly for the answer. Returns a function that
+ * removes the listener.
+ */
 function closeAt(signal: AbortSignal, ws: WebSocket): () => void {
   let timeout: NodeJS.Timeout | undefined;
   const stop = () => {
@@ -153,7 +156,7 @@ function closeAt(signal: AbortSignal, ws: WebSocket): () => void {
   };
 }
 
-/** Where the connection is refused: why, and the close code that stands for it. */
+/** If the connection is refused: the reason, and the corresponding close code. */
 function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; message: string } {
   const refused: { code?: number; message: string } = { message: '' };
   ws.on('unexpected-response', (_: ClientRequest, response: IncomingMessage) => {
@@ -167,7 +170,7 @@ function watchRefusal(ws: WebSocket, identity: Identity): { code?: number; messa
   return refused;
 }
 
-/** What the control plane answered instead of opening the connection. Never rejects. */
+/** Reads the control plane's answer to a refused connection. Never rejects. */
 async function readRefusal(
   response: IncomingMessage,
 ): Promise<{ refusal: ConnectionRefusal; message: string }> {
@@ -176,13 +179,13 @@ async function readRefusal(
   try {
     for await (const part of response) if (Buffer.concat(parts).length < MAX_REFUSAL_BYTES) parts.push(part);
   } catch {
-    // What came of it must do.
+    // The part that has arrived is used.
   }
   const body = refusalOf(Buffer.concat(parts).toString());
   const timeMs = Date.parse(headers.date ?? '');
   return {
     refusal: { status, reason: body?.reason, timeMs: Number.isNaN(timeMs) ? undefined : timeMs },
-    message: `it answered ${status}${body ? `: ${body.message}` : ''}`,
+    message: `the control plane answered ${status}${body ? `: ${body.message}` : ''}`,
   };
 }
 
@@ -195,8 +198,8 @@ function refusalOf(text: string): Refusal | undefined {
 }
 
 /**
- * A half-open connection tells nobody that it is dead: only the missing answer does. Counted, since the clock may be set back;
- * and by the clock, since the machine may have slept.
+ * A half-open connection gives no error: only missing answers reveal it. Pings are counted, because the clock
+ * may be set back; the time is checked, because the machine may have slept.
  */
 function watchPeer(ws: WebSocket, pingMs: number, nowMs: () => number): NodeJS.Timeout {
   let heardMs = nowMs();

@@ -1,24 +1,24 @@
 /**
- * Owns how the cores of a host are shared out among its services (C80): to each its reservation and an equal part of
- * what is left above all reservations, up to its max. Pure. Never knows containers.
+ * CPU allocation: divides a host's cores among its services (C80). Each service gets its reservation and an
+ * equal part of the cores above all reservations, up to its maximum. Pure; has no knowledge of containers.
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 
-/** What a service asks for, in cores. */
+/** What one service requests, in cores. */
 export interface CpuClaim {
-  /** Its reservation. */
+  /** The reservation. */
   min: number;
-  /** Null: whatever the host has. */
+  /** Null: up to all cores of the host. */
   max: number | null;
 }
 
-/** Reserved where the description says nothing. */
+/** Reservation if the description does not specify one. */
 const DEFAULT_MIN = 0.1;
-/** The engine takes no smaller limit. */
+/** The engine's smallest CPU limit. */
 const MIN_LIMIT = 0.01;
-/** Limits are whole steps, so that small differences change nothing. */
+/** Limits are rounded down to whole steps, so that small differences cause no updates. */
 const STEPS_PER_CORE = 100;
-/** What decimals lose in binary is no step less. */
+/** Tolerates floating-point rounding, so that 0.29 cores is 29 steps and not 28. */
 const ROUNDING = 1e-6;
 
 export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'coresMax'>): CpuClaim => ({
@@ -27,8 +27,9 @@ export const claimOf = ({ coresMin, coresMax }: Pick<Assignment, 'coresMin' | 'c
 });
 
 /**
- * What each service may use above its reservation as far as its max allows, in cores; 0 where nothing is left,
- * Infinity where all have their max. What one can't take is left to the others.
+ * The level: how many cores each service may use above its reservation, as far as its maximum permits. 0 if
+ * the reservations take all cores, Infinity if every service can have its maximum. Cores that one service
+ * cannot use are divided among the others.
  */
 export function levelOf(claims: readonly CpuClaim[], cores: number): number {
   let left = cores - claims.reduce((sum, claim) => sum + floorOf(claim), 0);
@@ -42,7 +43,7 @@ export function levelOf(claims: readonly CpuClaim[], cores: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** The limit of a service at that level, in cores: at least its reservation, at most its max. */
+/** The CPU limit of a service at a level, in cores: at least its reservation, at most its maximum. */
 export function limitOf(claim: CpuClaim, level: number): number {
   const floor = floorOf(claim);
   const whole = Math.floor((floor + level) * STEPS_PER_CORE + ROUNDING) / STEPS_PER_CORE;

@@ -1,15 +1,18 @@
-/** Owns where a Docker engine is looked for and how one is connected to. Never starts one, never retries. */
+/**
+ * Engine addresses: where to look for a Docker engine, and how to connect. Never starts an engine, never
+ * retries.
+ */
 import { homedir } from 'node:os';
 import Docker from 'dockerode';
 
 export const DEFAULT_SOCKET = '/var/run/docker.sock';
 
-/** The form in which DOCKER_HOST names a socket. */
+/** The DOCKER_HOST form of a socket path. */
 export const unixHost = (socketPath: string): string => `unix://${socketPath}`;
 
 /**
- * A client of the engine at `host`, a value of DOCKER_HOST. Only a `unix:` host may differ from the process's
- * own DOCKER_HOST: for any other, TLS and SSH settings come with it from the environment.
+ * Creates a client of the engine at `host`, a value of DOCKER_HOST. Only a `unix:` host may differ from the
+ * process's own DOCKER_HOST: any other host takes its TLS and SSH settings from the environment.
  */
 export function connectEngine(host: string, timeoutMs?: number): Docker {
   const options = timeoutMs === undefined ? {} : { timeout: timeoutMs };
@@ -18,20 +21,25 @@ export function connectEngine(host: string, timeoutMs?: number): Docker {
   return new Docker({ ...options, socketPath, host: undefined, protocol: 'http' });
 }
 
-/** The socket path of a `unix:` host (`unix://` alone is the default one), undefined for any other host. */
+/**
+ * The socket path of a `unix:` host (the default socket for a bare `unix://`). Undefined for any other host.
+ */
 export function socketOf(host: string): string | undefined {
   if (!host.startsWith('unix://')) return undefined;
   return host.slice('unix://'.length) || DEFAULT_SOCKET;
 }
 
-/** Where an engine is looked for when nothing names one: root's, Docker Desktop's, a rootless one's. */
+/**
+ * Hosts to try if no setting names an engine: the sockets of root's engine, of Docker Desktop and of a
+ * rootless engine.
+ */
 export function usualHosts(env: NodeJS.ProcessEnv): string[] {
   const sockets = [DEFAULT_SOCKET, `${homedir()}/.docker/run/docker.sock`];
   if (env.XDG_RUNTIME_DIR) sockets.push(`${env.XDG_RUNTIME_DIR}/docker.sock`);
   return sockets.map(unixHost);
 }
 
-/** Asks for a sign of life: null when the engine answers, else why it does not. */
+/** Pings the engine. Null if it answers, otherwise the error. */
 export async function pingEngine(host: string, timeoutMs = 5000): Promise<Error | null> {
   try {
     await connectEngine(host, timeoutMs).ping();

@@ -1,20 +1,25 @@
-/** Owns what the agent needs of a container engine: the port, and the errors it speaks in. Never imports an engine. */
+/**
+ * The engine port: what the agent needs of a container engine, and the errors that the engine throws. Never
+ * imports an engine.
+ */
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import type { CpuClaim } from './cpu-allocation.ts';
 
 export type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][number];
 
-/** What a container asks of the host's cores, and what it may use of them for now, in cores. */
+/** CPU of one container, in cores: its reservation and maximum, and the limit in force. */
 export type ContainerCpu = CpuClaim & { limit: number };
 
-/** What labels tell of a container besides its key; a part that another version of Berth did not write is not there. */
+/**
+ * Read from labels. A field is undefined if another version of Berth created the container without its label.
+ */
 interface Labelled {
   execution?: number | undefined;
   cpu?: ContainerCpu | undefined;
 }
 
-/** A container of this deployment and host, as the engine sees it. */
+/** A container of this deployment and host, as the engine reports it. */
 export type Container = ServiceKey & { id: string } & Labelled &
   (
     | { state: 'created' }
@@ -24,23 +29,23 @@ export type Container = ServiceKey & { id: string } & Labelled &
         exitCode: number;
         outOfMemory: boolean;
         finishedAtMs: number;
-        /** Why the command could not be run at all, where that is known. */
+        /** Why the command could not be run, if the cause is known. */
         startError?: string;
       }
   );
 
-/** What a listing tells; `inspect` tells the rest. */
+/** What a listing returns. `inspect` returns all fields. */
 export type ContainerSummary = Pick<Container, 'id' | 'service' | 'generation' | 'state'>;
 
 export interface EngineFacts {
   memoryBytes: number;
   cores: number;
   version: string;
-  /** Where the engine keeps images and containers, if that can be on this machine. */
+  /** The engine's data folder. Undefined if it cannot be on this machine. */
   dataDir?: string | undefined;
 }
 
-/** A piece of a container's output; `partial` where the line goes on in the next piece of the same source. */
+/** A piece of a container's output. `partial`: the line continues in the next piece of the same source. */
 export interface OutputRecord {
   source: 'stdout' | 'stderr';
   timeNs: bigint;
@@ -48,14 +53,16 @@ export interface OutputRecord {
   partial: boolean;
 }
 
-/** What a container has used at a moment, by the engine's clock: cpu time since its start, and the memory it works with. */
+/**
+ * Usage of one container at a moment of the engine's clock: CPU time since its start, and its working set.
+ */
 export interface UsageSample {
   timeMs: number;
   cpuMs: number;
   memoryBytes: number;
 }
 
-/** A subscription to changes; `ended` settles when the engine or `close` ends it. */
+/** A subscription to changes. `ended` settles when the engine ends it or `close` is called. */
 export interface Watch {
   ended: Promise<void>;
   close(): void;
@@ -64,41 +71,61 @@ export interface Watch {
 /** Every method throws EngineError. */
 export interface Engine {
   facts(): Promise<EngineFacts>;
-  /** Why no container can join the network that services are on, and what to do, where the engine can tell. */
+  /**
+   * Why no container can join the services' network, with the remedy. Undefined if the engine reports no
+   * problem.
+   */
   networkProblem(): Promise<string | undefined>;
   list(): Promise<ContainerSummary[]>;
-  /** Undefined where there is no such container any more. */
+  /** Undefined if the container does not exist. */
   inspect(id: string): Promise<Container | undefined>;
-  /** Creates the container with a limit of cores, or finds the one an earlier call with the same key made. */
+  /**
+   * Creates the container with a CPU limit, or returns the container that an earlier call with the same key
+   * created.
+   */
   create(assignment: Assignment, cpuLimit: number): Promise<Container>;
-  /** Starts it; the container returned may be a new one where the first could not be started as it was made. */
+  /**
+   * Starts the container. The returned container may be a new one, if the first one could not be started as
+   * it was created.
+   */
   start(assignment: Assignment, id: string, cpuLimit: number): Promise<Container>;
-  /** Changes its limit of cores, while it runs. One that is not there needs none. */
+  /** Changes the CPU limit of a running container. Succeeds if the container does not exist. */
   updateCpuLimit(id: string, cpuLimit: number): Promise<void>;
-  /** What those of them that run have used, as far as the engine tells until `signal` aborts. */
+  /**
+   * Usage samples of the running containers among `ids`, as far as the engine returns them before `signal`
+   * aborts.
+   */
   usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>>;
-  /** SIGTERM, and SIGKILL after the grace period. A container that is not running or not there is stopped. */
+  /**
+   * Sends SIGTERM, and SIGKILL after the grace period. Succeeds if the container is not running or does not
+   * exist.
+   */
   stop(id: string): Promise<void>;
-  /** One that is not there is removed. */
+  /** Succeeds if the container does not exist. */
   remove(id: string): Promise<void>;
   pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void>;
-  /** Calls `changed` with the id of each container that may have changed: a reason to look again, no more. */
+  /**
+   * Calls `changed` with the id of each container that may have changed. The call only means: inspect again.
+   */
   watch(changed: (id: string) => void): Promise<Watch>;
-  /** The file in which the engine keeps the container's output; undefined where it can't be on this machine. */
+  /**
+   * The file in which the engine stores the container's output. Undefined if the file cannot be on this
+   * machine.
+   */
   outputFile(id: string): string | undefined;
-  /** The output from `sinceNs` on, ending when the container has ended. */
+  /** The output from `sinceNs` on. Ends when the container has ended. */
   followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncIterable<OutputRecord>;
-  /** Removes what was made for the deployment and serves nothing any more. */
+  /** Removes the deployment's unused networks. */
   tidy(): Promise<void>;
 }
 
 /**
- * `unreachable`: nothing is known of what the engine did. `image-missing`: pull it and try again.
- * `temporary`: the same may succeed later. `permanent`: it will not.
+ * `unreachable`: the result of the call is unknown. `image-missing`: pull the image and retry. `temporary`:
+ * the same call may succeed later. `permanent`: it will not.
  */
 export type EngineErrorKind = 'unreachable' | 'image-missing' | 'temporary' | 'permanent';
 
-/** The message is in the engine's own words. */
+/** The message is the engine's own. */
 export class EngineError extends Error {
   override name = 'EngineError';
   readonly kind: EngineErrorKind;

@@ -1,5 +1,5 @@
 /**
- * Owns what is looked at before a machine becomes a host: its engine, kernel, disk and clock, and the way to the control
+ * Pre-install check: examines a machine's engine, kernel, disk and clock, and its connection to the control
  * plane. Changes nothing.
  */
 import { resolve } from 'node:path';
@@ -11,12 +11,12 @@ import { lowText, probeDisk } from './disk.ts';
 import { readMachine } from './machine.ts';
 
 export interface Finding {
-  /** With a problem the machine can't be a host; with a warning it is one with a fault. */
+  /** A problem prevents the machine from being a host. A warning means a host with a fault. */
   level: 'ok' | 'warning' | 'problem';
   text: string;
 }
 
-/** Of what the engine tells of itself. */
+/** The fields of the engine's info that the check reads. */
 export interface EngineInfo {
   OSType: string;
   Driver: string;
@@ -29,15 +29,20 @@ export interface EngineInfo {
 
 const ENGINE_TIMEOUT_MS = 10_000;
 const CONTROL_PLANE_TIMEOUT_MS = 10_000;
-/** Of Docker 20.10. */
+/** The API of Docker 20.10. */
 const MIN_API_VERSION = '1.41';
-/** Beyond this the control plane takes no proof of who the agent is, but for its correction (PROTOCOL.md). */
+/**
+ * With a larger difference the control plane refuses the first proof, and the agent must correct its clock
+ * (PROTOCOL.md P18).
+ */
 const TOLERATED_CLOCK_MS = 30_000;
 const NOTABLE_CLOCK_MS = 5_000;
 
 type Settings = Pick<Config, 'url' | 'dockerHost' | 'dataDir' | 'minDiskBytes'>;
 
-/** What there is to say of this machine, a line each; throws ConfigError with all of it where it can't be a host. */
+/**
+ * Returns the findings, one per line. Throws ConfigError with all of them if this machine cannot be a host.
+ */
 export async function checkHost(env: NodeJS.ProcessEnv): Promise<string> {
   const findings = await checkMachine(readConfig(env, readMachine(env)), env.BERTH_ANY_CLOCK === '1');
   const text = findings.map(({ level, text }) => `  ${level.padEnd(8)} ${text}\n`).join('');
@@ -65,26 +70,29 @@ async function checkEngine({ dockerHost, dataDir, minDiskBytes }: Settings): Pro
     ];
   } catch (error) {
     const remedy =
-      'Install Docker (on Debian: apt-get install docker.io), start it, or set DOCKER_HOST to where it is';
+      'Install Docker (on Debian: apt-get install docker.io), start it, or set DOCKER_HOST to its address';
     return [
       { level: 'problem', text: `No Docker engine answers at ${dockerHost}: ${messageOf(error)}. ${remedy}` },
     ];
   }
 }
 
-/** What of the engine and its kernel keeps services from running as they are described. */
+/** Finds what prevents the engine and its kernel from enforcing what descriptions request. */
 export function engineFindings(apiVersion: string, info: EngineInfo): Finding[] {
   const findings: Finding[] = [];
-  const kernel = `the kernel (${info.KernelVersion})`;
-  if (info.OSType !== 'linux') problem(`The engine runs ${info.OSType} containers; Linux ones are needed`);
+  const kernel = `The kernel (${info.KernelVersion})`;
+  if (info.OSType !== 'linux')
+    problem(`The engine runs ${info.OSType} containers; the agent requires Linux containers`);
   if (minorOf(apiVersion) < minorOf(MIN_API_VERSION))
     problem(`The engine is older than Docker 20.10 (API ${apiVersion}): update it`);
   if (!info.MemoryLimit)
-    warn(`${kernel} limits no memory: boot it with cgroup_enable=memory, or a service may take all there is`);
-  if (!info.CpuCfsQuota) warn(`${kernel} limits no cores (CONFIG_CFS_BANDWIDTH)`);
-  if (!info.PidsLimit) warn(`${kernel} limits no processes (CONFIG_CGROUP_PIDS)`);
+    warn(
+      `${kernel} cannot limit memory: boot it with cgroup_enable=memory, or one service may use all memory`,
+    );
+  if (!info.CpuCfsQuota) warn(`${kernel} cannot limit CPU cores (CONFIG_CFS_BANDWIDTH)`);
+  if (!info.PidsLimit) warn(`${kernel} cannot limit processes (CONFIG_CGROUP_PIDS)`);
   if (info.Driver === 'vfs')
-    warn(`${kernel} or the disk has no overlay file system: each container is a whole copy of its image`);
+    warn(`${kernel} or the disk has no overlay file system: each container is a full copy of its image`);
   return findings;
 
   function problem(text: string): void {
@@ -95,10 +103,10 @@ export function engineFindings(apiVersion: string, info: EngineInfo): Finding[] 
   }
 }
 
-/** All versions of the API are 1.something. */
+/** The major version of the API is always 1. */
 const minorOf = (version: string) => Number(version.split('.')[1]);
 
-/** An engine elsewhere has its folder there, too: then only ours is looked at. */
+/** The folder of a remote engine is not on this machine. In that case only the agent's folder is checked. */
 async function diskFindings(folders: readonly string[], minBytes: number): Promise<Finding[]> {
   const spaces = await Promise.all(folders.map(async (folder) => [folder, await probeDisk(folder)] as const));
   const low = spaces.map(([folder, space]) => space && lowText(folder, space, minBytes, false)).find(Boolean);
@@ -106,7 +114,7 @@ async function diskFindings(folders: readonly string[], minBytes: number): Promi
   return [
     {
       level: 'warning',
-      text: `There is little space: ${low}. The host takes nothing new until there is more`,
+      text: `Disk space is low: ${low}. The host takes no new services until more is free`,
     },
   ];
 }
@@ -116,16 +124,15 @@ async function checkControlPlane({ url }: Settings, anyClock: boolean): Promise<
   try {
     const sentMs = Date.now();
     const answer = await fetch(address, { signal: AbortSignal.timeout(CONTROL_PLANE_TIMEOUT_MS) });
-    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    if (!answer.ok) throw new Error(`the answer is ${answer.status}`);
     const date = answer.headers.get('date');
-    const reached: Finding = { level: 'ok', text: `The control plane at ${url.href}` };
+    const reached: Finding = { level: 'ok', text: `The control plane answers at ${url.href}` };
     if (date === null) return [reached];
     return [reached, clockFinding({ sentMs, receivedMs: Date.now(), theirMs: Date.parse(date) }, anyClock)];
   } catch (error) {
     const reason = error instanceof Error && error.cause ? messageOf(error.cause) : messageOf(error);
-    const remedy =
-      'See whether BERTH_URL is right, and whether a firewall, a name or a certificate is in the way';
-    return [{ level: 'problem', text: `${address} can't be reached: ${reason}. ${remedy}` }];
+    const remedy = 'Check BERTH_URL, and check firewalls, DNS and certificates';
+    return [{ level: 'problem', text: `${address} cannot be reached: ${reason}. ${remedy}` }];
   }
 }
 
@@ -136,5 +143,5 @@ export function clockFinding(exchange: Exchange, anyClock: boolean): Finding {
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
   const text = `The clock is ${Math.round(offMs / 1000)} s ${side} the control plane's: set it, by NTP for example`;
   if (offMs <= TOLERATED_CLOCK_MS || anyClock) return { level: 'warning', text };
-  return { level: 'problem', text: `${text}, or set BERTH_ANY_CLOCK=1 to join all the same` };
+  return { level: 'problem', text: `${text}, or set BERTH_ANY_CLOCK=1 to join anyway` };
 }

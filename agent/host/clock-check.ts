@@ -1,10 +1,13 @@
 /**
- * Owns how far this host's clock is from the control plane's (PROTOCOL.md P41), from questions and answers that carry
- * the time. What may be the way there and back counts as no difference. Pure.
+ * Clock check: compares this host's clock with the control plane's (P41) by exchanges that carry the time. A
+ * difference that the transit time can explain counts as none. Pure.
  */
 import type { Conditions } from './conditions.ts';
 
-/** One exchange: the answer's time was read between the sending of the question and the coming of the answer. */
+/**
+ * One exchange. The control plane read its time between the sending of the message and the arrival of the
+ * answer.
+ */
 export interface Exchange {
   sentMs: number;
   receivedMs: number;
@@ -12,24 +15,27 @@ export interface Exchange {
   theirMs: number;
 }
 
-/** Clocks that differ more than this are worth a word, since log lines carry the host's. */
+/** A larger difference sets the condition, because log lines carry the host's time. */
 const NOTABLE_MS = 5000;
-/** What was worth a word is so until it is clearly better. */
+/** The condition ends only below this difference. */
 const RECOVERED_MS = 4000;
 
-/** How far this clock is ahead, negative where it is behind; the least that the exchange allows. */
+/**
+ * How far this clock is ahead (negative: behind), at least: the smallest difference that the exchange
+ * permits.
+ */
 export function clockAheadMs({ sentMs, receivedMs, theirMs }: Exchange): number {
   if (sentMs > theirMs) return sentMs - theirMs;
   return Math.min(0, receivedMs - theirMs);
 }
 
-/** Says of the clock what an exchange tells. */
+/** Sets or clears the condition `clock-skew` after an exchange. */
 export function compareClocks(exchange: Exchange, conditions: Pick<Conditions, 'textOf' | 'set'>): void {
   const wasSet = conditions.textOf('clock-skew') !== undefined;
   conditions.set('clock-skew', clockText(exchange, wasSet));
 }
 
-/** What is to be said of the clock after an exchange; `wasTold` where something was said before. */
+/** The condition's text after an exchange. `wasSet`: the condition was set before. */
 export function clockText(exchange: Exchange, wasSet: boolean): string | undefined {
   const aheadMs = clockAheadMs(exchange);
   if (Math.abs(aheadMs) <= (wasSet ? RECOVERED_MS : NOTABLE_MS)) return undefined;

@@ -1,12 +1,12 @@
 /**
- * Owns what is wrong with this host at the moment (PROTOCOL.md P40): one sentence for each kind. Tells the log when
- * something comes or goes, and whoever listens when words change. Never finds out by itself.
+ * Conditions: the current faults of this host, one sentence for each kind (P40). Logs each fault that begins
+ * or ends, and calls a listener on each change of a text. Never detects faults itself.
  */
 import type { ConditionKind } from '../../shared/protocol/conditions.ts';
 import { type Condition, MAX_CONDITION_LENGTH } from '../../shared/protocol/up.ts';
 import type { Logger } from '../logger.ts';
 
-/** The text of a condition is short. */
+/** Keeps the text of a condition short. */
 const MAX_NAMED = 20;
 
 export interface ConditionsOptions {
@@ -26,7 +26,7 @@ export class Conditions {
     return this.#texts.get(kind);
   }
 
-  /** Undefined: all is well in this respect. */
+  /** Undefined: the fault does not exist. */
   set(kind: ConditionKind, sentence: string | undefined): void {
     const text = sentence === undefined ? undefined : truncate(sentence);
     const before = this.#texts.get(kind);
@@ -40,20 +40,23 @@ export class Conditions {
   }
 }
 
-/** An engine's words may be a page of a proxy before it: with all of them the host would lose its connection. */
+/**
+ * An engine's message may be a whole page of a proxy. Such a text would exceed the protocol's limit and close
+ * the connection.
+ */
 const truncate = (text: string): string =>
   text.length <= MAX_CONDITION_LENGTH
     ? text
     : `${text.slice(0, MAX_CONDITION_LENGTH - 3).replace(/[\ud800-\udbff]$/, '')}...`;
 
-/** Undefined where there are none. */
+/** Undefined if there are none. */
 export function unknownContainers(services: readonly number[]): string | undefined {
   if (services.length === 0) return undefined;
   const named =
     services.length > MAX_NAMED ? `${services.slice(0, MAX_NAMED).join(', ')} ...` : services.join(', ');
   const what = services.length === 1 ? 'a service that is' : `${services.length} services that are`;
   return (
-    `there are containers of ${what} unknown to the control plane (${named}), whose database is perhaps a restored copy: ` +
-    'remove them by hand, or set BERTH_UNKNOWN_CONTAINERS=remove'
+    `this host has containers of ${what} unknown to the control plane (${named}), perhaps because its database ` +
+    'is a restored copy: remove them by hand, or set BERTH_UNKNOWN_CONTAINERS=remove'
   );
 }

@@ -1,7 +1,7 @@
 /**
- * Owns that one agent at a time works with a data folder (PROTOCOL.md P90): a lock of the kernel's on a file in it, which ends
- * with the process that has it, however that ends, and also holds between containers that share the folder. Never removes the
- * file: a lock on one that is gone keeps nobody out.
+ * Data folder lock: only one agent at a time may use a data folder (P90). A kernel lock on a file in the
+ * folder ends with the agent's process, however that ends, and also works between containers (CONT-11). The
+ * file is never removed: a lock on a deleted file excludes no other agent.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import { findProgram, foreignEnv } from '../system-programs.ts';
 
-/** Another agent works with the data folder. */
+/** Another agent uses the data folder. */
 export class FolderTakenError extends ConfigError {
   override name = 'FolderTakenError';
 }
@@ -20,17 +20,18 @@ export class FolderTakenError extends ConfigError {
 export interface FolderLockOptions {
   log: Logger;
   nowMs: () => number;
-  /** How long another agent has to end: one that was told to takes a moment. */
+  /** How long to wait for another agent that may be about to end. */
   waitMs: number;
-  /** Ends the waiting; the folder is not locked then. */
+  /** Ends the wait. The folder is then not locked. */
   signal: AbortSignal;
 }
 
 const RETRY_MS = 200;
 
 /**
- * Resolves to what gives the folder back. Throws FolderTaken where another agent keeps it. Where it can't be locked at all (a
- * file system without locks, no program `flock`, a folder that can't be written) the log is told, and the agent goes on.
+ * Resolves to a function that releases the folder. Throws FolderTakenError if another agent holds the lock.
+ * If locking is not possible (a file system without locks, no program `flock`, a folder that is not
+ * writable), this is logged and the agent continues.
  */
 export async function lockFolder(folder: string, options: FolderLockOptions): Promise<() => void> {
   const path = `${folder}/agent.lock`;
@@ -40,7 +41,7 @@ export async function lockFolder(folder: string, options: FolderLockOptions): Pr
   };
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Not for writing anew: what the holder tells of itself stays. No program that we start inherits it.
+    // Opened for appending, so that the holder's entry stays. Child processes do not inherit the file.
     file = openSync(path, 'a', 0o600);
     if (!(await acquire(file, options))) throw new FolderTakenError(takenText(folder, path));
     if (!options.signal.aborted) writeHolder(file, options.nowMs());
@@ -54,7 +55,7 @@ export async function lockFolder(folder: string, options: FolderLockOptions): Pr
   return close;
 }
 
-/** False where another has it and keeps it; also true where the waiting was ended. */
+/** False if another agent holds the lock until the end of the wait. True also if the wait was aborted. */
 async function acquire(file: number, { waitMs, signal }: FolderLockOptions): Promise<boolean> {
   for (let waitedMs = 0; !signal.aborted; waitedMs += RETRY_MS) {
     if (await tryLock(file)) return true;
@@ -65,12 +66,12 @@ async function acquire(file: number, { waitMs, signal }: FolderLockOptions): Pro
 }
 
 /**
- * Node has no such call, so a program makes it on our file, which it inherits: the lock is the open file's, and stays after the
- * program has ended. False where another has it.
+ * Node has no such call, so the program `flock` locks the inherited file. The lock belongs to the open file,
+ * and stays after the program has ended. False if another agent holds the lock.
  */
 async function tryLock(file: number): Promise<boolean> {
   const program = await findProgram('flock');
-  if (!program) throw new Error('there is no program flock here (of util-linux or busybox)');
+  if (!program) throw new Error('the program flock (of util-linux or busybox) is not installed');
   const child = spawn(program, ['-n', '3'], {
     env: foreignEnv(process.env),
     stdio: ['ignore', 'ignore', 'pipe', file],
@@ -78,20 +79,20 @@ async function tryLock(file: number): Promise<boolean> {
   const ended = new Promise<number | null>((done, fail) => child.on('error', fail).on('close', done));
   const [code, errorOutput] = await Promise.all([ended, child.stderr ? text(child.stderr) : '']);
   if (code === 0) return true;
-  // Of a lock that another has it says nothing.
+  // `flock` prints nothing if another process holds the lock.
   if (code === 1 && errorOutput === '') return false;
   throw new Error(errorOutput.trim() || `${program} ended with ${code}`);
 }
 
-/** Tells whoever comes second who has the folder. */
+/** Writes the holder into the file, for the message of a second agent. */
 function writeHolder(file: number, nowMs: number): void {
   ftruncateSync(file);
   writeSync(file, `process ${process.pid} on ${hostname()}, since ${new Date(nowMs).toISOString()}\n`);
 }
 
 const takenText = (folder: string, path: string): string =>
-  `Another agent works with the data folder ${folder}: ${holderIn(path)}. End that one, or give this one a folder of its own ` +
-  '(BERTH_AGENT_DATA_DIR) and a join token, which makes it another host.';
+  `Another agent uses the data folder ${folder}: ${holderIn(path)}. Stop that agent, or give this agent its own ` +
+  'folder (BERTH_AGENT_DATA_DIR) and a join token, which makes it another host.';
 
 const holderIn = (path: string): string =>
-  readFileSync(path, 'utf8').split('\n', 1)[0] || 'it has not said which yet';
+  readFileSync(path, 'utf8').split('\n', 1)[0] || 'its process is not known yet';

@@ -1,31 +1,31 @@
 /**
- * Owns whether this host is low on disk: room and inodes of the folders that containers, images and logs are in, looked
- * at every so often. Never frees any.
+ * Disk watch: periodically checks the free space and inodes of the folders for containers, images and logs.
+ * Never frees space.
  */
 import { statfs } from 'node:fs/promises';
 
 export interface DiskSpace {
   freeBytes: number;
-  /** Null where the file system has no fixed number of inodes. */
+  /** Null if the file system has no fixed number of inodes. */
   freeInodesShare: number | null;
 }
 
-/** Undefined where there is no such folder on this machine. */
+/** Undefined if the folder does not exist on this machine. */
 export type DiskProbe = (folder: string) => Promise<DiskSpace | undefined>;
 
 export interface DiskWatchOptions {
   folders: readonly string[];
-  /** Less than this is low; 0: nothing is. */
+  /** Less free space counts as low. 0: never low. */
   minBytes: number;
   probe: DiskProbe;
-  /** Told after each look; undefined where there is room. */
+  /** Called after each check. Undefined if there is enough space. */
   found(low: string | undefined): void;
   everyMs: number;
 }
 
-/** A file system without inodes takes no new file, however much room it has. */
+/** A file system without free inodes takes no new file, however much space is free. */
 const MIN_INODES_SHARE = 0.01;
-/** What was low stays low until there is this much more than the least. */
+/** The condition ends only when this multiple of the limit is free (CONT-13). */
 const RECOVERY_FACTOR = 1.25;
 const GIB = 2 ** 30;
 
@@ -38,7 +38,7 @@ export const probeDisk: DiskProbe = async (folder) => {
   }
 };
 
-/** Looks once, and from then on; returns what ends it. */
+/** Checks once, then periodically. Returns a function that ends the checks. */
 export async function watchDisk(options: DiskWatchOptions): Promise<() => void> {
   const { folders, minBytes, probe, found, everyMs } = options;
   if (minBytes === 0) return () => {};
@@ -46,7 +46,7 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
   let ended = false;
   let isChecking = false;
   const check = async () => {
-    // A file system that hangs is not asked again while it does: each such call keeps a thread.
+    // Each call on a hanging file system occupies a thread, so only one may be in progress.
     if (isChecking) return;
     isChecking = true;
     const spaces = await Promise.all(folders.map(async (folder) => ({ folder, space: await probe(folder) })));
@@ -65,7 +65,10 @@ export async function watchDisk(options: DiskWatchOptions): Promise<() => void> 
   };
 }
 
-/** In what way a folder is low, e.g. `0.4 GiB free at /var/lib/docker`; `wasLow` where it was before. */
+/**
+ * The reason why a folder is low, e.g. `0.4 GiB free at /var/lib/docker`, or undefined. `wasLow`: it was low
+ * before.
+ */
 export function lowText(
   folder: string,
   { freeBytes, freeInodesShare }: DiskSpace,

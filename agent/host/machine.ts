@@ -1,4 +1,4 @@
-/** Owns what is read of the machine the agent runs on: its name, and the address of its default route. */
+/** Reads the facts of the agent's machine: its name, and the address of its default route. */
 import { readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import type { Machine } from '../config.ts';
@@ -22,7 +22,7 @@ function routedAddress(): string | undefined {
   return (outward.find(({ name }) => name === routed) ?? outward[0])?.address;
 }
 
-/** The interface of the default route in the text of Linux's /proc/net/route. */
+/** Finds the interface of the default route in the text of Linux's /proc/net/route. */
 export function defaultRouteInterface(routes: string): string | undefined {
   for (const line of routes.split('\n')) {
     const [name, destination] = line.split(/\s+/);
@@ -31,7 +31,7 @@ export function defaultRouteInterface(routes: string): string | undefined {
   return undefined;
 }
 
-/** Empty where the system has no such file (macOS). */
+/** Empty if the system has no such file (macOS). */
 function readRoutes(): string {
   try {
     return readFileSync('/proc/net/route', 'utf8');

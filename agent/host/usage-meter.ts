@@ -1,6 +1,6 @@
 /**
- * Owns when the engine is asked what containers use: one round at a time, with a bound on how long it takes. Nothing
- * waits for it, and what it can't find out is not told (P51).
+ * Usage meter: measures the containers' usage, one round at a time and within a time limit. Nothing waits for
+ * a round, and a failed round reports no usage (P51).
  */
 import type { HostUsage } from '../../shared/protocol/up.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -9,13 +9,13 @@ import { nextReadings, type Readings, type RunningContainer, totalOf } from './u
 
 export interface UsageMeterOptions {
   engine: Pick<Engine, 'usage'>;
-  /** What runs now. */
+  /** The containers that run now. */
   running(): readonly RunningContainer[];
-  /** What the engine has. */
+  /** Cores of the engine. */
   cores: number;
-  /** Told after each round; undefined where nothing was found out. */
+  /** Called after each round. Undefined if no sample was read. */
   found(usage: HostUsage | undefined): void;
-  /** What a round may take. */
+  /** Time limit of a round. */
   timeoutMs: number;
   log: Logger;
 }
@@ -30,7 +30,7 @@ export class UsageMeter {
     this.#options = options;
   }
 
-  /** One round, unless the one before is still under way; never rejects. */
+  /** Runs one round, unless a round is in progress. Never rejects. */
   async measure(): Promise<void> {
     if (this.#isMeasuring) return;
     this.#isMeasuring = true;
@@ -54,7 +54,7 @@ export class UsageMeter {
   }
 }
 
-/** Those whose samples were late are asked first, so that each has its turn where there is no time for all. */
+/** Containers whose samples were late come first, so that each gets its turn if the time is short. */
 function oldestFirst(running: readonly RunningContainer[], readings: Readings): string[] {
   const sampledMs = (id: string) => readings.get(id)?.timeMs ?? 0;
   return running.map(({ id }) => id).sort((a, b) => sampledMs(a) - sampledMs(b));

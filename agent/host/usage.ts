@@ -1,31 +1,31 @@
 /**
- * Owns the arithmetic of what containers use (PROTOCOL.md P50): cores from the cpu time between two samples, and the sum
- * over all that run. Pure. Never asks the engine.
+ * Usage arithmetic (P50): cores from the CPU time between two samples, and the sum over all running
+ * containers. Pure.
  */
 import type { HostUsage, Observation } from '../../shared/protocol/up.ts';
 import type { UsageSample } from '../engine/engine.ts';
 
-/** A container that runs, and since when. */
+/** A running container and its start. */
 export interface RunningContainer {
   id: string;
   startedAtMs: number;
 }
 
-/** The latest sample of a container, and the cores it used up to then. */
+/** The latest sample of a container, and the cores it used up to that sample. */
 export interface Reading extends UsageSample {
   cores: number;
 }
 
-/** None of what does not run. */
+/** Empty for a container that is not running. */
 export const runningContainerOf = (seen: Observation): RunningContainer[] =>
   seen.state === 'running' ? [{ id: seen.containerId, startedAtMs: seen.startedAtMs }] : [];
 
-/** By id of container. */
+/** Keyed by container id. */
 export type Readings = ReadonlyMap<string, Reading>;
 
 /**
- * Of each that runs, what it used since its sample before, or since its start. Whose sample is missing is taken to use
- * what it used before; what no longer runs is left out.
+ * Each running container's usage since its previous sample, or since its start. A container without a new
+ * sample counts with its previous usage. Containers that have ended are left out.
  */
 export function nextReadings(
   running: readonly RunningContainer[],
@@ -43,7 +43,7 @@ export function nextReadings(
   return readings;
 }
 
-/** In whole bytes and thousandths of a core; `hostCores`: no clock that was set makes it more. */
+/** In whole bytes and thousandths of a core. `hostCores` caps the sum, which a clock step could inflate. */
 export function totalOf(readings: Readings, hostCores: number): HostUsage {
   let memoryBytes = 0;
   let cores = 0;
@@ -54,7 +54,7 @@ export function totalOf(readings: Readings, hostCores: number): HostUsage {
   return { memoryBytes, cores: Math.round(Math.min(cores, hostCores) * 1000) / 1000 };
 }
 
-/** A counter that is lower than before began anew, as with a container that was started again by hand. */
+/** A counter below its previous value was reset, for example because a person restarted the container. */
 function coresBetween(since: Reading, { timeMs, cpuMs }: UsageSample): number {
   const passedMs = timeMs - since.timeMs;
   // The clock was set back.

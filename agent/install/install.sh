@@ -1,30 +1,32 @@
 #!/bin/sh
-# Installs Berth's agent on this machine, brings it up to date, or takes it away. To install it, and to do so again later:
+# Installs, updates or uninstalls Berth's agent on this machine. Run the first line again to update:
 #
 #   curl -fsSL https://berth.example.org/agent/install.sh | BERTH_JOIN_TOKEN=... sh
 #   curl -fsSL https://berth.example.org/agent/install.sh | sh -s uninstall [--purge]
 #
-# It needs Linux, root, Node 20.11 or newer and a Docker engine that runs. It looks whether they will do, fetches the agent
-# (one file) and its checksum from the control plane, joins, and has systemd run it. Where anything fails, nothing is left.
+# Requires Linux, root, Node 20.11 or newer and a running Docker engine. The script checks the machine,
+# fetches the agent (one file) and its checksum from the control plane, registers the host, and starts the
+# agent with systemd. A failed run changes nothing, except that it keeps a key whose registration may have
+# arrived (H264).
 #
-#   /opt/berth/berth-agent.mjs                  the agent; beside it this script
+#   /opt/berth/berth-agent.mjs                  the agent, and beside it this script
 #   /etc/berth/agent.env                        its settings; never the join token
-#   /var/lib/berth                              its key, and the output of containers; `uninstall --purge` removes it
-#   /etc/systemd/system/berth-agent.service     where systemd is
+#   /var/lib/berth                              its key, and the output of containers; removed by --purge
+#   /etc/systemd/system/berth-agent.service     the unit, if the machine has systemd
 #
-# Settings come from the environment. The join token is asked for the first time only, and never an argument: those are for
-# all to read.
+# Settings come from the environment. The join token is required only once. It is never an argument, because
+# all users can read the arguments of programs.
 #
-#   BERTH_JOIN_TOKEN        what an administrator was given by POST /api/0.7/host/token
-#   BERTH_URL               the control plane; by default the one that this script was fetched from
+#   BERTH_JOIN_TOKEN        a token that an administrator created with POST /api/0.7/host/token
+#   BERTH_URL               the control plane; by default the one that served this script
 #   BERTH_AGENT_NAME, BERTH_AGENT_ADDRESS, BERTH_AGENT_LABELS and all other BERTH_AGENT_*, DOCKER_HOST
-#                           kept in agent.env, and used again next time
-#   BERTH_ANY_CLOCK=1       joins although the clocks of this machine and the control plane differ by more than 30 s
-#   BERTH_ROOT              a folder to put everything beneath, instead of the system's; systemd is then left alone
+#                           stored in agent.env, and used again by the next run
+#   BERTH_ANY_CLOCK=1       join although the clocks of this machine and the control plane differ by over 30 s
+#   BERTH_ROOT              a folder to install beneath instead of the system's; systemd is then left alone
 set -eu
 umask 022
 
-# The control plane puts its own URL in here.
+# The control plane inserts its own URL here.
 served_by=''
 
 root=${BERTH_ROOT:-}
@@ -34,8 +36,8 @@ settings=$root/etc/berth/agent.env
 data=$root/var/lib/berth
 unit=$root/etc/systemd/system/berth-agent.service
 
-# Folders that this run has made, deepest first: they go again where it fails.
-made=
+# Folders that this run has created, deepest first. A failed run removes them.
+created=
 work=
 had_key=
 finished=
@@ -44,14 +46,14 @@ main() {
   case ${1:-install} in
     install) install ;;
     uninstall) uninstall "${2:-}" ;;
-    *) fail "There is no '$1' here." "It is install (also without a word), uninstall or uninstall --purge." ;;
+    *) fail "Unknown command '$1'." 'Use install (the default), uninstall, or uninstall --purge.' ;;
   esac
 }
 
 install() {
-  # Children need not know it, but for the one that joins.
+  # Only the child process that joins receives the token.
   token=${BERTH_JOIN_TOKEN:-}
-  # The name of the deployment is the control plane's to tell, and the environment counts for more than the file.
+  # The control plane defines the deployment's name. The environment would override the settings file.
   unset BERTH_JOIN_TOKEN BERTH_DEPLOYMENT_NAME
   check_user
   check_node
@@ -59,7 +61,7 @@ install() {
   url=${url:-$served_by}
   url=${url%/}
   command="$node --max-semi-space-size=1 --env-file=$settings $bundle"
-  [ -n "$url" ] || fail 'It is not known where the control plane is.' 'Set BERTH_URL to its address, like https://berth.example.org.'
+  [ -n "$url" ] || fail 'The address of the control plane is unknown.' 'Set BERTH_URL to it, for example https://berth.example.org.'
 
   trap undo EXIT
   trap 'exit 130' HUP INT TERM
@@ -76,26 +78,26 @@ install() {
 }
 
 check_user() {
-  [ "$(uname -s)" = Linux ] || fail "This is $(uname -s); the agent runs on Linux." 'Install it on the machine or virtual machine that has the engine.'
+  [ "$(uname -s)" = Linux ] || fail "This machine runs $(uname -s), but the agent requires Linux." 'Install the agent on the machine or virtual machine that runs the engine.'
   case $root in
     '' | /*) ;;
-    *) fail "BERTH_ROOT=$root does not begin with /." 'Set it to a full path.' ;;
+    *) fail "BERTH_ROOT=$root does not begin with /." 'Set it to an absolute path.' ;;
   esac
   case $root in
-    *[!A-Za-z0-9/._-]*) fail "BERTH_ROOT=$root has characters other than letters, digits and / . _ -" 'Choose another folder.' ;;
+    *[!A-Za-z0-9/._-]*) fail "BERTH_ROOT=$root contains characters other than letters, digits and / . _ -" 'Choose another folder.' ;;
   esac
   [ -n "$root" ] || [ "$(id -u)" = 0 ] ||
-    fail 'This takes root, for /opt, /etc and the engine.' 'Run it as root: curl ... | BERTH_JOIN_TOKEN=... sudo --preserve-env=BERTH_JOIN_TOKEN sh'
+    fail 'The script requires root, for /opt, /etc and the engine.' 'Run it as root: curl ... | BERTH_JOIN_TOKEN=... sudo --preserve-env=BERTH_JOIN_TOKEN sh'
 }
 
 check_node() {
   node=$(command -v node) ||
-    fail 'There is no Node here.' 'Install Node 20.11 or newer: Debian 13 and Ubuntu 25.04 have it (apt-get install nodejs), for others see https://nodejs.org/en/download.'
+    fail 'Node is not installed.' 'Install Node 20.11 or newer. Debian 13 and Ubuntu 25.04 have it (apt-get install nodejs); for other systems see https://nodejs.org/en/download.'
   case $node in
-    *[!A-Za-z0-9/._+@-]*) fail "Node is at $node, which a unit of systemd can't name." 'Install Node where its path is plain, like /usr/local/bin/node.' ;;
+    *[!A-Za-z0-9/._+@-]*) fail "Node is at $node, a path that a systemd unit cannot contain." 'Install Node at a plain path, like /usr/local/bin/node.' ;;
   esac
   "$node" -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 11) ? 0 : 1)' ||
-    fail "$node is $("$node" --version); the agent needs 20.11 or newer." 'Install a newer Node, and have it come first on PATH: see https://nodejs.org/en/download.'
+    fail "$node has version $("$node" --version); the agent requires 20.11 or newer." 'Install a newer Node and put it first on PATH: see https://nodejs.org/en/download.'
 }
 
 fetch_agent() {
@@ -109,81 +111,81 @@ fetch_agent() {
     const digest = require("node:crypto").createHash("sha256").update(file).digest("hex");
     process.exit(expected.toString().startsWith(digest + " ") ? 0 : 1);
   ' "$work/sha256" "$work/berth-agent.mjs" ||
-    fail 'The agent is not what its checksum says: it was damaged or changed on its way here.' 'Try again. If it stays so, see what is between this machine and the control plane.'
+    fail 'The agent does not match its checksum: it was damaged or changed during the download.' 'Try again. If the error persists, check the proxies and caches between this machine and the control plane.'
   deployment=$("$node" -e '
     const name = JSON.parse(require("node:fs").readFileSync(process.argv[1])).deployment_name;
     if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) process.exit(1);
     console.log(name);
   ' "$work/info" 2>/dev/null) ||
-    fail "$url does not answer like a control plane." 'See whether BERTH_URL is right.'
+    fail "$url does not answer like a control plane." 'Check BERTH_URL.'
 }
 
-# fetch PATH FILE. By Node, as the agent will later: it has to trust the same certificates and find the same way.
+# fetch PATH FILE: downloads a file. Uses Node, as the agent does, for the same certificates (INST-2).
 fetch() {
   "$node" -e '
     const [url, file] = process.argv.slice(1);
     fetch(url, { signal: AbortSignal.timeout(60_000) }).then(async (answer) => {
-      if (!answer.ok) throw new Error("it answers " + answer.status);
+      if (!answer.ok) throw new Error("the server answered " + answer.status);
       require("node:fs").writeFileSync(file, Buffer.from(await answer.arrayBuffer()));
     }).catch((error) => {
       console.error(url + ": " + (error.cause?.message || error.message));
       process.exit(1);
     });
   ' "$url$1" "$2" ||
-    fail "The control plane at $url can't be reached from here, or is none." 'See whether BERTH_URL is right, and whether a firewall, a name or a certificate is in the way.'
+    fail "$url cannot be reached, or is not a control plane." 'Check BERTH_URL, and check firewalls, DNS and certificates.'
 }
 
-# What was set before, what is set now, and what has to be there.
+# Writes the settings: those of the environment, then those of earlier runs, and the required ones.
 make_settings() {
   : >"$work/agent.env"
   chmod 600 "$work/agent.env"
   names=$(env | sed -n 's/^\(BERTH_AGENT_[A-Z_]*\)=.*/\1/p')
   for name in DOCKER_HOST $names; do
     eval "value=\${$name:-}"
-    [ -z "$value" ] || keep "$name" "$value"
+    [ -z "$value" ] || add_setting "$name" "$value"
   done
-  keep BERTH_URL "$url"
-  keep BERTH_DEPLOYMENT_NAME "$deployment"
+  add_setting BERTH_URL "$url"
+  add_setting BERTH_DEPLOYMENT_NAME "$deployment"
   if [ -f "$settings" ]; then
     cp "$work/agent.env" "$work/given"
-    # The last line may have no end. Of a name that is there twice both stay: the later one counts.
+    # The last line may have no newline. If a name occurs twice, both lines stay, and the later one counts.
     while IFS= read -r line || [ -n "$line" ]; do
       grep -q "^${line%%=*}=" "$work/given" || printf '%s\n' "$line" >>"$work/agent.env"
     done <"$settings"
   fi
-  grep -q '^BERTH_AGENT_DATA_DIR=' "$work/agent.env" || keep BERTH_AGENT_DATA_DIR "$data"
+  grep -q '^BERTH_AGENT_DATA_DIR=' "$work/agent.env" || add_setting BERTH_AGENT_DATA_DIR "$data"
   data=$(setting BERTH_AGENT_DATA_DIR "$work/agent.env")
   case $data in
     /*) ;;
-    *) fail "BERTH_AGENT_DATA_DIR=$data does not begin with /: the agent will run in another folder than this one." 'Set it to a full path.' ;;
+    *) fail "BERTH_AGENT_DATA_DIR=$data does not begin with /, but the agent runs in another folder than this script." 'Set it to an absolute path.' ;;
   esac
 }
 
-# keep NAME VALUE, as Node reads it: within quotes everything stands for itself.
-keep() {
+# add_setting NAME VALUE: in Node's format, in which everything between single quotes is literal.
+add_setting() {
   case $2 in
     *"'"* | *'
-'*) fail "$1 has a quote or a line break in it, which its settings can't hold." "Set $1 to a value without." ;;
+'*) fail "$1 has a single quote or a line break, which the settings file cannot contain." "Remove it from $1." ;;
   esac
   printf "%s='%s'\n" "$1" "$2" >>"$work/agent.env"
 }
 
-# setting NAME [FILE]: its value as it was kept, if it was, or as a person has written it: with other quotes, or without.
+# setting NAME [FILE]: prints the stored value, if any. A person may have written it with other or no quotes.
 setting() {
   [ ! -f "${2:-$settings}" ] ||
     sed -n "s/^$1=//p" "${2:-$settings}" | tail -n 1 | sed "s/^'\(.*\)'\$/\1/; s/^\"\(.*\)\"\$/\1/"
 }
 
 check_machine() {
-  agent check || fail 'This machine is not ready for the agent; above is why.' 'Mend it, and run this again.'
+  agent check || fail 'This machine is not ready for the agent: see the problems above.' 'Solve them and run this script again.'
 }
 
-# agent VERB: the agent that was just fetched, with the settings it will have.
+# agent COMMAND: runs the fetched agent with its future settings.
 agent() {
   "$node" --env-file="$work/agent.env" "$work/berth-agent.mjs" "$1" </dev/null
 }
 
-# Everything that may fail for want of room or rights comes before the join, after which the host is known.
+# Everything that may fail for lack of space or permissions precedes the join, which registers the host.
 put_drafts() {
   make_folder "$program"
   make_folder "${settings%/*}"
@@ -198,8 +200,8 @@ put_drafts() {
   fi
 }
 
-# make_folder PATH [MODE]: with all above it; what was not there before goes again where the installation fails. One that is
-# there keeps its mode: BERTH_AGENT_DATA_DIR may be a folder that others use, too.
+# make_folder PATH [MODE]: creates the folder and its parents; a failed installation removes the new ones. An
+# existing folder keeps its mode, because BERTH_AGENT_DATA_DIR may be a folder that other programs use.
 make_folder() {
   missing=$1
   new=
@@ -208,14 +210,14 @@ make_folder() {
 "
     missing=$(dirname "$missing")
   done
-  made=$new$made
+  created=$new$created
   [ -n "$new" ] || return 0
-  mkdir -p "$1" || fail "$1 can't be made." 'See what is in the way of it, or whether its disk is full or read-only.'
+  mkdir -p "$1" || fail "The folder $1 cannot be created." 'Check whether a file is in its place, and whether its disk is full or read-only.'
   [ -z "${2:-}" ] || chmod "$2" "$1"
 }
 
 draft() {
-  cp -p "$1" "$2.new" || fail "$2 can't be written." 'See whether its disk is full or read-only.'
+  cp -p "$1" "$2.new" || fail "$2 cannot be written." 'Check whether its disk is full or read-only.'
 }
 
 wants_unit() {
@@ -235,14 +237,14 @@ ExecStart=$command
 Environment=MALLOC_ARENA_MAX=1
 Restart=always
 RestartSec=5
-# The control plane does not want this host any more, or its settings are wrong: a person has to act.
+# The control plane refuses this host, or a setting is invalid: a person must act.
 RestartPreventExitStatus=2
-# The engine's socket is as good as root. This keeps the agent itself from what it has no business with.
+# Access to the engine's socket equals root. These lines restrict the agent's own process.
 NoNewPrivileges=yes
 CapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER
-# Not strict: it would cut the agent's folder off from the engine's, between which it makes hard links.
+# Not strict, which would prevent hard links between the agent's folder and the engine's.
 ProtectSystem=full
-# Not yes: credentials of registries are in root's home, and volumes may lie in others.
+# Not yes: registry credentials are in root's home, and volumes may be in other homes.
 ProtectHome=read-only
 PrivateTmp=yes
 PrivateDevices=yes
@@ -265,16 +267,16 @@ WantedBy=multi-user.target
 END
 }
 
-# A host that has its key needs no token.
+# A host with a registered key requires no token.
 join() {
   [ ! -f "$(key_file)" ] || had_key=yes
   (
     [ -z "$token" ] || export BERTH_JOIN_TOKEN="$token"
     agent join
-  ) || fail 'The control plane did not let this host join; above is why.' 'Mend that, and run this again. Where it is the token, ask an administrator for a new token (POST /api/0.7/host/token), as BERTH_JOIN_TOKEN.'
+  ) || fail 'The control plane did not let this host join: see the reason above.' 'Solve the problem and run this script again. If the token is the problem, ask an administrator for a new token (POST /api/0.7/host/token) and set BERTH_JOIN_TOKEN to it.'
 }
 
-# Where the agent keeps who it is.
+# Prints the path of the agent's key.
 key_file() {
   printf '%s' "$data/${deployment:-local}/identity/key.json"
 }
@@ -290,12 +292,12 @@ start() {
     systemctl daemon-reload
     systemctl enable --quiet berth-agent.service
     systemctl restart berth-agent.service ||
-      fail 'The agent is installed, but systemd does not start it.' 'See: systemctl status berth-agent; journalctl -u berth-agent'
-    say 'The agent runs, and will after every start of this machine. Its log: journalctl -u berth-agent'
+      fail 'The agent is installed, but systemd could not start it.' 'See: systemctl status berth-agent; journalctl -u berth-agent'
+    say 'The agent is running, and systemd starts it whenever the machine starts. Its log: journalctl -u berth-agent'
     return
   fi
-  say 'The agent is installed. There is no systemd to run it: have what starts your services run this, as this user.'
-  say 'One that runs already is to be ended and run again.'
+  say 'The agent is installed, but systemd does not run it. Have your service manager run this command as this user.'
+  say 'If an agent is already running, restart it.'
   say
   say "  $command"
   say
@@ -304,7 +306,7 @@ start() {
 uninstall() {
   case $1 in
     '' | --purge) ;;
-    *) fail "uninstall has no '$1'." 'It takes --purge, or nothing.' ;;
+    *) fail "uninstall has no option '$1'." 'Use uninstall or uninstall --purge.' ;;
   esac
   check_user
   if [ ! -f "$bundle" ] && [ ! -f "$settings" ] && [ ! -f "$unit" ] && [ ! -d "$data" ]; then
@@ -316,22 +318,22 @@ uninstall() {
   name=$(setting BERTH_AGENT_NAME)
   own_data=$(setting BERTH_AGENT_DATA_DIR)
   data=${own_data:-$data}
-  # The name that it was registered by, whatever the machine is called now.
-  kept_name=$(sed -n 's/^{"name":"\([^"]*\)".*/\1/p' "$(key_file)" 2>/dev/null) || :
-  name=${kept_name:-${name:-$(uname -n)}}
+  # The name under which the host was registered, even if the machine was renamed.
+  registered_name=$(sed -n 's/^{"name":"\([^"]*\)".*/\1/p' "$(key_file)" 2>/dev/null) || :
+  name=${registered_name:-${name:-$(uname -n)}}
   if [ -z "$root" ] && [ -f "$unit" ] && [ -d /run/systemd/system ]; then
     systemctl disable --quiet --now berth-agent.service ||
-      fail 'systemd does not stop the agent.' 'See: systemctl status berth-agent. Nothing was removed.'
+      fail 'systemd could not stop the agent.' 'See: systemctl status berth-agent. Nothing was removed.'
   else
-    say 'If the agent still runs, end it.'
+    say 'If the agent is still running, stop it.'
   fi
   rm -f "$bundle" "$program/install.sh" "$settings" "$unit"
   [ -n "$root" ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload
   remove_data "$1"
   remove_empty
   say 'The agent is removed.'
-  say "Its containers go on running until the host is deleted at ${url:-the control plane}: DELETE /api/0.7/host/<id>."
-  say 'To remove them here and now:'
+  say "Its containers keep running until the host is deleted at ${url:-the control plane}: DELETE /api/0.7/host/<id>."
+  say 'To remove the containers now, run:'
   say
   say "  docker ps -aq --filter label=berth.deployment=${deployment:-local} --filter label=berth.host=$name | xargs -r docker rm -f"
   say
@@ -340,31 +342,31 @@ uninstall() {
 remove_data() {
   [ -d "$data" ] || return 0
   if [ "$1" = --purge ]; then
-    # What the agent has made there, and nothing that somebody else has.
+    # Only the files of this agent, because other programs may use the folder.
     rm -rf "${data:?}/${deployment:-local}"
     rmdir "$data" 2>/dev/null || :
   else
-    say "Its key and the output of containers are kept in $data; 'uninstall --purge' removes them."
+    say "Its key and the output of containers stay in $data; 'uninstall --purge' removes them."
   fi
 }
 
-# Of folders that others use too, only those beneath BERTH_ROOT.
+# The system's shared folders are removed only beneath BERTH_ROOT.
 remove_empty() {
   rmdir "$program" "${settings%/*}" 2>/dev/null || :
   [ -z "$root" ] || (cd "$root" && rmdir -p opt etc/systemd/system var/lib 2>/dev/null) || :
   [ -z "$root" ] || (cd "$root" && rmdir -p etc 2>/dev/null) || :
 }
 
-# Runs at the end of every installation. After a failure nothing is left of it, but for what was there before.
+# Runs at the end of every installation. Removes everything that a failed installation has created.
 undo() {
   code=$?
   [ -z "$work" ] || rm -rf "$work"
   [ -z "$finished" ] || exit "$code"
   rm -f "$bundle.new" "$program/install.sh.new" "$settings.new" "$unit.new"
   rmdir "$data/${deployment:-}/identity" "$data/${deployment:-}" 2>/dev/null || :
-  printf '%s' "$made" | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
+  printf '%s' "$created" | while IFS= read -r folder; do rmdir "$folder" 2>/dev/null || :; done
   if [ -z "$had_key" ] && [ -f "$(key_file)" ]; then
-    say "Nothing was installed, but the key of this machine is kept in $data: its registration may have arrived. Run this again, with the same token." >&2
+    say "Nothing was installed, but the key of this machine stays in $data, because its registration may have arrived. Run this script again with the same token." >&2
   else
     say 'Nothing was installed or changed.' >&2
   fi
@@ -375,11 +377,11 @@ say() {
   printf '%s\n' "${1:-}"
 }
 
-# fail CAUSE WAY_OUT
+# fail CAUSE REMEDY
 fail() {
   printf 'berth: %s\n       %s\n' "$1" "$2" >&2
   exit 1
 }
 
-# Last, so that a script that arrived in part does nothing.
+# Last, so that an incomplete download of this script does nothing.
 main "$@"

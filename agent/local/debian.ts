@@ -1,4 +1,4 @@
-/** Owns the calls of apt-get: installs or fetches a Debian package. Never decides that one is needed. */
+/** Runs apt-get: installs or unpacks a Debian package. Never decides that a package is needed. */
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -11,12 +11,14 @@ export const isRoot = (): boolean => process.getuid?.() === 0;
 
 export const hasApt = (): Promise<boolean> => findProgram('apt-get').then((path) => path !== undefined);
 
-/** Installs a package with what it depends on, and no service of it started. Needs root. */
+/** Installs a package and its dependencies, without starting their services. Requires root. */
 export async function installPackage(name: string): Promise<void> {
   await withFreshLists(['install', '--yes', '--no-install-recommends', name]);
 }
 
-/** Unpacks a package below `folder` without installing it. Needs root only where apt has no package lists yet. */
+/**
+ * Unpacks a package below `folder` without installing it. Requires root only if apt has no package lists yet.
+ */
 export async function unpackPackage(name: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const before = `${name}_`;
@@ -28,7 +30,9 @@ export async function unpackPackage(name: string, folder: string): Promise<void>
   );
 }
 
-/** Runs apt-get, and once more with new package lists: none, or old ones, are the usual reason to fail. */
+/**
+ * Runs apt-get, and once more with new package lists if that fails: missing or old lists are the usual cause.
+ */
 async function withFreshLists(args: string[], folder?: string): Promise<void> {
   try {
     await apt(args, folder);
@@ -39,7 +43,7 @@ async function withFreshLists(args: string[], folder?: string): Promise<void> {
   }
 }
 
-/** apt waits for dpkg's lock by itself, but for none of its other locks. */
+/** apt itself waits for dpkg's lock, but not for its other locks. */
 async function apt(args: string[], folder?: string): Promise<void> {
   const options = ['-q', '-o', `DPkg::Lock::Timeout=${LOCK_WAIT_S}`, '-o', 'Dpkg::Use-Pty=0'];
   for (let waitedS = 0; ; waitedS += 2) {
@@ -53,7 +57,7 @@ async function apt(args: string[], folder?: string): Promise<void> {
   }
 }
 
-/** Without questions; in runlevel 1 (as it is told) a package starts no service of its own. */
+/** Asks no questions. In runlevel 1, which the environment claims, a package starts no service. */
 function run(program: string, args: string[], folder = '.'): Promise<void> {
   const env = {
     ...foreignEnv(process.env),

@@ -1,6 +1,6 @@
 /**
- * Owns one dockerd process that Berth starts on this machine, until it is stopped or left running.
- * Never installs it, and never touches a dockerd that someone else started.
+ * One dockerd process that Berth starts on this machine, until it is stopped or left running. Never installs
+ * dockerd, and never touches a dockerd that Berth did not start.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_SOCKET, pingEngine, unixHost } from '../engine/engine-address.ts';
 import { foreignEnv, systemPath } from '../system-programs.ts';
 
-/** Where a dockerd listens and what tells it from others on the same machine. */
+/** Where a dockerd listens, and its files, which separate it from others on the same machine. */
 export interface DaemonPlace {
   socketPath: string;
   pidFile: string;
@@ -19,7 +19,7 @@ export interface DaemonPlace {
   args: string[];
 }
 
-/** No arguments: the administrator's /etc/docker/daemon.json decides, and would clash with them. */
+/** Without arguments: they would conflict with the administrator's /etc/docker/daemon.json. */
 export const usualPlace: DaemonPlace = {
   socketPath: DEFAULT_SOCKET,
   pidFile: '/var/run/docker.pid',
@@ -43,7 +43,9 @@ const STOP_LIMIT_MS = 60_000;
 const PROGRESS_MS = 5_000;
 const STEP_MS = 100;
 
-/** Starts dockerd and waits until it answers. Null: another dockerd of the same place was first, and it answers. */
+/**
+ * Starts dockerd and waits until it answers. Null if another dockerd of the same place was first and answers.
+ */
 export async function startDockerd({ program, place, logFile, say }: StartOptions): Promise<Dockerd | null> {
   if (await holderOf(place.pidFile, 'dockerd')) {
     say('Another dockerd is starting: waiting for it');
@@ -54,7 +56,7 @@ export async function startDockerd({ program, place, logFile, say }: StartOption
   say(`Starting dockerd (its log: ${logFile})`);
   const child = await launch(program, place.args, logFile);
   const outcome = await waitForAnswer(place, say, () => child.exitCode ?? child.signalCode);
-  // The one that answers may be another's, to which ours gives way.
+  // The dockerd that answers may be another one. In that case Berth's own ends.
   const holder = await holderOf(place.pidFile, 'dockerd');
   if (holder !== undefined && holder !== child.pid) {
     await waitForAnswer(place, say, () => null);
@@ -66,7 +68,7 @@ export async function startDockerd({ program, place, logFile, say }: StartOption
   );
 }
 
-/** In a session of its own: neither Ctrl-C nor the end of this process reaches it. */
+/** Starts dockerd in its own session: neither Ctrl-C nor the end of this process reaches it. */
 async function launch(program: string, args: string[], logFile: string): Promise<ChildProcess> {
   await mkdir(dirname(logFile), { recursive: true });
   const log = openSync(logFile, 'w');
@@ -99,7 +101,7 @@ async function waitForAnswer(
   throw new Error(`dockerd runs, but has not answered at ${socketPath} for ${START_LIMIT_MS / 1000} s`);
 }
 
-/** dockerd stops its containers and its containerd before it ends. */
+/** Before it ends, dockerd stops its containers and its containerd. */
 async function stop(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   for (let waitedMs = 0; waitedMs < STOP_LIMIT_MS; waitedMs += STEP_MS) {
@@ -110,9 +112,9 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * The living process of that program that holds a pid file; a file that none holds is removed. A killed dockerd
- * leaves files that name a zombie or, later, another program. The next one takes either for its predecessor or its
- * containerd, and does not start.
+ * The id of the living process of that program that the pid file names; a stale file is removed. A killed
+ * dockerd leaves files that name a zombie or, later, another program. The next dockerd would mistake either
+ * for its predecessor or its containerd, and would not start.
  */
 async function holderOf(pidFile: string, program: string): Promise<number | undefined> {
   const content = await readFile(pidFile, 'utf8').catch(() => null);

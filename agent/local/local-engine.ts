@@ -1,6 +1,6 @@
 /**
- * Owns finding the Docker engine of this machine, and starting one where none answers.
- * Never touches containers or images, and never stops an engine it did not start.
+ * Finds the Docker engine of this machine, or starts one if none answers. Never touches containers or images,
+ * and never stops an engine that it did not start.
  */
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -12,22 +12,22 @@ import { type DaemonPlace, startDockerd, usualPlace } from './dockerd.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface LocalEngine {
-  /** What DOCKER_HOST must be to reach it. */
+  /** The value of DOCKER_HOST for this engine. */
   host: string;
   started: boolean;
-  /** Ends the dockerd that this call started; does nothing to any other. */
+  /** Ends the dockerd that this call started. Has no effect on any other engine. */
   stop(): Promise<void>;
 }
 
 export interface LocalEngineOptions extends Terminal {
   env?: NodeJS.ProcessEnv;
-  /** Where dockerd's log goes. */
+  /** Folder for dockerd's log. */
   dataDir?: string;
-  /** Where a dockerd is started; only tests have several on one machine. */
+  /** Where to start a dockerd. Only tests run several on one machine. */
   place?: DaemonPlace;
 }
 
-/** Finds or starts an engine. Throws an error whose message is for the person at the terminal. */
+/** Finds or starts an engine. An error's message is for the person at the terminal. */
 export async function ensureEngine(options: LocalEngineOptions): Promise<LocalEngine> {
   const { env = process.env, place = usualPlace } = options;
   const named = env.DOCKER_HOST || undefined;
@@ -54,7 +54,7 @@ const found = (host: string): LocalEngine => ({ host, started: false, stop: asyn
 
 const ELSEWHERE = 'or set DOCKER_HOST to an engine that runs elsewhere';
 
-/** One caller at a time installs and starts; the others come to an engine that answers. */
+/** One caller at a time installs and starts; the others then find an engine that answers. */
 async function start(host: string, place: DaemonPlace, options: LocalEngineOptions): Promise<LocalEngine> {
   if (process.platform !== 'linux') {
     throw new Error(`No Docker engine answers. Install Docker Desktop or Colima and start it, ${ELSEWHERE}`);
@@ -68,7 +68,7 @@ async function start(host: string, place: DaemonPlace, options: LocalEngineOptio
         `No Docker engine answers at ${place.socketPath}. Start it, or run this as root, ${ELSEWHERE}`,
       );
     }
-    // Where there is an init system, installing has started it.
+    // On a machine with an init system, the installation has started the engine.
     if ((await pingEngine(host)) === null) return found(host);
     const logFile = join(options.dataDir ?? '.berth', 'dockerd.log');
     const dockerd = await startDockerd({ program, place, logFile, say: options.say });
@@ -91,11 +91,11 @@ async function install({ say, ask }: Terminal): Promise<string> {
   say('Installing docker.io with apt-get (about a minute)');
   await installPackage('docker.io');
   const program = await findProgram('dockerd');
-  if (!program) throw new Error('The package docker.io is installed, but has brought no dockerd');
+  if (!program) throw new Error('The package docker.io is installed, but contains no dockerd');
   return program;
 }
 
-/** A lock among processes that ends with its holder in every case: a name in Linux's abstract socket space. */
+/** A lock between processes that always ends with its holder: a name in Linux's abstract socket namespace. */
 async function lock(name: string): Promise<() => void> {
   for (;;) {
     const holder = createServer();

@@ -1,9 +1,9 @@
-/** Owns how the local commands talk to the person who runs them: plain lines on stderr, yes or no from a terminal. */
+/** Terminal of the local commands: writes lines to stderr, and asks yes-or-no questions. */
 import { createInterface } from 'node:readline/promises';
 
 export interface Terminal {
   say(line: string): void;
-  /** Puts a yes-or-no question. Where nobody can answer, it is said and taken as agreed. */
+  /** Asks a yes-or-no question. If stdin is not a terminal, the answer is yes. */
   ask(question: string): Promise<boolean>;
 }
 
@@ -11,7 +11,7 @@ export const terminal: Terminal = {
   say: (line) => void process.stderr.write(`${line}\n`),
   ask: async (question) => {
     if (!process.stdin.isTTY) {
-      terminal.say(`${question} yes (stdin is no terminal)`);
+      terminal.say(`${question} yes (stdin is not a terminal)`);
       return true;
     }
     const prompt = createInterface({ input: process.stdin, output: process.stderr });

@@ -1,6 +1,6 @@
 /**
- * Owns one open log stream: reads the stored output from an offset, follows it while it grows, and sends it within its
- * credit (PROTOCOL.md P9, P10). Reads nothing while it has no credit. Never decides whether a service has ended.
+ * One open log stream: reads the stored output from an offset, follows it while it grows, and sends it within
+ * its credit (P9, P10). Reads nothing without credit. Never decides whether a service has ended.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { CHUNK_HEADER_BYTES, LOG_CHUNK_BYTES, writeChunkHeader } from '../../shared/protocol/codec.ts';
@@ -26,9 +26,9 @@ export interface LogReaderOptions {
   credit: number;
   format: LogFormat;
   open(): Promise<FileHandle | undefined>;
-  /** False once no more output can come. */
+  /** False once no more output can arrive. */
   isLive(): boolean;
-  /** Sends a chunk's frame, whose bytes may change once the promise resolves. */
+  /** Sends a chunk's frame. The frame's bytes may change once the promise resolves. */
   send(frame: Uint8Array): Promise<void>;
   end(end: LogEnd): void;
 }
@@ -59,7 +59,7 @@ export class LogReader {
     this.#wake?.();
   }
 
-  /** Sends until the end or until closed; never throws. */
+  /** Sends until the end of the output or until closed. Never throws. */
   async run(): Promise<void> {
     let end: LogEnd | undefined;
     try {
@@ -99,7 +99,7 @@ export class LogReader {
     const decoder = new RecordDecoder(format, await openLineBefore(file, offset));
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;
-    /** Bytes of a record at the start of `input` whose end was not there yet. */
+    /** Bytes of an incomplete record at the start of `input`. */
     let carried = 0;
     let pollMs = FIRST_POLL_MS;
     while (!this.#isClosed()) {
@@ -107,7 +107,7 @@ export class LogReader {
         await this.#nextGrant();
         continue;
       }
-      // Asked before the file is read: what came in between is still read in the next round.
+      // Checked before the read: output that arrives between the two is read in the next round.
       const live = isLive();
       const { bytesRead } = await file.read(input, carried, READ_BYTES - carried, position + carried);
       const available = input.subarray(0, carried + bytesRead);
@@ -125,7 +125,10 @@ export class LogReader {
     return undefined;
   }
 
-  /** Sends all whole records at the start of `input`, which begins at `position`; returns how many bytes they are. */
+  /**
+   * Sends all whole records at the start of `input`, whose first byte is at `position` in the log. Returns
+   * their size in bytes.
+   */
   async #sendRecords(input: Buffer, decoder: RecordDecoder, position: number): Promise<number> {
     let sent = 0;
     while (!this.#isClosed()) {
@@ -147,7 +150,7 @@ export class LogReader {
     return this.#closed.signal.aborted;
   }
 
-  /** Or until closed. */
+  /** Also resolves when closed. */
   #nextGrant(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = () => {
@@ -159,19 +162,24 @@ export class LogReader {
   }
 }
 
-/** The stream whose line the record before `offset` leaves open, so that no time belongs before its next piece. */
+/**
+ * The stream whose line the record before `offset` leaves open: no time is written before the next piece of
+ * that line.
+ */
 async function openLineBefore(file: FileHandle, offset: number): Promise<number> {
   if (offset === 0) return NO_SOURCE;
   const tail = Buffer.alloc(4);
-  // Beyond the end: what was there is lost, and whatever comes there is something else.
+  // An offset beyond the end of the file is refused: the output there was lost, and later output is
+  // different.
   const { bytesRead } = await file.read(tail, 0, 4, offset - 4);
-  if (bytesRead < 4) throw new Error(`${offset} is not an offset a chunk gave`);
+  if (bytesRead < 4) throw new Error(`the offset ${offset} does not come from a chunk of this log`);
   const size = tail.readUInt32BE(0) + FRAME_BYTES;
-  // Read before anything is made of this size: the offset may be of a reader's own making.
-  if (size > MAX_RECORD_BYTES) throw new Error(`${offset} is not an offset a chunk gave`);
+  // Checked before a buffer of this size is allocated: a client may have made up the offset.
+  if (size > MAX_RECORD_BYTES) throw new Error(`the offset ${offset} does not come from a chunk of this log`);
   const record = Buffer.alloc(Math.min(size, offset));
   await file.read(record, 0, record.length, offset - record.length);
-  if (recordSize(record, 0) !== record.length) throw new Error(`${offset} is not an offset a chunk gave`);
+  if (recordSize(record, 0) !== record.length)
+    throw new Error(`the offset ${offset} does not come from a chunk of this log`);
   const fields = noFields();
   readFields(record, 4, record.length - 4, fields);
   return fields.ended ? NO_SOURCE : fields.source;

@@ -1,19 +1,20 @@
 /**
- * Owns copying a container's output from the engine's log API into a stored file, where the engine's own files are out
- * of reach. Goes on where an earlier copy ended, so that nothing is lost or doubled. Never judges when a container ended.
+ * Copies a container's output from the engine's log API into a stored file, for engines whose own files are
+ * out of reach. Resumes where an earlier copy ended, without loss or duplicates. Never decides whether a
+ * container has ended.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { OutputRecord } from '../engine/engine.ts';
 import { encodeRecord, recordSize, recordTimeNs } from './record.ts';
 
-/** Docker's own size of a piece. */
+/** Docker's size of a piece. */
 const PIECE_BYTES = 16 * 1024;
-/** Output is not stored quite in the order of its times, since two streams are read at once. */
+/** Output is not stored in the exact order of its times, because the engine reads two streams at once. */
 const OVERLAP_NS = 1_000_000_000n;
 const OVERLAP_BYTES = 1 << 20;
 
-/** Appends what `follow` gives from the stored end on; returns when the stream ends. */
+/** Appends the records of `follow` after the stored end. Returns when the stream ends. */
 export async function copyOutput(
   follow: (sinceNs: bigint) => AsyncIterable<OutputRecord>,
   path: string,
@@ -32,10 +33,10 @@ export async function copyOutput(
 }
 
 interface End {
-  /** Up to the last whole record. */
+  /** Size up to the end of the last whole record. */
   size: number;
   sinceNs: bigint;
-  /** The records from `sinceNs` on, counted. */
+  /** The stored records from `sinceNs` on, with their counts. */
   stored: Map<string, number>;
 }
 
@@ -51,7 +52,7 @@ async function findEnd(file: FileHandle): Promise<End> {
   return { size: from + end, ...collect(buffer, end) };
 }
 
-/** After a crash in the middle of a record, the whole records are found from the start. */
+/** Used if a crash left an incomplete record: finds the whole records from the start. */
 async function findEndForwards(file: FileHandle, fileSize: number): Promise<End> {
   const { buffer } = await file.read(Buffer.alloc(fileSize), 0, fileSize, 0);
   const end = wholeRecords(buffer);
@@ -73,7 +74,7 @@ function endsWithRecord(buffer: Buffer, end: number): boolean {
 const recordStart = (buffer: Buffer, end: number): number =>
   end < 8 ? -1 : end - buffer.readUInt32BE(end - 4) - 8;
 
-/** Walks backwards through the last second, as far as the buffer goes. */
+/** Walks backwards through the last second of output, within the buffer. */
 function collect(buffer: Buffer, end: number): Pick<End, 'sinceNs' | 'stored'> {
   const stored = new Map<string, number>();
   let sinceNs = 0n;

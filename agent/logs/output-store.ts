@@ -1,10 +1,11 @@
 /**
- * Owns the stored output of services, `<dir>/<service>/<generation>.log`, and beside it the mark that a key was started.
+ * Output store: the output of services in `<dir>/<service>/<generation>.log`, beside marks for started keys
+ * and for keys that the agent gave up.
  *
- * The engine's own file is the store while its container exists. Where a hard link can be made, ours is that file;
- * where it is on another file system, it is held open and copied when the container has ended, before it is removed;
- * where the engine's files can't be read, its log API is copied as it comes. All three have the same bytes at the same
- * positions. Never changes or removes a file of the engine's.
+ * The engine's own file is the store while its container exists. If possible, the log is a hard link to that
+ * file. If the file is on another file system, it is held open, and copied when its container has ended. If
+ * the engine's files cannot be read, the log API is copied continuously. All three have the same bytes at the
+ * same positions. Never changes or removes a file of the engine.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -16,8 +17,8 @@ import { sleep } from '../sleep.ts';
 import { copyOutput } from './output-copy.ts';
 
 /**
- * `preserved`: the store follows the output, and must be finalised once the container has ended. `complete`: the output
- * needs no further step, so its container may be removed once it has ended.
+ * `preserved`: the store follows the output, and must be finalised once the container has ended. `complete`:
+ * the output needs no further step, so its container may be removed once it has ended.
  */
 export type OutputState = 'unknown' | 'preserved' | 'complete';
 
@@ -27,7 +28,7 @@ type Preservation =
   | { by: 'handle'; source: FileHandle; copied: boolean }
   | { by: 'api'; abort: AbortController; following: Promise<void>; copied: boolean };
 
-/** Wait before the engine's log API is asked again. */
+/** Pause before the engine's log API is called again. */
 const FOLLOW_RETRY_MS = 1000;
 
 export class OutputStore {
@@ -66,8 +67,8 @@ export class OutputStore {
   }
 
   /**
-   * It was stopped, or is to be, because there was no contact: it is never started again (P33). Never throws: where the disk
-   * takes no mark it has to stop all the same, and only the next process does not know why.
+   * Marks a key that the agent gave up: it must never start again (P33). Never throws: if the disk refuses
+   * the mark, the container must stop all the same. Then only the next agent process lacks the mark.
    */
   markLapsed(key: ServiceKey): void {
     this.#lapsed.add(keyOf(key));
@@ -87,25 +88,25 @@ export class OutputStore {
     return [...this.#lapsed].map(readKey);
   }
 
-  /** The key will not be asked for again; its log stays. */
+  /** The control plane will not request the key again. Its log stays. */
   unmark(key: ServiceKey): void {
     if (this.#lapsed.delete(keyOf(key))) rmSync(this.#path(key, 'lapsed'), { force: true });
     if (this.#started.delete(keyOf(key))) rmSync(this.#path(key, 'started'), { force: true });
   }
 
-  /** Unmarks all keys but these, and those of services that are left alone. */
+  /** Removes the marks of all keys except these and those of services that are left alone. */
   retainMarks(keys: ReadonlySet<string>, isLeftAlone: (service: number) => boolean): void {
     for (const key of [...this.#started, ...this.#lapsed]) {
       if (!keys.has(key) && !isLeftAlone(readKey(key).service)) this.unmark(readKey(key));
     }
   }
 
-  /** The highest service that has, or had since the start of this process, output here; 0: none. */
+  /** The highest service that has, or had since the start of this process, output here. 0: none. */
   highestService(): number {
     return this.#highestService;
   }
 
-  /** Makes room for the first start of a key: a log under its name is from another life of the control plane. */
+  /** Removes a log of the same name before a key's first start: it belongs to an earlier database. */
   clear(key: ServiceKey): void {
     rmSync(this.#path(key, 'log'), { force: true });
   }
@@ -116,7 +117,7 @@ export class OutputStore {
     return preservation.by === 'link' || preservation.copied ? 'complete' : 'preserved';
   }
 
-  /** Makes the output of a container that is marked as started outlive it. */
+  /** Makes the output of a container outlive it. The container must be marked as started. */
   async preserve(container: Container): Promise<void> {
     if (this.#preservations.has(container.id)) return;
     mkdirSync(this.#serviceDir(container.service), { recursive: true });
@@ -124,7 +125,7 @@ export class OutputStore {
     this.#preservations.set(container.id, { ...preservation, key: keyOf(container) });
   }
 
-  /** Brings all the output of an ended container into the store; never throws, for the same reason. */
+  /** Completes the stored output of an ended container. Never throws, so that its removal can follow. */
   async finalise(container: ServiceKey & { id: string }): Promise<void> {
     const preservation = this.#preservations.get(container.id);
     if (!preservation || preservation.by === 'link' || preservation.copied) return;
@@ -142,7 +143,7 @@ export class OutputStore {
     preservation.copied = true;
   }
 
-  /** The container is not there any more. */
+  /** The container no longer exists. */
   async release(container: ServiceKey & { id: string }): Promise<void> {
     const preservation = this.#preservations.get(container.id);
     if (preservation?.by === 'handle') await this.finalise(container);
@@ -150,20 +151,20 @@ export class OutputStore {
     this.#preservations.delete(container.id);
   }
 
-  /** More output of this key may come although its container has ended. */
+  /** Whether more output of this key may arrive although its container has ended. */
   isGrowing(key: ServiceKey): boolean {
     return [...this.#preservations.values()].some(
       (preservation) => preservation.by === 'api' && preservation.key === keyOf(key) && !preservation.copied,
     );
   }
 
-  /** Opens the output of a key, wherever it is now; undefined where there is none. */
+  /** Opens the output of a key, wherever it is. Undefined if there is none. */
   async open(key: ServiceKey): Promise<FileHandle | undefined> {
     const stored = await openIfThere(this.#path(key, 'log'));
     if (stored) return stored;
     for (const preservation of this.#preservations.values()) {
       if (preservation.key === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
-        // A new handle of the same file, which by now may have no name any more.
+        // A new handle of the same file, whose name may be gone by now.
         return await openIfThere(`/proc/self/fd/${preservation.source.fd}`);
       }
     }
@@ -174,17 +175,17 @@ export class OutputStore {
     await rm(this.#serviceDir(service), { recursive: true, force: true });
   }
 
-  /** Removes the logs that were last written before `beforeMs`, but for those of services in use. */
+  /** Removes logs last written before `beforeMs`, except those of services in use. */
   async expire(beforeMs: number, inUse: (service: number) => boolean): Promise<void> {
     for (const name of await readdir(this.#dir)) {
       const service = Number(name);
-      // What else lies there is not ours.
+      // Other files in the folder are not Berth's.
       if (!/^\d+$/.test(name) || inUse(service)) continue;
       if ((await lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
     }
   }
 
-  /** Lets go of files and streams; the containers and their output stay. */
+  /** Closes files and streams. The containers and their output stay. */
   async close(): Promise<void> {
     for (const preservation of this.#preservations.values()) {
       if (preservation.by === 'handle' && !preservation.copied) await preservation.source.close();
@@ -201,7 +202,7 @@ export class OutputStore {
       await replaceByLink(file, path);
       return { by: 'link' };
     } catch {
-      // Another file system, or none of ours: the next best way says why not, if that fails too.
+      // On another file system, or not accessible. The next method logs its own failure.
     }
     const source = await openIfThere(file);
     if (!source) return undefined;
@@ -224,7 +225,7 @@ export class OutputStore {
       } catch (error) {
         if (signal.aborted) return;
         this.#log('output.interrupted', { service: container.service, reason: messageOf(error) });
-        // Somebody removed the container: there is nothing more to come.
+        // A person removed the container: no more output will arrive.
         if (error instanceof EngineError && error.kind === 'permanent') return;
         await sleep(FOLLOW_RETRY_MS, signal);
       }
@@ -236,7 +237,7 @@ export class OutputStore {
     return copyOutput(follow, this.#path(container, 'log'));
   }
 
-  /** By the kernel: the bytes never come into this process, whose memory would grow by them for a while. */
+  /** The kernel copies: the bytes never enter this process, whose memory would grow by them for a while. */
   async #copyFile({ fd }: FileHandle, path: string): Promise<void> {
     const unfinished = `${path}.copy`;
     await copyFile(`/proc/self/fd/${fd}`, unfinished);
@@ -261,7 +262,10 @@ async function replaceByLink(file: string, path: string): Promise<void> {
   await rm(unfinished, { force: true });
 }
 
-/** Of the files in a folder the latest; of what vanishes meanwhile, or is no folder, nothing is known: now. */
+/**
+ * Time of the latest file in a folder. Infinity, which counts as just now, if the folder vanishes meanwhile
+ * or is not a folder.
+ */
 async function lastWrittenMs(folder: string): Promise<number> {
   try {
     const files = await readdir(folder);

@@ -1,36 +1,36 @@
 /**
- * Owns the stored form of a container's output: the records of Docker's `local` log driver. Pure.
+ * The stored form of a container's output: records of Docker's `local` log driver. Pure.
  *
- * A record is its length (uint32, big-endian), a protobuf message {1: source, 2: time in ns, 3: line, 4: partial,
- * 5: {1: last}}, and the length again, so that the file can be read backwards as well. The line is without its
- * newline; a line of more than 16 KiB comes in several partial records, the last of them marked `last`. A line the
- * process never ended is partial and has no last record, and gets no newline here either: the bytes come out exactly
- * as they were written.
+ * A record is its length (uint32, big-endian), a protobuf message {1: source, 2: time in ns, 3: line, 4:
+ * partial, 5: {1: last}}, and the length again, so that the file can also be read backwards. The line has no
+ * newline. A line over 16 KiB is split into several partial records, the last of which is marked `last`. A
+ * line that the process never ended is partial without a `last` record, and gets no newline here: the decoded
+ * bytes are exactly the written ones.
  */
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { OutputRecord } from '../engine/engine.ts';
 import { STAMP_BYTES, Stamp } from './stamp.ts';
 
 export const FRAME_BYTES = 8;
-/** Docker cuts lines at 16 KiB; what is much longer is no record. */
+/** Docker cuts lines at 16 KiB, so a much longer record is invalid. */
 export const MAX_RECORD_BYTES = 60 * 1024;
 
 const NEWLINE = 10;
-/** Of `stdout` and `stderr` the first letter that differs stands for the stream. */
+/** Index of the first letter that differs between `stdout` and `stderr`. It stands for the stream. */
 const SOURCE_LETTER = 3;
-/** Of records that name no stream. */
+/** Source of records that name no stream. */
 const DEFAULT_SOURCE = 1;
 
-/** No stream: of a decoder that is not in the middle of a line, the stream of that line. */
+/** No stream: the open line's source in a decoder that is not in the middle of a line. */
 export const NO_SOURCE = 0;
 
 export class RecordError extends Error {
   override name = 'RecordError';
 }
 
-/** One record's fields: the line is `input[lineStart, lineEnd)`. */
+/** The fields of one record. The line is `input[lineStart, lineEnd)`. */
 export interface Fields {
-  /** Which stream it was written to; the letter that tells them apart. */
+  /** The stream that the line was written to, as its distinguishing letter. */
   source: number;
   timeSeconds: number;
   lineStart: number;
@@ -43,23 +43,23 @@ export interface Decoded {
   /** Bytes of the input that were whole records and are now in the output. */
   read: number;
   written: number;
-  /** The output had no room for the next record. */
+  /** The next record did not fit into the output. */
   full: boolean;
 }
 
-/** Turns stored records into the bytes to send; remembers only of which stream's line it is in the middle. */
+/** Decodes stored records into the bytes to send. Its only state is the stream whose line is open. */
 export class RecordDecoder {
   readonly #stamp: Stamp | undefined;
   readonly #fields = noFields();
   #open: number;
 
-  /** `open`: the stream whose line is to go on, or NO_SOURCE. */
+  /** `open`: the stream whose line continues, or NO_SOURCE. */
   constructor(format: LogFormat, open: number) {
     this.#stamp = format === 'timestamps' ? new Stamp() : undefined;
     this.#open = open;
   }
 
-  /** Decodes as many whole records of `input` as there are and as fit into `output`; throws RecordError. */
+  /** Decodes as many whole records of `input` as fit into `output`. Throws RecordError. */
   decode(input: Buffer, output: Buffer): Decoded {
     const fields = this.#fields;
     let read = 0;
@@ -70,7 +70,7 @@ export class RecordDecoder {
       readFields(input, read + 4, read + size - 4, fields);
       const { source, lineStart, lineEnd, ended } = fields;
       const stamp = this.#open === source ? undefined : this.#stamp;
-      // Another stream's line was left open: every line of this format begins with its time.
+      // Another stream's line is open. Every line of this format must begin with its time.
       const cut = stamp !== undefined && this.#open !== NO_SOURCE;
       const needed = (stamp ? STAMP_BYTES : 0) + (cut ? 1 : 0) + lineEnd - lineStart + (ended ? 1 : 0);
       if (written + needed > output.length) return { read, written, full: true };
@@ -84,7 +84,10 @@ export class RecordDecoder {
   }
 }
 
-/** Size of the record at `at` with its frame, 0 where it is not all there yet; throws RecordError on what is none. */
+/**
+ * Size of the record at `at` with its frame, or 0 if the record is incomplete. Throws RecordError if it is
+ * invalid.
+ */
 export function recordSize(input: Buffer, at: number): number {
   if (input.length - at < 4) return 0;
   const length = input.readUInt32BE(at);
@@ -105,7 +108,10 @@ export const noFields = (): Fields => ({
   ended: true,
 });
 
-/** Reads the protobuf message in `input[at, end)` into `fields`. Written by hand: it runs for every line. */
+/**
+ * Parses the protobuf message in `input[start, end)` into `fields`. Written by hand, because it runs for
+ * every line.
+ */
 export function readFields(input: Buffer, start: number, end: number, fields: Fields): void {
   let at = start;
   let partial = false;
@@ -133,13 +139,13 @@ export function readFields(input: Buffer, start: number, end: number, fields: Fi
       else if (tag === 0x2a) last = input[at] === 0x08 && input[at + 1] === 1;
       at += value;
     } else if ((tag & 7) !== 0)
-      throw new RecordError('the stored log is damaged: a field is of no known type');
+      throw new RecordError('the stored log is damaged: a field has an unknown type');
   }
-  if (at !== end) throw new RecordError('the stored log is damaged: a field passes the end of its record');
+  if (at !== end) throw new RecordError('the stored log is damaged: a field extends beyond its record');
   fields.ended = !partial || last;
 }
 
-/** The record Docker would have stored. A partial one is never the last of its line. */
+/** Encodes a record as Docker would store it. A partial record is never marked as the last of its line. */
 export function encodeRecord({ source, timeNs, line, partial }: OutputRecord): Buffer {
   const head = Buffer.concat([
     Buffer.from([0x0a, source.length]),
@@ -165,7 +171,7 @@ function varint(value: bigint): Buffer {
   return Buffer.from([...bytes, Number(rest)]);
 }
 
-/** Exact time of a record that encodeRecord made, its message starting at `at`. */
+/** Exact time of a record that encodeRecord wrote. Its message starts at `at`. */
 export function recordTimeNs(input: Buffer, at: number): bigint {
   let next = at + 2 + (input[at + 1] ?? 0) + 1;
   let timeNs = 0n;

@@ -1,13 +1,13 @@
-/** Owns the time before each line of the `timestamps` format: `YYYY-MM-DD HH:MM:SS ` in UTC. Pure. */
+/** Time stamps of the `timestamps` format: `YYYY-MM-DD HH:MM:SS ` in UTC before each line. Pure. */
 
 export const STAMP_BYTES = 20;
 
-/** Keeps the text of the last second, since most lines share it with the one before. */
+/** Caches the text of the last second, because most lines share it with the line before. */
 export class Stamp {
   readonly #text = Buffer.alloc(STAMP_BYTES);
   #seconds = Number.NaN;
 
-  /** Writes it at `at` and returns the position after it. */
+  /** Writes the stamp at `at`; returns the position after it. */
   write(seconds: number, output: Buffer, at: number): number {
     if (seconds !== this.#seconds) {
       this.#seconds = seconds;

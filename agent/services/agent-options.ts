@@ -1,4 +1,4 @@
-/** Owns what an agent needs of the parts around it. */
+/** What an agent requires of the parts around it. */
 import type { Engine } from '../engine/engine.ts';
 import type { Logger } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
@@ -9,12 +9,15 @@ export interface AgentOptions {
   output: OutputStore;
   reporter: Reporter;
   log: Logger;
-  /** What the host offers to services. */
+  /** Cores that the host offers to services. */
   cores: number;
-  /** In what way the host is low on disk, if it is: no image is pulled then. */
+  /** Why the host counts as low on disk; then no image is pulled. Undefined if it is not. */
   lowDisk(): string | undefined;
-  /** Services that the control plane does not know and that have containers here; told whenever it was looked. */
+  /**
+   * Called after each look at all containers, with the services that the control plane does not know and that
+   * have containers here.
+   */
   leftAlone(services: readonly number[]): void;
-  /** The engine failed at something that is to be tried again after the next refresh. */
+  /** The engine failed at a step that will be retried after the next refresh. */
   onEngineFailure(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the way from what is wanted to what runs: one code path for everything, view -> plan -> step -> engine. One step
- * at a time for each service, a bounded number of services at once. Never speaks to the control plane itself.
+ * The agent's core: brings the containers in line with the assignments, by one code path: view -> plan ->
+ * step -> engine. Each service runs one step at a time. Never communicates with the control plane itself.
  */
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
@@ -20,7 +20,7 @@ export class Agent {
   readonly #cpuLimits: CpuLimits;
   readonly #concurrencyLimits = new ConcurrencyLimits();
   readonly #outputState = (containerId: string) => this.#options.output.stateOf(containerId);
-  /** Until the first complete sync nothing is known to be unwanted. */
+  /** Before the first complete sync no container counts as unwanted. */
   #synced = false;
   #closed = false;
 
@@ -30,7 +30,7 @@ export class Agent {
     this.#cpuLimits = new CpuLimits({ engine, cores, log, tracked: () => this.#registry.all() });
   }
 
-  /** Takes in the whole truth: what is not in it must not run, but for what is `unknown` to the control plane. */
+  /** Applies all assignments. Other containers are removed, except those of `unknown` services (P30). */
   sync(assignments: readonly Assignment[], unknown: readonly IdRange[] = []): void {
     this.#synced = true;
     this.#registry.unknown = unknown;
@@ -53,15 +53,15 @@ export class Agent {
     this.#advance(tracked);
   }
 
-  /** The control plane knows that the key is gone: it never asks for it again (P60). */
+  /** The control plane has acknowledged that the key is gone, and never requests it again (P60). */
   conclude(key: ServiceKey): void {
     const tracked = this.#registry.get(key.service);
-    // Of what was given up (P33) only its marks may be left.
+    // A key that was given up (P33) may have left only its marks.
     if (!tracked || tracked.conclude(key)) this.#options.output.unmark(key);
     if (tracked) this.#advance(tracked);
   }
 
-  /** Removes their logs; of those that still have something here, which may write, once that is gone. */
+  /** Removes the services' logs. Those of a service with containers, which may write, go after them. */
   forget(services: readonly number[]): void {
     for (const service of services) {
       const tracked = this.#registry.get(service);
@@ -75,7 +75,7 @@ export class Agent {
     return withLapsed(seen, this.#options.output.lapsedKeys());
   }
 
-  /** Stops all that it was told to run, by itself: there was no contact for the lease (P32). */
+  /** Gives up every assignment, because the lease has expired without contact (P32). */
   lapse(unknown: readonly IdRange[]): void {
     if (!this.#synced) this.#registry.unknown = unknown;
     const keys = this.#registry.lapse();
@@ -84,12 +84,12 @@ export class Agent {
     for (const { service } of keys) this.#advance(this.#registry.getOrCreate(service));
   }
 
-  /** The highest ids that are in use on this host, by containers and stored logs (P31). */
+  /** The highest ids on this host, of containers and stored logs (P31). */
   highestIds(): { execution: number; service: number } {
     return this.#registry.highestIds(this.#options.output.highestService());
   }
 
-  /** Nothing is wanted here, and nothing is there. */
+  /** True if nothing is assigned here and no container is left. */
   get isIdle(): boolean {
     return this.#synced && this.#registry.all().length === 0;
   }
@@ -98,7 +98,7 @@ export class Agent {
     return this.#registry.get(service) !== undefined;
   }
 
-  /** Whether output of this key may still come. */
+  /** Whether output of this key may still arrive. */
   mayWrite(key: ServiceKey): boolean {
     const mayStill = this.#registry.get(key.service)?.mayWrite(key, this.#outputState) ?? false;
     return !this.#synced || this.#options.output.isGrowing(key) || mayStill;
@@ -111,7 +111,7 @@ export class Agent {
     this.#advance(tracked);
   }
 
-  /** Looks at all containers again, and counts what events and steps had not told. Throws EngineError. */
+  /** Inspects all containers again, and logs how many events and steps had missed. Throws EngineError. */
   async refresh(): Promise<void> {
     const since = this.#registry.clock;
     const listed = await this.#options.engine.list();
@@ -137,7 +137,7 @@ export class Agent {
     this.#options.leftAlone(this.#registry.leftAlone());
   }
 
-  /** Begins no further step; steps in progress may end. */
+  /** Begins no further step. Steps in progress may end. */
   close(): void {
     this.#closed = true;
     this.#cpuLimits.close();
@@ -157,7 +157,7 @@ export class Agent {
     tracked.assign(assignment, { kind: started ? 'started' : 'fresh' });
   }
 
-  /** What is listed in a state already known needs no inspection. */
+  /** A container listed in its known state needs no inspection. */
   async #inspectListed({ id, service, state }: ContainerSummary): Promise<Container | undefined> {
     const known = this.#registry.get(service)?.containers.get(id);
     if (known?.state === state) return known;
@@ -182,7 +182,7 @@ export class Agent {
   #advance(tracked: TrackedService): void {
     this.#cpuLimits.scheduleUpdate();
     if (tracked.work) {
-      // Nobody waits for the image any more.
+      // No service waits for the image any longer.
       if (tracked.work.kind === 'pull' && !tracked.assignment) tracked.work.abort.abort();
       return;
     }
@@ -210,7 +210,7 @@ export class Agent {
     for (const generation of tracked.departed()) {
       const key = { service: tracked.service, generation };
       tracked.departing.delete(generation);
-      // Its marks stay until that is acknowledged: before, it may be asked for again.
+      // The marks stay until `gone` is acknowledged: until then the control plane may request the key.
       reporter.observe(output.isLapsed(key) ? lapsedOf(key) : { ...key, state: 'gone' });
     }
   }
@@ -255,7 +255,7 @@ export class Agent {
     }
   }
 
-  /** A start that failed is over; anything else is tried again when the engine has been looked at anew. */
+  /** A failed start is final. Any other step is retried after the next refresh. */
   #stepFailed(tracked: TrackedService, step: Step, error: unknown): void {
     const kind = error instanceof EngineError ? error.kind : 'temporary';
     const message = messageOf(error);
@@ -277,7 +277,7 @@ export class Agent {
     if (container) void this.#options.output.release(container);
   }
 
-  /** Runs one piece of work for a service, then decides anew. */
+  /** Runs one piece of work for a service, then plans the service anew. */
   #run(tracked: TrackedService, kind: WorkKind, work: (signal: AbortSignal) => Promise<void>): void {
     const abort = new AbortController();
     tracked.work = { kind, abort };

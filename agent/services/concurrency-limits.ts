@@ -1,8 +1,8 @@
-/** Owns how much goes on at once, and beside what: each lane lets a fixed number through and makes the rest wait in order. */
+/** Limits how many steps run at once. Each kind of work has a lane, which runs a fixed number of tasks. */
 import { Lane } from '../engine/lane.ts';
 import type { StepKind } from './steps.ts';
 
-/** What may run for a service: a step, or an inspection of its containers. */
+/** Work for one service: a step, or an inspection of its containers. */
 export type WorkKind = StepKind | 'inspect';
 
 type LaneName = 'start' | 'pull' | 'stop' | 'inspect';
@@ -18,7 +18,7 @@ const LANE_OF: Record<WorkKind, LaneName> = {
 };
 
 export class ConcurrencyLimits {
-  /** Ends mostly wait for grace periods to pass, so many of them cost little. */
+  /** Stops mostly wait for grace periods, so many concurrent stops cost little. */
   readonly #lanes: Record<LaneName, Lane> = {
     start: new Lane(8),
     pull: new Lane(4),

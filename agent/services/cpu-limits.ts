@@ -1,6 +1,7 @@
 /**
- * Owns the limits of cores of the containers on this host: what a new one starts with, and that those of the others
- * follow as services come and go (C81). Nothing waits for it, and its failures are no container's (C82).
+ * CPU limits of this host's containers. A new container starts with its limit, and the limits of the others
+ * change as services come and go (C81). No start or stop waits for a limit, and a failed update affects no
+ * container (C82).
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type CpuClaim, claimOf, levelOf, limitOf } from '../engine/cpu-allocation.ts';
@@ -10,21 +11,21 @@ import type { TrackedService } from './service-registry.ts';
 
 export interface CpuLimitsOptions {
   engine: Pick<Engine, 'updateCpuLimit'>;
-  /** What there is on the host. */
+  /** All services on the host. */
   tracked(): readonly TrackedService[];
-  /** What the host offers to services. */
+  /** Cores that the host offers to services. */
   cores: number;
   log: Logger;
 }
 
-/** What comes and goes within this time is one change; by its end a service that caused it has mostly started. */
+/** Changes within this time count as one. A service that caused a change has usually started by its end. */
 const SETTLE_MS = 500;
-/** Limits that differ less are the same. */
+/** Limits that differ by less than this are equal. */
 const TOLERANCE = 0.005;
 
 export class CpuLimits {
   readonly #options: CpuLimitsOptions;
-  /** Limits set since the container was inspected, by what was read then. */
+  /** Limits applied since the last inspection, keyed by the inspected value. */
   readonly #applied = new WeakMap<ContainerCpu, number>();
   #timer: NodeJS.Timeout | undefined;
   #isDue = false;
@@ -34,12 +35,12 @@ export class CpuLimits {
     this.#options = options;
   }
 
-  /** The limit, in cores, of a container that is about to be created. */
+  /** The CPU limit, in cores, of a container that is about to be created. */
   limitForNew(assignment: Assignment): number {
     return limitOf(claimOf(assignment), this.#level());
   }
 
-  /** Services may have come or gone: limits follow soon. */
+  /** Services may have come or gone. Updates the limits soon. */
   scheduleUpdate(): void {
     this.#isDue = true;
     if (!this.#closed) this.#timer ??= setTimeout(() => void this.#applySoon(), SETTLE_MS);
@@ -57,7 +58,7 @@ export class CpuLimits {
     if (this.#isDue) this.scheduleUpdate();
   }
 
-  /** One after the other, so that starts never wait behind many. */
+  /** Updates one container after the other, so that starts never wait behind many updates. */
   async #update(): Promise<void> {
     const level = this.#level();
     for (const { id, state, cpu } of this.#options.tracked().flatMap(liveContainersOf)) {
@@ -85,7 +86,10 @@ export class CpuLimits {
 const liveContainersOf = ({ containers }: TrackedService): Container[] =>
   [...containers.values()].filter(({ state }) => state !== 'exited');
 
-/** Those of its containers, or of the one that it is about to get; none while an image is pulled. */
+/**
+ * The claims of the service's live containers, or of the container that it is about to get. None while an
+ * image is pulled.
+ */
 function claimsOf(service: TrackedService): CpuClaim[] {
   const live = liveContainersOf(service);
   if (live.length > 0) return live.flatMap(({ cpu }) => cpu ?? []);

@@ -1,23 +1,30 @@
-/** Owns the end of a host that was removed: what ran here is started elsewhere now, so nothing of it may stay. */
+/**
+ * Decommission: empties a host that was removed from the cluster. Its services are started elsewhere, so none
+ * of its containers may stay (CONT-10).
+ */
 
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
 import type { Agent } from './agent.ts';
 
 const POLL_MS = 100;
-/** Before an engine that did not tell what there is is asked again. */
+/** Pause before an engine that failed to list its containers is called again. */
 const RETRY_MS = 1000;
 
-/** Stops and removes every container of this deployment on this host; false where `signal` aborts before they are gone. */
+/**
+ * Stops and removes every container of this deployment on this host. False if `signal` aborts before they are
+ * gone.
+ */
 export async function decommission(
   agent: Pick<Agent, 'inventory' | 'sync' | 'isIdle' | 'refresh'>,
   log: Logger,
   signal: AbortSignal,
 ): Promise<boolean> {
   log('host.decommissioning', { containers: agent.inventory().length });
-  // Also those that the control plane did not know: nobody is left who would decide about them.
+  // Includes containers of unknown services: the control plane will never decide about them.
   agent.sync([]);
-  // The inventory would not do: it lacks what is being made, and keeps what a lease has ended.
+  // The inventory is not sufficient: it lacks containers that are being created, and retains keys that the
+  // agent gave up.
   while (!signal.aborted) {
     if (agent.isIdle && (await isRefreshed(agent, log, signal)) && agent.isIdle) {
       log('host.decommissioned');
@@ -28,7 +35,7 @@ export async function decommission(
   return false;
 }
 
-/** The engine may have made what it answered with an error, and nobody has looked since. */
+/** Refreshes from the engine, which may have created a container although it answered with an error. */
 async function isRefreshed(
   agent: Pick<Agent, 'refresh'>,
   log: Logger,
@@ -45,7 +52,7 @@ async function isRefreshed(
   return Promise.race([refreshed, aborted(signal)]);
 }
 
-/** An engine that hangs keeps nobody from ending who is told to. */
+/** Lets an agent that is stopped end at once, even if the engine hangs. */
 const aborted = (signal: AbortSignal): Promise<false> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve(false);

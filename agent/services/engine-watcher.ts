@@ -1,6 +1,7 @@
 /**
- * Owns keeping the agent's picture of the engine true: subscribes to events before it looks at everything, looks at
- * everything again every so often and after trouble, and starts over when the engine was lost. Never changes anything.
+ * Engine watcher: keeps the agent's view of the engine up to date. It subscribes to events before it inspects
+ * everything, inspects everything again periodically and after failures, and starts over when the engine is
+ * lost. Never changes anything.
  */
 import type { Engine } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
@@ -9,11 +10,11 @@ export interface EngineWatcherOptions {
   engine: Pick<Engine, 'watch'>;
   changed(containerId: string): void;
   refresh(): Promise<void>;
-  /** The engine has ended or does not answer; it does again with the next `ready`. */
+  /** The engine has ended or does not answer. The next `ready` means that it answers again. */
   lost(reason: string): void;
-  /** Time between two looks at everything. */
+  /** Time between two refreshes. */
   refreshMs: number;
-  /** Wait before a lost engine, or a step that failed, is tried again. */
+  /** Pause before a lost engine or a failed step is retried. */
   retryMs: number;
   log: Logger;
 }
@@ -27,7 +28,7 @@ export class EngineWatcher {
     this.#options = options;
   }
 
-  /** Returns when closed; calls `ready` each time everything has been seen. */
+  /** Calls `ready` after each refresh. Returns when closed. */
   async run(ready: () => void): Promise<void> {
     while (!this.#closed) {
       try {
@@ -41,7 +42,7 @@ export class EngineWatcher {
     }
   }
 
-  /** Looks at everything again soon. */
+  /** Refreshes again after the retry pause. */
   refreshSoon(): void {
     setTimeout(() => this.#wake?.(), this.#options.retryMs).unref();
   }

@@ -1,6 +1,6 @@
 /**
- * Owns what an agent clears away every so often: logs beyond their age, whoever knows of their services, and the
- * deployment's networks while nothing of it is on the host. Images are the administrator's (README.md).
+ * Housekeeping: periodically removes logs beyond their age, whether or not their services are known, and the
+ * deployment's networks while the host has none of its containers. Never removes images (CONT-16).
  */
 import type { Engine } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
@@ -18,14 +18,14 @@ export interface HousekeepingOptions {
 
 const DAY_MS = 86_400_000;
 
-/** Begins at once, for an agent that is never up for long; returns what ends it. */
+/** Runs the first round at once, for agents that never run for long. Returns a function that ends it. */
 export function startHousekeeping(options: HousekeepingOptions): () => void {
   const timer = setInterval(() => void housekeep(options), options.everyMs);
   void housekeep(options);
   return () => clearInterval(timer);
 }
 
-/** Never throws: what is left is tried again the next time. */
+/** Never throws: a failed removal is tried again in the next round. */
 export async function housekeep(options: Omit<HousekeepingOptions, 'everyMs'>): Promise<void> {
   const { engine, output, agent, logDays, log, nowMs } = options;
   try {

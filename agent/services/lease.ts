@@ -1,7 +1,8 @@
 /**
- * Owns how long this host may run what it was told to without contact (PROTOCOL.md P32): what a control plane that hears
- * nothing starts elsewhere must not run here any more. Contact is an exchange that was answered, as of when it began. It is
- * kept in a file, since another process may be the one that finds it too long ago. Never stops anything itself.
+ * Lease: how long this host may run its assignments without contact (P32). After that the control plane may
+ * start them elsewhere. Contact is an answered exchange; its time is when the agent sent its message. The
+ * time is stored in a file, because the next agent process may be the one that detects the expiry. Never
+ * stops anything itself.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,7 +10,7 @@ import * as z from 'zod';
 import { type IdRange, idRangeSchema } from '../../shared/protocol/assignment.ts';
 import { type Logger, messageOf } from '../logger.ts';
 
-/** By the clock that runs on while the machine sleeps and that nobody sets, and by the one on the wall. */
+/** A moment on two clocks: the uptime, which is never set and includes sleep, and the wall clock. */
 const momentSchema = z.object({ uptimeMs: z.number(), wallMs: z.number() });
 export type Moment = z.infer<typeof momentSchema>;
 
@@ -23,17 +24,21 @@ type LeaseRecord = z.infer<typeof recordSchema>;
 export interface LeaseOptions {
   file: string;
   now(): Moment;
-  /** The lease has passed; called once until there is contact again. `unknown` is left alone (P30). */
+  /**
+   * The lease has expired. Called once until there is contact again. The `unknown` services are left alone
+   * (P30).
+   */
   onExpired(unknown: readonly IdRange[]): void;
   log: Logger;
 }
 
 export const LEASE_CHECK_MS = 1000;
-/** On the disk contact may be as much older. */
+/** The contact in the file may be out of date by this much. */
 const WRITE_EVERY_MS = 5000;
 /**
- * The wall clock alone may have been set, or it alone may know that the whole machine stood still (a paused virtual one):
- * before it is believed, an answer may still come. Longer than a report period.
+ * A wall clock past the lease has two possible causes: the clock was set, or the whole machine was paused (a
+ * virtual machine). The lease waits this long for an answer before it trusts the wall clock. Longer than a
+ * report period.
  */
 const DOUBT_MS = 15_000;
 
@@ -53,7 +58,7 @@ export class Lease {
     return this.#record?.leaseMs;
   }
 
-  /** Whether it has passed, and there was no contact since. */
+  /** True if the lease has expired without contact since. */
   get hasExpired(): boolean {
     return this.#hasExpired;
   }
@@ -62,7 +67,7 @@ export class Lease {
     return this.#options.now();
   }
 
-  /** A welcome tells the lease, or that there is none, in answer to a hello. */
+  /** Applies the lease of a welcome, or its absence. `sent` is the time of the hello. */
   replace(leaseMs: number | undefined, sent: Moment): void {
     this.#hasExpired = false;
     this.#doubtSinceMs = undefined;
@@ -76,14 +81,14 @@ export class Lease {
     this.#write(sent);
   }
 
-  /** What a sync says is to be left alone. */
+  /** Sets the services that a sync left alone. */
   setUnknown(unknown: readonly IdRange[]): void {
     if (!this.#record) return;
     this.#record.unknown = [...unknown];
     this.#writtenMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** What was sent then was answered. */
+  /** A message that was sent at `sent` was answered. */
   confirm(sent: Moment): void {
     const record = this.#record;
     if (!record || sent.uptimeMs < record.contact.uptimeMs) return;
@@ -93,7 +98,7 @@ export class Lease {
     if (sent.uptimeMs - this.#writtenMs >= WRITE_EVERY_MS) this.#write(sent);
   }
 
-  /** To be called every second or so, and before anything is begun. */
+  /** Must be called about every second, and before any work begins. */
   check(): void {
     const record = this.#record;
     if (!record || this.#hasExpired || !this.#isExpired(record)) return;
@@ -104,7 +109,7 @@ export class Lease {
   #isExpired({ contact, leaseMs }: LeaseRecord): boolean {
     const { uptimeMs, wallMs } = this.now();
     if (uptimeMs - contact.uptimeMs >= leaseMs) return true;
-    // After a reboot nothing runs any more, and its own clock has begun anew.
+    // After a reboot no container runs, and the uptime has restarted.
     if (wallMs - contact.wallMs < leaseMs) {
       this.#doubtSinceMs = undefined;
       return false;
@@ -123,7 +128,10 @@ export class Lease {
     });
   }
 
-  /** A full disk ends no agent, which would stop nothing then: this process knows its lease, and tries again with each answer. */
+  /**
+   * A full disk must not end the agent, which could then stop nothing. This process holds its lease in
+   * memory, and each answer retries the write.
+   */
   #persist(change: () => void): void {
     try {
       change();

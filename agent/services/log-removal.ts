@@ -1,9 +1,9 @@
-/** Owns removing the logs of a service that nobody wants any more, and saying so (PROTOCOL.md P14). */
+/** Removes the logs of a service at the control plane's request, and reports their removal (P14). */
 
 import { messageOf } from '../logger.ts';
 import type { AgentOptions } from './agent-options.ts';
 
-/** Where the disk does not let go of them, the control plane asks again after the next hello. */
+/** If the removal fails, the control plane repeats its request after the next hello. */
 export function removeLogs(
   service: number,
   { output, reporter, log }: Pick<AgentOptions, 'output' | 'reporter' | 'log'>,

@@ -1,6 +1,6 @@
 /**
- * Owns the decision what to do next for one service, and what to say of it. Pure: it never acts, waits or remembers.
- * Whatever happened before, the same view gives the same step.
+ * The plan: decides the next step of one service, and what to report about it. Pure: equal views give equal
+ * steps, whatever happened before (CONT-2).
  */
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
@@ -8,7 +8,7 @@ import type { Container } from '../engine/engine.ts';
 import type { OutputState } from '../logs/output-store.ts';
 import type { Step } from './steps.ts';
 
-/** How far the one start of a key has come (PROTOCOL.md P5). */
+/** Progress of a key's only start (P5). */
 export type StartState =
   | { kind: 'fresh' }
   | { kind: 'image-missing' }
@@ -16,22 +16,22 @@ export type StartState =
   | { kind: 'failed'; temporary: boolean; message: string };
 
 export interface ServiceView {
-  /** What is wanted of the service on this host, if anything. */
+  /** The service's assignment to this host. Undefined if the service must not run here. */
   assignment: Assignment | undefined;
-  /** Its containers, whatever their generation. */
+  /** The service's containers, of any generation. */
   containers: readonly Container[];
-  /** Of the assignment's key. */
+  /** Start of the assignment's key. */
   start: StartState;
-  /** What the work in hand is at, for people. */
+  /** Progress of the current work, for people. */
   detail: string | undefined;
   output: (containerId: string) => OutputState;
 }
 
-/** The next step, or undefined when there is nothing to do until something changes. */
+/** The next step, or undefined if nothing is to be done until something changes. */
 export function planService(view: ServiceView): Step | undefined {
   const { assignment, start } = view;
   const wanted = wantedContainer(view);
-  // The name is free for a new generation only when every other container of the service is gone.
+  // The name is free for a new generation only after every other container of the service is gone.
   const unwanted = view.containers.find((container) => container !== wanted);
   if (unwanted) return removal(unwanted, view);
   if (!assignment) return undefined;
@@ -52,7 +52,7 @@ export function planService(view: ServiceView): Step | undefined {
   }
 }
 
-/** What there is to say of the assignment's key; undefined while there is nothing yet. */
+/** The observation to report for the assignment's key. Undefined while nothing is known. */
 export function observeService(view: ServiceView): Observation | undefined {
   const { assignment, start, detail } = view;
   if (!assignment) return undefined;
@@ -66,17 +66,23 @@ export function observeService(view: ServiceView): Observation | undefined {
   return detail === undefined ? undefined : { ...key, state: 'preparing', detail };
 }
 
-/** What hello says of the service: its containers, and a failed start, whose container may be gone before that is known. */
+/**
+ * The observations for `hello`: the service's containers, and a failed start, whose container may be gone
+ * before the failure is acknowledged.
+ */
 export function inventoryOf(view: ServiceView): Observation[] {
   const seen = view.containers.map(observationOf);
   const failure = view.start.kind === 'failed' ? observeService(view) : undefined;
   return failure ? [failure, ...seen.filter((observation) => !sameKey(observation, failure))] : seen;
 }
 
-/** What was given up for lack of contact is gone; as long as its container is there, it is on its way. */
+/**
+ * Marks the keys that were given up (P33) as gone. While its container exists, such a key is reported as
+ * being stopped.
+ */
 export function withLapsed(seen: readonly Observation[], lapsed: readonly ServiceKey[]): Observation[] {
   const isLapsed = (one: ServiceKey) => lapsed.some((key) => sameKey(key, one));
-  const detail = 'being stopped, as there was no contact with the control plane';
+  const detail = 'being stopped: the lease expired without contact with the control plane';
   return [
     ...seen.filter((observation) => !isLapsed(observation)),
     ...lapsed.map(
@@ -107,7 +113,7 @@ export function observationOf(container: Container): Observation {
 export const sameKey = (a: ServiceKey, b: ServiceKey): boolean =>
   a.service === b.service && a.generation === b.generation;
 
-/** The container of the assignment's key; should there be two, the one that got further. */
+/** The container of the assignment's key. If there are two, the one that has progressed further. */
 function wantedContainer({ assignment, containers }: ServiceView): Container | undefined {
   if (!assignment) return undefined;
   const ofKey = containers.filter((container) => sameKey(container, assignment));

@@ -1,7 +1,7 @@
 /**
- * Owns what the control plane has not yet acknowledged: the latest observation of each key, and the services whose logs
- * are gone (PROTOCOL.md P7, P14); and what is wrong with the host, which each report but the small ones tells anew (P40);
- * and what its containers use (P50). Never sends; a session takes what there is.
+ * Collects what the control plane has not acknowledged: the latest observation of each key, and the services
+ * whose logs are gone (P7, P14). Also holds the host's conditions (P40) and its usage (P50). Never sends: a
+ * session takes the reports.
  */
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Condition, HostUsage, Observation, Up } from '../../shared/protocol/up.ts';
@@ -11,14 +11,14 @@ export type Report = Extract<Up, { type: 'report' }>;
 interface PendingObservation {
   observation: Observation;
   text: string;
-  /** The report it last went with; 0: none on this connection. */
+  /** Sequence of the last report with it. 0: none on this connection. */
   sequence: number;
   acknowledged: boolean;
 }
 
 export class Reporter {
   readonly #observations = new Map<string, PendingObservation>();
-  /** Service to the report that last named it. */
+  /** Service id to the sequence of the last report that named it. */
   readonly #forgotten = new Map<number, number>();
   #conditions: readonly Condition[] = [];
   #hasNewConditions = false;
@@ -26,7 +26,7 @@ export class Reporter {
   #sequence = 0;
   #listener: ((urgent: boolean) => void) | undefined;
 
-  /** Calls `listener` when there is something new; not urgent where something better will follow soon. */
+  /** Calls `listener` on each change. A change is not urgent if a later observation will soon replace it. */
   onChange(listener: ((urgent: boolean) => void) | undefined): void {
     this.#listener = listener;
   }
@@ -40,8 +40,9 @@ export class Reporter {
   }
 
   /**
-   * Whether that a key is gone has yet to be acknowledged. Whoever asks for it then has not heard of that, as a control plane
-   * whose database is an older copy, and would count it as gone while it runs.
+   * True if the key's `gone` is not acknowledged yet. A control plane that assigns such a key has not
+   * received the `gone`, for example because its database is an older copy. It would later count a running
+   * key as gone.
    */
   isGone(key: ServiceKey): boolean {
     return this.#observations.get(keyOf(key))?.observation.state === 'gone';
@@ -51,14 +52,14 @@ export class Reporter {
     return this.#conditions;
   }
 
-  /** All there are now. */
+  /** Replaces all conditions. */
   setConditions(conditions: readonly Condition[]): void {
     this.#conditions = conditions;
     this.#hasNewConditions = true;
     this.#listener?.(false);
   }
 
-  /** What the containers use, for the next sign of life; undefined: not known. */
+  /** Sets the usage for the next sign of life. Undefined: unknown. */
   setUsage(usage: HostUsage | undefined): void {
     this.#usage = usage;
   }
@@ -68,15 +69,15 @@ export class Reporter {
     this.#listener?.(true);
   }
 
-  /** A new connection knows nothing of what went over the old one. */
+  /** Reports of an earlier connection do not count on a new one. */
   reconnected(): void {
     for (const pending of this.#observations.values()) pending.sequence = 0;
     for (const service of this.#forgotten.keys()) this.#forgotten.set(service, 0);
-    // The hello tells them.
+    // `hello` carries the conditions.
     this.#hasNewConditions = false;
   }
 
-  /** What was not yet sent on this connection; undefined where there is nothing. */
+  /** Everything not yet sent on this connection. Undefined if there is nothing. */
   changes(): Report | undefined {
     const report = this.#take((sequence) => sequence === 0);
     const isEmpty = report.observations.length + report.forgotten.length === 0;
@@ -84,13 +85,13 @@ export class Reporter {
     return this.#hasNewConditions ? this.#withConditions(report) : report;
   }
 
-  /** All that is not acknowledged, sent before or not, as the periodic sign of life; often empty. */
+  /** Everything not yet acknowledged, sent before or not, as the periodic sign of life. Often empty. */
   everything(): Report {
     const report = this.#withConditions(this.#take(() => true));
     return this.#usage ? { ...report, usage: this.#usage } : report;
   }
 
-  /** Returns the keys that are gone, as the control plane now knows. */
+  /** Returns the keys whose `gone` is now acknowledged. */
   acknowledge(sequence: number): ServiceKey[] {
     const covers = (sent: number) => sent > 0 && sent <= sequence;
     const gone: ServiceKey[] = [];
@@ -98,7 +99,7 @@ export class Reporter {
       if (!covers(pending.sequence)) continue;
       pending.acknowledged = true;
       if (pending.observation.state !== 'gone') continue;
-      // What is left of it would only grow.
+      // The entry is deleted, because acknowledged keys would accumulate.
       this.#observations.delete(key);
       gone.push(pending.observation);
     }

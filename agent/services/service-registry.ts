@@ -1,6 +1,6 @@
 /**
- * Owns what is known of each service on this host: what is wanted of it and which containers it has. Never acts on it
- * and never asks the engine.
+ * Service registry: the assignment and the containers of each service on this host. Never acts on them and
+ * never calls the engine.
  */
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Container } from '../engine/engine.ts';
@@ -16,22 +16,22 @@ export interface Work {
 export class TrackedService {
   readonly service: number;
   readonly containers = new Map<string, Container>();
-  /** Generations that are to be gone, and to be reported so. */
+  /** Generations that must go, and must then be reported as gone. */
   readonly departing = new Set<number>();
-  /** Containers to look at again. */
+  /** Ids of containers to inspect again. */
   readonly stale = new Set<string>();
   assignment: Assignment | undefined;
   start: StartState = { kind: 'fresh' };
   detail: string | undefined;
   work: Work | undefined;
-  /** The engine did not do its part: wait for the next look at everything. */
+  /** An engine call failed: wait for the next refresh. */
   blocked = false;
   pulled = false;
-  /** Its logs are to be removed when nothing of it is here any more. */
+  /** Its logs must be removed when its last container is gone. */
   isForgotten = false;
-  /** The lease has passed: what is left goes, connected or not. */
+  /** The agent gave the service up: its containers are removed even while disconnected. */
   lapsed = false;
-  /** When it was last worked on, by the registry's clock. */
+  /** Time of its last work, by the registry's clock. */
   touched = 0;
 
   constructor(service: number) {
@@ -57,7 +57,10 @@ export class TrackedService {
     return [...this.containers.values()].some((container) => sameKey(container, key));
   }
 
-  /** Gives up what runs or is to run, and tells which keys these were; what has ended is left for the control plane to hear of. */
+  /**
+   * Gives up the containers that are not ended and the start that is pending; returns their keys. Ended
+   * containers stay, because their end is still to be reported.
+   */
   lapse(): ServiceKey[] {
     const { service, assignment, start } = this;
     const live = [...this.containers.values()].filter(({ state }) => state !== 'exited');
@@ -71,7 +74,7 @@ export class TrackedService {
     return keys;
   }
 
-  /** Lets go of what was wanted where there is no container of it any more; false where there is one. */
+  /** Drops the assignment of a finished key. False if the key still has a container. */
   conclude(key: ServiceKey): boolean {
     if (this.has(key)) return false;
     if (this.assignment && sameKey(this.assignment, key)) this.assignment = undefined;
@@ -85,13 +88,15 @@ export class TrackedService {
     else if (container.state !== 'created' && this.start.kind !== 'failed') this.start = { kind: 'started' };
   }
 
-  /** The generations that were to leave and have left. */
+  /** The departing generations whose containers are gone. */
   departed(): number[] {
     const present = new Set([...this.containers.values()].map(({ generation }) => generation));
     return [...this.departing].filter((generation) => !present.has(generation));
   }
 
-  /** Whether output of this key may still come. Of an ended container it does until all of it is in the store. */
+  /**
+   * Whether output of this key may still arrive. For an ended container it may until the store has all of it.
+   */
   mayWrite(key: ServiceKey, output: (containerId: string) => OutputState): boolean {
     const { assignment, start, containers } = this;
     const container = [...containers.values()].find((candidate) => sameKey(candidate, key));
@@ -112,7 +117,7 @@ export class TrackedService {
 }
 
 export class ServiceRegistry {
-  /** Services of which the control plane knows nothing: what runs of them is left alone. */
+  /** Services without a record at the control plane. Their containers are left alone (P30). */
   unknown: readonly IdRange[] = [];
   readonly #tracked = new Map<number, TrackedService>();
   #clock = 0;
@@ -141,7 +146,7 @@ export class ServiceRegistry {
     return [...this.#tracked.values()];
   }
 
-  /** Keeps of what was wanted only these keys. */
+  /** Removes all assignments except those with these keys. */
   unassignAllExcept(wanted: ReadonlySet<string>): void {
     for (const tracked of this.all()) {
       const { assignment } = tracked;
@@ -165,12 +170,12 @@ export class ServiceRegistry {
     return left.map(({ service }) => service);
   }
 
-  /** Gives up all that is known; returns which keys these were. */
+  /** Gives up all known services; returns their keys. */
   lapse(): ServiceKey[] {
     return this.all().flatMap((tracked) => (this.isUnknown(tracked.service) ? [] : tracked.lapse()));
   }
 
-  /** Of all containers; `storedService`: the highest of a log. 0: none. */
+  /** The highest ids of all containers. `storedService` is the highest id with a stored log. 0: none. */
   highestIds(storedService: number): { execution: number; service: number } {
     const containers = this.all().flatMap((tracked) => [...tracked.containers.values()]);
     const highest = (ids: (number | undefined)[]) =>

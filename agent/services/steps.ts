@@ -1,4 +1,6 @@
-/** Owns what each step does to the engine and the stored output. Never decides which step is next: that is plan.ts. */
+/**
+ * Executes each step on the engine and the stored output. Never decides which step is next: that is plan.ts.
+ */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
 import type { OutputStore } from '../logs/output-store.ts';
@@ -15,7 +17,7 @@ interface StepArguments {
 export type StepKind = keyof StepArguments;
 export type Step = { [Kind in StepKind]: { kind: Kind } & StepArguments[Kind] }[StepKind];
 
-/** What a step changed. `replaces`: a container that is not there any more. */
+/** What a step changed. `replaces`: a container that no longer exists. */
 export interface Effect {
   container?: Container | undefined;
   replaces?: string;
@@ -25,10 +27,10 @@ export interface Effect {
 export interface StepContext {
   engine: Engine;
   output: OutputStore;
-  /** What a container made now may use, in cores. */
+  /** The CPU limit of a container created now, in cores. */
   cpuLimit(assignment: Assignment): number;
   progress(detail: string): void;
-  /** In what way the host is low on disk, if it is. */
+  /** Why the host counts as low on disk. Undefined if it is not. */
   lowDisk(): string | undefined;
   signal: AbortSignal;
 }
@@ -48,14 +50,15 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
   },
 
   start: async ({ assignment, container: created }, { engine, output, cpuLimit }) => {
-    // Before it runs: our successor must not start it again, should we be killed now and the container be removed meanwhile.
+    // Must precede the start. If this agent is killed now and the container is removed meanwhile, the next
+    // agent must not start the key again (CONT-1).
     output.markStarted(created);
     const container = await engine.start(assignment, created.id, cpuLimit(assignment)).catch((error) => {
-      // It has failed, and is not gone: that is what a successor is to find, too.
+      // The start has failed and is not gone. The next agent must find the same.
       if (!isUnreachable(error)) output.unmark(created);
       throw error;
     });
-    // It runs: where its output can't be kept yet, that is the next step, and is tried again.
+    // The container runs. If its output cannot be preserved yet, that is the next step, which is retried.
     await output.preserve(container).catch(() => {});
     return { container, replaces: created.id };
   },
@@ -79,7 +82,7 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
   },
 };
 
-/** Then the start may come yet. */
+/** After such an error the start may still happen. */
 const isUnreachable = (error: unknown): boolean =>
   error instanceof EngineError && error.kind === 'unreachable';
 

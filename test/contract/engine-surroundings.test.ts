@@ -61,7 +61,7 @@ describe('networks', () => {
       );
       expect(await refused).toMatchObject({
         kind: 'permanent',
-        message: `network not allowed on this host: ${network} (its agent allows those of BERTH_AGENT_NETWORKS)`,
+        message: `network not allowed on this host: ${network} (its agent allows only the networks in BERTH_AGENT_NETWORKS)`,
       });
     }
   });
@@ -146,7 +146,7 @@ describe('the network that the settings name for all services', () => {
   test('C112: causes a temporary failure while it does not exist, with the remedy', async () => {
     expect(await errorOf(joining().create(assignment(), CORE_LIMIT))).toMatchObject({
       kind: 'temporary',
-      message: `network ${shared} does not exist on this engine, which is in no swarm: make it, or join the swarm that has it`,
+      message: `network ${shared} does not exist on this engine, which is not in a swarm: create it, or join the swarm that has it`,
     });
     await makeShared();
     const { id } = await joining().create(assignment(), CORE_LIMIT);

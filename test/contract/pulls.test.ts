@@ -73,7 +73,7 @@ test('P44: a pull is cancelled at the engine once its last caller gives up, and 
   one.abort();
   expect(await pulls[0]).toMatchObject({
     kind: 'temporary',
-    message: expect.stringContaining('no longer wanted'),
+    message: expect.stringContaining('no service waits for the image'),
   });
   expect(registry.door.blobs.some(({ left }) => left)).toBe(false);
   two.abort();

@@ -1,9 +1,9 @@
-/** Owns the container contract: from an assignment to the engine's create options. Pure. */
+/** The container contract: maps an assignment to the engine's create options. Pure. */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { claimOf } from '../cpu-allocation.ts';
 
-/** What the contract needs to know beside the assignment. */
+/** Facts about the host and the engine that the contract needs besides the assignment. */
 export interface Surroundings {
   deployment: string;
   /** Name of this host. */
@@ -11,9 +11,9 @@ export interface Surroundings {
   /** Id or name of the network to join. */
   network: string;
   mounts: MountSettings[];
-  /** The host's caps. */
+  /** Memory limit of a container that has none of its own. */
   memoryBytes: number;
-  /** What it may use of the cores for now (`nanoCpus`). */
+  /** The CPU limit at the start (`nanoCpus`). */
   nanoCpus: number | null;
   init: boolean;
 }
@@ -25,15 +25,15 @@ export const label = {
   service: 'berth.service',
   generation: 'berth.generation',
   owner: 'berth.owner',
-  /** Reserved, null being told as its number. */
+  /** The reservation; for a null reservation, the default. */
   coresMin: 'berth.cores.min',
-  /** Not there for null. */
+  /** Absent for a null maximum. */
   coresMax: 'berth.cores.max',
 } as const;
 
 export const STOP_GRACE_SECONDS = 10;
 
-/** Where the owner's workspace is mounted. */
+/** Mount point of the owner's workspace. */
 export const WORKSPACE = '/workspace';
 
 const PIDS_LIMIT = 4096;
@@ -43,8 +43,9 @@ const MIN_RESERVATION_BYTES = 6 * 2 ** 20;
 const MAX_HOSTNAME_LENGTH = 63;
 
 /**
- * Measured: this driver slows the writer less than the default one and keeps every byte, invalid UTF-8 included. The
- * file is never rotated, so that the agent's link to it is the whole output (README.md).
+ * Measured: the driver `local` slows the writer less than the default driver and keeps every byte, including
+ * invalid UTF-8. The file is never rotated, so the agent's hard link to it is the complete output (LOG-1,
+ * LOG-2).
  */
 const LOG_CONFIG = {
   Type: 'local',
@@ -58,7 +59,7 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
     name,
     Hostname: name.slice(0, MAX_HOSTNAME_LENGTH).replace(/[-.]+$/, ''),
     Image: image,
-    // The words are arguments of the image's entry point where it has one, as with `docker run`.
+    // The words are arguments of the image's entry point, if it has one, as with `docker run`.
     ...(command && command.length > 0 ? { Cmd: command } : {}),
     ...(workDir === null ? {} : { WorkingDir: workDir }),
     Env: environment(assignment, around),
@@ -68,7 +69,7 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
     HostConfig: {
       ...limits(assignment, around),
       NetworkMode: around.network,
-      // An empty host port lets the engine pick one.
+      // With an empty host port the engine picks a free port.
       PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostPort: '' }]])),
       Mounts: around.mounts,
       Init: around.init,
@@ -81,14 +82,26 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
   };
 }
 
-/** Of what the engine tells of itself. */
+/** The CPU facts in the engine's info. */
 export interface CpuFacts {
   NCPU: number;
   CpuCfsPeriod: boolean;
   CpuCfsQuota: boolean;
 }
 
-/** The engine's limit, which it refuses above what it has; null where it can't limit: some kernels, many engines without root. */
+/** The fields of the engine's info that the agent reads. */
+export interface DockerInfo extends CpuFacts {
+  ID: string;
+  MemTotal: number;
+  ServerVersion: string;
+  DockerRootDir: string;
+  InitBinary?: string;
+}
+
+/**
+ * The engine's CPU limit, capped at its number of CPUs, since it refuses more. Null if the engine cannot
+ * limit CPU, as on some kernels and on many rootless engines (CONT-22).
+ */
 export const nanoCpus = (cpuLimit: number, { NCPU, CpuCfsPeriod, CpuCfsQuota }: CpuFacts): number | null =>
   CpuCfsPeriod && CpuCfsQuota ? Math.round(1e9 * Math.min(cpuLimit, NCPU)) : null;
 
@@ -98,11 +111,12 @@ function limits(assignment: Assignment, around: Surroundings) {
   const reservation = memoryMinBytes ?? 0;
   return {
     Memory: memory,
-    // No swap beyond the limit: out of memory means out of memory.
+    // Swap is off: a container at its memory limit is out of memory.
     MemorySwap: memory,
     ...(reservation >= MIN_RESERVATION_BYTES ? { MemoryReservation: reservation } : {}),
     CpuShares: Math.max(2, Math.round(1024 * claimOf(assignment).min)),
-    // Refused by an engine that can't limit cores, where of memory and processes it only warns.
+    // An engine that cannot limit CPU refuses NanoCpus. For unsupported limits of memory and processes it
+    // only warns.
     ...(around.nanoCpus === null ? {} : { NanoCpus: around.nanoCpus }),
     PidsLimit: PIDS_LIMIT,
     ...(shmBytes === null ? {} : { ShmSize: shmBytes }),
@@ -123,7 +137,9 @@ function labels(assignment: Assignment, { deployment, host }: Surroundings): Rec
   };
 }
 
-/** A later entry of the same name wins. The workspace is told where this host has one. */
+/**
+ * A later variable of the same name wins. The workspace variables are set only if the workspace is mounted.
+ */
 function environment({ environment }: Assignment, { mounts }: Surroundings): string[] {
   const hasWorkspace = mounts.some(({ Target }) => Target === WORKSPACE);
   const workspace = hasWorkspace ? { BERTH_WORKSPACE: WORKSPACE, ZOE_WORKSPACE: WORKSPACE } : {};

@@ -1,10 +1,10 @@
-/** Owns the reading of what the engine says of a container. Pure. */
+/** Parses the engine's description of a container. Pure. */
 import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
 import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { Container, ContainerCpu, ContainerSummary, PublishedPort } from '../engine.ts';
 import { label } from './container-spec.ts';
 
-/** Undefined for labels that are not ours. */
+/** Undefined if the labels are not Berth's. */
 export function readSummary({ Id: id, Labels, State }: ContainerInfo): ContainerSummary | undefined {
   const key = readKey(Labels);
   return key && { ...key, id, state: readState(State) };
@@ -39,7 +39,7 @@ function readKey(labels: Record<string, string> = {}): ServiceKey | undefined {
   return service > 0 && generation > 0 ? { service, generation } : undefined;
 }
 
-/** Undefined where the labels do not tell: another version of Berth made it. */
+/** Undefined if the label is missing, because another version of Berth created the container. */
 function readCpu({ Config, HostConfig }: ContainerInspectInfo): ContainerCpu | undefined {
   const { [label.coresMin]: min, [label.coresMax]: max } = Config.Labels;
   if (min === undefined) return undefined;
@@ -50,7 +50,7 @@ function readCpu({ Config, HostConfig }: ContainerInspectInfo): ContainerCpu | u
   };
 }
 
-/** The engine's seven states as the three that matter here. */
+/** Maps the engine's seven states to the three of the port. */
 function readState(status: string): Container['state'] {
   if (status === 'created') return 'created';
   return status === 'running' || status === 'paused' || status === 'restarting' ? 'running' : 'exited';
@@ -64,7 +64,7 @@ function readAddress({ NetworkSettings }: ContainerInspectInfo): {
   return { ipAddress: network?.IPAddress ?? '', ports: readPorts(NetworkSettings.Ports) };
 }
 
-/** The engine may pick another host port for IPv6: the one of IPv4 counts. */
+/** The engine may pick another host port for IPv6. The IPv4 port counts. */
 function readPorts(published: ContainerInspectInfo['NetworkSettings']['Ports']): PublishedPort[] {
   return Object.entries(published ?? {}).flatMap(([name, bindings]) => {
     const binding = bindings?.find(({ HostIp }) => !HostIp?.includes(':')) ?? bindings?.[0];
@@ -74,5 +74,5 @@ function readPorts(published: ContainerInspectInfo['NetworkSettings']['Ports']):
   });
 }
 
-/** The engine writes the year 1 for never. */
+/** The engine writes the year 1 for "never". */
 const readTime = (text: string): number => Math.max(0, Date.parse(text) || 0);

@@ -1,4 +1,7 @@
-/** Owns reading from the engine what containers use, a bounded number at once. Never computes with it. */
+/**
+ * Reads the containers' usage from the engine, with a bounded number of concurrent calls. Never computes with
+ * it.
+ */
 import type Docker from 'dockerode';
 import type { ContainerStats } from 'dockerode';
 import { EngineError, type UsageSample } from '../engine.ts';
@@ -6,19 +9,22 @@ import { Lane } from '../lane.ts';
 import { engineError, statusOf, wrapErrors } from './docker-error.ts';
 
 /**
- * Calls at once. Docker 20.10 answers all that wait at its next tick of a second, so many at once cost it no more than
- * one after the other.
+ * Docker 20.10 answers all waiting calls at its next tick of one second, so many concurrent calls cost it no
+ * more than sequential ones.
  */
 const MAX_CONCURRENT_CALLS = 64;
-/** Older ones watch a container for a second or two before they answer: Docker has `one-shot` since 20.10. */
+/**
+ * An older engine observes a container for one or two seconds before it answers. Docker supports `one-shot`
+ * since 20.10.
+ */
 const MIN_API_VERSION = { major: 1, minor: 41 };
 
-/** What the client library takes here, but its types do not tell. */
+/** The client library accepts this option, but its types do not declare it. */
 interface Abortable {
   version(options: { abortSignal: AbortSignal }): Promise<{ ApiVersion: string }>;
 }
 
-/** Throws EngineError where nothing is found out; a container that is not told of in time is left out. */
+/** Throws EngineError if no sample could be read. A container whose sample is late is left out. */
 export async function readUsage(
   docker: Docker,
   ids: readonly string[],
@@ -26,7 +32,10 @@ export async function readUsage(
 ): Promise<Map<string, UsageSample>> {
   const { ApiVersion } = await wrapErrors((docker as unknown as Abortable).version({ abortSignal: signal }));
   if (!isSupported(ApiVersion)) {
-    throw new EngineError('permanent', `the engine's API ${ApiVersion} has no stats at once: update to 1.41`);
+    throw new EngineError(
+      'permanent',
+      `the engine's API ${ApiVersion} cannot measure usage at once: update the engine to API 1.41`,
+    );
   }
   const lane = new Lane(MAX_CONCURRENT_CALLS);
   const samples = new Map<string, UsageSample>();
@@ -45,10 +54,10 @@ export async function readUsage(
   return samples;
 }
 
-/** Undefined of a container that does not run. Memory is the working set, as `docker stats` shows it. */
+/** Undefined for a container that is not running. Memory is the working set, as in `docker stats`. */
 export function sampleOf({ read, cpu_stats, memory_stats }: ContainerStats): UsageSample | undefined {
   const timeMs = Date.parse(read);
-  // The engine writes the year 1, and no memory, of what does not run.
+  // For a container that is not running the engine writes the year 1 and no memory.
   if (!(timeMs > 0) || memory_stats.usage === undefined) return undefined;
   const { total_inactive_file, inactive_file = 0 } = memory_stats.stats as Partial<Record<string, number>>;
   const idle = total_inactive_file ?? inactive_file;

@@ -1,6 +1,6 @@
 /**
- * Owns the Engine port on a Docker engine. Touches only containers with this deployment's and host's labels (P6).
- * Never decides what should run, and never retries beyond what one start needs.
+ * Implements the engine port with a Docker engine. Touches only containers with this deployment's and host's
+ * labels (P6). Never decides what should run, and retries no more than one start needs.
  */
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
@@ -16,7 +16,7 @@ import {
   type UsageSample,
   type Watch,
 } from '../engine.ts';
-import { type CpuFacts, containerOptions, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { containerOptions, type DockerInfo, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
 import {
@@ -40,39 +40,31 @@ export interface DockerEngineOptions extends MountRules {
   deployment: string;
   /** Name of this host. */
   host: string;
-  /** The engine's files are on this machine. */
+  /** True if the engine's files are on this machine. */
   local: boolean;
-  /** Kept back from containers without a limit of their own. */
+  /** Memory withheld from containers that have no limit of their own. */
   reserveBytes: number;
-  /** The deployment's network, where it is to be one that exists already; null: one of its own. */
+  /** An existing network for the deployment's containers. Null: the deployment has its own network. */
   network: string | null;
-  /** Networks a description may name; the deployment's own needs no leave. */
+  /** Networks that a description may name, besides the deployment's own. */
   networks: readonly string[];
   pull: PullOptions;
 }
 
-interface EngineInfo extends CpuFacts {
-  ID: string;
-  MemTotal: number;
-  ServerVersion: string;
-  DockerRootDir: string;
-  InitBinary?: string;
-}
-
-/** The process, or the one child the init process had, was ended by SIGKILL. */
+/** Exit code after SIGKILL, of the process or of the init process's only child. */
 const KILLED = 137;
 
 export class DockerEngine implements Engine {
-  /** For calls that end. */
+  /** For calls that return. */
   readonly #docker: Docker;
-  /** For streams, which may be silent for long. */
+  /** For streams, which may be silent for a long time. */
   readonly #streams: Docker;
   readonly #options: DockerEngineOptions;
   readonly #network: ServiceNetwork;
   readonly #pulls: Pulls;
   readonly #oomEvents = new OomEvents();
-  #info: Promise<EngineInfo> | undefined;
-  /** The engine's data folder, once it has told. */
+  #info: Promise<DockerInfo> | undefined;
+  /** The engine's data folder, once `facts` has read it. */
   #dataDir: string | undefined;
   #initWorks = true;
 
@@ -146,11 +138,14 @@ export class DockerEngine implements Engine {
     }
   }
 
-  /** The network a description names is joined only where the host's settings allow it: `host`, for one, is no isolation. */
+  /**
+   * A description may name only networks that the host's settings allow: `host`, for example, gives no
+   * isolation.
+   */
   #networkOf({ network }: Assignment): Promise<string> | string {
     if (network === null) return wrapErrors(this.#network.id());
     if (this.#options.networks.includes(network)) return network;
-    const remedy = 'its agent allows those of BERTH_AGENT_NETWORKS';
+    const remedy = 'its agent allows only the networks in BERTH_AGENT_NETWORKS';
     throw new EngineError('permanent', `network not allowed on this host: ${network} (${remedy})`);
   }
 
@@ -165,7 +160,7 @@ export class DockerEngine implements Engine {
       await wrapErrors(this.#start(startedId));
     }
     const container = await this.inspect(startedId);
-    if (!container) throw new EngineError('temporary', 'the container vanished as soon as it was started');
+    if (!container) throw new EngineError('temporary', 'the container vanished right after its start');
     return container;
   }
 
@@ -208,6 +203,7 @@ export class DockerEngine implements Engine {
     const ended = read().catch((error: unknown) => {
       if (!abort.signal.aborted) throw engineError(error);
     });
+    // `close` need not wait for `ended`, so its rejection must not be unhandled.
     ended.catch(() => {});
     const close = () => {
       abort.abort();
@@ -229,7 +225,7 @@ export class DockerEngine implements Engine {
         stdout: true,
         stderr: true,
         timestamps: true,
-        // The engine reads decimals, which a number of this size has no room for.
+        // The engine reads decimals, which a number of this size cannot represent.
         since: since as unknown as number,
         abortSignal: signal,
       }),
@@ -245,8 +241,8 @@ export class DockerEngine implements Engine {
     await wrapErrors(this.#network.removeUnused());
   }
 
-  #readInfo(): Promise<EngineInfo> {
-    this.#info ??= wrapErrors(this.#docker.info() as Promise<EngineInfo>).catch((error: unknown) => {
+  #readInfo(): Promise<DockerInfo> {
+    this.#info ??= wrapErrors(this.#docker.info() as Promise<DockerInfo>).catch((error: unknown) => {
       this.#info = undefined;
       throw error;
     });
@@ -263,7 +259,7 @@ export class DockerEngine implements Engine {
     return Config.Labels?.[label.deployment] === deployment && Config.Labels[label.host] === host;
   }
 
-  /** Asks no longer than the event can take; where it was lost, nothing more is known than the signal. */
+  /** Waits no longer than the event can take. If the event is lost, only the signal is known (CONT-18). */
   async #ranOutOfMemory(container: Extract<Container, { state: 'exited' }>): Promise<boolean> {
     const { id, outOfMemory, exitCode, finishedAtMs } = container;
     if (outOfMemory || exitCode !== KILLED) return outOfMemory;
@@ -278,7 +274,7 @@ export class DockerEngine implements Engine {
     }
   }
 
-  /** The network vanished since we last saw it, or the engine's init process is not what it says. */
+  /** True if the network has vanished since it was found, or if the engine's init process does not work. */
   #canRecreate(assignment: Assignment, error: unknown): boolean {
     if (isNetworkMissing(error) && assignment.network === null) {
       this.#network.forget();
@@ -291,7 +287,10 @@ export class DockerEngine implements Engine {
     return false;
   }
 
-  /** The name is taken: by the container of an earlier call with the same key, whose answer was lost, or by another, perhaps not ours, or gone by now. */
+  /**
+   * The name is in use: by the container of an earlier call with the same key, whose answer was lost, or by
+   * another container, which may not be Berth's and may be gone by now.
+   */
   async #holderOfName(assignment: Assignment, conflict: unknown): Promise<Container> {
     const holder = await this.inspect(assignment.name);
     if (holder?.service === assignment.service && holder.generation === assignment.generation) return holder;

@@ -1,30 +1,33 @@
-/** Owns the reading of the engine's errors: which may pass, which will not, and the engine's own words for them. */
+/** Classifies the engine's errors as temporary or permanent, and extracts the engine's message. */
 import { EngineError, type EngineErrorKind } from '../engine.ts';
 
-/** What a failed call of dockerode has beside a message. */
+/** The fields that a failed call of dockerode has besides its message. */
 interface ApiError {
   statusCode?: number;
   json?: { message?: string } | null;
   message: string;
 }
 
-/** A 500 with one of these is about the container asked for, not about the engine's state. */
+/** A 500 with one of these concerns the requested container and not the engine's state. */
 const CONTAINER_FAULT =
   /executable file not found|no such file or directory|permission denied|is a directory|not a directory|exec format error|invalid|not allowed|not permitted|must be|cannot be|unknown (log|runtime)|bind source path/i;
-/** These pass when others leave, whatever else the message says. Ports on the host and ranges of addresses the engine picks itself. */
+/**
+ * These end when other containers or processes free something, whatever else the message says. Ports on the
+ * host and address ranges are included, since the engine picks them itself.
+ */
 const TRANSIENT =
   /no space left on device|cannot allocate memory|resource temporarily|too many open files|timed? ?out|port is already allocated|address already in use|could not find an available, non-overlapping/i;
 
-/** What a manager of the swarm answers to the engine whose container is to join a network. */
+/** What a swarm manager answers to an engine whose container is to join a network. */
 const SWARM_REFUSAL = /Could not attach to network (\S+): rpc error: code = (NotFound|PermissionDenied)/;
 
-/** What is wrong with a network of a swarm, and the way out. */
+/** The problem with a swarm network, and its remedy. */
 export const networkMessages = {
   noSwarm: (name: string) =>
-    `network ${name} does not exist on this engine, which is in no swarm: make it, or join the swarm that has it`,
+    `network ${name} does not exist on this engine, which is not in a swarm: create it, or join the swarm that has it`,
   missing: (name: string) =>
-    `network ${name} does not exist in the swarm: docker network create --driver overlay --attachable ${name}`,
-  closed: (name: string) => `network ${name} is not attachable: make it anew with --attachable`,
+    `network ${name} does not exist in the swarm: create it with docker network create --driver overlay --attachable ${name}`,
+  closed: (name: string) => `network ${name} is not attachable: create it again with --attachable`,
 };
 
 export function engineError(error: unknown): EngineError {
@@ -42,7 +45,7 @@ function classifiedError(error: unknown, message: string): EngineError {
   return new EngineError(kindOf(statusOf(error), message), message, error);
 }
 
-/** Turns whatever the client library throws into an EngineError. */
+/** Converts any error of the client library to an EngineError. */
 export async function wrapErrors<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -51,7 +54,7 @@ export async function wrapErrors<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** What the engine answers where there is nothing left to do counts as done. */
+/** Treats an answer with one of `statuses` as success, because nothing is left to do. */
 export async function tolerate(call: Promise<unknown>, statuses: number[]): Promise<void> {
   try {
     await call;
@@ -64,7 +67,7 @@ export function statusOf(error: unknown): number | undefined {
   return (error as ApiError | null)?.statusCode;
 }
 
-/** The engine's sentence without the client library's frame around it. */
+/** The engine's message without the client library's prefix. */
 export function engineMessage(error: unknown): string {
   const { json, message = String(error) } = (error ?? {}) as Partial<ApiError>;
   return json?.message ?? message.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
@@ -81,5 +84,5 @@ function kindOf(status: number | undefined, message: string): EngineErrorKind {
 export const isNetworkMissing = (error: unknown): boolean =>
   statusOf(error) === 404 && /network .* not found/i.test(engineMessage(error));
 
-/** The engine says it has an init process, and then can't find its program. */
+/** True if the engine reports an init process but cannot find its program. */
 export const isInitMissing = (error: unknown): boolean => /docker-init|tini/.test(engineMessage(error));

@@ -1,6 +1,6 @@
-/** Owns the reading of the engine's streams of JSON lines. */
+/** Parses the engine's streams of JSON lines. */
 
-/** Yields each line's value; `T` is what the engine's API promises. Ends when the stream ends or is destroyed. */
+/** Yields each line's value, which must have the type `T`. Ends when the stream ends or is destroyed. */
 export async function* jsonLines<T>(stream: NodeJS.ReadableStream): AsyncGenerator<T> {
   let rest = '';
   stream.setEncoding('utf8');

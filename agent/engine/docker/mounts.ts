@@ -1,6 +1,6 @@
 /**
- * Owns which folders of the host a container may see: volumes beneath the roots the agent's settings allow, and the
- * owner's workspace. Paths are resolved first, symbolic links included. Never makes a folder.
+ * Decides which host folders a container may mount: volumes beneath the roots in the agent's settings, and
+ * the owner's workspace. Paths are resolved first, including symbolic links. Never creates a folder.
  */
 import { realpath, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
@@ -14,11 +14,11 @@ export interface MountRules {
   workspaceRoot: string | null;
 }
 
-/** Throws a permanent EngineError for a volume that is not allowed or not there. */
+/** Throws a permanent EngineError if a volume is not allowed or does not exist. */
 export async function resolveMounts(assignment: Assignment, rules: MountRules): Promise<MountSettings[]> {
   const mounts: MountSettings[] = [];
   for (const { name, path, readOnly } of assignment.volumes) {
-    if (!isPlainName(name)) throw volumeError(name, `its name can't be a folder`);
+    if (!isPlainName(name)) throw volumeError(name, 'its name must be usable as the name of a folder');
     const source = await resolveVolume(name, path, rules.volumeRoots);
     mounts.push({ Type: 'bind', Source: source, Target: `/mnt/${name}`, ReadOnly: readOnly });
   }
@@ -33,12 +33,12 @@ async function resolveVolume(name: string, path: string, roots: readonly string[
     const resolvedRoot = await resolve(root);
     if (resolved && resolvedRoot && isBeneath(resolved, resolvedRoot)) return resolved;
   }
-  // Nobody is told which of the two it is: that would tell what is on the host.
-  const remedy = 'it must be there, and beneath a folder of BERTH_AGENT_VOLUME_ROOTS of the host';
+  // The message must not reveal which of the two applies: it would disclose what exists on the host.
+  const remedy = 'it must exist beneath a folder in the BERTH_AGENT_VOLUME_ROOTS of the host';
   throw volumeError(name, `path not allowed: ${path} (${remedy})`);
 }
 
-/** A user without a folder simply has no workspace; the name is untrusted text. */
+/** A user without a folder has no workspace. The name is untrusted text. */
 async function resolveWorkspace(owner: string, root: string | null): Promise<string | undefined> {
   if (root === null || !isPlainName(owner)) return undefined;
   const [folder, resolvedRoot] = await Promise.all([resolve(`${root}/${owner}`), resolve(root)]);

@@ -1,6 +1,6 @@
 /**
- * Owns the deployment's network on this engine: made on demand, found again when another agent made it. Never touches
- * a network without the deployment's label, except to join the one a description names.
+ * The deployment's own network on this engine: created on demand, or found if another agent has created it.
+ * Never changes a network without the deployment's label.
  */
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
@@ -9,19 +9,19 @@ import { EngineError } from '../engine.ts';
 import { label } from './container-spec.ts';
 import { engineMessage, statusOf } from './docker-error.ts';
 
-/** How often the network of another agent, which won the race for it, is looked for. */
+/** Limits the search for the network of another agent that created it first. */
 const MAX_ATTEMPTS = 20;
 const ATTEMPT_PAUSE_MS = 50;
 
-/** The network that services are on, unless their description names another. */
+/** The network that services join unless their description names another. */
 export interface ServiceNetwork {
-  /** What containers join it by. */
+  /** The id or name by which containers join the network. */
   id(): Promise<string>;
-  /** Why no container can join it, and what to do, as far as this engine can tell. */
+  /** Why no container can join the network, with the remedy. Undefined if this engine reports no problem. */
   problem(): Promise<string | undefined>;
-  /** What was known of it holds no more. */
+  /** Discards the cached id. */
   forget(): void;
-  /** Leaves nothing behind that is the deployment's alone and unused. */
+  /** Removes networks that belong to the deployment alone and are unused. */
   removeUnused(): Promise<void>;
 }
 
@@ -30,10 +30,10 @@ export class DeploymentNetwork implements ServiceNetwork {
   readonly #deployment: string;
   readonly #engineId: () => Promise<string>;
   readonly #name: string;
-  /** Shared by all who wait for it; forgotten when it fails or the network is found to be gone. */
+  /** Shared by concurrent callers. Reset on failure, or if the network is found to be gone. */
   #id: Promise<string> | undefined;
 
-  /** `engineId` tells the engine from others whose bridges are on the same machine. */
+  /** `engineId` distinguishes the engines whose bridges are on the same machine. */
   constructor(docker: Docker, deployment: string, engineId: () => Promise<string>) {
     this.#docker = docker;
     this.#deployment = deployment;
@@ -41,7 +41,7 @@ export class DeploymentNetwork implements ServiceNetwork {
     this.#name = `berth-${deployment}`;
   }
 
-  /** The network's id, for its name need not be unique. */
+  /** Returns the network's id, because its name need not be unique. */
   id(): Promise<string> {
     this.#id ??= this.#ensure().catch((error: unknown) => {
       this.forget();
@@ -50,14 +50,17 @@ export class DeploymentNetwork implements ServiceNetwork {
     return this.#id;
   }
 
-  /** What is wrong is found when it is made, for each start. */
+  /** A problem is found at each start, when the network is created. */
   async problem(): Promise<undefined> {}
 
   forget(): void {
     this.#id = undefined;
   }
 
-  /** Removes each network with the deployment's label, also what a race or another version left, unless a container is on it. */
+  /**
+   * Removes each network with the deployment's label unless a container is on it, including those of a lost
+   * race or of another version.
+   */
   async removeUnused(): Promise<void> {
     this.forget();
     const filters = { label: [`${label.deployment}=${this.#deployment}`] };
@@ -74,19 +77,19 @@ export class DeploymentNetwork implements ServiceNetwork {
   async #ensure(): Promise<string> {
     const found = (await this.#find()) ?? (await this.#createOrFind());
     if (this.#isOurs(found)) return found.Id;
-    throw new EngineError('permanent', `network ${this.#name} exists and does not belong to this deployment`);
+    throw new EngineError('permanent', `network ${this.#name} exists but does not belong to this deployment`);
   }
 
   /**
-   * Agents of one deployment may race for it on one engine, which looks at names only loosely. What it never allows
-   * twice is a bridge of one name: one agent wins, and the others find its network.
+   * Agents of one deployment may race to create it on one engine, which checks names only loosely. The engine
+   * never allows two bridges of the same name: one agent wins, and the others find its network (CONT-23).
    */
   async #createOrFind(): Promise<NetworkInspectInfo | undefined> {
     try {
       await this.#create({ 'com.docker.network.bridge.name': await this.#bridgeName() });
     } catch (error) {
       const lost = statusOf(error) === 409 || engineMessage(error).includes('same bridge name');
-      // A bridge left behind by an engine that died can't be taken over: the engine picks a name then.
+      // A bridge that a killed engine left behind cannot be reused. The engine then picks a name.
       if (!lost) await this.#create({});
     }
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
@@ -94,7 +97,7 @@ export class DeploymentNetwork implements ServiceNetwork {
       if (found) return found;
       await new Promise((resolve) => setTimeout(resolve, ATTEMPT_PAUSE_MS));
     }
-    throw new EngineError('temporary', `network ${this.#name} vanished as soon as it was made`);
+    throw new EngineError('temporary', `network ${this.#name} vanished right after its creation`);
   }
 
   async #create(options: Record<string, string>): Promise<void> {
@@ -107,7 +110,7 @@ export class DeploymentNetwork implements ServiceNetwork {
     });
   }
 
-  /** The kernel takes 15 characters. */
+  /** The kernel limits a bridge's name to 15 characters. */
   async #bridgeName(): Promise<string> {
     const hash = createHash('sha256').update(`${this.#deployment}\n${await this.#engineId()}`);
     return `berth${hash.digest('hex').slice(0, 10)}`;
@@ -117,7 +120,7 @@ export class DeploymentNetwork implements ServiceNetwork {
     return network?.Labels?.[label.deployment] === this.#deployment;
   }
 
-  /** The oldest of that name; the engine's filter matches parts of names. */
+  /** Returns the oldest network of that name. The engine's filter also matches parts of names. */
   async #find(): Promise<NetworkInspectInfo | undefined> {
     const candidates = await this.#docker.listNetworks({ filters: { name: [this.#name] } });
     const [oldest] = candidates

@@ -1,10 +1,10 @@
 /**
- * Owns what the engine's events say of containers that ran out of memory. The event races with the end of the
- * container: the flag of an inspection is only set where it came first (README.md).
+ * Records the engine's out-of-memory events. The event races with the end of the container, and the flag in
+ * an inspection is set only if the event came first (CONT-18).
  */
 import { EventEmitter, once } from 'node:events';
 
-/** How long after a container's end the event may come: measured, up to half a second on a busy machine. */
+/** Maximum delay of the event after the container's end. Measured: up to half a second on a busy machine. */
 const MAX_DELAY_MS = 1000;
 
 export class OomEvents {
@@ -20,7 +20,10 @@ export class OomEvents {
     this.#ids.delete(id);
   }
 
-  /** Whether the event has come, once it has or no longer can. `sinceMs` is how long ago the container ended. */
+  /**
+   * Whether the event has arrived. Waits until it arrives or no longer can. `sinceMs` is the time since the
+   * container's end.
+   */
   async arrived(id: string, sinceMs: number): Promise<boolean> {
     const waitMs = Math.min(MAX_DELAY_MS - sinceMs, MAX_DELAY_MS);
     if (!this.#ids.has(id) && waitMs > 0) {

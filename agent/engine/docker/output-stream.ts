@@ -1,4 +1,4 @@
-/** Owns the reading of the engine's log stream: frames of one source, a time and a piece of a line each. */
+/** Decodes the engine's log stream: each frame has one source, a time and a piece of a line. */
 import type { OutputRecord } from '../engine.ts';
 
 const HEADER_BYTES = 8;
@@ -6,7 +6,7 @@ const STDERR = 2;
 const NEWLINE = 10;
 const PIECE_BYTES = 16 * 1024;
 
-/** The stream must have been asked for with timestamps. */
+/** The stream must have been requested with timestamps. */
 export async function* outputRecords(stream: NodeJS.ReadableStream): AsyncGenerator<OutputRecord> {
   const longLines = new LongLines();
   let rest: Buffer = Buffer.alloc(0);
@@ -24,8 +24,9 @@ export async function* outputRecords(stream: NodeJS.ReadableStream): AsyncGenera
 }
 
 /**
- * The engine cuts long lines into pieces of one time, and Docker 20.10 gives the last piece no newline here. A shorter
- * piece after a full one is the last: only of a long line that the process never ended is that not true.
+ * The engine cuts a long line into pieces with the same time, and Docker 20.10 ends the last piece without a
+ * newline. A shorter piece after a full one therefore counts as the last. This is wrong only for a long line
+ * that the process never ended.
  */
 class LongLines {
   readonly #cutAtNs = new Map<string, bigint>();
@@ -51,7 +52,7 @@ function readFrame(source: number, frame: Buffer): OutputRecord {
   };
 }
 
-/** RFC 3339 with up to nine decimals, in UTC. */
+/** Parses RFC 3339 with up to nine decimals, in UTC. */
 function readTimeNs(text: string): bigint {
   const [seconds = '', decimals = ''] = text.replace(/Z$/, '').split('.');
   return BigInt(Date.parse(`${seconds}Z`)) * 1_000_000n + BigInt(decimals.padEnd(9, '0'));

@@ -1,4 +1,4 @@
-/** Owns the words for how far a pull has come, from the engine's progress events. Pure but for what it has been told. */
+/** Pull progress: accumulates the engine's progress events into a text for people. */
 
 /** One line of the engine's answer to a pull. */
 export interface PullEvent {
@@ -34,7 +34,7 @@ export class PullProgress {
     this.#layers.set(id, layer);
   }
 
-  /** Like "pulling nginx:alpine 45% of 60 MB". */
+  /** For example "pulling nginx:alpine 45% of 60 MB". */
   describe(): string {
     let current = 0;
     let total = 0;

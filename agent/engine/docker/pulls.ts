@@ -1,6 +1,6 @@
 /**
- * Owns the pulling of images: one pull of an image at a time, shared by all who wait for it, given up when nothing
- * moves for the stall time or when nobody waits any more.
+ * Image pulls: at most one pull of an image at a time, shared by all its callers. A pull is cancelled if it
+ * makes no progress for the stall time or if no caller waits for it any longer (P44).
  */
 import type Docker from 'dockerode';
 import { sleep } from '../../sleep.ts';
@@ -12,11 +12,11 @@ import { type PullEvent, PullProgress } from './pull-progress.ts';
 import { findLogin } from './registry-auth.ts';
 
 export interface PullOptions {
-  /** Where Docker's config file and its credential helpers are found. */
+  /** Determines where Docker's config file and its credential helpers are found. */
   env: NodeJS.ProcessEnv;
   stallMs: number;
   progressEveryMs: number;
-  /** Pause before an unreachable registry is asked a second time. */
+  /** Pause before the second attempt at an unreachable registry. */
   retryMs: number;
 }
 
@@ -26,10 +26,13 @@ interface Pull {
   abort: AbortController;
 }
 
-/** The registry could not be asked, as opposed to: it said no. */
+/** The registry could not be reached, as opposed to refusing the image. */
 const UNREACHABLE =
   /dial tcp|no such host|connection refused|no route to host|i\/o timeout|Client\.Timeout|network is unreachable/i;
-/** By now, and not for long: the registry, the way there, or the disk. Names of images and ports hold numbers, too. */
+/**
+ * Transient faults of the registry, the network or the disk. The patterns must be specific, because names of
+ * images and ports contain numbers.
+ */
 const TRANSIENT =
   /toomanyrequests|too many requests|HTTP status:? 5\d\d|no space left on device|unexpected EOF|connection reset|handshake timeout|deadline exceeded/i;
 
@@ -43,13 +46,15 @@ export class Pulls {
     this.#options = options;
   }
 
-  /** Throws EngineError; also when `signal` ends the wait. */
+  /** Throws EngineError, also if `signal` aborts. */
   async pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
     const pull = this.#running.get(image) ?? this.#begin(image);
     pull.listeners.add(progress);
     const stopped = withResolvers<never>();
     const onAbort = () =>
-      stopped.reject(new EngineError('temporary', `pulling ${image} is no longer wanted`));
+      stopped.reject(
+        new EngineError('temporary', `pulling ${image}: cancelled, because no service waits for the image`),
+      );
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
@@ -77,7 +82,7 @@ export class Pulls {
     return pull;
   }
 
-  /** A registry that can't be reached is asked twice, and then counts as a wrong name (README.md). */
+  /** An unreachable registry is tried twice; then its name counts as wrong (CONT-14). */
   async #run(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
     try {
       await this.#once(image, listeners, signal);
@@ -97,7 +102,8 @@ export class Pulls {
       for (const listener of listeners) listener(progress.describe());
     });
     const { auth, problem } = await findLogin(env, image);
-    // Not each of the engine's sentences names the image: of a registry that is not there it names that alone.
+    // Not every message of the engine names the image: for an unreachable registry it names only the
+    // registry.
     const messageFor = (message: string) =>
       `pulling ${image}: ${problem === undefined ? message : `${message} (${problem})`}`;
     try {
@@ -131,7 +137,7 @@ export class Pulls {
   }
 }
 
-/** Tells the first news at once and the last ones in time, but no two within `everyMs`. */
+/** Notifies of the first trigger at once and of later ones at most once per `everyMs`. */
 class Throttle {
   readonly #everyMs: number;
   readonly #notify: () => void;
@@ -153,21 +159,21 @@ class Throttle {
     }, this.#everyMs);
   }
 
-  /** What was not told yet is told now. */
+  /** Sends a pending notification now. */
   close(): void {
     clearTimeout(this.#timer);
     if (this.#isStale) this.#notify();
   }
 }
 
-/** Without a tag the engine would pull every tag there is. */
+/** Without a tag the engine would pull every tag of the image. */
 function reference(image: string): { fromImage: string; tag?: string } {
   const [name = image] = image.split('@');
   const tagged = name.lastIndexOf(':') > name.lastIndexOf('/');
   return image.includes('@') || tagged ? { fromImage: image } : { fromImage: image, tag: 'latest' };
 }
 
-/** Without a status the message came within a pull, or the engine itself did not answer. */
+/** Without a status, the message came during a pull, or (with a cause) the engine itself did not answer. */
 function kindOf(status: number | undefined, message: string, cause?: unknown): EngineErrorKind {
   if (status === undefined && cause !== undefined) return 'unreachable';
   return TRANSIENT.test(message) && !UNREACHABLE.test(message) ? 'temporary' : 'permanent';

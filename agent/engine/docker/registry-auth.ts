@@ -1,6 +1,7 @@
 /**
- * Owns the credentials of image registries, from the Docker config file of the agent's user: `auths`, and the programs
- * that `credHelpers` and `credsStore` name. Never logs what it reads, and never lets a secret into an argument.
+ * Finds the credentials for an image registry in the Docker config file of the agent's user: `auths`, and the
+ * programs that `credHelpers` and `credsStore` name. Never logs the credentials, and never passes a secret as
+ * an argument.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +14,9 @@ export type RegistryAuth = { serveraddress: string } & (
   | { identitytoken: string }
 );
 
-/** Without `auth` the registry is asked as anybody; `problem` is what may be the reason should it refuse. */
+/**
+ * Without `auth` the pull is anonymous. `problem` is the likely reason if the registry then refuses the pull.
+ */
 export interface Login {
   auth?: RegistryAuth | undefined;
   problem?: string;
@@ -21,7 +24,7 @@ export interface Login {
 
 const text = z.string().optional().catch(undefined);
 const entrySchema = z.object({ auth: text, username: text, password: text }).catch({});
-/** Of what is not as Docker writes it nothing is taken. */
+/** Fields that do not have Docker's format are ignored. */
 const configSchema = z.object({
   auths: z.record(z.string(), entrySchema).optional().catch(undefined),
   credHelpers: z.record(z.string(), z.string()).optional().catch(undefined),
@@ -29,11 +32,14 @@ const configSchema = z.object({
 });
 type DockerConfig = z.infer<typeof configSchema>;
 
-/** Docker's own name of the registry that images without one come from. */
+/** Docker's name of the registry for images without a registry in their name. */
 const HUB = 'https://index.docker.io/v1/';
 const HELPER_TIMEOUT_MS = 10_000;
 
-/** How to log in at the registry of `image`: by the helper of that registry or of all, else by what the file holds. */
+/**
+ * Finds the login for the registry of `image`: from the credential helper for that registry or for all
+ * registries, otherwise from the file.
+ */
 export async function findLogin(
   env: NodeJS.ProcessEnv,
   image: string,
@@ -44,7 +50,7 @@ export async function findLogin(
   let config: DockerConfig;
   try {
     const parsed = configSchema.safeParse(JSON.parse(written));
-    if (!parsed.success) return { problem: `${file} is not a config of Docker` };
+    if (!parsed.success) return { problem: `${file} is not a Docker config file` };
     config = parsed.data;
   } catch {
     return { problem: `${file} is not JSON` };
@@ -64,14 +70,14 @@ export function findAuth({ auths }: DockerConfig, image: string): RegistryAuth |
   return user === '' ? undefined : { username: user, password: rest.join(':'), serveraddress: registry };
 }
 
-/** The first part of an image name is a registry where it looks like a host. */
+/** The first part of an image name is a registry if it looks like a host name. */
 export function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
   return isHost && first !== 'docker.io' ? first : HUB;
 }
 
-/** Docker's protocol of helpers: the registry on stdin, `{Username, Secret}` on stdout. */
+/** Docker's protocol of credential helpers: the registry on stdin, `{Username, Secret}` on stdout. */
 async function runHelper(
   name: string,
   registry: string,
@@ -79,7 +85,7 @@ async function runHelper(
   timeoutMs: number,
 ): Promise<Login> {
   const program = `docker-credential-${name}`;
-  if (!/^[\w.-]+$/.test(name)) return { problem: 'the credential helper has a bad name' };
+  if (!/^[\w.-]+$/.test(name)) return { problem: 'the name of the credential helper is invalid' };
   try {
     const { Username, Secret } = JSON.parse(await output(program, registry, env, timeoutMs)) as Record<
       string,
@@ -90,31 +96,33 @@ async function runHelper(
     const user = { username: Username, password: Secret, serveraddress: registry };
     return { auth: Username === '<token>' ? token : user };
   } catch (error) {
-    return { problem: `${program} failed: ${error instanceof SyntaxError ? 'no JSON' : reasonOf(error)}` };
+    return {
+      problem: `${program} failed: ${error instanceof SyntaxError ? 'its output is not JSON' : reasonOf(error)}`,
+    };
   }
 }
 
 function output(program: string, input: string, env: NodeJS.ProcessEnv, timeout: number): Promise<string> {
-  // systemd starts services of root without HOME, where most helpers keep what they know.
+  // systemd starts root's services without HOME, where most helpers store their data.
   const helperEnv = { ...foreignEnv(env), HOME: env.HOME || homedir() };
   const options = { env: helperEnv, timeout, killSignal: 'SIGKILL' } as const;
   return new Promise((done, fail) => {
     const child = execFile(program, ['get'], options, (error, stdout) =>
       error ? fail(error) : done(stdout),
     );
-    // One that ends without reading has said all it has to say.
+    // A helper may end without reading its input. Its exit code and output decide.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });
 }
 
-/** Of what it printed nothing is told: that may be a secret. */
+/** The message must not contain the helper's output, which may be a secret (P45). */
 function reasonOf(error: unknown): string {
   const { code, killed } = error as { code?: string | number; killed?: boolean };
-  return killed ? 'it took too long' : typeof code === 'number' ? `it ended with ${code}` : String(code);
+  return killed ? 'it took too long' : typeof code === 'number' ? `exit code ${code}` : String(code);
 }
 
-/** The entry for a registry, which people write with and without a scheme and a path. */
+/** Finds the entry for a registry, which may be written with or without a scheme and a path. */
 function entryOf<T>(entries: Record<string, T> = {}, registry: string): T | undefined {
   const wanted = hostOf(registry);
   return Object.entries(entries).find(([name]) => hostOf(name) === wanted)?.[1];

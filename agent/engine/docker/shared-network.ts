@@ -1,6 +1,6 @@
 /**
- * Owns the use of a network that the agent's settings name for the deployment instead of one of its own: an attachable
- * overlay of a swarm, as a rule. Never makes or removes it.
+ * The shared network: an existing network that the agent's settings name for the deployment, usually an
+ * attachable overlay of a swarm. Never created or removed by the agent (CONT-24).
  */
 import type Docker from 'dockerode';
 import type { NetworkInspectInfo } from 'dockerode';
@@ -10,11 +10,11 @@ import { DeploymentNetwork, type ServiceNetwork } from './network.ts';
 
 interface SwarmInfo {
   LocalNodeState: string;
-  /** This engine is a manager, and knows all networks of the swarm. */
+  /** True on a swarm manager, which sees all networks of the swarm. */
   ControlAvailable: boolean;
 }
 
-/** The network of services as the settings have it. */
+/** Returns the services' network according to the settings. */
 export const networkOf = (
   docker: Docker,
   { deployment, network }: { deployment: string; network: string | null },
@@ -31,10 +31,10 @@ class SharedNetwork implements ServiceNetwork {
     this.#name = name;
   }
 
-  /** Its name: before a container of this host has joined it, an engine that manages no swarm knows no more of it. */
+  /** Returns the name: a swarm worker does not see the network until one of its containers joins it. */
   async id(): Promise<string> {
     const problem = await this.problem();
-    // Whoever runs the hosts can mend it; the execution need not end.
+    // An administrator can repair the network, so the execution need not end (CONT-25).
     if (problem !== undefined) throw new EngineError('temporary', problem);
     return this.#name;
   }

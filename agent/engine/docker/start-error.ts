@@ -1,11 +1,11 @@
-/** Owns finding out that a container's command could not be run at all, where its init process was the one to see it. */
+/** Detects that a container's command could not be run, if its init process reported it (CONT-17). */
 import type Docker from 'dockerode';
 
-/** Exit codes by which the shell's convention tells that a command could not be run. */
+/** Exit codes that mean, by the shell's convention, that the command could not be run. */
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
 
-/** The init process says so where the command's output goes; undefined: the command was run. */
+/** Reads the init process's message from the command's stderr. Undefined if the command was run. */
 export async function startErrorOf(
   docker: Docker,
   id: string,

@@ -144,7 +144,7 @@ describe('H264: where it fails it says why and what to do, and leaves everything
 
   test('H264: a control plane that is out of reach, or is none', async () => {
     const output = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: 'http://127.0.0.1:1/' });
-    expect(output).toMatch(/http:\/\/127\.0\.0\.1:1 can't be reached(.|\n)*See whether BERTH_URL is right/);
+    expect(output).toMatch(/http:\/\/127\.0\.0\.1:1 cannot be reached(.|\n)*Check BERTH_URL/);
     const none = await behindProxy({
       body: (body, path) => (path.endsWith('info') ? Buffer.from('{}') : body),
     });
@@ -157,7 +157,7 @@ describe('H264: where it fails it says why and what to do, and leaves everything
       body: (body, path) => (path.endsWith('.mjs') ? Buffer.concat([body, Buffer.from(';')]) : body),
     });
     const output = await failure({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_URL: url });
-    expect(output).toMatch(/not what its checksum says(.|\n)*Try again/);
+    expect(output).toMatch(/does not match its checksum(.|\n)*Try again/);
   });
 
   test('H264: an answer to the join that got lost: the key stays, and joins with the same token', async () => {
@@ -168,7 +168,7 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     const { code, output } = await machine.run([], { BERTH_JOIN_TOKEN: token, BERTH_URL: lossy });
     expect([code, output]).toEqual([
       1,
-      expect.stringMatching(/key of this machine is kept(.|\n)*same token/),
+      expect.stringMatching(/key of this machine stays(.|\n)*same token/),
     ]);
     expect(await machine.files()).toEqual(INSTALLED.slice(4));
     expect(await install({ BERTH_JOIN_TOKEN: token })).toContain('This machine is now host');
@@ -186,11 +186,11 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     onTestFinished(() => rm(folder, { recursive: true }));
     for (const tool of ['uname', 'id'])
       await symlink((await run('which', [tool])).stdout.trim(), join(folder, tool));
-    expect(await failure({ PATH: folder })).toMatch(/There is no Node here(.|\n)*nodejs\.org/);
+    expect(await failure({ PATH: folder })).toMatch(/Node is not installed(.|\n)*nodejs\.org/);
   });
 
   test.each([
-    ['that can not be kept', 'BERTH_AGENT_LABELS', "it's", /BERTH_AGENT_LABELS has a quote/],
+    ['that can not be kept', 'BERTH_AGENT_LABELS', "it's", /BERTH_AGENT_LABELS has a single quote/],
     ['that means another folder to systemd', 'BERTH_AGENT_DATA_DIR', 'data', /DATA_DIR=data does not begin/],
   ])('H264: a setting %s', async (_, name, value, words) => {
     expect(await failure({ BERTH_JOIN_TOKEN: 'unused', [name]: value })).toMatch(words);

@@ -205,7 +205,7 @@ describe('the registration', () => {
   test('P17: whose answer got lost is tried again with the same key, and makes one host', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     lossy = true;
-    await expect(identity.headers()).rejects.toThrow(/can't be reached.*BERTH_URL/);
+    await expect(identity.headers()).rejects.toThrow(/cannot be reached.*BERTH_URL/);
     expect(await hostNames()).toEqual(['node1']);
     lossy = false;
     // Also by the next process.

@@ -25,5 +25,5 @@ test('P16: an answer without an end is not read to its end, and no refusal for g
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const error = await register(url, 'token', body).catch((failure: unknown) => failure);
-  expect(error).toMatchObject({ name: 'Error', message: expect.stringContaining('more than 65536 bytes') });
+  expect(error).toMatchObject({ name: 'Error', message: expect.stringContaining('exceeds 65536 bytes') });
 });

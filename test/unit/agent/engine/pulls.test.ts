@@ -67,7 +67,7 @@ describe('the config of Docker', () => {
     async (config) => {
       const env = await home(config);
       expect(await findLogin(env, 'nginx')).toEqual({
-        problem: `${env.folder}/config.json is not a config of Docker`,
+        problem: `${env.folder}/config.json is not a Docker config file`,
       });
     },
   );
@@ -81,7 +81,7 @@ describe('the config of Docker', () => {
   test('P73: a helper is told nothing of Berth, least of all the join token', async () => {
     const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
     expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret' }, 'nginx')).toMatchObject({
-      problem: 'docker-credential-test failed: it ended with 1',
+      problem: 'docker-credential-test failed: exit code 1',
     });
     const told = await readFile(`${env.folder}/env`, 'utf8');
     expect(told).toContain('PATH=');

@@ -24,10 +24,10 @@ describe('the engine', () => {
       '1.43',
       { MemoryLimit: false },
       'warning',
-      /kernel \(6\.1\.0\) limits no memory: .*cgroup_enable=memory/,
+      /kernel \(6\.1\.0\) cannot limit memory: .*cgroup_enable=memory/,
     ],
-    ['1.43', { CpuCfsQuota: false }, 'warning', /limits no cores/],
-    ['1.43', { PidsLimit: false }, 'warning', /limits no processes/],
+    ['1.43', { CpuCfsQuota: false }, 'warning', /cannot limit CPU cores/],
+    ['1.43', { PidsLimit: false }, 'warning', /cannot limit processes/],
     ['1.43', { Driver: 'vfs' }, 'warning', /no overlay file system/],
   ] as const)('H263: API %s with %o is a %s', (version, fault, level, text) => {
     const findings = engineFindings(version, { ...engine, ...fault });

@@ -172,7 +172,7 @@ describe('P51: a round', () => {
 test.each(['1.40', '0.99', ''])('P50: an engine of API %s is too old to be asked', async (ApiVersion) => {
   const docker = { version: async () => ({ ApiVersion }) } as never;
   const asked = readUsage(docker, ['a'], new AbortController().signal);
-  await expect(asked).rejects.toThrow(/has no stats at once/);
+  await expect(asked).rejects.toThrow(/cannot measure usage at once/);
 });
 
 test('P50: only what runs is measured', () => {
