@@ -8,7 +8,7 @@ import { eventually } from '../support/tools/eventually.ts';
 const { docker, makeEngine, scratch } = dockerRig('pulls');
 let registry: RealRegistry;
 beforeAll(async () => {
-  registry = await startRealRegistry(docker, { asks: true });
+  registry = await startRealRegistry(docker, { requiresLogin: true });
 });
 afterEach(() => registry.door.release());
 afterAll(() => registry.close());

@@ -1,4 +1,4 @@
-/** An agent that is killed while its containers run, and what others do to its containers meanwhile. */
+/** An agent that is killed while its containers run, and changes to its containers meanwhile. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
 import type { Program } from '../../support/hosts/process.ts';
@@ -26,7 +26,7 @@ async function restartAgent(): Promise<void> {
 const ids = async (execution: number): Promise<string[]> =>
   (await berth.containersOf(execution)).map(({ Id }) => Id);
 
-/** How many lines each container has written, as the engine knows it. */
+/** Number of lines that each container has written, according to the engine. */
 const linesOf = (containers: string[]): Promise<number[]> =>
   Promise.all(
     containers.map(async (id) => {
@@ -37,12 +37,12 @@ const linesOf = (containers: string[]): Promise<number[]> =>
 
 const COUNTING = 'i=0; while true; do echo $i; i=$((i+1)); sleep 0.01; done';
 
-test('P5, H45: a killed agent that is started again stops and doubles nothing, and the log has no gap', async () => {
+test('P5, H45: a restarted agent stops and duplicates nothing after it was killed, and the log has no gap', async () => {
   const { api } = berth;
   const id = await api.submit(application(script(COUNTING, { total_count: 2, essential_count: 2 })));
   await api.waitFor(id, 'running');
   const [first = 0, second = 0] = (await api.execution(id)).services;
-  // One reader is there before the kill and goes on after it, the other begins after it.
+  // One subscriber is connected before the kill and stays, the other begins after it.
   const early = (await api.openLog(first)).text();
   const before = await ids(id);
   expect(before).toHaveLength(2);
@@ -70,7 +70,7 @@ test('P5: an agent killed at any moment of a start starts the container once', {
     const id = await api.submit(
       application(script('echo life; exec sleep 1000', { total_count: 2, essential_count: 2 })),
     );
-    // The moment is what the test varies.
+    // The test varies this moment.
     await new Promise((done) => setTimeout(done, delayMs));
     await agent.kill();
     await restartAgent();
@@ -85,7 +85,7 @@ test('P5: an agent killed at any moment of a start starts the container once', {
   }
 });
 
-test('C18: an exit while the agent is away is noticed when it is back, with all the output', async () => {
+test('C18: an exit while the agent is away is reported after its return, with the complete output', async () => {
   const { api, docker } = berth;
   const id = await api.submit(application(script('echo first; sleep 0.5; echo last; exit 9')));
   await api.waitFor(id, 'running');
@@ -100,7 +100,7 @@ test('C18: an exit while the agent is away is noticed when it is back, with all 
   expect(await ids(id)).toEqual([]);
 });
 
-test('C14: an execution terminated while the agent is away ends when it is back', async () => {
+test('C14: an execution that is terminated while the agent is away ends after its return', async () => {
   const { api } = berth;
   const id = await api.submit(application(service({ command: 'sleep 1000' })));
   await api.waitFor(id, 'running');
@@ -112,7 +112,7 @@ test('C14: an execution terminated while the agent is away ends when it is back'
   expect(await ids(id)).toEqual([]);
 });
 
-test('H46: the log of a service whose host is away is unavailable, and there again with its agent', async () => {
+test('H46: the log of a service is unavailable while its host is away, and available again with its agent', async () => {
   const { api } = berth;
   const id = await api.submit(application(script('echo kept')));
   await api.waitFor(id, 'terminated');
@@ -160,7 +160,7 @@ test('C11: another service whose container is removed by hand is started again',
   await api.waitFor(id, 'terminated');
 });
 
-test('P6: a container of this deployment that nobody assigned is removed, and one of another deployment is not', async () => {
+test('P6: an unassigned container of this deployment is removed, and a container of another deployment is not', async () => {
   const { api, docker } = berth;
   const ended = await api.submit(application(script('echo over')));
   await api.waitFor(ended, 'terminated');

@@ -1,4 +1,4 @@
-/** The cores of a host, shared out among the services that run there. */
+/** The cores of a host, divided among its services. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import type { Program } from '../../support/hosts/process.ts';
@@ -7,7 +7,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 let berth: Berth;
 let agent: Program;
-/** What the host offers, whatever machine this is. */
+/** The cores that the host offers, whatever machine this is. */
 let offered: number;
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ afterAll(() => berth.close(agent));
 
 const startAgent = (): Program => berth.startAgent({ BERTH_AGENT_RESERVE: 'cores=0.5' });
 
-/** Runs one service that asks for these cores. */
+/** Runs one service that requests these cores. */
 async function run(min: number | null, max: number | null): Promise<number> {
   const resources = { memory: { min: null, max: null }, cores: { min, max } };
   const id = await berth.api.submit(application(service({ command: 'sleep 1000', resources })));
@@ -35,7 +35,7 @@ async function end(id: number): Promise<void> {
   await berth.api.waitFor(id, 'terminated');
 }
 
-/** The limit of the execution's container as the engine tells it, in cores. */
+/** The CPU limit of the execution's container in the engine, in cores. */
 async function limitOf(id: number): Promise<number> {
   const [container] = await berth.containersOf(id);
   const { HostConfig } = await berth.docker.getContainer(String(container?.Id)).inspect();
@@ -65,7 +65,7 @@ test('C80, C81: shares shrink as services come and grow as they go, up to their 
   await end(third);
 });
 
-test('P15: shares follow what ended while no agent ran, also where the control plane is away', async () => {
+test('P15: shares follow containers that ended while no agent ran, even while the control plane is away', async () => {
   const first = await run(0.2, null);
   const second = await run(0.2, null);
   await reaches(first, offered / 2);

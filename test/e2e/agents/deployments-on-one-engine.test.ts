@@ -1,4 +1,4 @@
-/** Two Berths on one engine. */
+/** Two deployments on one engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
@@ -17,7 +17,7 @@ afterAll(() => Promise.all([left.close(), right.close()]));
 
 const idle = (text: string) => application(script(`echo ${text}; exec sleep 1000`));
 
-test('P6: two deployments on one engine keep apart: ids, containers, networks, logs, and the end of one of them', async () => {
+test('P6: two deployments on one engine share no ids, containers, networks or logs, and one ends without effect on the other', async () => {
   const [l, r] = await Promise.all([left.api.submit(idle('left')), right.api.submit(idle('right'))]);
   expect([l, r]).toEqual([1, 1]);
   await Promise.all([left.api.waitFor(l, 'running'), right.api.waitFor(r, 'running')]);
@@ -27,7 +27,7 @@ test('P6: two deployments on one engine keep apart: ids, containers, networks, l
   expect(Object.keys(ours[0]?.NetworkSettings.Networks ?? {})).toEqual(['berth-e2e-left']);
   expect(Object.keys(theirs[0]?.NetworkSettings.Networks ?? {})).toEqual(['berth-e2e-right']);
 
-  // A start over looks at everything that is on the engine.
+  // A restart inspects everything on the engine.
   await left.program.stop();
   await left.start();
   await left.api.terminate(l);

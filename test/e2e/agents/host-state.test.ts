@@ -1,4 +1,7 @@
-/** What a host tells of itself, from a real agent to the API: that it is low on disk, and what its containers really use. */
+/**
+ * The state that a host reports, from a real agent to the API: low disk space, and the real usage of its
+ * containers.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostDetailJson } from '../../support/clients/host-client.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -12,19 +15,19 @@ let berth: Berth;
 let agent: Program;
 
 beforeAll(async () => {
-  // An agent tells of itself every second.
+  // With this setting an agent reports every second.
   const env = { BERTH_LOCAL_AGENT: 'off', BERTH_HOST_LOST_AFTER: '9' };
   berth = await startBerth({ deployment: 'e2e-host-state', env });
 });
 afterAll(() => berth.close(agent));
 
-/** The only host; undefined before its agent has joined. */
+/** The only host. Undefined before its agent has joined. */
 async function host(): Promise<HostDetailJson | undefined> {
   const response = await berth.api.request('host/1');
   return response.ok ? ((await response.json()) as { host: HostDetailJson }).host : undefined;
 }
 
-test('P42, C83, C84: a host with less disk than is set takes nothing, and what waits is told why, until there is room', async () => {
+test('P42, C83, C84: a host with less disk space than its minimum takes no services, and waiting executions show the reason until there is enough', async () => {
   agent = berth.startAgent({ BERTH_AGENT_MIN_DISK: '1000000GiB' });
   await eventually(async () => (await host())?.state === 'paused', 30_000);
   const found = await host();
@@ -42,8 +45,8 @@ test('P42, C83, C84: a host with less disk than is set takes nothing, and what w
   expect(await host()).toMatchObject({ state: 'ready', conditions: [] });
 });
 
-test('P50, C86: memory and cores that a container really uses are seen at its host, and nothing of them when it has ended', async () => {
-  // 64 MiB in a shell's variable, and a core as far as there is one.
+test('P50, C86: the host shows the memory and cores that a container really uses, and none after its end', async () => {
+  // 64 MiB in a shell variable, and up to one core.
   const busy = 'x=$(head -c 67108864 /dev/zero | tr "\\0" x); echo full; while :; do :; done';
   const id = await berth.api.submit(application(script(busy)));
   await berth.api.waitFor(id, 'running');

@@ -37,7 +37,7 @@ let hosts = 0;
 
 const joinToken = () => berth.api.joinToken();
 
-/** Installs, which must succeed; resolves to what the script said. */
+/** Runs an installation that must succeed; resolves to the script's output. */
 async function install(env: NodeJS.ProcessEnv = {}): Promise<string> {
   const { code, output } = await machine.run([], env);
   expect([code, output]).toEqual([0, output]);
@@ -61,7 +61,7 @@ function startInstalled(output: string): Program {
   return agent;
 }
 
-test('H263: the script installs an agent that joins and runs what it is given; once more, it is brought up to date', async () => {
+test('H263: the script installs an agent that joins and runs services, and a second run updates it', async () => {
   const output = await install({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_AGENT_LABELS: 'gpu,ssd' });
   expect(output).toMatch(/ ok +Docker \d+.*\n/);
   expect(output).toMatch(/This machine is now host \d+ \(installed\d+\) of deployment e2e-install\./);
@@ -87,14 +87,15 @@ test('H263: the script installs an agent that joins and runs what it is given; o
   await endAgent(second);
 });
 
-test('H263: what is set when it is run again counts, the rest stays', async () => {
+test('H263: a second run replaces the settings in its environment and leaves the others', async () => {
   await install({
     BERTH_JOIN_TOKEN: await joinToken(),
     BERTH_AGENT_LABELS: 'gpu',
     BERTH_AGENT_LOG_DAYS: '3',
     BERTH_AGENT_DATA_DIR: join(machine.root, 'srv'),
   });
-  // As a person may have left it: without quotes, with a name twice, and without an end of the last line.
+  // A person may have left the file like this: without quotes, with a duplicate name, and without a newline
+  // at the end.
   const written = await machine.read('/etc/berth/agent.env');
   const edited = `${written.replace(/^(BERTH_AGENT_DATA_DIR)='(.*)'$/m, '$1=$2')}\n# ours\nBERTH_AGENT_MIN_DISK=2GiB\nBERTH_AGENT_MIN_DISK=0`;
   await writeFile(join(machine.root, 'etc/berth/agent.env'), edited);
@@ -109,8 +110,8 @@ test('H263: what is set when it is run again counts, the rest stays', async () =
   expect(settings.match(/LABELS/g)).toHaveLength(1);
 });
 
-describe('H264: where it fails it says why and what to do, and leaves everything as it was:', () => {
-  /** Runs the script, which must fail and leave nothing; resolves to what it said. */
+describe('H264: a failed installation names the cause and the remedy, and changes nothing', () => {
+  /** Runs the script, which must fail and leave nothing; resolves to its output. */
   async function failure(env: NodeJS.ProcessEnv): Promise<string> {
     const { code, output } = await machine.run([], env);
     expect([code, output]).toEqual([1, output]);
@@ -120,12 +121,12 @@ describe('H264: where it fails it says why and what to do, and leaves everything
 
   const behindProxy = (tampering: Tampering) => startProxy(berth.url, tampering);
 
-  test('H264: no token', async () => {
+  test('H264: the installation fails without a token', async () => {
     const output = await failure({});
     expect(output).toMatch(/BERTH_JOIN_TOKEN is not set(.|\n)*POST \/api\/0\.7\/host\/token/);
   });
 
-  test('H264: a token that is used up', async () => {
+  test('H264: the installation fails with a used token', async () => {
     const token = await joinToken();
     const other = await Installation.prepare(berth.url, { BERTH_AGENT_NAME: 'another' });
     onTestFinished(() => other.remove());
@@ -134,7 +135,7 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     expect(output).toMatch(/did not let this host join(.|\n)*a new token/);
   });
 
-  test('H264: no engine', async () => {
+  test('H264: the installation fails without an engine', async () => {
     const output = await failure({
       BERTH_JOIN_TOKEN: await joinToken(),
       DOCKER_HOST: 'unix:///nowhere/docker.sock',
@@ -142,17 +143,17 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     expect(output).toMatch(/problem +No Docker engine answers at unix:\/\/\/nowhere(.|\n)*Install Docker/);
   });
 
-  test('H264: a control plane that is out of reach, or is none', async () => {
+  test('H264: the installation fails if the control plane is unreachable or is another server', async () => {
     const output = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: 'http://127.0.0.1:1/' });
     expect(output).toMatch(/http:\/\/127\.0\.0\.1:1 cannot be reached(.|\n)*Check BERTH_URL/);
     const none = await behindProxy({
       body: (body, path) => (path.endsWith('info') ? Buffer.from('{}') : body),
     });
-    const said = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: none });
-    expect(said).toMatch(/does not answer like a control plane/);
+    const other = await failure({ BERTH_JOIN_TOKEN: 'unused', BERTH_URL: none });
+    expect(other).toMatch(/does not answer like a control plane/);
   });
 
-  test('H264: an agent that is not what its checksum says', async () => {
+  test('H264: the installation fails if the agent does not match its checksum', async () => {
     const url = await behindProxy({
       body: (body, path) => (path.endsWith('.mjs') ? Buffer.concat([body, Buffer.from(';')]) : body),
     });
@@ -160,28 +161,25 @@ describe('H264: where it fails it says why and what to do, and leaves everything
     expect(output).toMatch(/does not match its checksum(.|\n)*Try again/);
   });
 
-  test('H264: an answer to the join that got lost: the key stays, and joins with the same token', async () => {
+  test('H264: the key stays if the answer to the join is lost, and joins with the same token', async () => {
     const lossy = await behindProxy({
       body: (body, path) => (path.endsWith('register') ? Buffer.from('') : body),
     });
     const token = await joinToken();
     const { code, output } = await machine.run([], { BERTH_JOIN_TOKEN: token, BERTH_URL: lossy });
-    expect([code, output]).toEqual([
-      1,
-      expect.stringMatching(/key of this machine stays(.|\n)*same token/),
-    ]);
+    expect([code, output]).toEqual([1, expect.stringMatching(/key of this machine stays(.|\n)*same token/)]);
     expect(await machine.files()).toEqual(INSTALLED.slice(4));
     expect(await install({ BERTH_JOIN_TOKEN: token })).toContain('This machine is now host');
   });
 
-  test('H264: a clock that is far off, unless that is allowed', async () => {
+  test('H264: the installation fails if the clock is far off, unless that is allowed', async () => {
     const date = new Date(Date.now() - 60_000).toUTCString();
     const env = { BERTH_JOIN_TOKEN: await joinToken(), BERTH_URL: await behindProxy({ headers: { date } }) };
     expect(await failure(env)).toMatch(/problem +The clock is (59|6\d) s ahead of the control plane's/);
     expect(await install({ ...env, BERTH_ANY_CLOCK: '1' })).toMatch(/warning +The clock is .* ahead of/);
   });
 
-  test('H264: no Node', async () => {
+  test('H264: the installation fails without Node', async () => {
     const folder = await scratchFolder('berth-path-');
     onTestFinished(() => rm(folder, { recursive: true }));
     for (const tool of ['uname', 'id'])
@@ -190,13 +188,18 @@ describe('H264: where it fails it says why and what to do, and leaves everything
   });
 
   test.each([
-    ['that can not be kept', 'BERTH_AGENT_LABELS', "it's", /BERTH_AGENT_LABELS has a single quote/],
-    ['that means another folder to systemd', 'BERTH_AGENT_DATA_DIR', 'data', /DATA_DIR=data does not begin/],
-  ])('H264: a setting %s', async (_, name, value, words) => {
+    [
+      'that the settings file cannot contain',
+      'BERTH_AGENT_LABELS',
+      "it's",
+      /BERTH_AGENT_LABELS has a single quote/,
+    ],
+    ['that is a relative path', 'BERTH_AGENT_DATA_DIR', 'data', /DATA_DIR=data does not begin/],
+  ])('H264: the installation fails with a setting %s', async (_, name, value, words) => {
     expect(await failure({ BERTH_JOIN_TOKEN: 'unused', [name]: value })).toMatch(words);
   });
 
-  test('H264: an installation that is there goes on unchanged', async () => {
+  test('H264: a failed update leaves the existing installation unchanged', async () => {
     await install({ BERTH_JOIN_TOKEN: await joinToken() });
     const before = await Promise.all(INSTALLED.map((path) => machine.read(path)));
     const { code } = await machine.run([], { DOCKER_HOST: 'unix:///nowhere/docker.sock' });
@@ -206,9 +209,9 @@ describe('H264: where it fails it says why and what to do, and leaves everything
   });
 });
 
-test('H265: the join token is in no file and in no argument of a program, and the settings and the key are for their owner alone', async () => {
+test('H265: the join token is in no file and in no argument of a program, and only the owner can read the settings and the key', async () => {
   const token = await joinToken();
-  // The shell traces what it does: with a token are only words of its own.
+  // The shell traces its commands: only its builtins may contain the token.
   const { code, output } = await machine.run([], { BERTH_JOIN_TOKEN: token }, ['-x']);
   expect([code, output]).toEqual([0, output]);
   const traced = output.split('\n').filter((line) => line.includes(token));
@@ -220,7 +223,7 @@ test('H265: the join token is in no file and in no argument of a program, and th
   expect((await stat(join(machine.root, 'var/lib/berth'))).mode & 0o777).toBe(0o700);
 });
 
-test('H265: a data folder that was there before stays as open as it was', async () => {
+test('H265: an existing data folder keeps its mode', async () => {
   const folder = join(machine.root, 'srv');
   await mkdir(folder, { mode: 0o755 });
   await install({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_AGENT_DATA_DIR: folder });
@@ -228,7 +231,7 @@ test('H265: a data folder that was there before stays as open as it was', async 
   expect((await stat(join(folder, 'e2e-install'))).mode & 0o777).toBe(0o700);
 });
 
-test('H266: the unit of systemd runs what is told to be run without it, and systemd finds nothing wrong with it', async () => {
+test('H266: the systemd unit runs the command that the script prints without systemd, and systemd finds no fault in the unit', async () => {
   const output = await install({ BERTH_JOIN_TOKEN: await joinToken() });
   const unit = await machine.read('/etc/systemd/system/berth-agent.service');
   expect(unit).toContain(`\nExecStart=${commandIn(output).join(' ')}\n`);
@@ -240,16 +243,16 @@ test('H266: the unit of systemd runs what is told to be run without it, and syst
     'WantedBy=multi-user.target',
   ])
     expect(unit).toContain(`\n${line}\n`);
-  // Where there is systemd; it is silent where all is well.
+  // Only if systemd is installed. It prints nothing if the unit is valid.
   const path = join(machine.root, 'etc/systemd/system/berth-agent.service');
   const verdict = await run('systemd-analyze', ['verify', '--man=no', path]).catch((error) => error);
   if (verdict.code !== 'ENOENT') expect(`${verdict.stdout}${verdict.stderr}`).not.toContain('berth-agent');
 });
 
 describe('uninstall', () => {
-  test('H267: it leaves the key, with which the host comes back without a token', async () => {
+  test('H267: uninstall leaves the key, with which the host returns without a token', async () => {
     await install({ BERTH_JOIN_TOKEN: await joinToken() });
-    // The name that counts is the one in the key.
+    // The name in the key takes precedence.
     const settings = await machine.read(INSTALLED[0] ?? '');
     await writeFile(join(machine.root, INSTALLED[0] ?? ''), settings.replace(/^BERTH_AGENT_NAME=.*\n/m, ''));
     const { code, output } = await machine.run(['uninstall']);
@@ -260,7 +263,7 @@ describe('uninstall', () => {
     expect(await install()).toContain('This machine was already host');
   });
 
-  test('H267: with --purge nothing is left of the agent, and nothing of others is gone', async () => {
+  test('H267: uninstall with --purge removes everything of the agent and nothing of others', async () => {
     await install({ BERTH_JOIN_TOKEN: await joinToken() });
     await mkdir(join(machine.root, 'opt/another'));
     await writeFile(join(machine.root, 'var/lib/berth/by hand'), '');
@@ -268,14 +271,14 @@ describe('uninstall', () => {
     expect(await machine.files()).toEqual(['/opt/another', '/var/lib/berth/by hand']);
   });
 
-  test('H267: after it the tree is empty, and once more it says so', async () => {
+  test('H267: uninstall leaves no file, and a second run reports that no agent is installed', async () => {
     await install({ BERTH_JOIN_TOKEN: await joinToken() });
     expect((await machine.run(['uninstall', '--purge'])).code).toBe(0);
     expect(await machine.files()).toEqual([]);
     expect(await machine.run(['uninstall'])).toEqual({ code: 0, output: 'No agent is installed here.\n' });
   });
 
-  test('H267: the copy beside the agent does it, too, without the control plane', async () => {
+  test('H267: the copy of the script beside the agent uninstalls without the control plane', async () => {
     await install({ BERTH_JOIN_TOKEN: await joinToken() });
     const copy = join(machine.root, 'opt/berth/install.sh');
     expect(await readFile(copy, 'utf8')).toContain(`served_by='${berth.url}'`);
@@ -283,7 +286,7 @@ describe('uninstall', () => {
     expect(await machine.files()).toEqual([]);
   });
 
-  test('H267: words it does not know change nothing', async () => {
+  test('H267: an unknown command or option changes nothing', async () => {
     for (const words of [['unistall'], ['uninstall', '--all']]) {
       const { code, output } = await machine.run(words);
       expect([code, output]).toEqual([1, expect.stringContaining(`'${words.at(-1)}'`)]);
@@ -291,7 +294,7 @@ describe('uninstall', () => {
   });
 });
 
-test('H268: the image that agent/install/Dockerfile makes of the bundle joins and runs what it is given', async () => {
+test('H268: the image that agent/install/Dockerfile builds from the bundle joins and runs services', async () => {
   const image = await buildAgentImage(berth.docker, berth.url);
   onTestFinished(image.remove);
   const container = await agentContainer(berth.docker, image, {

@@ -1,4 +1,4 @@
-/** Starts engines of its own beside the one the other tests use: needs root and an installed dockerd. */
+/** Starts engines beside the one of the other tests. Requires root and an installed dockerd. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { eventually } from '../../support/tools/eventually.ts';
 
 let folder: string;
 let place: DaemonPlace;
-let said: string[];
+let printed: string[];
 let foreign: ChildProcess | undefined;
 
 beforeEach(async () => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
   const socketPath = join(folder, 'd.sock');
   const pidFile = join(folder, 'pid');
   const roots = ['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec')];
-  // Not --bridge=none, which would take docker0 from the other engines of this machine.
+  // Not --bridge=none, which would remove docker0 from the other engines of this machine.
   const quiet = ['--iptables=false', '--ip-forward=false'];
   place = {
     socketPath,
@@ -32,16 +32,18 @@ beforeEach(async () => {
     containerdPidFile: join(folder, 'exec/containerd/containerd.pid'),
     args: ['-H', unixHost(socketPath), '--pidfile', pidFile, ...roots, ...quiet],
   };
-  said = [];
+  printed = [];
   foreign = undefined;
 });
 
-// An interrupt in the middle of a test skips afterEach, and dockerd runs in a session of its own.
+// An interrupt in the middle of a test skips afterEach, and dockerd runs in its own session.
 atProcessEnd(() => {
   if (existsSync(place.pidFile)) process.kill(Number(readFileSync(place.pidFile, 'utf8')), 'SIGTERM');
 });
 
-/** Ends what a test has left running; a killed dockerd leaves its own folder mounted on itself. */
+/**
+ * Ends the engines that a test has left running. A killed dockerd leaves its own folder mounted on itself.
+ */
 afterEach(async () => {
   const pids = [await readPid(place.pidFile), await readPid(place.containerdPidFile), foreign?.pid ?? 0];
   for (const pid of pids) {
@@ -55,13 +57,13 @@ afterEach(async () => {
 const readPid = async (file: string): Promise<number> =>
   Number(await readFile(file, 'utf8').catch(() => '0'));
 
-/** Whether a process is a dockerd or containerd that runs, and no zombie. */
+/** Whether the process is a running dockerd or containerd and not a zombie. */
 async function lives(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   return /\((dockerd|containerd)\) [^Z]/.test(stat);
 }
 
-/** Starts dockerd as someone other than Berth would. */
+/** Starts dockerd as a program other than Berth would. */
 async function startForeign(): Promise<ChildProcess> {
   foreign = spawn(String(await findProgram('dockerd')), place.args, { stdio: 'ignore' });
   return foreign;
@@ -69,9 +71,9 @@ async function startForeign(): Promise<ChildProcess> {
 
 const ensure = (env: NodeJS.ProcessEnv = {}, own = place): Promise<LocalEngine> =>
   ensureEngine({
-    say: (line) => said.push(line),
+    say: (line) => printed.push(line),
     ask: async (question) => {
-      throw new Error(`nothing should be asked: ${question}`);
+      throw new Error(`unexpected question: ${question}`);
     },
     env,
     dataDir: folder,
@@ -87,14 +89,14 @@ test('an engine that answers at DOCKER_HOST is used, and stop leaves it running'
   expect(await pingEngine(DOCKER_HOST)).toBeNull();
 });
 
-test('a DOCKER_HOST that does not answer is an error which names it, and nothing is started', async () => {
+test('a DOCKER_HOST that does not answer is an error that names it, and nothing is started', async () => {
   await expect(ensure({ DOCKER_HOST: 'unix:///nowhere.sock' })).rejects.toThrow(
     /No Docker engine answers at DOCKER_HOST=unix:\/\/\/nowhere.sock: .*ENOENT/,
   );
-  expect(said).toEqual([]);
+  expect(printed).toEqual([]);
 });
 
-test('a DOCKER_HOST that takes connections and stays silent is given up', async () => {
+test('a DOCKER_HOST that accepts connections and stays silent is given up', async () => {
   const silent = createServer().listen(join(folder, 'silent.sock'));
   const host = unixHost(join(folder, 'silent.sock'));
   await eventually(() => silent.listening);
@@ -102,7 +104,7 @@ test('a DOCKER_HOST that takes connections and stays silent is given up', async 
   silent.close();
 });
 
-test('where no engine answers one is started, and stop ends it and its containerd', async () => {
+test('an engine is started if none answers, and stop ends it and its containerd', async () => {
   const engine = await ensure();
   expect(engine).toMatchObject({ host: unixHost(place.socketPath), started: true });
   expect((await connectEngine(engine.host).info()).DockerRootDir).toBe(join(folder, 'data'));
@@ -118,7 +120,7 @@ test('a DOCKER_HOST that names the default place counts as unset', async () => {
   await engine.stop();
 });
 
-test('of callers at the same time one starts the engine, and all come to the same', async () => {
+test('one of several simultaneous callers starts the engine, and all use the same', async () => {
   const engines = await Promise.all([ensure(), ensure(), ensure()]);
   expect(engines.map(({ started }) => started).sort()).toEqual([false, false, true]);
   expect(new Set(engines.map(({ host }) => host)).size).toBe(1);
@@ -126,7 +128,7 @@ test('of callers at the same time one starts the engine, and all come to the sam
   expect(await pingEngine(unixHost(place.socketPath))).toBeInstanceOf(Error);
 });
 
-test('a dockerd that someone else is starting is waited for', async () => {
+test('a dockerd that another program is starting is awaited', async () => {
   const { pid } = await startForeign();
   await eventually(async () => (await readPid(place.pidFile)) > 0);
   const engine = await ensure();
@@ -135,14 +137,14 @@ test('a dockerd that someone else is starting is waited for', async () => {
   expect(await readPid(place.pidFile)).toBe(pid);
 });
 
-test('a dockerd that someone else starts at the same moment leaves one engine, which answers', async () => {
+test('a dockerd that another program starts at the same moment leaves one engine, which answers', async () => {
   const { pid } = await startForeign();
   const engine = await ensure();
   expect(await pingEngine(engine.host)).toBeNull();
   expect((await readPid(place.pidFile)) === pid).toBe(!engine.started);
 });
 
-test('after kill -9 a new one starts, though the pid files of the old one are left', async () => {
+test('a new engine starts after kill -9, although the pid files of the old one are left', async () => {
   await ensure();
   const killed = await readPid(place.pidFile);
   process.kill(killed, 'SIGKILL');
@@ -153,7 +155,7 @@ test('after kill -9 a new one starts, though the pid files of the old one are le
   await again.stop();
 });
 
-test('a pid file that names another program does not keep the engine from starting', async () => {
+test('a pid file that names another program does not prevent the start', async () => {
   await writeFile(place.pidFile, String(process.pid));
   const engine = await ensure();
   expect(engine.started).toBe(true);

@@ -1,4 +1,4 @@
-/** Images that the engine does not have, from a real registry that asks who wants them. */
+/** Images that the engine does not have, from a real registry that requires a login. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { testEngine } from '../../support/engines/engine.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
@@ -10,7 +10,7 @@ let registry: RealRegistry;
 let berth: Berth;
 
 beforeAll(async () => {
-  registry = await startRealRegistry(await testEngine(), { asks: true });
+  registry = await startRealRegistry(await testEngine(), { requiresLogin: true });
   const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64');
   const config = await registry.config({ auths: { [registry.host]: { auth } } });
   berth = await startBerth({ deployment: 'e2e-pulls', env: { DOCKER_CONFIG: config } });
@@ -21,14 +21,14 @@ afterAll(async () => {
 });
 
 const running = (image: string) => application(service({ image, command: 'sleep 1000' }));
-/** What `GET service/<id>` says of its start. */
+/** The progress in `GET service/<id>`. */
 const progressOf = async (id: number): Promise<string | undefined> => {
   const [one = 0] = (await berth.api.execution(id)).services;
   const answer = await berth.api.request(`service/${one}`);
   return ((await answer.json()) as { progress?: string }).progress;
 };
 
-test('P43, P44, C85: an image is pulled once for those who want it, its progress is seen, and it is there for the next', async () => {
+test('P43, P44, C85: an image is pulled once for all its services, its progress is shown, and later services find it', async () => {
   const { api } = berth;
   const image = await registry.image('shared');
   registry.door.hold();
@@ -44,11 +44,11 @@ test('P43, P44, C85: an image is pulled once for those who want it, its progress
   }
   registry.door.release();
   for (const id of pulling) await api.waitFor(id, 'running');
-  const asked = registry.door.blobs.length;
-  expect(new Set(registry.door.blobs.map(({ path }) => path)).size).toBe(asked);
+  const requestCount = registry.door.blobs.length;
+  expect(new Set(registry.door.blobs.map(({ path }) => path)).size).toBe(requestCount);
   const later = await api.submit(running(image));
   await api.waitFor(later, 'running');
-  expect(registry.door.blobs.length).toBe(asked);
+  expect(registry.door.blobs.length).toBe(requestCount);
   for (const id of [...pulling, later]) await api.terminate(id);
   for (const id of [...pulling, later]) await api.waitFor(id, 'terminated');
 });
@@ -63,14 +63,14 @@ test('P44: the pull of an execution that is terminated is cancelled at the engin
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
   await eventually(() => {
-    // From a layer that stalls the engine goes when more of it comes.
+    // The engine leaves a stalled layer only when more of it arrives.
     door.trickle();
     return door.blobs.some(({ left }) => left);
   });
   expect(await registry.has(image)).toBe(false);
 });
 
-test('P43, C12: what the registry does not have fails the start for good, in the words of the engine', async () => {
+test('P43, C12: an image that the registry does not have fails the start permanently, with the message of the engine', async () => {
   const { api } = berth;
   const id = await api.submit(running(`${registry.host}/none:500`));
   const { error_message } = await api.waitFor(id, 'error');

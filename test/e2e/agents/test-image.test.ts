@@ -63,12 +63,15 @@ test.each([
   ['ping', (name: string) => `ping -c 1 -W 5 ${name}`, /1 packets received/],
   ['wget', (name: string) => `wget -qO - http://${name}/`, /^hello$/m],
   ['nc', (name: string) => `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 5 ${name} 80`, /^hello$/m],
-])('%s in one container reaches another by its DNS name', async (_, script, expected) => {
-  const name = await serve();
-  // The server may be a moment away from listening.
-  const retried = `for i in 1 2 3 4 5; do ${script(name)} && exit; sleep 0.2; done; exit 1`;
-  expect(await printed(retried)).toMatch(expected);
-});
+])(
+  'the program %s in one container reaches another container by its DNS name',
+  async (_, script, expected) => {
+    const name = await serve();
+    // The server may need a moment before it listens.
+    const retried = `for i in 1 2 3 4 5; do ${script(name)} && exit; sleep 0.2; done; exit 1`;
+    expect(await printed(retried)).toMatch(expected);
+  },
+);
 
 test('an unknown DNS name is an ordinary error', async () => {
   expect(await printed('wget -qO - http://no-such-service/ || echo code $?')).toMatch(
@@ -80,7 +83,7 @@ test('/tmp is open to every user', async () => {
   expect(await printed('touch /tmp/mine && stat -c "%a %U" /tmp', { User: 'nobody' })).toBe('1777 root\n');
 });
 
-test('root and nobody have names', async () => {
+test('the users root and nobody have names', async () => {
   expect(await printed('id; su nobody -c id')).toBe(
     'uid=0(root) gid=0(root) groups=0(root)\nuid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n',
   );
@@ -92,7 +95,7 @@ test('programs are found under the paths that scripts usually name', async () =>
   ).toBe('found\n');
 });
 
-test('it is small, and an image that exists is left as it is', async () => {
+test('the image is small, and an existing image is left as it is', async () => {
   const before = await docker.getImage(IMAGE).inspect();
   await ensureImage(docker, IMAGE, (line) => expect.unreachable(line));
   const after = await docker.getImage(IMAGE).inspect();
@@ -100,7 +103,7 @@ test('it is small, and an image that exists is left as it is', async () => {
   expect(after.Size).toBeLessThan(4 * 2 ** 20);
 });
 
-test('it is made where the engine has none of that name', async () => {
+test('the image is built if the engine has none of that name', async () => {
   const name = `${run}:made`;
   expect(await ensureImage(docker, name, () => {})).toBe(name);
   expect((await docker.getImage(name).inspect()).RepoTags).toContain(name);

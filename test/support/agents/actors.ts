@@ -1,4 +1,7 @@
-/** Owns the actors of the authorisation matrix: nobody, and users with a role for each flag that is on or off alone. */
+/**
+ * The actors of the authorisation matrix: an anonymous client, and users whose roles have a single flag on or
+ * off.
+ */
 
 import { basic, HttpClient } from '../clients/http-client.ts';
 import { enableUser, FLAGS, type Flag, insertUsers, setRole } from '../fixtures/users.ts';
@@ -6,11 +9,11 @@ import type { Host } from '../hosts/hosts.ts';
 
 export interface Actor {
   name: string;
-  /** Of its role; undefined for who counts as nobody. */
+  /** Flags of the actor's role. Undefined for an actor who counts as anonymous. */
   flags: readonly Flag[] | undefined;
-  /** By cookie. */
+  /** Authenticated by cookie. */
   http: HttpClient;
-  /** As the API shows it in `user_id`; group B's ids are numbers. */
+  /** The `user_id` of the API. Group B's ids are numbers. */
   userId: string | number;
 }
 
@@ -37,8 +40,8 @@ const BY_FLAGS: Made[] = [
 const STRANGER: Made = { name: 'stranger', role: 'user', flags: ['can_access_api'] };
 
 /**
- * The stranger, whose things the others ask about, and the actors. All but nobody are logged in and may use the API as
- * yet, so that things of their own can be made for them.
+ * Creates the stranger, who owns what the others request, and the actors. All but the anonymous one are
+ * logged in and may use the API for now, so that objects of their own can be created.
  */
 export async function makeActors(host: Host): Promise<{ stranger: Actor; actors: Actor[] }> {
   for (const { role, flags = [] } of BY_FLAGS) {
@@ -46,17 +49,17 @@ export async function makeActors(host: Host): Promise<{ stranger: Actor; actors:
   }
   const users = [STRANGER, ...NAMED, ...BY_FLAGS];
   await insertUsers(host, 'secret', users);
-  const nobody: Actor = {
+  const anonymous: Actor = {
     name: 'anonymous',
     flags: undefined,
     http: new HttpClient(() => host.url()),
     userId: '',
   };
-  const [stranger = nobody, ...actors] = await Promise.all(users.map((one) => logIn(nobody.http, one)));
-  return { stranger, actors: [nobody, ...actors] };
+  const [stranger = anonymous, ...actors] = await Promise.all(users.map((one) => logIn(anonymous.http, one)));
+  return { stranger, actors: [anonymous, ...actors] };
 }
 
-/** Takes from the actors what their names say that they do not have. */
+/** Removes from the actors the flags that their names exclude. */
 export async function restrictActors(host: Host): Promise<void> {
   await enableUser(host, 'disabled', false);
   for (const { role, flags = [] } of BY_FLAGS) await setRole(host, role, flags);

@@ -1,4 +1,4 @@
-/** Owns a whole agent for tests, on any engine, connected to a peer that plays the control plane. */
+/** A complete agent for tests, on any engine, connected to a peer that plays the control plane. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import type { Identity } from '../../../agent/connection/identity.ts';
@@ -22,7 +22,7 @@ export interface AgentRig {
   lease: Lease;
   output: OutputStore;
   conditions: Conditions;
-  /** What became of the connection: settles when the agent gives up or is closed. */
+  /** Settles when the agent gives up or is closed. */
   connected: Promise<void>;
   log: string[];
   close(): Promise<void>;
@@ -30,20 +30,20 @@ export interface AgentRig {
 
 const realNow = (): Moment => ({ uptimeMs: performance.now(), wallMs: Date.now() });
 
-/** Who that is is nothing to the peer. */
+/** The peer accepts any identity. */
 const someone: Identity = { headers: async () => ({ Authorization: 'Bearer secret' }) };
 
 export interface RigOptions {
-  /** Kept for a successor with the same one. */
+  /** A successor with the same folder finds its data. */
   dataDir: string;
   pingMs?: number;
   nowMs?: () => number;
-  /** Of the connection alone. */
+  /** Clock of the connection alone. */
   socketNowMs?: () => number;
   refreshMs?: number;
-  /** Of the pauses before it dials again. */
+  /** Randomness of the pauses before the agent dials again. */
   random?: () => number;
-  /** Of the lease; a test has it checked itself. */
+  /** Clock of the lease, which the test checks itself. */
   now?: () => Moment;
   identity?: Identity;
 }

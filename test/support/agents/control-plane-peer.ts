@@ -1,4 +1,7 @@
-/** Owns the control plane's end of the agent protocol for tests of the agent: a real WebSocket server that only does as told. */
+/**
+ * The control plane's side of the agent protocol, for tests of the agent: a real WebSocket server that does
+ * only what a test requests.
+ */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -16,7 +19,7 @@ interface WelcomeOptions {
   unknown?: IdRange[];
 }
 
-/** One connection of an agent, and all it has said. */
+/** One connection of an agent, with all its messages. */
 export class PeerConnection {
   readonly messages: Up[] = [];
   readonly chunks: LogChunk[] = [];
@@ -51,7 +54,7 @@ export class PeerConnection {
     this.#socket.close(code, reason);
   }
 
-  /** Goes silent for good without a word, as a host does whose power fails. */
+  /** Becomes silent for good, as a host does whose power fails. */
   freeze(): void {
     this.#socket.pause();
   }
@@ -96,7 +99,7 @@ export class PeerConnection {
     return this.reports().flatMap(({ observations }) => observations.filter((o) => o.service === service));
   }
 
-  /** Waits until the service has been reported in this state. */
+  /** Waits until the service is reported in this state. */
   reported<State extends Observation['state']>(
     service: number,
     state: State,
@@ -149,11 +152,11 @@ export class ControlPlanePeer {
   }
 }
 
-/** Waits until there is what the probe looks for. */
+/** Waits until the probe returns a value. */
 export function found<T>(probe: () => T | undefined, timeoutMs?: number): Promise<T> {
   return eventually(() => {
     const value = probe();
-    if (value === undefined) throw new Error('it never came');
+    if (value === undefined) throw new Error('the awaited value did not appear');
     return value;
   }, timeoutMs);
 }

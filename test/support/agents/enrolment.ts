@@ -1,4 +1,4 @@
-/** Owns hosts for tests that bring their own agents: registered as real ones are, with keys that are kept in memory. */
+/** Hosts for tests that bring their own agents: registered as real hosts are, with keys in memory. */
 import { generateKeyPairSync, type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
@@ -7,7 +7,7 @@ import { makeJoinToken } from '../../../control-plane/operations/cluster/join-to
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { CONNECT_PATH, REGISTER_PATH, registeredSchema } from '../../../shared/protocol/enrolment.ts';
 
-/** An Ed25519 key, with its public half as agents show it. */
+/** An Ed25519 key, with its public half in the form that agents send. */
 export interface AgentKey {
   publicKey: { kty: 'OKP'; crv: 'Ed25519'; x: string };
   privateKey: KeyObject;
@@ -19,13 +19,16 @@ export function newAgentKey(): AgentKey {
   return { publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey };
 }
 
-/** Where a control plane is, and what it is called. */
+/** A control plane's address and deployment name. */
 export interface Place {
   url: string;
   deployment: string;
 }
 
-/** Asks for a registration, and gives the answer as it is. Each on a connection of its own: one that is kept may be closed just then. */
+/**
+ * Sends a registration and returns the response unchanged. Uses a new connection each time, because a
+ * kept-alive connection may be closed at that moment.
+ */
 export async function askToRegister(
   { url }: Pick<Place, 'url'>,
   joinToken: string | undefined,
@@ -64,7 +67,7 @@ export async function enrolWith(
   return registeredSchema.parse(await response.json()).host_id;
 }
 
-/** What who is not let in is answered; rejects where the connection is made. */
+/** Resolves to the response of a refused connection attempt. Rejects if the connection is made. */
 export async function refusalOf(url: string, authorization: string): Promise<Response> {
   const headers = {
     authorization,
@@ -84,7 +87,7 @@ export async function refusalOf(url: string, authorization: string): Promise<Res
   return responseOf(await refused);
 }
 
-/** What a proof says; left out where undefined. */
+/** Claims of a proof. Undefined claims are left out. */
 export interface Claims {
   sub?: string | undefined;
   aud?: string | undefined;
@@ -93,7 +96,10 @@ export interface Claims {
   jti?: string | undefined;
 }
 
-/** The Authorization of one connection: a proof as agents make it, but for `changes`. By hand, as a thousand are made at once. */
+/**
+ * The Authorization header of one connection: an agent's proof with `changes`. Signed without a library,
+ * because tests make a thousand at once.
+ */
 export function proofOf(
   hostId: number,
   deployment: string,

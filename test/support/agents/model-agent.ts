@@ -1,4 +1,7 @@
-/** Owns an agent's end of a connection in memory, for tests of the coordinator: it keeps what it is told, and says what the test says. */
+/**
+ * The agent's side of a connection in memory, for tests of the coordinator. It records what it receives, and
+ * sends what the test requests.
+ */
 
 import type { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
 import type { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
@@ -11,12 +14,12 @@ import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { hostFacts } from '../rigs/core-rig.ts';
 import { eventually } from '../tools/eventually.ts';
 
-/** The other end of a session: what was sent, and how it was closed. */
+/** The other end of a session: records the messages sent and the close. */
 export class MemorySocket implements AgentSocket {
   readonly sent: Down[] = [];
   closeCode: number | undefined;
   closeReason = '';
-  /** When set, sending fails as on a socket that is gone. */
+  /** If set, sending fails as on a closed socket. */
   broken = false;
 
   send(data: string | Uint8Array): void {
@@ -54,7 +57,7 @@ export class ModelAgent {
     this.say({ type: 'hello', version, deployment: 'test', host: this.facts, inventory, ...changes });
   }
 
-  /** Says hello and waits for its answer. */
+  /** Sends hello and waits for the sync. */
   async join(inventory: Observation[] = []): Promise<this> {
     this.hello(inventory);
     await eventually(() => this.socket.all('sync').length > 0);
@@ -72,7 +75,7 @@ export class ModelAgent {
     await eventually(() => this.socket.all('ack').some((ack) => ack.sequence === sequence));
   }
 
-  /** Waits for the `n`th start, counted from 1, whether it came in a sync or alone. */
+  /** Waits for the `n`th start, counted from 1, in a sync or alone. */
   started(n = 1): Promise<Assignment> {
     return eventually(() => {
       const synced = this.socket.all('sync').flatMap(({ assignments }) => assignments);

@@ -1,6 +1,7 @@
 /**
- * Owns a host and its agent as a model for simulations of the core: it obeys starts and stops, keeps what it has to
- * report while it is not connected, and fails only when told. Counts what it did, for the rules on starts.
+ * A model of a host and its agent, for simulations of the core. It obeys starts and stops, stores its reports
+ * while it is not connected, and fails only on request. Counts the containers it makes, for the rules on
+ * starts.
  */
 import type { HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { created, exited, failed, gone, hostFacts, running } from '../rigs/core-rig.ts';
@@ -10,7 +11,7 @@ interface Key {
   generation: number;
 }
 
-/** `vanished`: someone removed the container; as it was started once, it is not started again. */
+/** `vanished`: a person removed the container. It was started once, so it is not started again. */
 type Phase = 'wanted' | 'created' | 'running' | 'exited' | 'failed' | 'vanished';
 
 export type ServiceScript = 'well' | 'exit' | 'crash' | 'fail' | 'fail-for-now' | 'vanish';
@@ -27,10 +28,10 @@ const nameOf = ({ service, generation }: Key): string => `${service}.${generatio
 export class ModelHost {
   readonly facts: HostFacts;
   connected = false;
-  /** Containers made of each key: PROTOCOL.md P5 wants one at most. */
+  /** Number of containers made of each key: at most one (P5). */
   readonly made = new Map<string, number>();
   readonly #entries = new Map<string, Entry>();
-  /** The latest of each key that was not yet acknowledged. */
+  /** The latest unacknowledged observation of each key. */
   readonly #unacknowledged = new Map<string, Observation>();
   #forgotten: number[] = [];
 
@@ -38,7 +39,7 @@ export class ModelHost {
     this.facts = hostFacts(name, changes);
   }
 
-  /** The machine is made anew: nothing of before is there. */
+  /** Replaces the machine: nothing from before is left. */
   wipe(): void {
     this.connected = false;
     this.#entries.clear();
@@ -53,7 +54,7 @@ export class ModelHost {
       .map(({ service }) => service);
   }
 
-  /** What a hello lists: containers, and starts that failed. */
+  /** The inventory of a hello: containers and failed starts. */
   inventory(): Observation[] {
     return [...this.#entries.values()]
       .filter(({ phase }) => phase !== 'wanted' && phase !== 'vanished')
@@ -83,30 +84,33 @@ export class ModelHost {
   stop(key: Key): void {
     const entry = this.#entries.get(nameOf(key));
     if (entry) entry.stopping = true;
-    else this.#tell({ ...gone, ...keyOf(key) } as Observation);
+    else this.#report({ ...gone, ...keyOf(key) } as Observation);
   }
 
   forget(service: number): void {
     this.#forgotten.push(service);
   }
 
-  /** One entry goes one step: away where it is to stop, else towards running, or to the end that `script` says. */
+  /**
+   * Advances one entry by one step: it goes if it is to stop, otherwise it advances towards running, or to
+   * the end that `script` specifies.
+   */
   step(pick: number, script: ServiceScript): void {
     const entries = [...this.#entries.values()];
     const entry = entries[pick % entries.length];
     if (!entry) return;
     if (entry.stopping) {
       this.#entries.delete(nameOf(entry));
-      this.#tell({ ...gone, ...keyOf(entry) } as Observation);
+      this.#report({ ...gone, ...keyOf(entry) } as Observation);
       return;
     }
     const ended = entry.phase === 'exited' || entry.phase === 'failed' || entry.phase === 'vanished';
     if (ended) return;
     entry.phase = this.#next(entry, script);
-    this.#tell(observationOf(entry));
+    this.#report(observationOf(entry));
   }
 
-  /** What is to be reported; forgotten once taken, as after an ack. */
+  /** Returns the pending report, and clears it as an ack would. */
   takeReport(): { observations: Observation[]; forgotten: number[] } {
     const report = { observations: [...this.#unacknowledged.values()], forgotten: this.#forgotten };
     this.#unacknowledged.clear();
@@ -130,7 +134,7 @@ export class ModelHost {
     return 'created';
   }
 
-  #tell(observation: Observation): void {
+  #report(observation: Observation): void {
     this.#unacknowledged.set(nameOf(observation), observation);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns an agent for tests of the control plane: the real protocol on a real socket, without an engine. It says and does
- * only what a test tells it to; log streams are scripted-log.ts's.
+ * An agent for tests of the control plane: the real protocol on a real socket, without an engine. It does
+ * only what a test requests. Its log streams are in scripted-log.ts.
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
@@ -18,25 +18,25 @@ import { ScriptedLog } from './scripted-log.ts';
 type DownOf<T extends Down['type']> = Extract<Down, { type: T }>;
 type Hello = Extract<Up, { type: 'hello' }>;
 
-/** Of a host whose name does not matter. */
+/** Default name of a host. */
 const NAME = 'host1';
 
 export interface AgentOptions {
   facts?: Partial<HostFacts>;
   inventory?: Observation[];
-  /** The highest ids it has seen. */
+  /** The highest ids that the host has seen. */
   highest?: NonNullable<Hello['highest']>;
 }
 
 export class ScriptedAgent {
-  /** All the control plane has said, in order. */
+  /** All messages of the control plane, in order. */
   readonly messages: Down[] = [];
-  /** What it must run, by `service.generation`: the map that sync, start and stop edit. */
+  /** The assignments, by `service.generation`: the map that sync, start and stop edit. */
   readonly assignments = new Map<string, Assignment>();
   readonly logs: ScriptedLog[] = [];
   closeCode: number | undefined;
   readonly #socket: WebSocket;
-  readonly #told = new Map<string, Assignment>();
+  readonly #allAssignments = new Map<string, Assignment>();
   #sequence = 0;
 
   constructor(socket: WebSocket) {
@@ -48,7 +48,7 @@ export class ScriptedAgent {
     });
   }
 
-  /** A connection that has said nothing yet; rejects with the status where it is refused. */
+  /** Opens a connection without a hello. Rejects with the status if it is refused. */
   static async dial(host: Host, authorization?: string): Promise<ScriptedAgent> {
     const headers = authorization === undefined ? {} : { authorization };
     const socket = new WebSocket(`${host.url().replace('http', 'ws')}${CONNECT_PATH}`, { headers });
@@ -57,7 +57,7 @@ export class ScriptedAgent {
     return agent;
   }
 
-  /** An agent that was welcomed and has its whole sync. */
+  /** Connects an agent, and waits for its welcome and its whole sync. */
   static async join(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
     const agent = await ScriptedAgent.dial(host, await proofFor(host, options.facts?.name));
     agent.send(hello(host, options));
@@ -86,7 +86,7 @@ export class ScriptedAgent {
     await this.#acknowledged({ forgotten: services });
   }
 
-  /** All that is wrong with its host. */
+  /** Reports all conditions of its host. */
   async complain(...conditions: Condition[]): Promise<void> {
     await this.#acknowledged({ conditions });
   }
@@ -103,7 +103,7 @@ export class ScriptedAgent {
     if (!acked()) throw new Error(`closed with ${this.closeCode} before the report was acknowledged`);
   }
 
-  /** Waits until it has been told to run all `count` services of the execution; in the order of the starts. */
+  /** Waits until all `count` services of the execution are assigned; in the order of the starts. */
   assigned(execution: number, count = 1): Promise<Assignment[]> {
     return eventually(() => {
       const found = [...this.assignments.values()].filter((one) => one.execution === execution);
@@ -111,20 +111,20 @@ export class ScriptedAgent {
     }).then((found) => found || []);
   }
 
-  /** All it was ever told to run of the execution. */
+  /** All assignments of the execution that the agent has ever received. */
   known(execution: number): Assignment[] {
-    return [...this.#told.values()].filter((one) => one.execution === execution);
+    return [...this.#allAssignments.values()].filter((one) => one.execution === execution);
   }
 
-  /** Waits until it has been told to stop every service of the execution. */
+  /** Waits until the agent has been ordered to stop every service of the execution. */
   async released(execution: number): Promise<void> {
     await eventually(() => [...this.assignments.values()].every((one) => one.execution !== execution));
   }
 
-  /** Waits until a log stream of the service is asked for; the `nth` one. */
+  /** Waits for the `nth` log stream of the service that the control plane opens. */
   log(service: number, nth = 0): Promise<ScriptedLog> {
     return eventually(() => this.logs.filter((log) => log.opened.service === service)[nth]).then((log) => {
-      if (!log) throw new Error('no log was asked for');
+      if (!log) throw new Error('no log stream was opened');
       return log;
     });
   }
@@ -144,7 +144,7 @@ export class ScriptedAgent {
       const added = message.type === 'sync' ? message.assignments : [message.assignment];
       for (const assignment of added) {
         this.assignments.set(keyOf(assignment), assignment);
-        this.#told.set(keyOf(assignment), assignment);
+        this.#allAssignments.set(keyOf(assignment), assignment);
       }
     }
     if (message.type === 'stop') this.assignments.delete(keyOf(message));
@@ -157,8 +157,9 @@ export class ScriptedAgent {
 const registered = new WeakMap<Host, Map<string, Promise<{ id: number; key: AgentKey }>>>();
 
 /**
- * The host of that name, registered when it is first asked for: with `token`, or one that is written into the database, which
- * then has a connection of this process until its next garbage collection.
+ * The host of that name, registered at the first call: with `token`, or with a token that is written into the
+ * database. In the latter case this process keeps a connection to the database until its next garbage
+ * collection.
  */
 export function registeredHost(
   host: Host,
@@ -184,7 +185,7 @@ async function register(host: Host, name: string, token?: string): Promise<{ id:
   }
 }
 
-/** The Authorization of one connection of the host of that name. */
+/** The Authorization header of one connection of the host of that name. */
 export async function proofFor(host: Host, name?: string): Promise<string> {
   const { id, key } = await registeredHost(host, name);
   return proofOf(id, host.deployment, key);
@@ -215,7 +216,7 @@ export function hello(
 
 const key = ({ service, generation }: ServiceKey): ServiceKey => ({ service, generation });
 
-/** What an agent sees of a container, from the assignment it was made for. */
+/** Observations of a container, built from its assignment. */
 export const seen = {
   created: (of: ServiceKey): Observation => ({ ...key(of), state: 'created', containerId: `c${of.service}` }),
   /** Each published port p is host port 30000 + p. */

@@ -1,4 +1,6 @@
-/** Owns a scripted agent's end of one log stream: sends what a test gives it, never more than it was granted (P9). */
+/**
+ * A scripted agent's side of one log stream: sends what a test supplies, and never more than its credit (P9).
+ */
 import type { WebSocket } from 'ws';
 import { encode, encodeChunk, LOG_CHUNK_BYTES } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
@@ -6,11 +8,11 @@ import { eventually } from '../tools/eventually.ts';
 
 export class ScriptedLog {
   readonly opened: Extract<Down, { type: 'logs.open' }>;
-  /** All it was ever granted, and the most that was granted but not sent at one time. */
+  /** The credit granted in total, and the maximum that was granted but unused at one time. */
   granted: number;
   mostCredit: number;
   sent = 0;
-  /** The reader has left, or the connection is gone. */
+  /** The subscriber has left, or the connection is gone. */
   closed = false;
   readonly #socket: WebSocket;
 
@@ -33,7 +35,7 @@ export class ScriptedLog {
     this.mostCredit = Math.max(this.mostCredit, this.credit);
   }
 
-  /** Sends all of it as credit comes in; the log it is taken from begins at `from`. */
+  /** Sends all bytes as credit arrives. The log that they come from begins at `from`. */
   async write(bytes: Uint8Array | string, from = this.opened.offset + this.sent): Promise<void> {
     const all = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     for (let at = 0; at < all.byteLength; ) {

@@ -1,6 +1,6 @@
 /**
- * Owns an image of the agent for tests, made by its Dockerfile. Its base is made of this machine's Node and the libraries
- * that needs, since none can be pulled.
+ * An image of the agent for tests, built by its Dockerfile. The base image consists of this machine's Node
+ * and its libraries, because no base image can be pulled.
  */
 import { execFileSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
@@ -15,7 +15,7 @@ export interface AgentImage {
   remove(): Promise<void>;
 }
 
-/** Made of the bundle that the control plane at `url` serves. */
+/** Builds the image from the bundle that the control plane at `url` serves. */
 export async function buildAgentImage(docker: Docker, url: string): Promise<AgentImage> {
   const name = `berth-agent-test:${process.pid}`;
   const base = `berth-node-test:${process.pid}`;
@@ -40,7 +40,7 @@ export async function buildAgentImage(docker: Docker, url: string): Promise<Agen
   };
 }
 
-/** An agent of that image with these settings, on the tests' engine; the caller starts and removes it. */
+/** An agent of that image with these settings, on the tests' engine. The caller starts and removes it. */
 export const agentContainer = (
   docker: Docker,
   image: AgentImage,
@@ -52,7 +52,7 @@ export const agentContainer = (
     HostConfig: { NetworkMode: 'host', Binds: [`${engineSocket()}:/var/run/docker.sock`] },
   });
 
-/** Where the tests' engine listens, on this machine. */
+/** The socket of the tests' engine on this machine. */
 const engineSocket = (): string => {
   const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
   const socket = socketOf(host);

@@ -1,4 +1,7 @@
-/** Owns DockerEngine on the real engine, for tests of its port: a new one for each test, which leaves nothing behind. */
+/**
+ * DockerEngine on the real engine, for tests of its port: a new one for each test, which leaves nothing
+ * behind.
+ */
 import type Docker from 'dockerode';
 import { afterEach, beforeEach } from 'vitest';
 import { DockerEngine, type DockerEngineOptions } from '../../../agent/engine/docker/docker-engine.ts';
@@ -8,28 +11,28 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { scratchDir } from '../agents/agent-rig.ts';
 import { assignment as plain } from '../fixtures/assignments.ts';
 
-/** `streams` is the client for what may be silent for long. */
+/** `streams`: the client for streams, which may be silent for long. */
 type Changes = Partial<DockerEngineOptions & { docker: Docker; streams: Docker; stallMs: number }>;
 
 export interface DockerRig {
   docker: Docker;
   deployment: string;
-  /** Of the test that runs. */
+  /** The engine of the current test. */
   engine(): DockerEngine;
-  /** A folder of the test that runs. */
+  /** A folder of the current test. */
   scratch(): string;
   makeEngine(changes?: Changes): DockerEngine;
-  /** Its name is unique to this run, so that it disturbs nobody. */
+  /** The name is unique to this run, so that it conflicts with no other. */
   assignment(changes?: Partial<Assignment>): Assignment;
   run(changes?: Partial<Assignment>, on?: Engine): Promise<Container>;
   /** Waits for the end of a container. */
   exitOf(id: string): Promise<Extract<Container, { state: 'exited' }>>;
 }
 
-/** Of containers whose limit of cores is not what a test is about. */
+/** CPU limit of containers in tests that do not concern the limit. */
 export const CORE_LIMIT = 1;
 
-/** Registers what is done before and after each test of a file; `name` is the file's alone. */
+/** Registers the hooks before and after each test of a file. `name` must be unique to the file. */
 export function dockerRig(name: string): DockerRig {
   const host = process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET);
   const docker = connectEngine(host);

@@ -1,11 +1,14 @@
-/** Owns a socket before the real engine that treats its callers as an engine in trouble does. It never touches the engine itself. */
+/**
+ * A socket in front of the real engine, which makes the engine appear faulty. Never changes the engine
+ * itself.
+ */
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
- * `hangs`: takes connections and answers nothing; `fails`: answers everything with 500; `loses`: makes and starts
- * containers, but these answers never arrive; `refuses`: is not there, as while it restarts.
+ * `hangs`: accepts connections and answers nothing; `fails`: answers everything with 500; `loses`: creates
+ * and starts containers, but loses these answers; `refuses`: does not listen, as during a restart.
  */
 export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'refuses';
 
@@ -31,7 +34,7 @@ export class EngineProxy {
     return proxy;
   }
 
-  /** Whoever is connected is cut off, but by an engine that hangs, which leaves them waiting. */
+  /** Callers are disconnected, except by an engine that hangs, which leaves them waiting. */
   async become(mood: EngineMood): Promise<void> {
     const before = this.#mood;
     this.#mood = mood;

@@ -1,4 +1,4 @@
-/** Owns the engine that tests run containers on. It is set up before them, by engine-setup.ts or test/run.ts. */
+/** The engine that tests run containers on. It is set up before them, by engine-setup.ts or test/run.ts. */
 import type Docker from 'dockerode';
 import { connectEngine, DEFAULT_SOCKET, unixHost } from '../../../agent/engine/engine-address.ts';
 import { ensureImage } from '../../../examples/image.ts';

@@ -1,4 +1,7 @@
-/** Owns an engine in memory, for tests of the agent's own logic. Loud: what a test did not prepare throws. */
+/**
+ * An engine in memory, for tests of the agent's own logic. It throws on everything that a test has not
+ * prepared.
+ */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { claimOf } from '../../../agent/engine/cpu-allocation.ts';
 import {
@@ -20,13 +23,13 @@ export class FakeEngine implements Engine {
   readonly images = new Set(['berth/busybox:1']);
   /** Called before each such call; may throw or wait. */
   before: (call: string) => void | Promise<void> = () => {};
-  /** What containers have used; those that a test does not name are not told of. */
+  /** Usage samples of containers. Other containers have none. */
   readonly used = new Map<string, UsageSample>();
   readonly #dir: string;
   #changed: ((id: string) => void) | undefined;
   #ids = 0;
 
-  /** Containers' output lies in files in `dir`. */
+  /** The containers' output is stored in `dir`. */
   constructor(dir: string) {
     this.#dir = dir;
     mkdirSync(dir, { recursive: true });
@@ -119,7 +122,7 @@ export class FakeEngine implements Engine {
 
   async tidy(): Promise<void> {}
 
-  /** The container ends by itself. */
+  /** Ends the container, as if by itself. */
   exit(id: string, exitCode: number): void {
     const container = this.containers.get(id);
     if (!container) throw new Error(`no container ${id}`);
@@ -128,7 +131,7 @@ export class FakeEngine implements Engine {
     this.#changed?.(id);
   }
 
-  /** Someone removes the container by hand. */
+  /** Removes the container, as a person would. */
   vanish(id: string): void {
     this.containers.delete(id);
     this.#changed?.(id);

@@ -1,6 +1,6 @@
 /**
- * Owns installations of the agent by its script, as a control plane serves it: each beneath a folder of its own, which
- * stands for the machine's.
+ * Installations of the agent by its script, as a control plane serves it. Each lies beneath its own folder,
+ * which represents the machine's root.
  */
 import { spawn } from 'node:child_process';
 import { readdir, readFile, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { scratchFolder } from '../tools/folder.ts';
 
 export interface ScriptEnd {
   code: number | null;
-  /** What it printed, errors among it. */
+  /** Standard output and errors. */
   output: string;
 }
 
@@ -28,12 +28,12 @@ export class Installation {
     this.#env = env;
   }
 
-  /** Nothing is installed yet. `env` goes to every run of the script. */
+  /** Prepares a folder without an installation. `env` applies to every run of the script. */
   static async prepare(url: string, env: NodeJS.ProcessEnv = {}): Promise<Installation> {
     return new Installation(await scratchFolder('berth-install-'), url, env);
   }
 
-  /** `curl .../install.sh | sh -s ARGS`; `options` are the shell's. */
+  /** Runs `curl .../install.sh | sh -s ARGS`. `options` are the shell's. */
   async run(args: string[] = [], env: NodeJS.ProcessEnv = {}, options: string[] = []): Promise<ScriptEnd> {
     const script = await (await fetch(`${this.#url}/agent/install.sh`)).text();
     const child = spawn('/bin/sh', [...options, '-s', ...args], {
@@ -51,7 +51,7 @@ export class Installation {
     return { code, output: out + errors };
   }
 
-  /** Every file and empty folder, from the root on. */
+  /** Every file and empty folder, as paths from the root. */
   async files(): Promise<string[]> {
     const entries = await readdir(this.root, { recursive: true, withFileTypes: true });
     const paths = entries.map((entry) => join(entry.parentPath, entry.name).slice(this.root.length));
@@ -67,28 +67,30 @@ export class Installation {
   }
 }
 
-/** The command that the script has told to run. */
+/** The command that the script has printed. */
 export const commandIn = (output: string): string[] => {
   const [, command] = output.match(/\n {2}(\/\S* .*berth-agent\.mjs)\n/) ?? [];
   if (!command) throw new Error(`there is no command in:\n${output}`);
   return command.split(' ');
 };
 
-/** What a proxy changes of the answers to a path. */
+/** What a proxy changes in the answers to a path. */
 export interface Tampering {
   headers?: Record<string, string>;
   body?(body: Buffer, path: string): Buffer;
 }
 
-/** A proxy before `target` that changes its answers, for the test that runs; resolves to its URL. */
+/**
+ * Starts a proxy in front of `target` that changes its answers, for the current test; resolves to its URL.
+ */
 export async function startProxy(target: string, tampering: Tampering): Promise<string> {
   const server = createServer((incoming, outgoing) => {
     const { method, headers, url = '/' } = incoming;
     const forward = request(new URL(url, target), { method, headers }, async (answer: IncomingMessage) => {
       const body = await buffer(answer);
-      const { 'transfer-encoding': _, 'content-length': __, ...kept } = answer.headers;
+      const { 'transfer-encoding': _, 'content-length': __, ...rest } = answer.headers;
       outgoing.sendDate = false;
-      outgoing.writeHead(answer.statusCode ?? 502, { ...kept, ...tampering.headers });
+      outgoing.writeHead(answer.statusCode ?? 502, { ...rest, ...tampering.headers });
       outgoing.end(tampering.body?.(body, url) ?? body);
     });
     forward.on('error', (error) => outgoing.destroy(error));

@@ -1,17 +1,20 @@
-/** Owns an image registry that has no images, for tests of pulls that end badly. On loopback, where engines take plain HTTP. */
+/**
+ * An image registry without images, for tests of failing pulls. It listens on loopback, where engines accept
+ * plain HTTP.
+ */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Registry {
-  /** An image of it, by the name that asks for it. */
+  /** The name of an image in this registry. */
   image: string;
-  /** Requests so far. */
+  /** Number of requests so far. */
   asked(): number;
   close(): void;
 }
 
-/** `missing`: it says that there is no such image; `stalls`: it takes requests and never answers. */
+/** `missing`: answers that the image does not exist; `stalls`: accepts requests and never answers. */
 export async function startRegistry(behaviour: 'missing' | 'stalls'): Promise<Registry> {
   let count = 0;
   const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Owns Debian's docker-registry on loopback, where engines take plain HTTP, and images of this test's own in it. Engines
- * pull through a door before it, which counts what they ask for and can be held shut in the middle of a layer.
+ * Debian's docker-registry on loopback, where engines accept plain HTTP, with images of this test. Engines
+ * pull through a door in front of it, which counts requests and can be held shut in the middle of a layer.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,16 +15,16 @@ import { IMAGE } from '../../../examples/image.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { scratchFolder } from '../tools/folder.ts';
 
-/** Who may push and pull, where the registry asks. */
+/** Credentials for a registry that requires a login. */
 export const LOGIN = { username: 'puller', password: 'secret' };
 /** Made with `htpasswd -B`. */
 const HTPASSWD = `${LOGIN.username}:$2b$04$WujNnMUO/D23Nmrvyx3TAeGaGZWQQmCCS8Y93qEZkYiTReuy.Qp6m\n`;
 
 const PACKAGE = resolve('.berth/docker-registry');
 const PROGRAM = `${PACKAGE}/usr/bin/docker-registry`;
-/** Of the layer that an image of this registry adds to the common one. */
+/** Size of the layer that an image of this registry adds to the common one. */
 const LAYER_BYTES = 8_000_000;
-/** What passes a door that is held shut. */
+/** Bytes that pass a door that is held shut. */
 const HELD_AFTER_BYTES = 2_000_000;
 
 export class RealRegistry {
@@ -48,7 +48,7 @@ export class RealRegistry {
     return this.#door;
   }
 
-  /** Pushes a new image, which then only the registry has; returns its name. */
+  /** Pushes a new image, which only the registry has afterwards; returns its name. */
   async image(name: string): Promise<string> {
     const tag = { repo: `${this.host}/${name}`, tag: '1' };
     const image = `${tag.repo}:${tag.tag}`;
@@ -75,7 +75,7 @@ export class RealRegistry {
       );
   }
 
-  /** Writes a Docker config file into a folder of its own; returns the folder, for DOCKER_CONFIG. */
+  /** Writes a Docker config file into a new folder; returns the folder, for DOCKER_CONFIG. */
   async config(content: unknown): Promise<string> {
     const folder = await mkdtemp(`${this.#folder}/config-`);
     await writeFile(`${folder}/config.json`, JSON.stringify(content));
@@ -93,7 +93,7 @@ export class RealRegistry {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** The engine reports errors inside of its progress. */
+  /** The engine reports errors within its progress. */
   #finished(progress: NodeJS.ReadableStream): Promise<unknown> {
     return new Promise((done, fail) => {
       this.#docker.modem.followProgress(progress, (error, output) => (error ? fail(error) : done(output)));
@@ -101,8 +101,11 @@ export class RealRegistry {
   }
 }
 
-/** `asks`: only who logs in with LOGIN gets anything. */
-export async function startRealRegistry(docker: Docker, { asks = false } = {}): Promise<RealRegistry> {
+/** `requiresLogin`: the registry requires LOGIN. */
+export async function startRealRegistry(
+  docker: Docker,
+  { requiresLogin = false } = {},
+): Promise<RealRegistry> {
   await access(PROGRAM).catch(() => unpackPackage('docker-registry', PACKAGE));
   const folder = await scratchFolder('berth-registry-');
   await mkdir(`${folder}/store`);
@@ -111,21 +114,21 @@ export async function startRealRegistry(docker: Docker, { asks = false } = {}): 
     version: 0.1,
     storage: { filesystem: { rootdirectory: `${folder}/store` } },
     http: { addr: '127.0.0.1:0' },
-    ...(asks ? { auth: { htpasswd: { realm: 'berth', path: `${folder}/htpasswd` } } } : {}),
+    ...(requiresLogin ? { auth: { htpasswd: { realm: 'berth', path: `${folder}/htpasswd` } } } : {}),
   };
-  // YAML reads JSON.
+  // YAML accepts JSON.
   await writeFile(`${folder}/config.yml`, JSON.stringify(config));
   const program = startCommand([PROGRAM, 'serve', `${folder}/config.yml`]);
   const [, port] = await program.waitFor(/listening on 127\.0\.0\.1:(\d+)/);
   return new RealRegistry(docker, program, folder, await Door.open(Number(port)));
 }
 
-/** A proxy before the registry. */
+/** A proxy in front of the registry. */
 export class Door {
   readonly host: string;
-  /** Layers that were asked for, by path, and whether who asked has left before the end. */
+  /** The requested layers by path, and whether the client left before the end. */
   readonly blobs: { path: string; left: boolean }[] = [];
-  /** While true no answer goes on after some of its bytes. */
+  /** While true, each answer stops after some of its bytes. */
   held = false;
   readonly #server: ReturnType<typeof createServer>;
   readonly #port: number;
@@ -155,7 +158,7 @@ export class Door {
     this.trickle();
   }
 
-  /** A little more goes on of each answer that is held. */
+  /** Lets a few more bytes of each held answer pass. */
   trickle(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
@@ -169,11 +172,11 @@ export class Door {
 
   #pass(incoming: IncomingMessage, response: ServerResponse): void {
     const { method = 'GET', url = '/', headers } = incoming;
-    const asked = { path: url, left: false };
-    if (method === 'GET' && url.includes('/blobs/')) this.blobs.push(asked);
+    const blob = { path: url, left: false };
+    if (method === 'GET' && url.includes('/blobs/')) this.blobs.push(blob);
     const onward = request({ host: '127.0.0.1', port: this.#port, method, path: url, headers });
     response.on('close', () => {
-      asked.left = !response.writableFinished;
+      blob.left = !response.writableFinished;
       onward.destroy();
     });
     onward.on('error', () => response.destroy());

@@ -5,15 +5,15 @@ import { scratchDir } from '../../support/agents/agent-rig.ts';
 import { FakeEngine } from '../../support/engines/fake-engine.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 
-test('an agent that is told to end while the engine has not answered yet ends', async () => {
+test('an agent that is stopped while the engine has not answered yet ends', async () => {
   const scratch = await scratchDir();
   const stop = new AbortController();
   const engine = new FakeEngine(`${scratch.path}/engine`);
   const facts = await engine.facts();
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<typeof facts>();
   engine.facts = () => {
-    asked.resolve();
+    requested.resolve();
     return answer.promise;
   };
   const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///nowhere.sock' };
@@ -26,7 +26,7 @@ test('an agent that is told to end while the engine has not answered yet ends', 
     probeDisk: async () => undefined,
     stopSignal: stop.signal,
   });
-  await asked.promise;
+  await requested.promise;
   stop.abort();
   answer.resolve(facts);
   await ended;
@@ -34,7 +34,7 @@ test('an agent that is told to end while the engine has not answered yet ends', 
   await scratch.remove();
 });
 
-test('H266: an agent whose settings only a person can mend ends with the code after which systemd leaves it', async () => {
+test('H266: an agent whose settings only a person can repair ends with the exit code after which systemd does not restart it', async () => {
   const agent = startProgram(['agent/main.ts'], { env: { BERTH_URL: 'nowhere' } });
   expect(await agent.waitForEnd()).toBe(2);
   expect(agent.output).toContain('BERTH_URL must be a URL');
@@ -43,7 +43,7 @@ test('H266: an agent whose settings only a person can mend ends with the code af
 // Three processes, one after the other, on a machine that may be busy.
 const STARTS_MS = 60_000;
 
-test('P90: a second agent on the same data folder ends with a word on who has it, and once the first is killed another one starts', {
+test('P90: a second agent on the same data folder ends with a message that names the holder, and another agent starts after the holder is killed', {
   timeout: STARTS_MS,
 }, async () => {
   const scratch = await scratchDir();

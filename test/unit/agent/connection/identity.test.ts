@@ -25,7 +25,7 @@ let folder: string;
 let rig: CoordinatorRig;
 let server: Server;
 let url: string;
-/** Whether the answers to registrations get lost. */
+/** True if the answers to registrations are lost. */
 let lossy = false;
 let stop: AbortController;
 const log: string[] = [];
@@ -41,7 +41,7 @@ beforeEach(async () => {
     deploymentName,
     variant: variants.B,
     nowMs: () => rig.clock.nowMs(),
-    // Another one after a restart.
+    // A restart replaces the coordinator.
     get coordinator() {
       return rig.coordinator;
     },
@@ -71,7 +71,7 @@ afterEach(async () => {
 const deps = () => ({ db: rig.memory, deploymentName, nowMs: () => Date.now() });
 const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, rig.clock.nowMs())).token;
 
-/** As an agent with these settings begins. */
+/** Opens the identity as an agent with these settings does at its start. */
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
   const machine = { hostname: 'node1', routedAddress: undefined, dockerHost: 'unix:///none' };
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
@@ -79,7 +79,7 @@ async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Pro
   return HostIdentity.open(readConfig(given, machine), write, nowMs);
 }
 
-/** Tries to connect until it is told not to come back, or `stop`. */
+/** Tries to connect until the control plane refuses the agent, or `stop` aborts. */
 function connect(identity: HostIdentity): Promise<void> {
   const connected = stayConnected({
     url: new URL(url),
@@ -95,7 +95,7 @@ function connect(identity: HostIdentity): Promise<void> {
   return connected;
 }
 
-const journaled = (word: string) => eventually(() => log.some((line) => line.includes(word)));
+const logged = (word: string) => eventually(() => log.some((line) => line.includes(word)));
 const provedHost = async (identity: HostIdentity): Promise<number> =>
   (await readProof(deps(), bearerOf((await identity.headers()).Authorization))).hostId;
 const hostNames = async () =>
@@ -103,7 +103,7 @@ const hostNames = async () =>
 const keyFile = () => `${folder}/test/identity/key.json`;
 
 describe('the key', () => {
-  test('P17, P21: programs that join the same machine at once make one key and one host, and one that is refused drops no key of another', async () => {
+  test('P17, P21: programs that join the same machine at once create one key and one host, and a refused program removes no other key', async () => {
     const token = await newToken();
     const all = await Promise.all([1, 2, 3].map(() => open({ BERTH_JOIN_TOKEN: token })));
     const ids = await Promise.all(all.map((identity) => identity.join()));
@@ -115,7 +115,7 @@ describe('the key', () => {
     await refused.discard();
     expect(await provedHost(await open({}))).toBe(joined);
   });
-  test('P21: is a file with mode 0600 in a folder with mode 0700, also where that was open', async () => {
+  test('P21: the key is a file with mode 0600 in a folder with mode 0700, even if the folder was open before', async () => {
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await chmod(`${folder}/test/identity`, 0o755);
     await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
@@ -124,34 +124,34 @@ describe('the key', () => {
     );
     expect(modes).toEqual([0o600, 0o700]);
   });
-  test('P21: is refused where others can read it', async () => {
+  test('P21: a key that other users can read is refused', async () => {
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await chmod(keyFile(), 0o640);
     await expect(open({})).rejects.toThrow(/chmod 600/);
   });
-  test('P21: is refused where it is damaged, with a way out', async () => {
+  test('P21: a damaged key is refused with a remedy', async () => {
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await writeFile(keyFile(), '{"name":"node1"');
     await expect(open({})).rejects.toThrow(/damaged.*join again/);
   });
-  test('P21: that is there wins over a token, which stays unused', async () => {
+  test('P21: an existing key takes precedence over a token, which stays unused', async () => {
     const hostId = await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
     const unused = await newToken();
     const again = await open({ BERTH_JOIN_TOKEN: unused });
     expect([await again.join(), await provedHost(again)]).toEqual([hostId, hostId]);
     expect(await rig.memory.query('SELECT host_id FROM join_tokens WHERE host_id IS NULL')).toHaveLength(1);
   });
-  test('P21: missing, and without a token, stops the start with a word on how to get one', async () => {
+  test('P21: a missing key without a token stops the start, and the message names the remedy', async () => {
     await expect(open({})).rejects.toThrow(ConfigError);
     await expect(open({})).rejects.toThrow(/POST host\/token/);
-    // Nor is one of use that was never registered.
+    // An unregistered key is useless as well.
     await open({ BERTH_JOIN_TOKEN: 'any' });
     await expect(open({})).rejects.toThrow(/POST host\/token/);
   });
 });
 
 describe('a registration', () => {
-  test('P21: that can not be kept is none: it is made again, and makes the same host', async () => {
+  test('P21: a registration whose host id cannot be stored is repeated, and returns the same host', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await rm(keyFile());
     await mkdir(keyFile());
@@ -162,7 +162,7 @@ describe('a registration', () => {
     expect(await provedHost(identity)).toBe(identity.hostId);
     expect(await hostNames()).toEqual(['node1']);
   });
-  test('P21: whose answer got lost leaves its key, also where the next one is refused', async () => {
+  test('P21: a registration whose answer was lost leaves its key, even if the next registration is refused', async () => {
     const env = {
       BERTH_URL: url,
       BERTH_DEPLOYMENT_NAME: 'test',
@@ -176,7 +176,7 @@ describe('a registration', () => {
     await joinCluster({ ...env, BERTH_JOIN_TOKEN: await newToken() });
     expect(await hostNames()).toEqual(['node1']);
   });
-  test('P21: that is refused at once leaves no key', async () => {
+  test('P21: a registration that is refused at once leaves no key', async () => {
     const env = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder };
     await expect(joinCluster({ ...env, BERTH_JOIN_TOKEN: 'nobody knows it' })).rejects.toThrow(RefusedError);
     await expect(stat(keyFile())).rejects.toThrow('ENOENT');
@@ -184,43 +184,43 @@ describe('a registration', () => {
 });
 
 describe('the name', () => {
-  test('P20: that can not be removed keeps nobody from hearing why the agent ends', async () => {
+  test('P20: a key that cannot be removed does not hide why the agent ends', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await rm(keyFile());
     await mkdir(keyFile());
     await identity.discard();
-    await journaled('key.removal-failed');
+    await logged('key.removal-failed');
   });
-  test('P20: is kept when the machine gets another one', async () => {
+  test('P20: a host keeps its name when the machine is renamed', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken(), BERTH_AGENT_NAME: 'first' })).join();
     expect((await open({})).name).toBe('first');
   });
-  test('P20: that is set to another one stops the start with a word on what to do', async () => {
+  test('P20: a different name in the settings stops the start, and the message names the remedy', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
     await expect(open({ BERTH_AGENT_NAME: 'second' })).rejects.toThrow(/node1.*BERTH_AGENT_DATA_DIR/);
   });
 });
 
 describe('the registration', () => {
-  test('P17: whose answer got lost is tried again with the same key, and makes one host', async () => {
+  test('P17: a registration whose answer was lost is retried with the same key, and creates one host', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     lossy = true;
     await expect(identity.headers()).rejects.toThrow(/cannot be reached.*BERTH_URL/);
     expect(await hostNames()).toEqual(['node1']);
     lossy = false;
-    // Also by the next process.
+    // The next process succeeds as well.
     const next = await open({ BERTH_JOIN_TOKEN: 'used up' });
     expect(next.hostId).toBeNull();
     expect(await provedHost(identity)).toBe(2);
     expect(await hostNames()).toEqual(['node1']);
   });
-  test('P17: with a token that is not good ends the agent, which says why', async () => {
+  test('P17: a registration with an invalid token ends the agent with the reason', async () => {
     await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(
       /is unknown or has expired/,
     );
     await expect(connect(await open({ BERTH_JOIN_TOKEN: 'nonsense' }))).rejects.toThrow(RefusedError);
   });
-  test('P16: tells the public half of the key alone', async () => {
+  test('P16: the registration sends only the public half of the key', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
     const { privateKey } = JSON.parse(await readFile(keyFile(), 'utf8'));
     const [row] = await rig.memory.query('SELECT * FROM hosts WHERE name = ?', ['node1']);
@@ -231,17 +231,19 @@ describe('the registration', () => {
 
 describe('connecting', () => {
   test.each([-3_600, 3_600])(
-    'P18: an agent whose clock is %i s off says so, and gets in by the right time',
+    'P18: an agent whose clock is %i s off logs it, and connects by the right time',
     async (skewS) => {
       const identity = await open({ BERTH_JOIN_TOKEN: await newToken() }, () => Date.now() + skewS * 1_000);
       connect(identity);
-      await journaled('connection.open');
-      const told = log.filter((line) => line.includes('clock.differs'));
-      expect(told).toEqual([expect.stringMatching(/this machine's clock differs by -?(3599|36\d\d) s/)]);
+      await logged('connection.open');
+      const differences = log.filter((line) => line.includes('clock.differs'));
+      expect(differences).toEqual([
+        expect.stringMatching(/this machine's clock differs by -?(3599|36\d\d) s/),
+      ]);
       expect(log.some((line) => line.includes('answered 401: The proof was made'))).toBe(true);
     },
   );
-  test('P20: an agent that was removed gives up, and throws its key away', async () => {
+  test('P20: an agent whose host was removed gives up and deletes its key', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await identity.join();
     await rig.memory.query(`UPDATE hosts SET removed_ms = 1 WHERE name = 'node1'`);
@@ -249,34 +251,34 @@ describe('connecting', () => {
     await identity.discard();
     await expect(open({})).rejects.toThrow(/POST host\/token/);
   });
-  test('P20, P21: an agent that another database does not know joins it with its token, by the same key', async () => {
+  test('P20, P21: an agent that is unknown to another database joins it with its token and the same key', async () => {
     await (await open({ BERTH_JOIN_TOKEN: await newToken() })).join();
     const key = await readFile(keyFile(), 'utf8');
     await forgetHosts();
     connect(await open({ BERTH_JOIN_TOKEN: await newToken() }));
-    await journaled('connection.open');
+    await logged('connection.open');
     expect(await hostNames()).toEqual(['node1']);
     expect(JSON.parse(await readFile(keyFile(), 'utf8')).privateKey).toEqual(JSON.parse(key).privateKey);
   });
-  test('P20: without a token it keeps its key and goes on trying, saying what is wrong', async () => {
+  test('P20: an unknown agent without a token keeps its key, logs the reason and retries', async () => {
     const identity = await open({ BERTH_JOIN_TOKEN: await newToken() });
     await identity.join();
     await forgetHosts();
     connect(await open({}));
-    await journaled('No host here has this key');
+    await logged('No host here has this key');
     await eventually(() => log.filter((line) => line.includes('connection.closed')).length > 1);
     expect((await stat(keyFile())).isFile()).toBe(true);
   });
 });
 
-/** As after the database was put back to an older copy. */
+/** As after the database was replaced by an older copy. */
 async function forgetHosts(): Promise<void> {
   await rig.memory.query('DELETE FROM join_tokens');
   await rig.memory.query(`DELETE FROM hosts WHERE name = 'node1'`);
   rig.restart();
 }
 
-test('P1, H192: who is refused holds no connection, also where it never closes its own end', async () => {
+test('P1, H192: a refused client occupies no connection, even if it never closes its own end', async () => {
   const peer = dial({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
   peer.resume();
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
@@ -287,7 +289,7 @@ test('P1, H192: who is refused holds no connection, also where it never closes i
   peer.destroy();
 });
 
-test('P1: what was not foreseen is refused without details, which are for the log', async () => {
+test('P1: an unexpected failure is answered without details, which only the log has', async () => {
   const failures: unknown[] = [];
   const response = refuseAgent(new Error('the disk has gone'), (error) => failures.push(error));
   expect([response.status, failures.map(String)]).toEqual([500, ['Error: the disk has gone']]);

@@ -10,7 +10,7 @@ const body = {
   publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'x' },
 } as const;
 
-test('P16: an answer without an end is not read to its end, and no refusal for good', async () => {
+test('P16: an endless answer is not read to its end, and does not count as a permanent refusal', async () => {
   const server = createServer((_, response) => {
     const more = () => {
       while (response.write(Buffer.alloc(16_384, ' ')));

@@ -30,18 +30,18 @@ async function begin(options: Partial<RigOptions> = {}): Promise<PeerConnection>
   return rig.peer.connection();
 }
 
-/** An agent with the same data folder takes over, as after a crash. */
+/** Starts an agent with the same data folder, as after a crash. */
 async function restart(options: Partial<RigOptions> = {}): Promise<PeerConnection> {
   await rig.close();
   return begin(options);
 }
 
 describe('connecting', () => {
-  test('P18: the agent shows the proof of its identity', async () => {
+  test('P18: the agent sends the proof of its identity', async () => {
     const connection = await rig.peer.connection();
     expect(connection).toMatchObject({ path: '/agent/v1/connect', authorization: 'Bearer secret' });
   });
-  test('P2: hello comes first, with version, deployment and host', async () => {
+  test('P2: hello is the first message, with version, deployment and host', async () => {
     const connection = await rig.peer.connection();
     expect(await connection.hello()).toMatchObject({
       version: PROTOCOL_VERSION,
@@ -50,14 +50,14 @@ describe('connecting', () => {
       inventory: [],
     });
   });
-  test('P2: hello carries every container of the deployment', async () => {
+  test('P2: hello lists every container of the deployment', async () => {
     const first = await rig.peer.connection();
     first.welcome([assignment()]);
     const running = await first.reported(1, 'running');
     const second = await restart();
     expect((await second.hello()).inventory).toEqual([running]);
   });
-  test('P2: hello carries a start that failed, whose container is gone again', async () => {
+  test('P2: hello lists a failed start whose container is already gone', async () => {
     engine.before = (call) => {
       if (call.startsWith('start')) throw new EngineError('permanent', 'port is taken');
     };
@@ -69,29 +69,29 @@ describe('connecting', () => {
     const second = await rig.peer.connection(2);
     expect((await second.hello()).inventory).toEqual([failed]);
   });
-  test('the agent says nothing but hello before it is welcome', async () => {
+  test('the agent sends nothing but hello before the welcome', async () => {
     const connection = await rig.peer.connection();
     await connection.hello();
     await rig.agent.forget([1]);
     expect(connection.reports()).toEqual([]);
   });
-  test('P4: a gap in revisions closes with 4000 and the agent says hello again', async () => {
+  test('P4: the agent closes with 4000 on a gap in the revisions, and sends a new hello', async () => {
     const connection = await rig.peer.connection();
     connection.welcome();
     connection.send({ type: 'stop', revision: 2, service: 1, generation: 1 });
     await (await rig.peer.connection(2)).hello();
     expect(connection.closeCode).toBe(closeCodes.resync.code);
   });
-  test('a message that does not parse closes with 4400', async () => {
+  test('the agent closes with 4400 on a message that it cannot parse', async () => {
     const connection = await rig.peer.connection();
     connection.sendText('{"type":"unheard-of"}');
     await eventually(() => connection.closeCode === closeCodes.badMessage.code);
   });
-  test('a lost connection is dialled again', async () => {
+  test('the agent dials again after a lost connection', async () => {
     (await rig.peer.connection()).terminate();
     await (await rig.peer.connection(2)).hello();
   });
-  test('P72: an agent that was told over how long all come back waits a random part of that, until it is told otherwise', async () => {
+  test('P72: the agent waits a random part of the return period of the last welcome', async () => {
     const connection = await restart({ random: () => 0.5 });
     connection.welcome([], { spreadMs: 600 });
     await eventually(() => rig.log.some((line) => line.includes('session.synced')));
@@ -101,7 +101,7 @@ describe('connecting', () => {
     const closed = rig.log.filter((line) => line.includes('connection.closed'));
     expect(closed.map((line) => JSON.parse(line).waitMs)).toEqual([300, 250 + 300]);
   });
-  test('P61: a peer that is silently gone is noticed also when the clock was set back', async () => {
+  test('P61: a peer that disappears silently is detected even if the clock was set back', async () => {
     const peer = await ControlPlanePeer.open();
     const stop = new AbortController();
     let nowMs = 1e12;
@@ -122,23 +122,23 @@ describe('connecting', () => {
     await connected;
     peer.close();
   });
-  test('P11: a superseded agent does not come back', async () => {
+  test('P11: a superseded agent does not reconnect', async () => {
     (await rig.peer.connection()).close(closeCodes.superseded.code);
     await expect(rig.connected).rejects.toThrow(RefusedError);
   });
-  test('a peer that is silently gone is noticed', async () => {
+  test('a peer that disappears silently is detected', async () => {
     const connection = await restart({ pingMs: 20 });
     await connection.hello();
     connection.freeze();
     await (await rig.peer.connection(2)).hello();
   });
-  test('a peer that is silently gone is noticed also where the clock is set back meanwhile', async () => {
+  test('a peer that disappears silently is detected even if the clock is set back meanwhile', async () => {
     const connection = await restart({ pingMs: 20, socketNowMs: () => 0 });
     await connection.hello();
     connection.freeze();
     await (await rig.peer.connection(2)).hello();
   });
-  test('P18: an agent that is told to end while it makes its proof connects no more', async () => {
+  test('P18: an agent that is stopped while it makes its proof does not connect', async () => {
     const proof = Promise.withResolvers<Record<string, string>>();
     const stop = new AbortController();
     const peer = await ControlPlanePeer.open();
@@ -172,7 +172,7 @@ describe('running services', () => {
     await eventually(() => rig.log.some((line) => line.includes('session.synced')));
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
-  test('P5: an assignment that arrives again starts nothing', async () => {
+  test('P5: a repeated assignment starts nothing', async () => {
     const connection = await rig.peer.connection();
     connection.welcome();
     connection.start(assignment());
@@ -182,7 +182,7 @@ describe('running services', () => {
     await connection.reported(2, 'running');
     expect(engine.calls.filter((call) => call === 'create 1.1')).toHaveLength(1);
   });
-  test('P5: a container that is not in the sync is stopped, removed and reported gone', async () => {
+  test('P5: a container that is missing from the sync is stopped, removed and reported as gone', async () => {
     const first = await rig.peer.connection();
     first.welcome([assignment()]);
     await first.reported(1, 'running');
@@ -191,7 +191,7 @@ describe('running services', () => {
     await second.reported(1, 'gone');
     expect(engine.calls.slice(2)).toEqual(['stop c1', 'remove c1']);
   });
-  test('P5: a key whose container was removed while no agent ran is gone, not started again', async () => {
+  test('P5: a key whose container was removed while no agent ran is gone and not started again', async () => {
     const first = await rig.peer.connection();
     first.welcome([assignment()]);
     await first.reported(1, 'running');
@@ -202,9 +202,9 @@ describe('running services', () => {
     await second.reported(1, 'gone');
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
-  test('P5: a start whose answer the agent did not live to see is not made again where its container was removed since', async () => {
+  test('P5: a key is not started again if the agent was killed before the answer to its start and the container was removed since', async () => {
     const connection = await rig.peer.connection();
-    // The answer never comes, and the agent is killed.
+    // The answer never arrives, and the agent is killed.
     engine.before = (call) => (call === 'start 1.1' ? new Promise(() => {}) : undefined);
     connection.welcome([assignment()]);
     await eventually(() => engine.calls.includes('start 1.1'));
@@ -214,7 +214,7 @@ describe('running services', () => {
     await second.reported(1, 'gone');
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
-  test('P5: of a start that failed no mark stays: the next agent is to find out the same, not that the container is gone', async () => {
+  test('P5: a failed start leaves no mark, so that the next agent finds the failure and not a container that is gone', async () => {
     const connection = await rig.peer.connection();
     engine.before = (call) => {
       if (call === 'start 1.1') throw new EngineError('permanent', 'no such command');
@@ -223,13 +223,13 @@ describe('running services', () => {
     await connection.reported(1, 'failed');
     expect(rig.output.wasStarted(assignment())).toBe(false);
   });
-  test('a container that runs while its output can not be kept yet runs on, and its output is kept later', async () => {
+  test('a container whose output cannot be preserved yet continues to run, and its output is preserved later', async () => {
     const connection = await rig.peer.connection();
-    const keep = rig.output.preserve.bind(rig.output);
+    const preserve = rig.output.preserve.bind(rig.output);
     let failures = 2;
     rig.output.preserve = async (container) => {
       if (failures-- > 0) throw new Error('no space left on device');
-      return keep(container);
+      return preserve(container);
     };
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
@@ -239,7 +239,7 @@ describe('running services', () => {
     });
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
-  test('P60: of a container that vanished nothing is left once that is acknowledged', async () => {
+  test('P60: nothing is left of a vanished container once its gone is acknowledged', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
@@ -252,10 +252,10 @@ describe('running services', () => {
     await rig.agent.refresh();
     expect(connection.observations(1).filter(({ state }) => state === 'gone')).toHaveLength(1);
   });
-  test('P5, P60: a key whose container was removed is not started again before that is acknowledged', async () => {
+  test('P5, P60: a key whose container was removed is not started again before its gone is acknowledged', async () => {
     const connection = await rig.peer.connection();
     connection.welcome();
-    // By another agent on the machine, whose control plane has gone further.
+    // Created by another agent on the machine, whose control plane has progressed further.
     await engine.create(assignment(), 1);
     await engine.start(assignment(), 'c1');
     await rig.agent.refresh();
@@ -265,7 +265,7 @@ describe('running services', () => {
     await connection.reported(2, 'running');
     expect(engine.calls.filter((call) => call === 'create 1.1')).toHaveLength(1);
   });
-  test('P5: a key that was told to be gone is not begun where a restored database asks for it again', async () => {
+  test('P5: a key that was reported as gone does not start when a restored database requests it again', async () => {
     const connection = await rig.peer.connection();
     connection.welcome();
     connection.stop({ service: 9, generation: 4 });
@@ -276,7 +276,7 @@ describe('running services', () => {
     await second.reported(2, 'running');
     expect(engine.calls).toEqual(['create 2.1', 'start 2.1']);
   });
-  test('P5: a container removed by hand is gone, not started again', async () => {
+  test('P5: a container that a person removes is gone and not started again', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
@@ -284,20 +284,20 @@ describe('running services', () => {
     await connection.reported(1, 'gone');
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
   });
-  test('a container that ends is reported with its exit code', async () => {
+  test('the end of a container is reported with its exit code', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
     engine.exit('c1', 3);
     expect(await connection.reported(1, 'exited')).toMatchObject({ exitCode: 3 });
   });
-  test('a stop of something unknown is answered with gone', async () => {
+  test('a stop of an unknown key is answered with gone', async () => {
     const connection = await rig.peer.connection();
     connection.welcome();
     connection.stop({ service: 9, generation: 4 });
     expect(await connection.reported(9, 'gone')).toMatchObject({ generation: 4 });
   });
-  test('a new generation starts only when the old container is gone', async () => {
+  test('a new generation starts only after the old container is gone', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
@@ -305,7 +305,7 @@ describe('running services', () => {
     await eventually(() => engine.calls.includes('start 1.2'));
     expect(engine.calls.slice(2)).toEqual(['stop c1', 'remove c1', 'create 1.2', 'start 1.2']);
   });
-  test('a stop during the start lets the start end and then undoes it', async () => {
+  test('a stop during a start lets the start finish, and then removes the container', async () => {
     const started = Promise.withResolvers<void>();
     engine.before = (call) => (call.startsWith('start') ? started.promise : undefined);
     const connection = await rig.peer.connection();
@@ -316,7 +316,7 @@ describe('running services', () => {
     await connection.reported(1, 'gone');
     expect(engine.containers.size).toBe(0);
   });
-  test('a missing image is pulled, with its progress reported', async () => {
+  test('a missing image is pulled, and its progress is reported', async () => {
     const pulled = Promise.withResolvers<void>();
     engine.before = (call) => (call.startsWith('pull') ? pulled.promise : undefined);
     const connection = await rig.peer.connection();
@@ -325,7 +325,7 @@ describe('running services', () => {
     pulled.resolve();
     await connection.reported(1, 'running');
   });
-  test('an image that is still missing after its pull fails the start', async () => {
+  test('a start fails if its image is still missing after the pull', async () => {
     const connection = await rig.peer.connection();
     engine.pull = async () => {};
     connection.welcome([assignment({ image: 'nginx:1' })]);
@@ -334,7 +334,7 @@ describe('running services', () => {
 });
 
 describe('failures', () => {
-  test('a start that fails for good says so in the words of the engine and leaves no container', async () => {
+  test('a permanent failure of a start is reported with the message of the engine, and leaves no container', async () => {
     engine.before = (call) => {
       if (call.startsWith('start')) throw new EngineError('permanent', 'executable file not found');
     };
@@ -346,7 +346,7 @@ describe('failures', () => {
     });
     await eventually(() => engine.containers.size === 0);
   });
-  test('an engine that can not be reached is asked again and nothing is reported failed', async () => {
+  test('steps on an unreachable engine are retried, and nothing is reported as failed', async () => {
     engine.before = (call) => {
       if (engine.calls.filter((made) => made === call).length < 3)
         throw new EngineError('unreachable', 'refused');
@@ -356,7 +356,7 @@ describe('failures', () => {
     await connection.reported(1, 'running');
     expect(connection.observations(1).map(({ state }) => state)).not.toContain('failed');
   });
-  test('containers are not gone because the engine does not answer', async () => {
+  test('containers do not count as gone while the engine does not answer', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
@@ -367,7 +367,7 @@ describe('failures', () => {
 });
 
 describe('reports', () => {
-  test('P7: what is not acknowledged is told again on the next connection', async () => {
+  test('P7: an unacknowledged observation is reported again on the next connection', async () => {
     const first = await rig.peer.connection();
     first.welcome([assignment()]);
     await first.reported(1, 'running');
@@ -382,7 +382,7 @@ describe('reports', () => {
     await eventually(() => connection.reports().length >= 2);
     expect(connection.reports()[0]).toMatchObject({ observations: [], forgotten: [] });
   });
-  test('P14: forgotten logs are gone and listed', async () => {
+  test('P14: forgotten logs are removed and listed', async () => {
     const connection = await rig.peer.connection();
     connection.welcome([assignment()]);
     await connection.reported(1, 'running');
@@ -392,7 +392,7 @@ describe('reports', () => {
     await eventually(() => connection.reports().some(({ forgotten }) => forgotten.includes(1)));
     expect(await rig.output.open(assignment())).toBeUndefined();
   });
-  test('P14: a log whose container is still there is forgotten when that is gone', async () => {
+  test('P14: a forgotten log of an existing container is removed after the container', async () => {
     const first = await rig.peer.connection();
     first.welcome([assignment()]);
     await first.reported(1, 'running');

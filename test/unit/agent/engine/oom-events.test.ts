@@ -1,28 +1,28 @@
-/** The event that a container ran out of memory, which may come before or after its end. */
+/** The out-of-memory event of a container, which may arrive before or after the end of the container. */
 import { expect, test } from 'vitest';
 import { OomEvents } from '../../../../agent/engine/docker/oom-events.ts';
 
-test('C10: an event from before the end is known at once', async () => {
+test('C10: an event from before the end is reported at once', async () => {
   const events = new OomEvents();
   events.add('one');
   expect(await events.arrived('one', 0)).toBe(true);
 });
 
-test('C10: an event that comes after the end is waited for, by everybody who asks', async () => {
+test('C10: an event after the end is awaited by every caller', async () => {
   const events = new OomEvents();
   const answers = Promise.all([events.arrived('one', 0), events.arrived('one', 0)]);
   events.add('one');
   expect(await answers).toEqual([true, true]);
 });
 
-test('C10: an event of another container says nothing, and one that never comes is waited for no longer than it can take', async () => {
+test('C10: an event of another container is ignored, and a missing event is awaited no longer than it can take', async () => {
   const events = new OomEvents();
   const answer = events.arrived('one', 900);
   events.add('other');
   expect(await answer).toBe(false);
 });
 
-test('C10: what ended long ago is answered at once, also by a clock that is wrong', async () => {
+test('C10: the answer for a container that ended long ago comes at once, even with a wrong clock', async () => {
   const events = new OomEvents();
   expect(await events.arrived('one', 10_000)).toBe(false);
   const answer = events.arrived('one', -1e12);
@@ -30,7 +30,7 @@ test('C10: what ended long ago is answered at once, also by a clock that is wron
   expect(await answer).toBe(true);
 });
 
-test('C10: a container that is gone is forgotten', async () => {
+test('C10: the event of a removed container is discarded', async () => {
   const events = new OomEvents();
   events.add('one');
   events.forget('one');

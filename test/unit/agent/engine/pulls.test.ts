@@ -6,19 +6,19 @@ import { findAuth, findLogin, registryOf } from '../../../../agent/engine/docker
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
 describe('the progress of a pull', () => {
-  test('sums up the layers', () => {
+  test('the progress is the sum of the layers', () => {
     const progress = new PullProgress('nginx:alpine');
     progress.take({ id: 'a', status: 'Downloading', progressDetail: { current: 20e6, total: 40e6 } });
     progress.take({ id: 'b', status: 'Downloading', progressDetail: { current: 7e6, total: 20e6 } });
     expect(progress.describe()).toBe('pulling nginx:alpine 45% of 60 MB');
   });
-  test('counts a finished layer whole', () => {
+  test('a finished layer counts in full', () => {
     const progress = new PullProgress('x');
     progress.take({ id: 'a', status: 'Downloading', progressDetail: { current: 1e6, total: 4e6 } });
     progress.take({ id: 'a', status: 'Download complete' });
     expect(progress.describe()).toBe('pulling x 100% of 4.0 MB');
   });
-  test('says only the name while sizes are unknown', () => {
+  test('the text has only the name while sizes are unknown', () => {
     const progress = new PullProgress('x');
     progress.take({ status: 'Pulling from library/x' });
     expect(progress.describe()).toBe('pulling x');
@@ -28,7 +28,7 @@ describe('the progress of a pull', () => {
 describe('credentials', () => {
   const auth = Buffer.from('bob:pa:ss').toString('base64');
 
-  test('are those of the image registry', () => {
+  test('the credentials are those of the registry of the image', () => {
     expect(
       findAuth({ auths: { 'https://reg.example:5000/v2/': { auth } } }, 'reg.example:5000/a/b:1'),
     ).toEqual({
@@ -37,7 +37,7 @@ describe('credentials', () => {
       serveraddress: 'reg.example:5000',
     });
   });
-  test('of another registry are not used', () => {
+  test('the credentials of another registry are not used', () => {
     expect(findAuth({ auths: { 'reg.example': { auth } } }, 'nginx')).toBeUndefined();
   });
   test.each([
@@ -46,13 +46,13 @@ describe('credentials', () => {
     ['user/app', 'https://index.docker.io/v1/'],
     ['localhost/app', 'localhost'],
     ['reg.example/app:1', 'reg.example'],
-  ])('%s comes from %s', (image, registry) => {
+  ])('the image %s comes from the registry %s', (image, registry) => {
     expect(registryOf(image)).toBe(registry);
   });
 });
 
-describe('the config of Docker', () => {
-  /** A folder with this config, as DOCKER_CONFIG, and programs of its own. */
+describe('the Docker config', () => {
+  /** A folder with this config, as DOCKER_CONFIG, and with its own programs. */
   async function home(config: string, helper = ''): Promise<NodeJS.ProcessEnv & { folder: string }> {
     const folder = await scratchFolder('berth-pull-');
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -63,7 +63,7 @@ describe('the config of Docker', () => {
   }
 
   test.each(['null', '[]', '"text"', '7'])(
-    'P43: that is %s is told, and the registry asked as anybody',
+    'P43: a config that is %s is reported, and the pull is anonymous',
     async (config) => {
       const env = await home(config);
       expect(await findLogin(env, 'nginx')).toEqual({
@@ -75,26 +75,26 @@ describe('the config of Docker', () => {
     '{"auths":null,"credHelpers":7,"credsStore":[]}',
     '{"auths":{"reg.example":null}}',
     '{"auths":{"reg.example":{"auth":7}}}',
-  ])('P43: nothing is taken of %s', async (config) => {
+  ])('P43: the invalid fields of the config %s are ignored', async (config) => {
     expect(await findLogin(await home(config), 'reg.example/app')).toEqual({ auth: undefined });
   });
-  test('P73: a helper is told nothing of Berth, least of all the join token', async () => {
+  test('P73: a helper receives none of the settings of Berth, above all not the join token', async () => {
     const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
     expect(await findLogin({ ...env, BERTH_JOIN_TOKEN: 'secret' }, 'nginx')).toMatchObject({
       problem: 'docker-credential-test failed: exit code 1',
     });
-    const told = await readFile(`${env.folder}/env`, 'utf8');
-    expect(told).toContain('PATH=');
-    expect(told).not.toContain('BERTH');
+    const helperEnv = await readFile(`${env.folder}/env`, 'utf8');
+    expect(helperEnv).toContain('PATH=');
+    expect(helperEnv).not.toContain('BERTH');
   });
-  test('P45: a helper finds its home, also where the agent was started without HOME, as systemd does it', async () => {
+  test('P45: a helper gets HOME even if the agent was started without it, as by systemd', async () => {
     const env = await home('{"credsStore":"test"}', 'env >"$DOCKER_CONFIG/env"; exit 1');
     await findLogin({ ...env, HOME: undefined }, 'nginx');
     expect(await readFile(`${env.folder}/env`, 'utf8')).toMatch(/^HOME=\/.*$/m);
   });
-  test('P73: a helper that takes too long is killed, also where it will not end', async () => {
+  test('P73: a helper that takes too long is killed, even if it ignores SIGTERM', async () => {
     const env = await home('{"credsStore":"test"}', "trap '' TERM; exec sleep 1000");
-    // That it comes back at all means that the helper has ended.
+    // The call returns only after the helper has ended.
     expect(await findLogin(env, 'nginx', 300)).toMatchObject({
       problem: 'docker-credential-test failed: it took too long',
     });
@@ -115,7 +115,7 @@ describe('errors of the engine', () => {
     [answer(500, 'OCI runtime create failed: exec: "/x": permission denied: unknown'), 'permanent'],
     [answer(500, 'mkdir /var/lib/x: no space left on device'), 'temporary'],
     [answer(500, 'containerd: context deadline exceeded'), 'temporary'],
-    // Ports are the engine's to pick, and so is a network's range of addresses: nothing that a description could do better.
+    // The engine picks the ports and the address range of a network: no description could do better.
     [
       answer(500, 'Error starting userland proxy: listen tcp4 0.0.0.0:9: bind: address already in use'),
       'temporary',
@@ -127,10 +127,10 @@ describe('errors of the engine', () => {
     ],
     [answer(503, 'starting up'), 'temporary'],
     [Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }), 'unreachable'],
-  ])('%o is %s', (error, kind) => {
+  ])('the error %o is classified as %s', (error, kind) => {
     expect(engineError(error).kind).toBe(kind);
   });
-  test('keep the words of the engine alone', () => {
+  test('the message of an error is only that of the engine', () => {
     const error = Object.assign(new Error('(HTTP code 500) server error - dial tcp: no such host '), {
       statusCode: 500,
     });

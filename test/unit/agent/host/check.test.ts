@@ -12,7 +12,7 @@ const engine: EngineInfo = {
 };
 
 describe('the engine', () => {
-  test('H263: nothing is said of one that has all', () => {
+  test('H263: an engine without faults gives no finding', () => {
     for (const version of ['1.41', '1.54', '1.100']) expect(engineFindings(version, engine)).toEqual([]);
   });
 
@@ -29,7 +29,7 @@ describe('the engine', () => {
     ['1.43', { CpuCfsQuota: false }, 'warning', /cannot limit CPU cores/],
     ['1.43', { PidsLimit: false }, 'warning', /cannot limit processes/],
     ['1.43', { Driver: 'vfs' }, 'warning', /no overlay file system/],
-  ] as const)('H263: API %s with %o is a %s', (version, fault, level, text) => {
+  ] as const)('H263: an engine with API %s and %o gives a %s', (version, fault, level, text) => {
     const findings = engineFindings(version, { ...engine, ...fault });
     expect(findings).toEqual([{ level, text: expect.stringMatching(text) }]);
   });
@@ -40,11 +40,14 @@ describe('the clock', () => {
   const found = (aheadMs: number, anyClock = false) =>
     clockFinding({ sentMs: nowMs, receivedMs: nowMs + 40, theirMs: nowMs - aheadMs }, anyClock);
 
-  test.each([0, 4_900, -5_000])('H263: %d ms off is no difference: a header has whole seconds', (aheadMs) => {
-    expect(found(aheadMs).level).toBe('ok');
-  });
+  test.each([0, 4_900, -5_000])(
+    'H263: a difference of %d ms counts as none, because a header has whole seconds',
+    (aheadMs) => {
+      expect(found(aheadMs).level).toBe('ok');
+    },
+  );
 
-  test('H263: beyond 5 s it is said, and in which direction', () => {
+  test('H263: a difference beyond 5 s is reported with its direction', () => {
     expect(found(12_000)).toEqual({
       level: 'warning',
       text: expect.stringContaining('12 s ahead of the control'),
@@ -55,7 +58,7 @@ describe('the clock', () => {
     });
   });
 
-  test('H264: beyond 30 s the host does not join, unless that is allowed', () => {
+  test('H264: a host with a difference beyond 30 s does not join, unless that is allowed', () => {
     expect(found(31_000)).toEqual({ level: 'problem', text: expect.stringContaining('BERTH_ANY_CLOCK=1') });
     expect(found(31_000, true).level).toBe('warning');
   });

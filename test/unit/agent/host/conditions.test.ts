@@ -14,16 +14,16 @@ const lowDisk = { kind: 'low-disk', text: '0.4 GiB free at /data' };
 
 describe('P41: the clocks', () => {
   test.each([
-    ['agree where the answer may have been written at any moment of the exchange', 0, 30_000, 12_000, 0],
-    ['differ by what the way there can not explain', 20_000, 21_000, 12_000, 8_000],
-    ['differ by what the way back can not explain', 1_000, 2_000, 12_000, -10_000],
-  ])('P41: %s', (_, sentMs, receivedMs, theirMs, expected) => {
+    ['agree if the answer may have been written at any moment of the exchange', 0, 30_000, 12_000, 0],
+    ['differ by what the way to the control plane cannot explain', 20_000, 21_000, 12_000, 8_000],
+    ['differ by what the way back cannot explain', 1_000, 2_000, 12_000, -10_000],
+  ])('P41: the clocks %s', (_, sentMs, receivedMs, theirMs, expected) => {
     expect(clockAheadMs({ sentMs, receivedMs, theirMs })).toBe(expected);
   });
 
-  const at = (aheadMs: number, wasTold = false) =>
-    clockText({ sentMs: aheadMs, receivedMs: aheadMs, theirMs: 0 }, wasTold);
-  test('P41: are worth a word beyond 5 s, and until they are within 4 s again', () => {
+  const at = (aheadMs: number, wasSet = false) =>
+    clockText({ sentMs: aheadMs, receivedMs: aheadMs, theirMs: 0 }, wasSet);
+  test('P41: the condition begins beyond a difference of 5 s and ends within 4 s', () => {
     expect([at(5_000), at(-5_000), at(4_000, true), at(-4_000, true)]).toEqual(Array(4).fill(undefined));
     expect(at(5_600)).toBe("the host's clock is 6 s ahead of the control plane's: set it by NTP");
     expect(at(-70_000)).toBe("the host's clock is 70 s behind the control plane's: set it by NTP");
@@ -32,29 +32,29 @@ describe('P41: the clocks', () => {
 });
 
 describe('P42: a folder', () => {
-  const room = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => ({
+  const space = (freeBytes: number, freeInodesShare: number | null = null): DiskSpace => ({
     freeBytes,
     freeInodesShare,
   });
   const low = (of: DiskSpace, wasLow = false) => lowText('/data', of, GIB, wasLow);
-  test('P42: is low with less than the least room, until there is a quarter more', () => {
-    expect(low(room(GIB))).toBeUndefined();
-    expect(low(room(0.4 * GIB))).toBe('0.4 GiB free at /data');
-    expect(low(room(1.2 * GIB), true)).toBe('1.2 GiB free at /data');
-    expect(low(room(1.25 * GIB), true)).toBeUndefined();
+  test('P42: a folder is low below the limit, until a quarter more is free', () => {
+    expect(low(space(GIB))).toBeUndefined();
+    expect(low(space(0.4 * GIB))).toBe('0.4 GiB free at /data');
+    expect(low(space(1.2 * GIB), true)).toBe('1.2 GiB free at /data');
+    expect(low(space(1.25 * GIB), true)).toBeUndefined();
   });
-  test('P42: is low with less than 1 % of its inodes', () => {
-    expect(low(room(9 * GIB, 0.01))).toBeUndefined();
-    expect(low(room(9 * GIB, 0.004))).toBe('0.4 % of the inodes free at /data');
-    expect(low(room(9 * GIB, 0.012), true)).toContain('inodes');
+  test('P42: a folder is low with less than 1 % of its inodes free', () => {
+    expect(low(space(9 * GIB, 0.01))).toBeUndefined();
+    expect(low(space(9 * GIB, 0.004))).toBe('0.4 % of the inodes free at /data');
+    expect(low(space(9 * GIB, 0.012), true)).toContain('inodes');
   });
-  test('P42: that is there has room, one that is not has none to be told', async () => {
+  test('P42: the probe returns the free space of an existing folder, and nothing for a missing one', async () => {
     expect(await probeDisk('/')).toMatchObject({ freeBytes: expect.any(Number) });
     expect(await probeDisk('/no/such/folder')).toBeUndefined();
   });
 
-  test('P42: is looked at again and again; of two the one that is low is told', async () => {
-    const rooms: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': room(GIB) };
+  test('P42: the folders are checked repeatedly, and the one that is low is reported', async () => {
+    const rooms: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
     const found: (string | undefined)[] = [];
     const end = await watchDisk({
       folders: ['/one', '/two'],
@@ -65,17 +65,17 @@ describe('P42: a folder', () => {
     });
     onTestFinished(end);
     expect(found).toEqual([undefined]);
-    rooms['/two'] = room(0);
+    rooms['/two'] = space(0);
     await eventually(() => found.at(-1) === '0.0 GiB free at /two');
-    rooms['/two'] = room(1.1 * GIB);
+    rooms['/two'] = space(1.1 * GIB);
     await eventually(() => found.at(-1) === '1.1 GiB free at /two');
-    rooms['/two'] = room(2 * GIB);
+    rooms['/two'] = space(2 * GIB);
     await eventually(() => found.at(-1) === undefined);
   });
-  test('P42: that hangs is not asked again while it does', async () => {
+  test('P42: a folder that hangs is not checked again while it hangs', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
-    const answers: ((room: undefined) => void)[] = [];
+    const answers: ((space: undefined) => void)[] = [];
     const probe = () => new Promise<undefined>((done) => answers.push(done));
     const began = watchDisk({ folders: ['/one'], minBytes: GIB, probe, found: () => {}, everyMs: 10 });
     answers[0]?.(undefined);
@@ -86,33 +86,33 @@ describe('P42: a folder', () => {
     await vi.advanceTimersByTimeAsync(10);
     expect(answers).toHaveLength(3);
   });
-  test('P42: is not looked at where the least is 0', async () => {
+  test('P42: no folder is checked with a limit of 0', async () => {
     const probe = () => expect.unreachable();
     (await watchDisk({ folders: ['/'], minBytes: 0, probe, found: probe, everyMs: 1 }))();
   });
 });
 
-test('P40: what comes and goes is told to the log once, and each change of words to the reports', () => {
+test('P40: the log has each begin and end once, and the reports each change of a text', () => {
   const log: string[] = [];
-  const told: object[] = [];
+  const changes: object[] = [];
   const conditions = new Conditions({
     log: (event) => log.push(event),
-    changed: (all) => told.push(all),
+    changed: (all) => changes.push(all),
   });
   for (const text of [undefined, 'one', 'one', 'two', undefined]) conditions.set('low-disk', text);
   expect(log).toEqual(['condition.began', 'condition.ended']);
-  expect(told).toEqual([[{ kind: 'low-disk', text: 'one' }], [{ kind: 'low-disk', text: 'two' }], []]);
+  expect(changes).toEqual([[{ kind: 'low-disk', text: 'one' }], [{ kind: 'low-disk', text: 'two' }], []]);
 });
 
-test('P40: of words of any length as many are told as a message takes', () => {
-  const told: Condition[][] = [];
-  const conditions = new Conditions({ log: () => {}, changed: (all) => told.push([...all]) });
+test('P40: a text of any length is cut to what a message may have', () => {
+  const changes: Condition[][] = [];
+  const conditions = new Conditions({ log: () => {}, changed: (all) => changes.push([...all]) });
   conditions.set('no-engine', '\u{1f40b}'.repeat(300));
-  expect(told.flat()[0]?.text).toMatch(/^(\u{1f40b}){240,}\.\.\.$/u);
-  expect(conditionSchema.safeParse(told.flat()[0]).success).toBe(true);
+  expect(changes.flat()[0]?.text).toMatch(/^(\u{1f40b}){240,}\.\.\.$/u);
+  expect(conditionSchema.safeParse(changes.flat()[0]).success).toBe(true);
 });
 
-test('P40: reports tell all conditions when they change, and with every sign of life', () => {
+test('P40: reports carry all conditions after a change, and with every sign of life', () => {
   const reporter = new Reporter();
   expect(reporter.changes()).toBeUndefined();
   expect(reporter.everything().conditions).toEqual([]);
@@ -142,7 +142,7 @@ describe('an agent', () => {
     await scratch.remove();
   });
 
-  test('P40: says in each hello what is wrong', async () => {
+  test('P40: the agent sends its conditions in each hello', async () => {
     const first = await rig.peer.connection();
     expect((await first.hello()).conditions).toEqual([]);
     first.welcome();
@@ -152,7 +152,7 @@ describe('an agent', () => {
     expect((await (await rig.peer.connection(2)).hello()).conditions).toEqual([lowDisk]);
   });
 
-  test('P41: compares the clocks at the welcome, and again with each answer that tells the time', async () => {
+  test('P41: the agent compares the clocks at the welcome, and again at each answer that carries the time', async () => {
     const connection = await rig.peer.connection();
     await connection.hello();
     connection.welcome([], { reportPeriodMs: 20 });
@@ -180,7 +180,7 @@ describe('an agent', () => {
     });
   });
 
-  test('P42: that is low on disk pulls no image, but starts what needs none', async () => {
+  test('P42: an agent that is low on disk pulls no image, but starts services that need no pull', async () => {
     const connection = await rig.peer.connection();
     rig.conditions.set('low-disk', lowDisk.text);
     connection.welcome([assignment(), assignment({ service: 2, image: 'berth/none:1' })]);

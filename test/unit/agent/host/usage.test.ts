@@ -24,26 +24,26 @@ describe('P50: the cores that a container uses', () => {
   const first = next(none, sample(11_000, 5_000));
   const coresOf = (readings: Readings) => readings.get('a')?.cores;
 
-  test('P50: are its cpu time since its start at its first sample', () => {
+  test('P50: the first sample gives the CPU time since the start of the container', () => {
     expect(coresOf(first)).toBe(0.5);
   });
-  test('P50: are the cpu time between two samples from then on', () => {
+  test('P50: later samples give the CPU time between two samples', () => {
     expect(coresOf(next(first, sample(21_000, 20_000)))).toBe(1.5);
   });
-  test('P50: count from zero where the counter began anew', () => {
+  test('P50: a counter that was reset counts from zero', () => {
     expect(coresOf(next(first, sample(21_000, 2_000)))).toBe(0.2);
   });
-  test('P50: stay as they were where a clock was set back, or no sample came', () => {
+  test('P50: the cores stay as they were if a clock was set back or no sample arrived', () => {
     expect(coresOf(next(first, sample(9_000, 6_000)))).toBe(0.5);
     expect(next(first)).toEqual(first);
   });
-  test('P50: are over the whole time where samples are missing in between', () => {
+  test('P50: the cores are an average over the whole time if samples are missing in between', () => {
     expect(coresOf(next(next(first), sample(31_000, 25_000)))).toBe(1);
   });
 });
 
 describe('P50: the sum', () => {
-  test('P50: is of those that run now: who went is left out, who came counts', () => {
+  test('P50: the sum has new containers, and leaves out ended ones', () => {
     const before = nextReadings(
       [...one, { id: 'b', startedAtMs: 0 }],
       none,
@@ -63,33 +63,33 @@ describe('P50: the sum', () => {
     );
     expect(totalOf(after, 8)).toEqual({ memoryBytes: 4 * MIB, cores: 0.623 });
   });
-  test('P50: of nothing is nothing, and of a container without a sample so far, too', () => {
+  test('P50: the sum is zero without containers, and for a container without a sample', () => {
     expect(totalOf(none, 8)).toEqual({ memoryBytes: 0, cores: 0 });
     expect(totalOf(next(none), 8)).toEqual({ memoryBytes: 0, cores: 0 });
   });
-  test('P50: is never more cores than the host has', () => {
+  test('P50: the sum never exceeds the cores of the host', () => {
     expect(totalOf(next(none, sample(1_001, 5_000)), 2).cores).toBe(2);
   });
 });
 
-describe('P50: what the engine tells', () => {
+describe('P50: a sample of the engine', () => {
   const stats = (memory: object, read = '2026-11-21T12:00:00.5Z') =>
     sampleOf({ read, cpu_stats: { cpu_usage: { total_usage: 2_500_000 } }, memory_stats: memory } as never);
   const memoryOf = (memory: object) => stats(memory)?.memoryBytes;
 
-  test('P50: is its clock, cpu time, and memory less what files only keep in the cache', () => {
+  test('P50: a sample has the time of the engine, the CPU time, and the memory without the cache of inactive files', () => {
     const timeMs = Date.parse('2026-11-21T12:00:00.5Z');
     expect(stats({ usage: 10, stats: { inactive_file: 4 } })).toEqual({ timeMs, cpuMs: 2.5, memoryBytes: 6 });
     expect(memoryOf({ usage: 10, stats: { inactive_file: 4, total_inactive_file: 3 } })).toBe(7);
     expect(memoryOf({ usage: 10, stats: { inactive_file: 11 } })).toBe(0);
   });
-  test('P50: of a container that does not run is nothing', () => {
+  test('P50: a container that is not running gives no sample', () => {
     expect(stats({})).toBeUndefined();
     expect(stats({ usage: 1, stats: {} }, '0001-01-01T00:00:00Z')).toBeUndefined();
   });
 });
 
-test('P50: a sign of life tells what is known of it, and other reports do not', () => {
+test('P50: only a sign of life carries the usage', () => {
   const reporter = new Reporter();
   const usage = { memoryBytes: 1, cores: 2 };
   expect(reporter.everything()).not.toHaveProperty('usage');
@@ -109,14 +109,14 @@ describe('P51: a round', () => {
       engine: { usage: (_, signal) => usage(signal) },
       running: () => one,
       cores: 2,
-      found: (told) => found.push(told),
+      found: (usage) => found.push(usage),
       timeoutMs,
       log: (event) => log.push(event),
     });
     return { meter, found, log };
   };
 
-  test('P51: that is still under way is the only one, however often one is due', async () => {
+  test('P51: only one round is in progress, however often one is due', async () => {
     const answer = Promise.withResolvers<Map<string, UsageSample>>();
     let calls = 0;
     const { meter, found } = meterOf(() => {
@@ -128,13 +128,13 @@ describe('P51: a round', () => {
     await Promise.all(rounds);
     expect([calls, found]).toEqual([1, [{ memoryBytes: MIB, cores: 0.5 }]]);
   });
-  test('P51: asks first for whom no sample came the last time', async () => {
-    const asked: string[][] = [];
+  test('P51: a round begins with the containers whose samples were missing', async () => {
+    const requested: string[][] = [];
     const meter = new UsageMeter({
       engine: {
         usage: async (ids) => {
-          asked.push([...ids]);
-          return new Map(ids.slice(0, 1).map((id) => [id, sample(2_000 + asked.length, 500)]));
+          requested.push([...ids]);
+          return new Map(ids.slice(0, 1).map((id) => [id, sample(2_000 + requested.length, 500)]));
         },
       },
       running: () => ['a', 'b', 'c'].map((id) => ({ id, startedAtMs: 1_000 })),
@@ -144,9 +144,9 @@ describe('P51: a round', () => {
       log: () => expect.unreachable(),
     });
     for (let round = 0; round < 4; round++) await meter.measure();
-    expect(asked.map(([first]) => first)).toEqual(['a', 'b', 'c', 'a']);
+    expect(requested.map(([first]) => first)).toEqual(['a', 'b', 'c', 'a']);
   });
-  test('P51: is given up after its bound', async () => {
+  test('P51: a round is aborted at its time limit', async () => {
     const { meter, found } = meterOf(
       (signal) => new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
       1,
@@ -154,7 +154,7 @@ describe('P51: a round', () => {
     await meter.measure();
     expect(found).toEqual([undefined]);
   });
-  test('P51: that finds nothing out is told to the log once, until one does again', async () => {
+  test('P51: the first failed round is logged, and the next one only after a success', async () => {
     let fails = true;
     const { meter, found, log } = meterOf(async () => {
       if (fails) throw new EngineError('unreachable', 'no answer');
@@ -169,13 +169,16 @@ describe('P51: a round', () => {
   });
 });
 
-test.each(['1.40', '0.99', ''])('P50: an engine of API %s is too old to be asked', async (ApiVersion) => {
-  const docker = { version: async () => ({ ApiVersion }) } as never;
-  const asked = readUsage(docker, ['a'], new AbortController().signal);
-  await expect(asked).rejects.toThrow(/cannot measure usage at once/);
-});
+test.each(['1.40', '0.99', ''])(
+  'P50: an engine with API %s is too old to be measured',
+  async (ApiVersion) => {
+    const docker = { version: async () => ({ ApiVersion }) } as never;
+    const requested = readUsage(docker, ['a'], new AbortController().signal);
+    await expect(requested).rejects.toThrow(/cannot measure usage at once/);
+  },
+);
 
-test('P50: only what runs is measured', () => {
+test('P50: only running containers are measured', () => {
   const key = { service: 1, generation: 1, containerId: 'a' };
   const running = { ...key, ipAddress: '', ports: [], startedAtMs: 5 };
   expect(runningContainerOf({ ...running, state: 'running' })).toEqual([{ id: 'a', startedAtMs: 5 }]);
@@ -196,9 +199,9 @@ describe('an agent', () => {
     await scratch.remove();
   });
 
-  test('P50: tells with its signs of life what its own containers use', async () => {
+  test('P50: the agent reports the usage of its own containers with its signs of life', async () => {
     engine.used.set('c1', sample(10_001, 2_500));
-    engine.used.set("somebody else's", sample(10_001, 10_000));
+    engine.used.set('not-ours', sample(10_001, 10_000));
     const connection = await rig.peer.connection();
     connection.welcome([assignment()], { reportPeriodMs: 20 });
     await eventually(() => connection.reports().some(({ usage }) => usage?.cores === 0.25));
@@ -206,7 +209,7 @@ describe('an agent', () => {
     engine.exit('c1', 0);
     await eventually(() => connection.reports().at(-1)?.usage?.cores === 0);
   });
-  test('P51: starts, stops and says that it lives while the engine does not tell what containers use', async () => {
+  test('P51: the agent starts and stops services and sends signs of life while the engine returns no usage', async () => {
     engine.usage = () => new Promise(() => {});
     const connection = await rig.peer.connection();
     connection.welcome([assignment()], { reportPeriodMs: 20 });

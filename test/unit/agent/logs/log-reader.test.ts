@@ -38,7 +38,7 @@ const lines = (...texts: string[]) =>
   );
 
 describe('a log stream', () => {
-  test('P10: follows a running service and ends once after its last byte', async () => {
+  test('P10: a stream follows a running service, and ends once after its last byte', async () => {
     engine.write('c1', lines('one'));
     open(5);
     await eventually(() => connection.payload(5).toString() === 'one\n');
@@ -47,7 +47,7 @@ describe('a log stream', () => {
     expect(await connection.ended(5)).toMatchObject({ reason: 'exited' });
     expect(connection.payload(5).toString()).toBe('one\ntwo\n');
   });
-  test('P10: goes on from the offset of a chunk, in the middle of a line as well', async () => {
+  test('P10: a stream resumes at the offset of a chunk, even in the middle of a line', async () => {
     const halves = [true, false].map((partial) =>
       encodeRecord({ source: 'stdout', timeNs: 0n, line: Buffer.from(partial ? 'be' : 'gin'), partial }),
     );
@@ -62,7 +62,7 @@ describe('a log stream', () => {
     expect(connection.payload(1).toString()).toBe('1970-01-01 00:00:00 be');
     expect(connection.payload(2).toString()).toBe('gin\n');
   });
-  test('P10: an offset that no chunk gave is refused, whatever the output there claims to be', async () => {
+  test('P10: an offset that no chunk has given is refused, whatever the output there looks like', async () => {
     engine.write('c1', lines(`${'x'.repeat(100)}\xff\xff\xff\xff`));
     engine.exit('c1', 0);
     open(1);
@@ -71,11 +71,11 @@ describe('a log stream', () => {
     const claimed = (await whole) - 4;
     open(2, 1e6, claimed);
     expect(await connection.ended(2)).toMatchObject({ reason: 'failed' });
-    // As where a crash of the machine took the end of the output with it.
+    // As if a crash of the machine had lost the end of the output.
     open(3, 1e6, (await whole) + 9);
     expect(await connection.ended(3)).toMatchObject({ reason: 'failed' });
   });
-  test('P9: never sends more than its credit', async () => {
+  test('P9: a stream never sends more than its credit', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
     engine.exit('c1', 0);
     open(1, 10_000);
@@ -83,7 +83,7 @@ describe('a log stream', () => {
     await connection.ended(2);
     expect(connection.payload(1)).toHaveLength(10_000);
   });
-  test('P9: goes on when it is granted more', async () => {
+  test('P9: a stream continues when it gets more credit', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
     engine.exit('c1', 0);
     open(1, 10_000);
@@ -92,14 +92,14 @@ describe('a log stream', () => {
     await connection.ended(1);
     expect(connection.payload(1)).toHaveLength(100_000);
   });
-  test('P9: one without credit delays no other message', async () => {
+  test('P9: a stream without credit delays no other message', async () => {
     engine.write('c1', lines(...Array(1000).fill('x'.repeat(99))));
     open(1, 1000);
     await eventually(() => connection.payload(1).length === 1000);
     connection.start(assignment({ service: 2 }));
     await connection.reported(2, 'running');
   });
-  test('a closed one sends nothing more', async () => {
+  test('a closed stream sends nothing more', async () => {
     open(1);
     connection.send({ type: 'logs.close', stream: 1 });
     engine.write('c1', lines('late'));
@@ -109,7 +109,7 @@ describe('a log stream', () => {
     expect(connection.payload(1)).toHaveLength(0);
     expect(connection.messages.filter((message) => message.type === 'logs.end')).toHaveLength(1);
   });
-  test('waits for a service that has not started yet', async () => {
+  test('a stream waits for a service that has not started yet', async () => {
     const created = Promise.withResolvers<void>();
     engine.before = (call) => (call.startsWith('create') ? created.promise : undefined);
     connection.start(assignment({ service: 2 }));
@@ -127,7 +127,7 @@ describe('a log stream', () => {
     engine.write('c2', lines('first'));
     await eventually(() => connection.payload(1).toString() === 'first\n');
   });
-  test('of an unknown service is missing', async () => {
+  test('the stream of an unknown service reports that the log is missing', async () => {
     connection.send({
       type: 'logs.open',
       service: 9,
@@ -139,7 +139,7 @@ describe('a log stream', () => {
     });
     expect(await connection.ended(1)).toMatchObject({ reason: 'missing' });
   });
-  test('of a removed service has everything', async () => {
+  test('the stream of a removed service has the complete output', async () => {
     engine.write('c1', lines('one', 'two'));
     connection.stop(key);
     await connection.reported(1, 'gone');
@@ -147,7 +147,7 @@ describe('a log stream', () => {
     expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
     expect(connection.payload(1).toString()).toBe('one\ntwo\n');
   });
-  test('of a service that never started ends', async () => {
+  test('the stream of a service that never started ends', async () => {
     engine.images.clear();
     engine.pull = () => Promise.reject(new Error('denied'));
     connection.start(assignment({ service: 2 }));
@@ -163,7 +163,7 @@ describe('a log stream', () => {
     });
     expect(await connection.ended(1)).toMatchObject({ reason: 'missing' });
   });
-  test('of a damaged file fails', async () => {
+  test('the stream of a damaged file fails', async () => {
     engine.write('c1', Buffer.from('ffffffff', 'hex'));
     open(1);
     expect(await connection.ended(1)).toMatchObject({ reason: 'failed' });

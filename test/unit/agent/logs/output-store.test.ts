@@ -3,7 +3,7 @@ import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
 import { scratchDir } from '../../../support/agents/agent-rig.ts';
 
-test('output that is copied by the log API is complete where somebody has removed its container', async () => {
+test('output that is copied by the log API is complete after a person removed its container', async () => {
   const scratch = await scratchDir();
   const engine = {
     outputFile: () => undefined,

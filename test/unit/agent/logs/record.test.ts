@@ -14,15 +14,15 @@ const record = (line: string | Uint8Array, changes: Partial<OutputRecord> = {}):
 });
 const stored = (...records: OutputRecord[]) => Buffer.concat(records.map(encodeRecord));
 
-/** Decodes a file that grows by the given steps, through an output of `room` bytes. */
+/** Decodes a file that grows by the given steps, through an output of `outputBytes` bytes. */
 function decodeGrowing(
   file: Buffer,
   steps: readonly number[],
-  room: number,
+  outputBytes: number,
   format: LogFormat = 'raw',
 ): Buffer {
   const decoder = new RecordDecoder(format, NO_SOURCE);
-  const output = Buffer.alloc(room);
+  const output = Buffer.alloc(outputBytes);
   const parts: Buffer[] = [];
   let position = 0;
   let size = 0;
@@ -44,14 +44,14 @@ describe('the raw format', () => {
   test('a line gets its newline back', () => {
     expect(decode(stored(record('one'), record(''), record('two')))).toBe('one\n\ntwo\n');
   });
-  test('pieces of a long line are joined', () => {
+  test('the pieces of a long line are joined', () => {
     expect(decode(stored(record('lo', { partial: true }), record('ng')))).toBe('long\n');
   });
-  test('bytes that are not UTF-8 come through', () => {
+  test('bytes that are not UTF-8 stay as they are', () => {
     const line = Uint8Array.from([0xff, 0, 0x80, 0xc3]);
     expect(decodeGrowing(stored(record(line)), [], 100)).toEqual(Buffer.from([...line, 10]));
   });
-  test('what Docker stores of a process that ends without a newline gets none', () => {
+  test('the output of a process that ends without a newline gets none', () => {
     // From Docker 20.10: `printf last`, partial with metadata but not marked as the last of its line.
     const id = '0c908ea9c4f468a31dc5d8350a876efb96bf6efeb71ea83de48382b616bb3618';
     const message = Buffer.concat([
@@ -61,11 +61,11 @@ describe('the raw format', () => {
     ]);
     expect(decode(framed(message))).toBe('last');
   });
-  test('the piece Docker marks as the last of its line gets the newline', () => {
+  test('a piece that Docker marks as the last of its line gets the newline', () => {
     const message = Buffer.from('0a067374646f757410c09690caa9fbf4181a03656e6420012a020801', 'hex');
     expect(decode(framed(message))).toBe('end\n');
   });
-  test('fields of a later Docker are skipped', () => {
+  test('the fields of a later Docker version are skipped', () => {
     expect(decode(framed(Buffer.concat([Buffer.from('1a016132037879', 'hex'), Buffer.from('z')])))).toBe(
       'a\n',
     );
@@ -82,7 +82,7 @@ describe('the timestamps format', () => {
     const file = stored(record('lo', { partial: true }), record('ng', { timeNs: T0 + 5_000_000_000n }));
     expect(decode(file, 'timestamps')).toBe('2026-11-21 02:31:41 long\n');
   });
-  test('where the other stream comes in between, the line ends and its rest gets a time of its own', () => {
+  test('a line that output of the other stream interrupts is split, and its rest has its own time', () => {
     const rest = record('ng', { timeNs: T0 + 60_000_000_000n });
     const file = stored(record('lo', { partial: true }), record('error', { source: 'stderr' }), rest);
     expect(decode(file, 'timestamps')).toBe(
@@ -103,22 +103,22 @@ describe('a file that grows', () => {
     { maxLength: 30 },
   );
 
-  test('P10: however it grows and whatever the room, the bytes are those written', () => {
+  test('P10: the decoded bytes are the written ones, however the file grows and whatever the size of the output', () => {
     fc.assert(
       fc.property(
         records,
         fc.array(fc.nat(200)),
         fc.integer({ min: 400, max: 2000 }),
-        (written, steps, room) => {
+        (written, steps, outputBytes) => {
           const expected = Buffer.concat(
             written.flatMap(({ line, partial }) => [line, Buffer.from(partial ? '' : '\n')]),
           );
-          expect(decodeGrowing(stored(...written), steps, room)).toEqual(expected);
+          expect(decodeGrowing(stored(...written), steps, outputBytes)).toEqual(expected);
         },
       ),
     );
   });
-  test('whatever the pieces and the streams, each line of the timestamps format begins with a time', () => {
+  test('each line of the timestamps format begins with a time, whatever the pieces and the streams', () => {
     const pieces = fc.array(
       fc.record({
         source: fc.constantFrom('stdout' as const, 'stderr' as const),
@@ -133,8 +133,8 @@ describe('a file that grows', () => {
         pieces,
         fc.array(fc.nat(200)),
         fc.integer({ min: 100, max: 500 }),
-        (written, steps, room) => {
-          const text = decodeGrowing(stored(...written), steps, room, 'timestamps').toString();
+        (written, steps, outputBytes) => {
+          const text = decodeGrowing(stored(...written), steps, outputBytes, 'timestamps').toString();
           for (const line of text.replace(/\n$/, '').split('\n'))
             if (written.length > 0) expect(line).toMatch(/^2026-11-21 02:31:41 [a-z ]*$/);
           const letters = (all: string) => all.replaceAll(/[^a-z]/g, '');
@@ -143,7 +143,7 @@ describe('a file that grows', () => {
       ),
     );
   });
-  test('an output without room for the next record says so and takes nothing', () => {
+  test('an output that is too small for the next record is reported as full and takes nothing', () => {
     const decoded = new RecordDecoder('raw', NO_SOURCE).decode(stored(record('0123456789')), Buffer.alloc(5));
     expect(decoded).toEqual({ read: 0, written: 0, full: true });
   });
@@ -155,7 +155,7 @@ describe('a damaged file', () => {
     file.writeUInt32BE(1, file.length - 4);
     expect(() => decode(file)).toThrow(RecordError);
   });
-  test('a length no record can have is an error', () => {
+  test('an impossible length is an error', () => {
     expect(() => decode(Buffer.from('7fffffff', 'hex'))).toThrow(RecordError);
   });
 });

@@ -1,4 +1,4 @@
-/** The agent's limits of cores as services come and go: two cores, shared out. */
+/** CPU limits as services come and go: the agent divides two cores. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
@@ -26,7 +26,7 @@ async function begin(): Promise<PeerConnection> {
   return rig.peer.connection();
 }
 
-/** Starts services 1 to `count` at once; container c1 is service 1's. */
+/** Starts services 1 to `count` at once. Container c1 is service 1's. */
 async function beginWith(count: number): Promise<PeerConnection> {
   const connection = await begin();
   const services = Array.from({ length: count }, (_, at) => at + 1);
@@ -38,8 +38,8 @@ async function beginWith(count: number): Promise<PeerConnection> {
 const limitOf = (id: string) => engine.containers.get(id)?.cpu?.limit;
 const changes = () => engine.calls.filter((call) => call.startsWith('limit'));
 
-describe('as services come', () => {
-  test('C81: each starts with its share, and those of the others shrink', async () => {
+describe('when services come', () => {
+  test('C81: a new service starts with its share, and the shares of the others shrink', async () => {
     const connection = await beginWith(1);
     expect(limitOf('c1')).toBe(2);
     connection.start(assignment({ service: 2, coresMin: 0.5 }));
@@ -48,7 +48,7 @@ describe('as services come', () => {
     await eventually(() => limitOf('c1') === 0.8);
     expect(changes()).toEqual(['limit c1 0.8']);
   });
-  test('C81: those that come together start with what they keep, and are one change for the others', async () => {
+  test('C81: services that come together start with their final share, and count as one change for the others', async () => {
     const connection = await beginWith(3);
     expect(['c1', 'c2', 'c3'].map(limitOf)).toEqual([0.66, 0.66, 0.66]);
     rig.agent.start(assignment({ service: 4 }));
@@ -59,7 +59,7 @@ describe('as services come', () => {
     await eventually(() => others.every((id) => limitOf(id) === 0.4));
     expect(changes().toSorted()).toEqual(others.map((id) => `limit ${id} 0.4`));
   });
-  test('C81: one whose image is pulled takes no share until then', async () => {
+  test('C81: a service takes no share while its image is pulled', async () => {
     const pulled = Promise.withResolvers<void>();
     engine.before = (call) => (call.startsWith('pull') ? pulled.promise : undefined);
     const connection = await beginWith(1);
@@ -73,8 +73,8 @@ describe('as services come', () => {
   });
 });
 
-describe('as services go', () => {
-  test('C81: when one ends the share of the others grows, up to their max', async () => {
+describe('when services go', () => {
+  test('C81: the shares of the others grow when a service ends, up to their max', async () => {
     const connection = await begin();
     connection.welcome([
       assignment({ service: 1 }),
@@ -91,13 +91,13 @@ describe('as services go', () => {
     expect(limitOf('c4')).toBe(1);
     expect(changes()).toEqual(['limit c1 1.2', 'limit c2 0.8']);
   });
-  test('P15: without a connection too', async () => {
+  test('P15: the limits also change without a connection', async () => {
     const connection = await beginWith(2);
     connection.terminate();
     engine.exit('c2', 0);
     await eventually(() => limitOf('c1') === 2);
   });
-  test('P15: an agent that was started again goes by what the containers say, before anybody told it anything', async () => {
+  test('P15: a restarted agent reads the claims from the labels of the containers, before it has any assignment', async () => {
     await beginWith(2);
     await rig.close();
     engine.exit('c2', 0);
@@ -106,8 +106,8 @@ describe('as services go', () => {
   });
 });
 
-describe('what can not be changed', () => {
-  test('C82: fails nothing, holds up no other, and is tried again at the next change', async () => {
+describe('failed updates', () => {
+  test('C82: a failed update fails no service, delays no other update, and is retried at the next change', async () => {
     engine.before = (call) => {
       if (call === 'limit c1 0.66') throw new EngineError('temporary', 'busy');
     };
@@ -122,7 +122,7 @@ describe('what can not be changed', () => {
     await eventually(() => limitOf('c1') === 0.66);
     expect(rig.agent.inventory().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
   });
-  test('C82: while the engine takes its time over one, others start and stop', async () => {
+  test('C82: services start and stop while a slow update is in progress', async () => {
     const slow = Promise.withResolvers<void>();
     engine.before = (call) => (call.startsWith('limit') ? slow.promise : undefined);
     const connection = await beginWith(2);
@@ -135,7 +135,7 @@ describe('what can not be changed', () => {
     slow.resolve();
     await eventually(() => limitOf('c3') === 2);
   });
-  test('C82: is tried again with the next look at all containers', async () => {
+  test('C82: a failed update is retried at the next refresh', async () => {
     let refusals = 0;
     engine.before = (call) => {
       if (!call.startsWith('limit') || refusals > 0) return;
@@ -148,7 +148,7 @@ describe('what can not be changed', () => {
     await rig.agent.refresh();
     await eventually(() => limitOf('c1') === 2);
   });
-  test('C82: a container that does not say what it asks for is left as it is', async () => {
+  test('C82: a container without CPU labels stays as it is', async () => {
     const key = { service: 9, generation: 1 };
     const other = { ...key, id: 'old', ipAddress: '', ports: [], startedAtMs: 1 };
     engine.containers.set('old', { ...other, state: 'running' });

@@ -33,7 +33,7 @@ afterEach(async () => {
   await scratch.remove();
 });
 
-/** A whole agent; `served` resolves to the error that it ends with, if it does. */
+/** Starts a whole agent. `served` resolves to the error that the agent ends with, if any. */
 function begin(): void {
   stop = new AbortController();
   const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///var/run/docker.sock' };
@@ -49,7 +49,7 @@ function begin(): void {
   }).catch((error: unknown) => error);
 }
 
-test('C97: an agent whose host was removed stops and removes what it runs, and ends', async () => {
+test('C97: the agent of a removed host stops and removes its containers, and ends', async () => {
   (await peer.connection()).close(closeCodes.revoked.code, 'this host was removed');
   const error = await served;
   expect(error).toBeInstanceOf(RefusedError);
@@ -61,7 +61,7 @@ test('C97: an agent whose host was removed stops and removes what it runs, and e
   expect(peer.connections).toHaveLength(1);
 });
 
-test('C97: it does so once its engine lets it', async () => {
+test('C97: the agent of a removed host waits until its engine answers', async () => {
   let busy = true;
   engine.before = (call) => {
     if (busy && call.startsWith('stop')) throw new Error('the engine is busy');
@@ -73,7 +73,7 @@ test('C97: it does so once its engine lets it', async () => {
   expect(engine.containers.size).toBe(0);
 });
 
-test('C97: it ends only when nothing is under way any more, such as a container that is being made', async () => {
+test('C97: the agent of a removed host ends only after all work in progress, such as a container being created', async () => {
   const looks = [false, false, true];
   const agent = {
     inventory: () => [],
@@ -87,15 +87,15 @@ test('C97: it ends only when nothing is under way any more, such as a container 
   expect(looks).toEqual([]);
 });
 
-test('C97: a container that the engine made although it answered with an error is found before the agent ends', async () => {
-  // The answer was an error, and no event told of it.
+test('C97: the agent finds a container that the engine created although it answered with an error', async () => {
+  // The answer was an error, and no event reported the container.
   await engine.create(assignment({ service: 3 }), 1);
   (await peer.connection()).close(closeCodes.revoked.code);
   expect(await served).toMatchObject({ revoked: true });
   expect(engine.containers.size).toBe(0);
 });
 
-test('C97: where the engine does not tell what there is, it is asked again', async () => {
+test('C97: the agent retries if the engine does not list its containers', async () => {
   let failures = 1;
   engine.list = async () => {
     if (failures-- > 0) throw new Error('the engine is busy');
@@ -106,7 +106,7 @@ test('C97: where the engine does not tell what there is, it is asked again', asy
   expect(failures).toBeLessThan(0);
 });
 
-test('C97: one that is told to end meanwhile ends as ever, and goes on at its next start', async () => {
+test('C97: an agent that is stopped meanwhile ends as usual, and continues at its next start', async () => {
   engine.before = (call) => (call.startsWith('stop') ? new Promise(() => {}) : undefined);
   (await peer.connection()).close(closeCodes.revoked.code);
   stop.abort();
@@ -120,7 +120,7 @@ test('C97: one that is told to end meanwhile ends as ever, and goes on at its ne
 });
 
 test.each(['superseded', 'wrongDeployment'] as const)(
-  'C97: one that is refused for another reason (%s) leaves its containers running',
+  'C97: an agent that is refused for another reason (%s) leaves its containers running',
   async (reason) => {
     (await peer.connection()).close(closeCodes[reason].code);
     expect(await served).toMatchObject({ revoked: false });

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => scratch.remove());
 
-/** A folder of a service's output, last written so many days ago. */
+/** A folder with a service's output, last written so many days ago. */
 function stored(service: number | string, daysAgo: number, ...files: string[]): string {
   const folder = `${scratch.path}/logs/${service}`;
   mkdirSync(folder, { recursive: true });
@@ -42,7 +42,7 @@ function options({ tidy = async () => {}, isIdle = false, inUse = 0 } = {}) {
   };
 }
 
-test('P46: output beyond its age goes, also unfinished files and marks of services that nobody knows any more', async () => {
+test('P46: output beyond its age is removed, including unfinished files and marks of unknown services', async () => {
   const old = stored(1, 31, '1.log', '2.log.copy', '2.started');
   const fresh = stored(2, 29, '1.log');
   const written = stored(3, 40, '1.log');
@@ -56,7 +56,7 @@ test('P46: output beyond its age goes, also unfinished files and marks of servic
   expect(log).toEqual([]);
 });
 
-test('P46, P47: it is done at the start and again and again, and what fails once is tried again', async () => {
+test('P46, P47: the housekeeping runs at the start and periodically, and retries what failed', async () => {
   let tried = 0;
   const tidy = async () => {
     tried += 1;
@@ -67,7 +67,7 @@ test('P46, P47: it is done at the start and again and again, and what fails once
   expect(log).toEqual(['network.removal-failed']);
 });
 
-test('P47: networks stay while something is or may come to be on the host', async () => {
+test('P47: the networks stay while the host has containers or may get some', async () => {
   const tidy = () => expect.unreachable();
   await housekeep(options({ tidy, isIdle: false }));
   const rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
@@ -77,7 +77,7 @@ test('P47: networks stay while something is or may come to be on the host', asyn
   await eventually(() => rig.agent.isIdle);
 });
 
-test('P46: what a crash left of a start that nobody wants any more is removed, in whatever state', async () => {
+test('P46: a container that a crash left behind without an assignment is removed in any state', async () => {
   const key = { generation: 1, cpu: undefined };
   engine.containers.set('a', { ...key, id: 'a', service: 1, state: 'created' });
   const ended = { exitCode: 0, outOfMemory: false, finishedAtMs: 1 };

@@ -47,7 +47,7 @@ describe('P32: the lease', () => {
     unwritten = [];
   });
 
-  test('P32: passes once, counted from when what was answered had been sent', () => {
+  test('P32: the lease expires once, counted from the sending of the message that was answered', () => {
     const lease = open();
     lease.replace(LEASE_MS, lease.now());
     const sent = lease.now();
@@ -57,7 +57,7 @@ describe('P32: the lease', () => {
     expect(lapsesAfter(lease, 1)).toBe(1);
     expect(lapsesAfter(lease, 1_000_000)).toBe(1);
   });
-  test('P32: is renewed by each answer, also after it has passed', () => {
+  test('P32: each answer renews the lease, even after its expiry', () => {
     const lease = open();
     lease.replace(LEASE_MS, lease.now());
     pass(LEASE_MS - 1);
@@ -67,7 +67,7 @@ describe('P32: the lease', () => {
     lease.confirm(lease.now());
     expect(lapsesAfter(lease, LEASE_MS)).toBe(2);
   });
-  test('P32: without one nothing passes, and a welcome without one ends it', () => {
+  test('P32: nothing expires without a lease, and a welcome without a lease ends it', () => {
     const lease = open();
     expect(lapsesAfter(lease, 10 * LEASE_MS)).toBe(0);
     lease.replace(LEASE_MS, lease.now());
@@ -75,7 +75,7 @@ describe('P32: the lease', () => {
     expect(lapsesAfter(lease, 10 * LEASE_MS)).toBe(0);
     expect(open().leaseMs).toBeUndefined();
   });
-  test('P32: a wall clock that is set forward is doubted, until an answer comes or does not', () => {
+  test('P32: a wall clock that is set forward is not trusted until an answer fails to arrive', () => {
     const lease = open();
     lease.replace(LEASE_MS, lease.now());
     at = { ...at, wallMs: at.wallMs + 3_600_000 };
@@ -86,7 +86,7 @@ describe('P32: the lease', () => {
     expect(lapsesAfter(lease, 1_000)).toBe(0);
     expect(lapsesAfter(lease, 15_000)).toBe(1);
   });
-  test('P32: goes on in the next process, from the last answer that is on the disk', () => {
+  test('P32: the next process continues the lease from the last answer on the disk', () => {
     const lease = open();
     lease.replace(LEASE_MS, lease.now());
     pass(10_000);
@@ -96,7 +96,7 @@ describe('P32: the lease', () => {
     expect(lapsesAfter(next, LEASE_MS - 1)).toBe(0);
     expect(lapsesAfter(next, 1)).toBe(1);
   });
-  test('P32: holds for this process where the disk takes nothing in', async () => {
+  test('P32: the lease of this process is in force even if the disk refuses the file', async () => {
     await mkdir(`${scratch.path}/lease.json.new`);
     const lease = open();
     lease.replace(LEASE_MS, lease.now());
@@ -109,7 +109,7 @@ describe('P32: the lease', () => {
   });
 });
 
-describe('P33: an agent whose lease has passed', () => {
+describe('P33: an agent whose lease has expired', () => {
   let engine: FakeEngine;
   let rig: AgentRig;
   const begin = async (): Promise<PeerConnection> => {
@@ -134,7 +134,7 @@ describe('P33: an agent whose lease has passed', () => {
   });
   afterEach(() => rig.close());
 
-  test('P33: stops and removes what it runs, keeps the output, and says so in its hello', async () => {
+  test('P33: the agent stops and removes its containers, preserves the output, and reports it in its hello', async () => {
     const again = await lapse(await running(LEASE_MS));
     const { inventory, leaseMs } = await again.hello();
     expect(inventory).toEqual(
@@ -145,7 +145,7 @@ describe('P33: an agent whose lease has passed', () => {
       await rig.output.open({ service: 1, generation: 1 }).then((file) => file?.close()),
     ).toBeUndefined();
   });
-  test('P33: starts none of these keys again, whatever a sync says', async () => {
+  test('P33: the agent starts none of these keys again, whatever a sync requests', async () => {
     const again = await lapse(await running(LEASE_MS));
     again.welcome([assignment(), assignment({ service: 7, generation: 2 })], { leaseMs: LEASE_MS });
     expect(await again.reported(1, 'gone')).toMatchObject({ lapsed: true });
@@ -156,9 +156,9 @@ describe('P33: an agent whose lease has passed', () => {
       'create 7.2',
     ]);
   });
-  test('P60: of what was given up nothing is left once that is acknowledged', async () => {
+  test('P60: nothing is left of a key that was given up once its gone is acknowledged', async () => {
     const again = await lapse(await running(LEASE_MS));
-    // Its container was still there at the hello: it is not left out.
+    // The container still existed at the hello, so the sync may name it.
     again.welcome([assignment()], { leaseMs: LEASE_MS });
     await again.reported(1, 'gone');
     expect(rig.output.lapsedKeys()).toContainEqual({ service: 1, generation: 1 });
@@ -166,7 +166,7 @@ describe('P33: an agent whose lease has passed', () => {
     await eventually(() => !rig.output.isLapsed(assignment()));
     expect(rig.output.wasStarted(assignment())).toBe(false);
   });
-  test('P33: stops it before it connects where the lease has passed while no agent ran', async () => {
+  test('P33: the agent stops its containers before it connects if the lease expired while no agent ran', async () => {
     await running(LEASE_MS);
     await rig.close();
     pass(LEASE_MS);
@@ -175,7 +175,7 @@ describe('P33: an agent whose lease has passed', () => {
     await eventually(() => engine.containers.size === 0);
     expect(rig.log.some((line) => line.includes('lease.expired'))).toBe(true);
   });
-  test('P33: leaves alone what is unknown to the control plane', async () => {
+  test('P33: the agent leaves the services alone that are unknown to the control plane', async () => {
     const connection = await running(LEASE_MS);
     await rig.close();
     connection.terminate();
@@ -187,7 +187,7 @@ describe('P33: an agent whose lease has passed', () => {
     await eventually(() => engine.containers.size === 1);
     expect([...engine.containers.values()][0]?.service).toBe(7);
   });
-  test('P33: stops everything where the disk takes no mark of it', async () => {
+  test('P33: the agent stops everything even if the disk refuses the marks', async () => {
     const connection = await running(LEASE_MS);
     await mkdir(`${scratch.path}/data/1/1.lapsed`);
     const again = await lapse(connection);
@@ -195,7 +195,7 @@ describe('P33: an agent whose lease has passed', () => {
     expect(inventory.map(({ state }) => state)).toEqual(['gone', 'gone']);
     expect(rig.log.some((line) => line.includes('lapsed-mark.write-failed'))).toBe(true);
   });
-  test('P33: a host that was removed is left all the same where its lease passes meanwhile', async () => {
+  test('P33: the agent of a removed host ends even if its lease expires meanwhile', async () => {
     await running(LEASE_MS);
     let stop = () => {};
     const stopped = new Promise<void>((resolve) => {
@@ -209,7 +209,7 @@ describe('P33: an agent whose lease has passed', () => {
     expect(await left).toBe(true);
     expect(engine.containers.size).toBe(0);
   });
-  test('P80: a start that was on its way since before begins nothing, and the connection ends', async () => {
+  test('P80: a start that was sent before the expiry starts nothing, and ends the connection', async () => {
     const connection = await running(LEASE_MS);
     pass(LEASE_MS);
     connection.start(assignment({ service: 8 }));
@@ -219,7 +219,7 @@ describe('P33: an agent whose lease has passed', () => {
     await eventually(() => engine.containers.size === 0);
     expect(engine.calls).not.toContain('create 8.1');
   });
-  test('P80: nor does a sync whose welcome has come in time', async () => {
+  test('P80: a sync that arrives after the expiry starts nothing, even if its welcome arrived in time', async () => {
     const connection = await begin();
     const welcome = { type: 'welcome', version: PROTOCOL_VERSION, session: 's' } as const;
     connection.send({ ...welcome, reportPeriodMs: 60_000, timeMs: 0, leaseMs: LEASE_MS });

@@ -22,49 +22,49 @@ function view(changes: Partial<ServiceView> = {}, output: OutputState = 'complet
   };
 }
 
-describe('the next step for a wanted service', () => {
-  test('without a container it creates one', () => {
+describe('the next step of an assigned service', () => {
+  test('without a container the next step is to create one', () => {
     expect(planService(view())).toEqual({ kind: 'create', assignment: wanted });
   });
-  test('with a missing image it pulls', () => {
+  test('with a missing image the next step is a pull', () => {
     expect(planService(view({ start: { kind: 'image-missing' } }))).toEqual({
       kind: 'pull',
       assignment: wanted,
     });
   });
-  test('with a created container it starts it', () => {
+  test('with a created container the next step is to start it', () => {
     expect(planService(view({ containers: [created] }))).toMatchObject({ kind: 'start', container: created });
   });
-  test('with a running container it first keeps its output', () => {
+  test('with a running container the next step is to preserve its output', () => {
     expect(planService(view({ containers: [running] }, 'unknown'))?.kind).toBe('preserve-output');
   });
-  test('with a running container whose output is kept it does nothing', () => {
+  test('with a running container whose output is preserved there is no step', () => {
     expect(
       planService(view({ containers: [running], start: { kind: 'started' } }, 'preserved')),
     ).toBeUndefined();
   });
-  test('with an exited container it completes the output', () => {
+  test('with an exited container the next step is to complete the output', () => {
     expect(planService(view({ containers: [exited], start: { kind: 'started' } }, 'preserved'))?.kind).toBe(
       'preserve-output',
     );
   });
-  test('P5: with an exited container it starts nothing', () => {
+  test('P5: with an exited container nothing is started', () => {
     expect(planService(view({ containers: [exited], start: { kind: 'started' } }))).toBeUndefined();
   });
-  test('P5: with a container that vanished after its start it starts nothing', () => {
+  test('P5: with a container that vanished after its start nothing is started', () => {
     expect(planService(view({ start: { kind: 'started' } }))).toBeUndefined();
   });
-  test('P5: after a failed start it starts nothing', () => {
+  test('P5: after a failed start nothing is started', () => {
     expect(planService(view({ start: { kind: 'failed', temporary: true, message: 'no' } }))).toBeUndefined();
   });
-  test('after a failed start it removes what was created', () => {
+  test('after a failed start the created container is removed', () => {
     const start = { kind: 'failed', temporary: false, message: 'no' } as const;
     expect(planService(view({ containers: [created], start }))).toEqual({
       kind: 'remove',
       container: created,
     });
   });
-  test('P5: of two containers of one key it removes the one that got less far', () => {
+  test('P5: of two containers of one key the one that progressed less is removed', () => {
     const twin: Container = { ...created, id: 'twin' };
     expect(planService(view({ containers: [twin, running] }))).toEqual({ kind: 'remove', container: twin });
   });
@@ -73,40 +73,40 @@ describe('the next step for a wanted service', () => {
   });
 });
 
-describe('the next step for an unwanted container', () => {
+describe('the next step of an unwanted container', () => {
   const unwanted = (container: Container, output?: OutputState) =>
     planService(view({ assignment: undefined, containers: [container] }, output));
 
-  test('P5: a running one is stopped', () => {
+  test('P5: a running container is stopped', () => {
     expect(unwanted(running)).toEqual({ kind: 'stop', container: running });
   });
-  test('an exited one is not removed before its output is complete', () => {
+  test('an exited container is not removed before its output is complete', () => {
     expect(unwanted(exited, 'preserved')).toEqual({ kind: 'preserve-output', container: exited });
   });
-  test('P5: an exited one with complete output is removed', () => {
+  test('P5: an exited container with complete output is removed', () => {
     expect(unwanted(exited)).toEqual({ kind: 'remove', container: exited });
   });
-  test('one that never ran is removed', () => {
+  test('a container that never ran is removed', () => {
     expect(unwanted(created, 'unknown')).toEqual({ kind: 'remove', container: created });
   });
 });
 
-describe('what there is to say', () => {
-  test('nothing before anything happened', () => {
+describe('the observation', () => {
+  test('there is no observation before anything happened', () => {
     expect(observeService(view())).toBeUndefined();
   });
-  test('the progress of a pull', () => {
+  test('the observation has the progress of a pull', () => {
     expect(observeService(view({ detail: 'pulling x' }))).toEqual({
       ...key,
       state: 'preparing',
       detail: 'pulling x',
     });
   });
-  test('the state of the container', () => {
+  test('the observation is the state of the container', () => {
     const { id, ...rest } = exited;
     expect(observeService(view({ containers: [exited] }))).toEqual({ ...rest, containerId: id });
   });
-  test('a failed start even while its container is being removed', () => {
+  test('the observation is a failed start even while its container is being removed', () => {
     const start = { kind: 'failed', temporary: false, message: 'no such file' } as const;
     expect(observeService(view({ containers: [created], start }))).toEqual({
       ...key,
@@ -115,10 +115,10 @@ describe('what there is to say', () => {
       message: 'no such file',
     });
   });
-  test('gone for a started container that is not there any more', () => {
+  test('the observation is gone for a started container that no longer exists', () => {
     expect(observeService(view({ start: { kind: 'started' } }))).toEqual({ ...key, state: 'gone' });
   });
-  test('nothing of a service that is not wanted', () => {
+  test('there is no observation of a service that is not assigned', () => {
     expect(observeService(view({ assignment: undefined, containers: [running] }))).toBeUndefined();
   });
 });

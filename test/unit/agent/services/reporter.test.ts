@@ -12,18 +12,18 @@ beforeEach(() => {
 });
 
 describe('observations', () => {
-  test('P7: a later one replaces an earlier one', () => {
+  test('P7: a later observation replaces an earlier one', () => {
     reporter.observe(preparing);
     reporter.observe(gone);
     expect(reporter.changes()?.observations).toEqual([gone]);
   });
-  test('the same one again is no change', () => {
+  test('an equal observation is not a change', () => {
     reporter.observe(gone);
     reporter.changes();
     reporter.observe({ ...gone });
     expect(reporter.changes()).toBeUndefined();
   });
-  test('P7: one that is not acknowledged is in every periodic report', () => {
+  test('P7: an unacknowledged observation is in every periodic report', () => {
     reporter.observe(gone);
     reporter.changes();
     expect(reporter.everything().observations).toEqual([gone]);
@@ -34,7 +34,7 @@ describe('observations', () => {
     reporter.acknowledge(sequence);
     expect(reporter.everything().observations).toEqual([]);
   });
-  test('P7: an ack does not cover what changed after its report', () => {
+  test('P7: an ack does not cover a change after its report', () => {
     reporter.observe(preparing);
     const sequence = reporter.changes()?.sequence ?? 0;
     reporter.observe(gone);
@@ -48,13 +48,13 @@ describe('observations', () => {
     reporter.acknowledge(sequence);
     expect(reporter.everything().observations).toEqual([preparing]);
   });
-  test('an acknowledged one is not reported again when it is seen again', () => {
+  test('an acknowledged observation is not reported again when it is repeated', () => {
     reporter.observe(preparing);
     reporter.acknowledge(reporter.changes()?.sequence ?? 0);
     reporter.observe({ ...preparing });
     expect(reporter.changes()).toBeUndefined();
   });
-  test('P7: a new connection is told again what is not acknowledged', () => {
+  test('P7: a new connection gets every unacknowledged observation', () => {
     reporter.observe(preparing);
     reporter.changes();
     reporter.reconnected();
@@ -63,18 +63,18 @@ describe('observations', () => {
 });
 
 describe('reports', () => {
-  test('sequences only grow', () => {
+  test('the sequence numbers only grow', () => {
     const { sequence } = reporter.everything();
     expect(reporter.everything().sequence).toBeGreaterThan(sequence);
   });
-  test('P14: forgotten logs are listed until acknowledged', () => {
+  test('P14: forgotten logs are listed until they are acknowledged', () => {
     reporter.forgot([4, 5]);
     const { sequence, forgotten } = reporter.everything();
     expect(forgotten).toEqual([4, 5]);
     reporter.acknowledge(sequence);
     expect(reporter.everything().forgotten).toEqual([]);
   });
-  test('only what may be replaced soon is not urgent', () => {
+  test('only a change that may soon be replaced is not urgent', () => {
     const urgencies: boolean[] = [];
     reporter.onChange((urgent) => urgencies.push(urgent));
     reporter.observe(preparing);

@@ -3,7 +3,7 @@ import type { OutputState } from '../../../../agent/logs/output-store.ts';
 import { TrackedService } from '../../../../agent/services/service-registry.ts';
 import { assignment } from '../../../support/fixtures/assignments.ts';
 
-test('P10: the log of an ended container has its end when all of its output is in the store, not before', () => {
+test('P10: the log of an ended container ends only after the store has all its output', () => {
   const key = { service: 1, generation: 1 };
   const tracked = new TrackedService(1);
   tracked.assign(assignment(), { kind: 'started' });

@@ -38,10 +38,10 @@ test('P30: containers of services that are unknown to the control plane are left
   second.welcome([assignment()], { unknown: [{ first: 7, last: 8 }] });
   await second.reported(9, 'gone');
   expect([...engine.containers.values()].map(({ service }) => service)).toEqual([1, 7]);
-  const told = await eventually(() => second.reports().find(({ conditions }) => conditions?.length === 1));
-  expect(told?.conditions).toEqual([{ kind: 'unknown-containers', text: expect.stringContaining('(7)') }]);
+  const report = await eventually(() => second.reports().find(({ conditions }) => conditions?.length === 1));
+  expect(report?.conditions).toEqual([{ kind: 'unknown-containers', text: expect.stringContaining('(7)') }]);
 });
-test('P30: they are removed once the control plane does not call them unknown', async () => {
+test('P30: the containers are removed once the control plane no longer lists their services as unknown', async () => {
   const first = await rig.peer.connection();
   first.welcome([assignment({ service: 7 })]);
   await first.reported(7, 'running');
@@ -54,7 +54,7 @@ test('P30: they are removed once the control plane does not call them unknown', 
   await third.reported(7, 'gone');
   expect(engine.containers.size).toBe(0);
 });
-test('P31: hello tells the highest ids of containers and stored logs', async () => {
+test('P31: hello carries the highest ids of containers and stored logs', async () => {
   const first = await rig.peer.connection();
   expect((await first.hello()).highest).toEqual({ execution: 0, service: 0 });
   first.welcome([assignment({ service: 7, execution: 3 }), assignment({ service: 9, execution: 5 })]);
