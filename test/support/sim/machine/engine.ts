@@ -113,12 +113,7 @@ export class SimEngine implements Engine {
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
       const cpu = { ...claimOf(assignment), limit };
       return view(
-        this.runtime.add(
-          name,
-          { execution, service, generation },
-          this.#options.scriptFor(assignment),
-          cpu,
-        ),
+        this.runtime.add(name, { execution, service, generation }, this.#options.scriptFor(assignment), cpu),
       );
     });
   }
