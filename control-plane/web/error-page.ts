@@ -7,13 +7,13 @@ import { page } from './components/page.ts';
 import type { WebContext, WebDeps } from './context.ts';
 
 const TITLES: Readonly<Record<number, string>> = {
-  400: 'That is not valid',
+  400: 'Invalid request',
   401: 'Log in again',
   403: 'Not allowed',
   404: 'Not found',
-  409: 'That is not possible now',
-  429: 'Too many at a time',
-  503: 'Not available now',
+  409: 'Not possible at the moment',
+  429: 'Too many requests',
+  503: 'Temporarily unavailable',
 };
 
 export const statusOf = (error: OperationError | undefined): number =>
@@ -33,7 +33,7 @@ export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed
       <div class="empty">
         <h1>${TITLES[status] ?? 'Something went wrong'}</h1>
         <p>${message}</p>
-        <p><a class="button" href="/executions">To the executions</a></p>
+        <p><a class="button" href="/executions">Back to executions</a></p>
       </div>`,
   });
 }

@@ -103,4 +103,4 @@ class Merge {
 }
 
 const wordsOf = (error: unknown): string =>
-  toOperationError(error)?.message ?? 'The log broke off; Berth tries again.';
+  toOperationError(error)?.message ?? 'The log stream was interrupted. Berth tries again.';

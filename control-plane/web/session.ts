@@ -40,7 +40,7 @@ export const signedIn =
     return next();
   };
 
-const NOT_DONE = 'Your login is over. What you sent was not done: log in, and send it again.';
+const NOT_DONE = 'Your session has ended, so nothing was changed. Log in and send the form again.';
 
 const isReading = (c: WebContext): boolean => ['GET', 'HEAD'].includes(c.req.method);
 

@@ -11,12 +11,12 @@ onSites('admin', (site) => {
     expect(await page.locator('#charts canvas').count()).toBe(3);
     const id = await site().berth.api.submit(application(script('exec sleep 1000')));
     await page.locator(hostRow).getByText('0.1 of', { exact: false }).waitFor();
-    await page.getByText('The last hour as a table').click();
+    await page.getByText('Last hour as a table').click();
     await page.locator('#history tbody tr').first().waitFor();
     await page.locator(`${hostRow} a`).click();
     await page.locator(`a[href="/executions/${id}"]`).waitFor();
     await site().berth.api.terminate(id);
-    await page.getByText('None is here.').waitFor();
+    await page.getByText('No services on this host.').waitFor();
   });
 
   test('W82: what changes without an event is fetched again each half a minute', async () => {
@@ -30,10 +30,10 @@ onSites('admin', (site) => {
 
   test('W83: a host is drained and taken back, without script too', async () => {
     const page = await site().visit('/cluster/hosts/1', { javaScriptEnabled: false });
-    await page.getByRole('button', { name: 'Drain it' }).click();
+    await page.getByRole('button', { name: 'Drain host' }).click();
     await page.getByText('The host is drained').waitFor();
     await page.locator('h1 [data-state=drained]').waitFor();
-    await page.getByRole('button', { name: 'Take services again' }).click();
+    await page.getByRole('button', { name: 'Accept work again' }).click();
     await page.locator('h1 [data-state=ready]').waitFor();
   });
 
@@ -41,11 +41,11 @@ onSites('admin', (site) => {
     const page = await site().visit('/cluster', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('link', { name: 'Add a host' }).click();
     await page.getByLabel('Labels').fill('gpu');
-    await page.getByRole('button', { name: 'Make a join token' }).click();
+    await page.getByRole('button', { name: 'Create join token' }).click();
     await page.locator('#install').waitFor();
     // By then its scripts have run.
     await page.waitForLoadState();
-    await page.getByRole('button', { name: 'Copy the line' }).click();
+    await page.getByRole('button', { name: 'Copy command' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
     expect(copied).toMatch(/^curl -fsSL http:\S+\/agent\/install\.sh \| BERTH_JOIN_TOKEN=\S+ sh$/);
@@ -57,7 +57,7 @@ onSites('admin', (site) => {
     await page.getByLabel('User name').fill('ann');
     await page.getByLabel('Password').fill('a secret of ann');
     await page.keyboard.press('Enter');
-    await page.getByText('User ann is made.').waitFor();
+    await page.getByText('User ann was created.').waitFor();
     const own = await site().visit('/admin', {
       as: { username: 'ann', password: 'a secret of ann' },
       expected: /403/,
@@ -65,15 +65,15 @@ onSites('admin', (site) => {
     await own.getByRole('heading', { name: 'Not allowed' }).waitFor();
     expect(await own.getByRole('link', { name: /Cluster|Administration/ }).count()).toBe(0);
     await own.getByRole('link', { name: 'ann' }).click();
-    await own.getByLabel('Present password').fill('a secret of ann');
+    await own.getByLabel('Current password').fill('a secret of ann');
     await own.getByLabel('New password', { exact: true }).fill('another');
-    await own.getByLabel('New password, again').fill('another');
-    await own.getByRole('button', { name: 'Change the password' }).click();
-    await own.getByText('Your password is changed.').waitFor();
+    await own.getByLabel('Confirm new password').fill('another');
+    await own.getByRole('button', { name: 'Change password' }).click();
+    await own.getByText('Your password has been changed.').waitFor();
     await page.getByRole('link', { name: 'ann', exact: true }).click();
-    await page.getByRole('link', { name: 'Delete the user' }).click();
-    await page.getByRole('button', { name: 'Delete the user' }).click();
-    await page.getByText('User ann is deleted.').waitFor();
+    await page.getByRole('link', { name: 'Delete user' }).click();
+    await page.getByRole('button', { name: 'Delete user' }).click();
+    await page.getByText('User ann was deleted.').waitFor();
     await own.reload();
     expect(new URL(own.url()).pathname).toBe('/login');
   });

@@ -32,7 +32,7 @@ onSites('exec', (site) => {
     await page.locator('h1 [data-state=running]').waitFor();
     const link = page.getByRole('link', { name: /^http:\/\/127\.0\.0\.1:\d+\/$/ });
     const url = (await link.getAttribute('href')) ?? '';
-    await page.getByRole('button', { name: 'Copy the address of Front' }).click();
+    await page.getByRole('button', { name: 'Copy the URL of Front' }).click();
     await page.getByText('Copied').waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(url);
     expect(await (await fetch(url)).text()).toBe('hello\n');
@@ -50,21 +50,21 @@ onSites('exec', (site) => {
     const ids = [await api.submit(waiting), await api.submit(waiting)];
     const page = await site().visit(`/executions/${ids[0]}`);
     await page
-      .getByRole('region', { name: 'Why it waits' })
+      .getByRole('region', { name: 'Why it is waiting' })
       .getByText('Waiting alone is not enough')
       .waitFor();
     await page.goto('/executions?state=queued&name=');
-    expect(await page.getByRole('button', { name: 'Terminate ticked' }).isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Terminate selected' }).isDisabled()).toBe(true);
     await page.getByLabel(`(${ids[0]})`).check();
     const later = await api.submit(waiting);
     await page.locator(`#execution-${later}`).waitFor();
     expect(await page.getByLabel(`(${ids[0]})`).isChecked()).toBe(true);
-    await page.getByRole('button', { name: 'Tick all' }).click();
+    await page.getByRole('button', { name: 'Select all' }).click();
     page.once('dialog', (dialog) => dialog.accept());
-    await page.getByRole('button', { name: 'Terminate 3 ticked' }).click();
+    await page.getByRole('button', { name: 'Terminate 3 selected' }).click();
     await page.getByText('3 executions are being terminated.').waitFor();
     expect(new URL(page.url()).search).toBe('?state=queued&name=');
-    await page.getByText('Nothing is queued now').waitFor();
+    await page.getByText('No executions in state "queued"').waitFor();
   });
 
   test('W9, W27: without script it is found, terminated, run again and, once confirmed, deleted', async () => {
@@ -76,12 +76,12 @@ onSites('exec', (site) => {
     await page.getByRole('button', { name: 'Terminate' }).click();
     await page.getByText('It was terminated before it ran.').waitFor();
     await page.getByRole('button', { name: 'Run again', exact: true }).click();
-    await page.getByText(/Submitted again, as execution \d+/).waitFor();
-    await page.getByText('Why it waits').waitFor();
+    await page.getByText(/Submitted again as execution \d+/).waitFor();
+    await page.getByText('Why it is waiting').waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'Delete test-application?' }).waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText(/^Execution \d+ is deleted/).waitFor();
+    await page.getByText(/^Execution \d+ was deleted/).waitFor();
   });
 
   test('W22: whatever users name, nothing of it runs', async () => {
@@ -94,10 +94,10 @@ onSites('exec', (site) => {
     const id = await api.submit({ ...waiting, services: nasty }, NASTY);
     const page = await site().visit(`/executions?name=${encodeURIComponent(NASTY)}`, { expected: /404/ });
     await page.getByRole('link', { name: NASTY }).click();
-    await page.getByRole('region', { name: 'Why it waits' }).waitFor();
+    await page.getByRole('region', { name: 'Why it is waiting' }).waitFor();
     // The question is the script's: before that has come, the answer to the button is a page that asks.
     await page.waitForLoadState();
-    await page.getByText('As it was submitted').click();
+    await page.getByText('JSON as submitted').click();
     expect(await page.locator('#description').textContent()).toContain(JSON.stringify(NASTY).slice(1, -1));
     expect(await page.title()).toBe(`${NASTY} · Berth`);
     page.once('dialog', (dialog) => {
@@ -105,7 +105,7 @@ onSites('exec', (site) => {
       return dialog.accept();
     });
     await page.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText(`Execution ${id} is deleted.`).waitFor();
+    await page.getByText(`Execution ${id} was deleted.`).waitFor();
   });
 
   test('W27: who deletes is told so, also where the page hears of the deletion before its answer comes', async () => {
@@ -124,6 +124,6 @@ onSites('exec', (site) => {
     page.once('dialog', (dialog) => dialog.accept());
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.waitForURL('**/executions');
-    await page.getByText(`Execution ${id} is deleted.`).waitFor();
+    await page.getByText(`Execution ${id} was deleted.`).waitFor();
   });
 });

@@ -22,7 +22,7 @@ onSites('live', (site) => {
     const page = await site().visit('/executions', { expected: /ERR_|502|503|Failed to load/ });
     await berth.killAll();
     const lost = page.locator('#connection');
-    await lost.getByText(/What you see is \d+ s old/).waitFor();
+    await lost.getByText(/This page is \d+ s old/).waitFor();
     await berth.start();
     await lost.waitFor({ state: 'hidden' });
     const id = await berth.api.submit(application(script('exec sleep 1000')));

@@ -42,7 +42,7 @@ onSites('logs', (site) => {
     await says(page, 'Live.');
     await page.getByRole('button', { name: 'Pause' }).click();
     await touch(id, '/b');
-    await says(page, 'Paused. 1 more line so far.');
+    await says(page, 'Paused. 1 new line.');
     expect(await texts(page)).toEqual(['one']);
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('two', { exact: true }).waitFor();
@@ -64,7 +64,10 @@ onSites('logs', (site) => {
     await page.getByLabel('Wrap').check();
     await page.getByText('line 3', { exact: true }).waitFor();
     await site().berth.killAll();
-    await says(page, 'No connection to Berth. It goes on by itself, where it was.');
+    await says(
+      page,
+      'No connection to Berth. The log continues where it stopped once the connection is back.',
+    );
     await site().berth.start();
     await says(page, 'Live.');
     await page.getByText('line 12', { exact: true }).waitFor();

@@ -26,14 +26,14 @@ onSites('start', (site) => {
     await page.getByLabel('Cores', { exact: true }).fill('0.1');
     await page.getByLabel('Environment').fill('GREETING=<b>hello</b>');
     await page.getByLabel('Number').fill('8080');
-    await press(page, 'Add a port');
+    await press(page, 'Add port');
     await page.getByLabel('Number').nth(1).fill('8081');
     await page.getByRole('button', { name: 'Remove port 1' }).click();
     expect(await page.getByLabel('Number').inputValue()).toBe('8081');
     await page.getByLabel('Number').press('Enter');
     await page.getByText('It would start at once.').waitFor();
     await page
-      .getByRole('region', { name: 'Where it would go now' })
+      .getByRole('region', { name: 'Placement check' })
       .getByRole('button', { name: 'Start' })
       .click();
     await page.waitForURL('**/executions/*');
@@ -84,7 +84,7 @@ onSites('start', (site) => {
         mimeType: 'application/json',
         buffer: Buffer.from(pretty({ ...application(service()), size }).replaceAll('\n', '\r\n')),
       });
-      await page.getByLabel('Open a file').setInputFiles(file(7));
+      await page.getByLabel('Open file').setInputFiles(file(7));
       await page.getByText('Valid: ').waitFor();
       expect(await editor(page).inputValue()).toBe(pretty({ ...application(service()), size: 7 }));
       await page.evaluate(`{
@@ -94,7 +94,7 @@ onSites('start', (site) => {
       }`);
       await page.getByText('dropped is not a known key').waitFor();
       await page
-        .getByLabel('Open a file')
+        .getByLabel('Open file')
         .setInputFiles({ ...file(1), buffer: Buffer.alloc(2 ** 20 + 1, ' ') });
       await page.getByText('larger than 1 MiB').waitFor();
       expect(await editor(page).inputValue()).toBe('{"dropped": true}');
@@ -123,19 +123,19 @@ onSites('start', (site) => {
     // The line is marked by the script, which keeps what was refused.
     await page.locator('.gutter b').waitFor();
     await page.goto(BY_DESCRIPTION);
-    await page.getByText('What you typed here before is back.').waitFor();
+    await page.getByText('Your unsaved draft was restored.').waitFor();
     expect(await editor(page).inputValue()).toBe('{"not": "yet"}');
     await editor(page).fill(description);
     await page.getByText('Valid: ').waitFor();
     await page.context().clearCookies();
     await editor(page).press('End');
     await editor(page).press('Space');
-    await page.getByText('You are logged out.').waitFor();
+    await page.getByText('Your session has ended.').waitFor();
     await press(page, 'Start');
     await page.getByLabel('User name').fill('admin');
     await page.getByLabel('Password').fill(PASSWORD);
     await press(page, 'Log in');
-    await page.getByText('What you typed here before is back.').waitFor();
+    await page.getByText('Your unsaved draft was restored.').waitFor();
     await eventually(async () => (await editor(page).inputValue()).trim() === description);
     await press(page, 'Start');
     await page.waitForURL('**/executions/*');
@@ -151,9 +151,9 @@ onSites('start', (site) => {
     const page = await site().visit(`/start?from=${id}`);
     await page.getByLabel('Name of the execution').fill('another');
     await page.reload();
-    await page.getByText('What you typed here before is back.').waitFor();
+    await page.getByText('Your unsaved draft was restored.').waitFor();
     expect(await page.getByLabel('Name of the execution').inputValue()).toBe('another');
-    await press(page, 'Begin afresh');
+    await press(page, 'Discard draft');
     await eventually(
       async () => (await page.getByLabel('Name of the execution').inputValue()) === 'test-application',
     );

@@ -20,6 +20,7 @@ export async function ensureWebFiles(folder: string): Promise<void> {
       'control-plane/local/assets/web-files.ts',
       'control-plane/core/streams/log-frames.ts',
       `${WEB}/components/duration.ts`,
+      `${WEB}/components/memory-unit.ts`,
     ],
   );
   const made = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);

@@ -1,5 +1,6 @@
 /** Owns the charts of the cluster's page, drawn from the samples that the page has; its table says the same in words. */
 import uPlot from 'uplot';
+import { coresText, memoryText } from './parts/amount-text.ts';
 
 /** The order in which the page has the numbers of a sample (pages/cluster/cluster-history.ts). */
 const COLUMNS = [
@@ -28,16 +29,18 @@ interface Line {
 interface Chart {
   title: string;
   lines: readonly Line[];
-  /** What it counts has no parts. */
+  /** Counts whole things. */
   whole?: boolean;
-  /** Of the page's numbers one of those that are drawn. */
+  /** The page's number for 1 on the axis; 1 by default. */
   unit?: number;
+  /** A value in words, from the page's number. */
+  valueText: (value: number) => string;
 }
 
 const GIB = 2 ** 30;
 const HOUR_S = 3_600;
 /** Shown at least, though there is no sample yet of most of it. */
-const LEAST_S = 600;
+const MIN_SPAN_S = 600;
 /** Between two lines of the grid: 1, 2, 5, 10 and so on. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
 
@@ -49,23 +52,26 @@ const CHARTS: readonly Chart[] = [
       { column: 'queued', label: 'queued', colour: '--busy' },
     ],
     whole: true,
+    valueText: String,
   },
   {
     title: 'Memory (GiB)',
     lines: [
       { column: 'memoryReserved', label: 'reserved', colour: '--accent', filled: true },
       { column: 'memoryUsed', label: 'in use', colour: '--good' },
-      { column: 'memory', label: 'in all', colour: '--quiet', dashed: true },
+      { column: 'memory', label: 'total', colour: '--quiet', dashed: true },
     ],
     unit: GIB,
+    valueText: memoryText,
   },
   {
     title: 'Cores',
     lines: [
       { column: 'coresReserved', label: 'reserved', colour: '--accent', filled: true },
       { column: 'coresUsed', label: 'in use', colour: '--good' },
-      { column: 'cores', label: 'in all', colour: '--quiet', dashed: true },
+      { column: 'cores', label: 'total', colour: '--quiet', dashed: true },
     ],
+    valueText: coresText,
   },
 ];
 const HEIGHT = 190;
@@ -85,12 +91,12 @@ function dataOf({ lines, unit = 1 }: Chart, samples: Record<Column, Numbers>): u
   return [samples.time, ...scaled] as uPlot.AlignedData;
 }
 
-const text = (value: number): string => String(Number(value.toPrecision(3)));
+const axisText = (value: number): string => String(Number(value.toPrecision(3)));
 
 const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function optionsOf({ lines, whole }: Chart, width: number): uPlot.Options {
+function optionsOf({ lines, whole, unit = 1, valueText }: Chart, width: number): uPlot.Options {
   const axis: uPlot.Axis = {
     stroke: colour('--quiet'),
     grid: { stroke: colour('--line'), width: 1 },
@@ -101,15 +107,15 @@ function optionsOf({ lines, whole }: Chart, width: number): uPlot.Options {
     height: HEIGHT,
     cursor: { drag: { x: false, y: false } },
     scales: {
-      x: { range: (_, first, last) => [Math.max(last - HOUR_S, Math.min(first, last - LEAST_S)), last] },
-      y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
+      x: { range: (_, first, last) => [Math.max(last - HOUR_S, Math.min(first, last - MIN_SPAN_S)), last] },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
     },
     axes: [
       { ...axis, values: [[1, '{HH}:{mm}', null, null, null, null, null, null, 0]], space: 60 },
       {
         ...axis,
         size: 44,
-        values: (_, splits) => splits.map(text),
+        values: (_, splits) => splits.map(axisText),
         ...(whole ? { incrs: WHOLE_STEPS } : {}),
       },
     ],
@@ -122,7 +128,8 @@ function optionsOf({ lines, whole }: Chart, width: number): uPlot.Options {
           width: 2,
           points: { show: false },
           // What is at the pointer, if it points anywhere.
-          value: (_, value, __, at) => (at === null ? '' : value === null ? 'not known' : text(value)),
+          value: (_, value, __, at) =>
+            at === null ? '' : value === null ? 'unknown' : valueText(value * unit),
           ...(filled ? { fill: `${colour(name)}26` } : {}),
           ...(dashed ? { dash: [6, 4], width: 1 } : {}),
         }),

@@ -1,18 +1,18 @@
 /** Owns what the list of executions does in the browser besides being live: ticking many, and URLs without empty filters. */
 
-const ticks = () => [...document.querySelectorAll<HTMLInputElement>('input[form="bulk"][name="id"]')];
+const checkboxes = () => [...document.querySelectorAll<HTMLInputElement>('input[form="bulk"][name="id"]')];
 
 /** Also after each refresh: executions end, and their ticks go with them. */
 function show(): void {
-  const all = ticks();
-  const ticked = all.filter(({ checked }) => checked).length;
-  for (const button of document.querySelectorAll<HTMLButtonElement>('[data-ticked]')) {
-    button.disabled = ticked === 0;
-    button.textContent = ticked === 0 ? 'Terminate ticked' : `Terminate ${ticked} ticked`;
+  const all = checkboxes();
+  const selected = all.filter(({ checked }) => checked).length;
+  for (const button of document.querySelectorAll<HTMLButtonElement>('[data-selected]')) {
+    button.disabled = selected === 0;
+    button.textContent = selected === 0 ? 'Terminate selected' : `Terminate ${selected} selected`;
   }
-  for (const button of document.querySelectorAll<HTMLButtonElement>('[data-tick-all]')) {
+  for (const button of document.querySelectorAll<HTMLButtonElement>('[data-select-all]')) {
     button.hidden = all.length === 0;
-    button.textContent = ticked === all.length ? 'Tick none' : 'Tick all';
+    button.textContent = selected === all.length ? 'Select none' : 'Select all';
   }
 }
 
@@ -21,10 +21,10 @@ document.addEventListener('berth:refreshed', show);
 // Gone back to, the page has its ticks again.
 addEventListener('pageshow', show);
 document.addEventListener('click', ({ target }) => {
-  if (!(target instanceof Element) || !target.closest('[data-tick-all]')) return;
-  const all = ticks();
-  const checked = all.some((tick) => !tick.checked);
-  for (const tick of all) tick.checked = checked;
+  if (!(target instanceof Element) || !target.closest('[data-select-all]')) return;
+  const all = checkboxes();
+  const checked = all.some((one) => !one.checked);
+  for (const one of all) one.checked = checked;
   show();
 });
 

@@ -169,27 +169,28 @@ class LogPage {
     const dropped = first.toLocaleString('en');
     setText(
       gap,
-      `The first ${dropped} lines are not shown any more: a page keeps 128 MiB. The download has them.`,
+      `The first ${dropped} lines were dropped: a page holds at most 128 MiB. Download the log to see them.`,
     );
     const following = this.#pausedAt === undefined && this.#view.isFollowing;
     byId('log-end').toggleAttribute('disabled', following);
   }
 
   #state(): string {
-    if (this.#isGone) return 'This execution is not there any more.';
-    if (this.#isLost) return 'No connection to Berth. It goes on by itself, where it was.';
+    if (this.#isGone) return 'This execution no longer exists, or you may no longer see it.';
+    if (this.#isLost)
+      return 'No connection to Berth. The log continues where it stopped once the connection is back.';
     const [trouble] = this.#troubles;
     if (trouble) return `${this.#nameOf(trouble[0])}: ${trouble[1]}`;
     const ended = this.#ended.size === this.#services.length;
     if (this.#pausedAt !== undefined) {
       const more = this.#rows.end - this.#pausedAt;
-      return `Paused. ${more.toLocaleString('en')} more ${more === 1 ? 'line' : 'lines'} so far.`;
+      return `Paused. ${more.toLocaleString('en')} new ${more === 1 ? 'line' : 'lines'}.`;
     }
     if (this.#rows.end > 0) return ended ? 'The log has ended.' : 'Live.';
     if (!ended) return 'Waiting for output.';
     return this.#missing.size === 0
-      ? 'It has ended without any output.'
-      : 'There is no log: it never started, or its log is not kept any more.';
+      ? 'The log ended without output.'
+      : 'There is no log: the service never started, or its log is no longer kept.';
   }
 
   #nameOf = (service: number): string => this.#services.find(({ id }) => id === service)?.name ?? '';

@@ -1,5 +1,5 @@
 /** Owns what the app shop does in the browser: finding by typing, sliders that go with numbers, drafts, and one start a click. */
-import { bytes } from './parts/bytes.ts';
+import { amountOf } from './parts/amount.ts';
 import { keepDraft } from './parts/drafts.ts';
 import { submitOnce } from './parts/submit-once.ts';
 
@@ -23,23 +23,16 @@ find?.addEventListener('input', () => {
 
 const form = document.querySelector<HTMLFormElement>('form.order');
 
-for (const amount of document.querySelectorAll('.amount')) {
-  const number = amount.querySelector<HTMLInputElement>('input[type=number]');
-  const slider = amount.querySelector<HTMLInputElement>('input[type=range]');
-  const unit = amount.querySelector('output');
-  if (!number) continue;
-  const follow = () => {
-    if (slider) slider.value = number.value;
-    if (unit) unit.textContent = number.value === '' ? '' : bytes(number.valueAsNumber);
-  };
-  number.addEventListener('input', follow);
-  slider?.addEventListener('input', () => {
-    number.value = slider.value;
-    follow();
+for (const element of document.querySelectorAll('.amount')) {
+  const amount = amountOf(element);
+  if (!amount) continue;
+  element.addEventListener('input', ({ target }) => {
+    if (target === amount.slider) amount.followSlider();
+    else amount.show();
   });
-  // Browsers restore what was typed before, as drafts do.
-  follow();
-  form?.addEventListener('berth:restored', follow);
+  // Browsers restore typed text without an event, and so do drafts.
+  amount.show();
+  form?.addEventListener('berth:restored', () => amount.show());
 }
 
 if (form) {

@@ -1,20 +1,20 @@
 /** Owns how it looks what a quota allows and what of it is taken. */
 import { type Allowance, MICRO } from '../../core/accounts/quota.ts';
-import { coresText } from '../../core/views/explanation-text.ts';
+import { memoryText } from '../../core/views/explanation-text.ts';
 import { type Html, html } from './html.ts';
-import { bytes, meter } from './pieces.ts';
+import { coresNumber, meter } from './pieces.ts';
 
 export function allowanceMeters({ quota, used }: Allowance): Html {
   const cores = used.microCores / MICRO;
   return html`<div class="meters">
 ${line('Executions', used.executions, quota.concurrentExecutions, String)}
-${line('Memory', used.memoryBytes, quota.memoryBytes, bytes)}
-${line('Cores', cores, quota.cores, (count) => coresText(count).replace(/ .*/, ''))}
+${line('Memory', used.memoryBytes, quota.memoryBytes, memoryText)}
+${line('Cores', cores, quota.cores, coresNumber)}
 </div>`;
 }
 
 /** A limit of 0 is none. */
 function line(label: string, used: number, limit: number, text: (amount: number) => string): Html {
-  if (limit === 0) return html`<p>${label}: ${text(used)} taken, no limit</p>`;
-  return meter(used, limit, `${label}: ${text(used)} of ${text(limit)} taken`);
+  if (limit === 0) return html`<p>${label}: ${text(used)} used, no limit</p>`;
+  return meter(used, limit, `${label}: ${text(used)} of ${text(limit)} used`);
 }

@@ -8,7 +8,7 @@ export function forecast(explanation: Explanation): Html {
   if (placement) return html`<p class="notice done">${summary}</p>${reasonsOf(explanation)}`;
   if (fitsWhenIdle) return html`<p class="notice waits">${summary}</p>${reasonsOf(explanation)}`;
   return html`
-<p class="notice failed">It can't start as things are: it would wait until something is changed.</p>
+<p class="notice failed">It can't start on the cluster as it is now: it would stay queued until something changes.</p>
 ${reasonsOf(explanation)}`;
 }
 

@@ -41,7 +41,7 @@ export async function page(
 ${['page', ...scripts].map((name) => html`<script type="module" src="/assets/${name}.js"></script>`)}
 </head>
 <body${eventId ? html` data-last-event-id="${eventId}"` : ''}>
-<a class="skip" href="#main">To the content</a>
+<a class="skip" href="#main">Skip to content</a>
 ${header(c)}
 <main id="main" tabindex="-1">
 <p id="connection" class="notice failed" role="status" hidden></p>
@@ -73,7 +73,7 @@ ${account ? navigation(c.req.path, account) : ''}
 function navigation(path: string, { user, role }: Account): Html {
   const links: [href: string, text: string, shown: boolean][] = [
     ['/executions', 'Executions', true],
-    ['/start', 'Start', true],
+    ['/start', 'New execution', true],
     ['/shop', 'App shop', true],
     ['/cluster', 'Cluster', role.canSeeStatus || role.canChangeConfig],
     ['/admin', 'Administration', role.canChangeConfig],

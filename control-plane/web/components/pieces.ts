@@ -1,4 +1,5 @@
 /** Owns the pieces that pages are made of, so that one thing looks the same everywhere. Styles: berth.css. */
+import { coresText } from '../../core/views/explanation-text.ts';
 import { duration } from './duration.ts';
 import type { Problems } from './form.ts';
 import { type Html, html } from './html.ts';
@@ -25,12 +26,8 @@ export function timeOf(timeMs: number): Html {
   return html`<time datetime="${exact}" title="${exact}" data-moment>${exact.slice(0, 19).replace('T', ' ')} UTC</time>`;
 }
 
-/** In binary units: `512 MiB`. */
-export function bytes(count: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-  const at = count < 1 ? 0 : Math.min(Math.floor(Math.log2(count) / 10), units.length - 1);
-  return `${Number((count / 2 ** (10 * at)).toPrecision(3))} ${units[at]}`;
-}
+/** A number of cores without its unit, for texts such as `0.25 of 8 cores`. */
+export const coresNumber = (cores: number): string => coresText(cores).replace(/ .*/, '');
 
 /** Part of the page that is fetched again when an event comes that concerns it: kinds, or a kind with an id (`execution:5`). */
 export const live = (id: string, topics: readonly string[], body: Html): Html =>
@@ -38,7 +35,7 @@ export const live = (id: string, topics: readonly string[], body: Html): Html =>
 
 /** The pages above this one. */
 export const crumbs = (links: readonly (readonly [href: string, text: string])[], here = ''): Html => html`
-<nav class="crumbs" aria-label="Pages above">${links.map(([href, text]) => html`<a href="${href}">${text}</a> `)}${here && html`<span>${here}</span>`}</nav>`;
+<nav class="crumbs" aria-label="Breadcrumb">${links.map(([href, text]) => html`<a href="${href}">${text}</a> `)}${here && html`<span>${here}</span>`}</nav>`;
 
 /** `title`, and what can be done about it. */
 export const empty = (title: string, body: Html): Html =>
@@ -111,7 +108,7 @@ const isAt = (path: string, href: string): boolean => path === href || path.star
 
 /** Shown by the script (browser/parts/drafts.ts) where it has brought back what was typed. */
 export const restoredNote: Html = html`
-<p class="notice waits" id="restored" role="status" hidden>What you typed here before is back. <button type="button" class="quiet" id="discard">Begin afresh</button></p>`;
+<p class="notice waits" id="restored" role="status" hidden>Your unsaved draft was restored. <button type="button" class="quiet" id="discard">Discard draft</button></p>`;
 
 /** For that script: which form it is, whose, and whether nothing was sent yet. */
 export const draftOf = (kind: string, username: string, fresh: boolean): Html =>

@@ -16,23 +16,26 @@ const MAX_SYNTAX_ERRORS = 5;
 
 const STRICT = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
 
+const NOT_JSON = 'this is not valid JSON';
+
 const MESSAGES: Readonly<Record<string, string>> = {
-  InvalidSymbol: 'is no JSON: texts are in double quotes, and else there are numbers, true, false and null',
-  InvalidNumberFormat: 'is no number as JSON writes it',
-  PropertyNameExpected: 'a name in double quotes is expected here, or there is a comma too much before it',
-  ValueExpected: 'a value is expected here, or there is a comma too much before it',
-  ColonExpected: 'a colon is missing before this',
-  CommaExpected: 'a comma is missing before this',
-  CloseBraceExpected: 'a closing } is missing before this',
-  CloseBracketExpected: 'a closing ] is missing before this',
-  EndOfFileExpected: 'comes after the end of the description',
-  InvalidCommentToken: 'comments are no JSON',
-  UnexpectedEndOfComment: 'a comment that does not end',
-  UnexpectedEndOfString: 'the text has no closing quote on its line',
-  UnexpectedEndOfNumber: 'the number is not complete',
-  InvalidUnicode: 'after \\u four hexadecimal digits are expected',
-  InvalidEscapeCharacter: 'the backslash escapes nothing that JSON knows; write \\\\ for a backslash',
-  InvalidCharacter: 'a character that must be escaped, such as a tab within a text',
+  InvalidSymbol:
+    'this is not JSON. Strings must be in double quotes; YAML and Compose files are not supported here',
+  InvalidNumberFormat: 'this is not a valid JSON number',
+  PropertyNameExpected: 'expected a key in double quotes, or there is an extra comma before this',
+  ValueExpected: 'expected a value, or there is an extra comma before this',
+  ColonExpected: 'missing colon before this',
+  CommaExpected: 'missing comma before this',
+  CloseBraceExpected: 'missing closing } before this',
+  CloseBracketExpected: 'missing closing ] before this',
+  EndOfFileExpected: 'unexpected text after the end of the description',
+  InvalidCommentToken: 'comments are not allowed in JSON',
+  UnexpectedEndOfComment: 'this comment has no end',
+  UnexpectedEndOfString: 'this string has no closing quote on its line',
+  UnexpectedEndOfNumber: 'this number is incomplete',
+  InvalidUnicode: 'expected four hexadecimal digits after \\u',
+  InvalidEscapeCharacter: 'invalid escape sequence: write \\\\ for a backslash',
+  InvalidCharacter: 'this character must be escaped, such as a tab as \\t',
 };
 
 /** The value of the text, or what is wrong with it. */
@@ -53,13 +56,11 @@ function faultsOf(text: string): Fault[] {
   const placeAt = placesOf(text);
   const faults = errors.slice(0, MAX_PROBLEMS).map(({ error, offset }) => ({
     ...placeAt(offset),
-    message: MESSAGES[printParseErrorCode(error)] ?? 'is no JSON',
+    message: MESSAGES[printParseErrorCode(error)] ?? NOT_JSON,
   }));
   const first = faults.filter(({ line }, at) => faults.findIndex((other) => other.line === line) === at);
   // What this parser lets pass is for JavaScript's to refuse.
-  return first.length > 0
-    ? first.slice(0, MAX_SYNTAX_ERRORS)
-    : [{ line: 1, column: 1, message: 'is no JSON' }];
+  return first.length > 0 ? first.slice(0, MAX_SYNTAX_ERRORS) : [{ line: 1, column: 1, message: NOT_JSON }];
 }
 
 /** Undefined where there is nothing, or it is nested too deeply to be walked. */

@@ -5,6 +5,7 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { nameProblem } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
+import { decimal, MEMORY_UNITS, memoryBytes } from '../components/memory-unit.ts';
 import { checkDescription, type Submittable } from './draft.ts';
 
 /** As typed; what is left empty is not asked for. */
@@ -42,7 +43,11 @@ export const FRESH: SimpleApplication = {
   ports: [EMPTY_PORT],
 };
 
-export const MEMORY_UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
+/** What users read for each `life`. */
+export const LIFE_TEXTS: Readonly<Record<'ends' | 'stays', string>> = {
+  ends: 'Job: ends by itself',
+  stays: 'Long-running app: runs until it is terminated',
+};
 
 /** What clients speak to a port, to how its endpoint is written. */
 export const PORT_KINDS: Readonly<Record<string, string>> = {
@@ -83,7 +88,7 @@ export type CheckedSimple =
 /** What may be submitted, or what is wrong by field: `port_number-1` is that of the second row of ports. */
 export function checkSimple(simple: SimpleApplication): CheckedSimple {
   const name = simple.name.trim();
-  const wrongName = name === '' ? 'is missing' : nameProblem(name);
+  const wrongName = name === '' ? 'is required' : nameProblem(name);
   const { description, sources } = describe(simple, name);
   const { application, problems: found } = checkDescription(description);
   const problems: Record<string, string> = {
@@ -104,10 +109,10 @@ export function checkSimple(simple: SimpleApplication): CheckedSimple {
 /** What can't even be put into a description. */
 function misread({ image, memory, memory_unit, cores, environment, ports }: SimpleApplication): Problems {
   const problems: Record<string, string> = {};
-  if (image === '') problems.image = 'is missing';
-  if (Number.isNaN(numberOf(memory)) || !Object.hasOwn(MEMORY_UNITS, memory_unit))
-    problems.memory = 'must be a number';
-  if (Number.isNaN(numberOf(cores))) problems.cores = 'must be a number';
+  if (image === '') problems.image = 'is required';
+  if (!Object.hasOwn(MEMORY_UNITS, memory_unit)) problems.memory = 'must have the unit MiB or GiB';
+  else if (memory !== '' && Number.isNaN(decimal(memory))) problems.memory = 'must be a number';
+  if (cores !== '' && Number.isNaN(decimal(cores))) problems.cores = 'must be a number';
   const unassigned = linesOf(environment).find(({ text }) => !text.includes('='));
   if (unassigned) problems.environment = `line ${unassigned.line} must be NAME=value`;
   ports.forEach((port, at) => {
@@ -128,7 +133,6 @@ interface Source {
 function describe(simple: SimpleApplication, name: string): { description: unknown; sources: Source[] } {
   const lines = linesOf(simple.environment).slice(0, MAX_LINES);
   const rows = simple.ports.map((port, at) => ({ port, at })).filter(({ port }) => isPort(port));
-  const memory = numberOf(simple.memory);
   const service = {
     name: 'main',
     image: simple.image,
@@ -137,8 +141,8 @@ function describe(simple: SimpleApplication, name: string): { description: unkno
     essential_count: 1,
     startup_order: 0,
     resources: {
-      memory: both(memory === null ? null : Math.round(memory * (MEMORY_UNITS[simple.memory_unit] ?? 1))),
-      cores: both(numberOf(simple.cores)),
+      memory: minAndMax(memoryBytes({ amount: simple.memory, unit: simple.memory_unit })),
+      cores: minAndMax(decimal(simple.cores)),
     },
     environment: lines.map(({ text }) => pairOf(text)),
     volumes: [],
@@ -197,12 +201,8 @@ function pairOf(line: string): [name: string, value: string] {
   return [name.trim(), line.slice(name.length + 1)];
 }
 
-/** Null where nothing was typed, NaN where it is no number. */
-const numberOf = (text: string): number | null =>
-  text === '' ? null : /^\d+([.,]\d+)?$/.test(text) ? Number(text.replace(',', '.')) : Number.NaN;
-
-/** Reserved, and the most it gets. What is no number is told by itself. */
-const both = (amount: number | null) => {
+/** The same reservation and limit. An empty amount reserves nothing; `misread` reports one that is not a number. */
+const minAndMax = (amount: number) => {
   const known = Number.isNaN(amount) ? null : amount;
   return { min: known, max: known };
 };

@@ -2,6 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { MICRO } from '../../core/accounts/quota.ts';
+import { memoryText } from '../../core/views/explanation-text.ts';
 import { email } from '../../http/json/account-fields.ts';
 import { isHttps, sessionCookie } from '../../http/request.ts';
 import { getAllowance } from '../../operations/accounts/allowance.ts';
@@ -11,16 +12,16 @@ import { type Entry, takeForm } from '../components/form-entry.ts';
 import { type Html, html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
 import { page } from '../components/page.ts';
-import { alert, bytes, facts, field, share } from '../components/pieces.ts';
+import { alert, coresNumber, facts, field, share } from '../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { allowedText } from './admin/roles.ts';
 import { password } from './admin/user.ts';
 
 const passwordFields = z
-  .object({ present: z.string().min(1, 'is needed, too'), password, repeated: z.string() })
+  .object({ present: z.string().min(1, 'is required'), password, repeated: z.string() })
   .refine((fields) => fields.password === fields.repeated, {
     path: ['repeated'],
-    message: 'is not the same as the new password',
+    message: 'does not match the new password',
   });
 
 const emailFields = z.object({ email });
@@ -49,7 +50,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
       (email) => accountPage(deps, c, { email }),
       async (value) => {
         await updateUser(deps, c.get('actor'), c.get('account').user.id, async () => value);
-        return redirectWith(c, '/account', { kind: 'done', text: 'Your e-mail address is changed.' });
+        return redirectWith(c, '/account', { kind: 'done', text: 'Your e-mail address has been changed.' });
       },
     ),
   );
@@ -71,7 +72,7 @@ async function changePassword(
     () => addressOf(c),
   );
   c.header('set-cookie', sessionCookie(token, isHttps(c)), { append: true });
-  const text = 'Your password is changed. Everybody else who was logged in as you is not any more.';
+  const text = 'Your password has been changed. All your other sessions were ended.';
   return redirectWith(c, '/account', { kind: 'done', text });
 }
 
@@ -88,8 +89,8 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
       ['Role', html`${role.name} <span class="quiet">(${allowedText(role)})</span>`],
       ['Quota', quota.name],
       ['Executions', withLimit(used.executions, quota.concurrentExecutions)],
-      ['Memory', withLimit(used.memoryBytes, quota.memoryBytes, bytes)],
-      ['Cores', withLimit(used.microCores / MICRO, quota.cores)],
+      ['Memory', withLimit(used.memoryBytes, quota.memoryBytes, memoryText)],
+      ['Cores', withLimit(used.microCores / MICRO, quota.cores, coresNumber)],
     ])}</div>
 <div class="columns">
 <section><h2>Password</h2>${passwordForm(user.username, entries.password ?? {})}</section>
@@ -99,7 +100,7 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
 }
 
 const withLimit = (used: number, limit: number, text?: (amount: number) => string): Html =>
-  html`${share(used, limit, text)}${limit === 0 ? ' now, no limit' : ''}`;
+  html`${share(used, limit, text)}${limit === 0 ? ', no limit' : ''}`;
 
 function passwordForm(username: string, { problems, refused }: Partial<Entry>): Html {
   const secret = (name: string, label: string, autocomplete: string) =>
@@ -111,11 +112,11 @@ function passwordForm(username: string, { problems, refused }: Partial<Entry>): 
 <form class="card" method="post" action="/account/password">
 ${alert(refused)}
 <input hidden name="username" value="${username}" autocomplete="username">
-${secret('present', 'Present password', 'current-password')}
+${secret('present', 'Current password', 'current-password')}
 ${secret('password', 'New password', 'new-password')}
-${secret('repeated', 'New password, again', 'new-password')}
-<p class="hint">This logs you out everywhere but here, and ends your tokens.</p>
-<button class="primary">Change the password</button>
+${secret('repeated', 'Confirm new password', 'new-password')}
+<p class="hint">This ends all your other sessions and all your tokens.</p>
+<button class="primary">Change password</button>
 </form>`;
 }
 

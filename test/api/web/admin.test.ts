@@ -12,6 +12,8 @@ const NASTY = '"><img src=x onerror=alert(1)>';
 const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
 const LOOPBACK = '127.0.0.1';
 let names = 0;
+/** The unit that a form has selected for memory. */
+const selectedUnit = (page: string): string | undefined => /<option value="(\w+)" selected/.exec(page)?.[1];
 const newName = (prefix: string) => `${prefix}${++names}`;
 
 onHosts(hosts, (host) => {
@@ -46,12 +48,10 @@ onHosts(hosts, (host) => {
     test('W91: a user is made with a password, found, changed, given another one, and disabled', async () => {
       const form = userForm({ email: 'ann@example.org', priority: '3' });
       const { username } = form;
-      expect((await admin.act('/admin/users', form)).text).toContain(`User ${username} is made.`);
+      expect((await admin.act('/admin/users', form)).text).toContain(`User ${username} was created.`);
       const found = await admin.get('/admin/users?text=ANN@example');
       expect([found.text.includes(username), found.text.includes('/admin/users/1"')]).toEqual([true, false]);
-      expect((await admin.get('/admin/users?text=nobody-is-so-called')).text).toContain(
-        'No user is like that',
-      );
+      expect((await admin.get('/admin/users?text=nobody-is-so-called')).text).toContain('No matching users');
       const id = await idOf(username);
       expect(await accounts.read('user', id)).toMatchObject({ email: 'ann@example.org', priority: 3 });
       const own = await WebClient.logIn(host, username, 'secret');
@@ -88,8 +88,8 @@ onHosts(hosts, (host) => {
       const [execution] = [await api.submit(waiting), await api.submit(waiting)];
       await accounts.as(name).delete(`execution/${execution}`);
       const asked = await admin.get(`/admin/users/${id}/delete`);
-      expect(asked.text).toContain('2 executions go along');
-      expect((await admin.act(`/admin/users/${id}/delete`)).text).toContain(`User ${name} is deleted.`);
+      expect(asked.text).toContain('Also deletes 2 executions and their logs.');
+      expect((await admin.act(`/admin/users/${id}/delete`)).text).toContain(`User ${name} was deleted.`);
       expect((await admin.get(`/admin/users/${id}`)).status).toBe(404);
       expect((await accounts.admin.get(`execution/${execution}`)).status).toBe(404);
       expect((await admin.act('/admin/users/1/delete')).text).toContain('last enabled administrator');
@@ -99,7 +99,7 @@ onHosts(hosts, (host) => {
       const name = newName('role');
       await admin.act('/admin/roles', { name, canAccessApi: 'on', canSeeStatus: 'on' });
       const { text } = await admin.get('/admin/roles');
-      expect(text).toContain('Use Berth, See the cluster</td>');
+      expect(text).toContain('Use the API, See the cluster</td>');
       const id = Number(new RegExp(`/admin/roles/(\\d+)">${name}<`).exec(text)?.[1]);
       await admin.act(`/admin/roles/${id}`, { name, canAccessApi: 'on', canOperateOthers: 'on' });
       expect(await accounts.read('role', id)).toMatchObject({
@@ -111,27 +111,32 @@ onHosts(hosts, (host) => {
       expect((await admin.get(`/admin/roles/${id}`)).text).toContain('user has this role');
       expect((await admin.act(`/admin/roles/${id}/delete`)).text).toContain('still in use');
       await accounts.remove('user', user);
-      expect((await admin.act(`/admin/roles/${id}/delete`)).text).toContain(`Role ${name} is deleted.`);
+      expect((await admin.act(`/admin/roles/${id}/delete`)).text).toContain(`Role ${name} was deleted.`);
       expect((await admin.get('/admin/roles/1')).text).toContain("can't be changed");
       expect((await admin.post('/admin/roles/1', { name: 'admin' })).status).toBe(409);
     });
 
     test('W96: a quota is made, changed and deleted in units of people; 0 is no limit', async () => {
       const name = newName('quota');
-      const fields = { name, concurrent_executions: '3', memory: '1.5', cores: '0' };
+      const fields = { name, concurrent_executions: '3', memory: '1.5', memory_unit: 'GiB', cores: '0' };
       await admin.act('/admin/quotas', fields);
       const { text } = await admin.get('/admin/quotas');
       const id = Number(new RegExp(`/admin/quotas/(\\d+)">${name}<`).exec(text)?.[1]);
       expect(await accounts.read('quota', id)).toMatchObject({ memory: 1.5 * GIB, cores: 0 });
       await accounts.update('quota', id, { memory: 1_234_567 });
-      const shown = /name="memory"[^>]*value="([^"]*)"/.exec(
-        (await admin.get(`/admin/quotas/${id}`)).text,
-      )?.[1];
-      await admin.act(`/admin/quotas/${id}`, { ...fields, memory: String(shown), cores: '8' });
+      const page = (await admin.get(`/admin/quotas/${id}`)).text;
+      const shown = /name="memory"[^>]*value="([^"]*)"/.exec(page)?.[1];
+      expect([shown, selectedUnit(page)]).toEqual(['1.177', 'MiB']);
+      const untouched = { memory: '1.177', memory_unit: 'MiB' };
+      await admin.act(`/admin/quotas/${id}`, { ...fields, ...untouched, cores: '8' });
       expect(await accounts.read('quota', id)).toMatchObject({ memory: 1_234_567, cores: 8 });
       for (const memory of ['-1', '', 'much', '1e3'])
         expect((await admin.post(`/admin/quotas/${id}`, { ...fields, memory })).status).toBe(400);
-      expect((await admin.act(`/admin/quotas/${id}/delete`)).text).toContain(`Quota ${name} is deleted.`);
+      const typed = { memory: 'much', memory_unit: 'MiB', cores: 'x' };
+      const refused = (await admin.post(`/admin/quotas/${id}`, { ...fields, ...typed })).text;
+      for (const problem of ['memory', 'cores']) expect(refused).toContain(`id="${problem}-problem"`);
+      expect([refused.includes('value="much"'), selectedUnit(refused)]).toEqual([true, 'MiB']);
+      expect((await admin.act(`/admin/quotas/${id}/delete`)).text).toContain(`Quota ${name} was deleted.`);
       expect((await admin.act('/admin/quotas/1/delete')).text).toContain('still in use');
     });
 

@@ -74,8 +74,8 @@ onHosts(hosts, (host) => {
       const { text } = await admin.get(path);
       expect(text).toContain(name);
       expect(text).toContain('it has 0.4 GiB free &lt;b&gt;');
-      expect(text).toContain('3 GiB in use');
-      expect(text).toMatch(/0 B of \d+ GiB reserved/);
+      expect(text).toContain('3.0 GiB in use');
+      expect(text).toMatch(/0 bytes of \d+\.\d GiB reserved/);
       expect(text).toContain('of-agent');
     }
     expect((await admin.get('/cluster/hosts/999999')).status).toBe(404);
@@ -101,16 +101,16 @@ onHosts(hosts, (host) => {
     const nowS = Date.now() / 1_000;
     expect(Math.abs((samples.at(-1)?.[0] ?? 0) - nowS)).toBeLessThan(60);
     expect(samples.every((one) => one.length === 9)).toBe(true);
-    expect(text).toContain('The last hour as a table');
+    expect(text).toContain('Last hour as a table');
   });
 
   test('W83: a host is drained, taken back and labelled by forms, and says what became of it', async () => {
     const { id, name } = await ownHost();
     const client = new HostClient(api.http);
     const at = `/cluster/hosts/${id}`;
-    expect((await admin.act(`${at}/drain`)).text).toContain('The host is drained: it gets nothing new');
+    expect((await admin.act(`${at}/drain`)).text).toContain('The host is drained: it gets no new work');
     expect((await client.named(name)).state).toBe('drained');
-    expect((await admin.act(`${at}/undrain`)).text).toContain('The host takes services again.');
+    expect((await admin.act(`${at}/undrain`)).text).toContain('The host accepts work again.');
     await admin.act(`${at}/drain`, { force: 'on' });
     expect((await client.named(name)).schedulable).toBe(false);
     await admin.act(`${at}/labels`, { labels: ' gpu, ssd\tfast ' });
@@ -127,11 +127,11 @@ onHosts(hosts, (host) => {
     const execution = await api.submit(application(own));
     await agent.assigned(execution);
     const asked = await admin.get(`/cluster/hosts/${id}/remove`);
-    expect(asked.text).toContain('It has 1 service and is connected');
-    expect((await admin.act(`/cluster/hosts/${id}/remove`)).text).toContain('It was not removed.');
+    expect(asked.text).toContain('This host has 1 service and is connected');
+    expect((await admin.act(`/cluster/hosts/${id}/remove`)).text).toContain('The host was not removed.');
     await agent.close();
     const away = await admin.get(`/cluster/hosts/${id}/remove`);
-    expect(away.text).toContain('Its containers do not run any more');
+    expect(away.text).toContain('Its containers have stopped');
     const removed = await admin.act(`/cluster/hosts/${id}/remove`, { force: 'on' });
     expect(removed.text).toContain(`Host ${name} is removed.`);
     expect(removed.text).toContain(`Back in the queue: ${execution}.`);
@@ -145,7 +145,7 @@ onHosts(hosts, (host) => {
     expect([made.status, made.headers['cache-control']]).toEqual([200, 'no-store']);
     const token = /<code id="token">([^<]+)</.exec(made.text)?.[1] ?? '';
     expect(made.text).toContain(`/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);
-    expect(made.text).toMatch(/Good until<\/dt><dd><time/);
+    expect(made.text).toMatch(/Valid until<\/dt><dd><time/);
     await registeredHost(host(), name, token);
     expect((await admin.get('/cluster')).text).toContain(name);
     expect((await admin.get('/cluster/join')).text).not.toContain(token);

@@ -153,7 +153,7 @@ onHosts(hosts, (host) => {
     test('W27: it is terminated, and submitted again under its name', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
       const done = await admin.act(`/executions/${id}/terminate`);
-      expect(done.text).toContain('It is being terminated.');
+      expect(done.text).toContain('The execution is being terminated.');
       expect((await api.execution(id)).status).toBe('terminated');
       const late = await admin.act(`/executions/${id}/terminate`);
       expect(late.text).toContain('The execution has already ended.');
@@ -171,7 +171,7 @@ onHosts(hosts, (host) => {
       expect(asked.text).not.toContain('<script>alert');
       expect((await api.execution(id)).status).toBe('queued');
       expect((await admin.act(`/executions/${id}/delete`, { confirmed: 'yes' })).text).toContain(
-        'is deleted.',
+        'was deleted.',
       );
       expect((await api.http.get(`execution/${id}`)).status).toBe(404);
       const own = await new ApiClient(host, 'ann', 'secret').submit(

@@ -146,7 +146,7 @@ onHosts(hosts, (host) => {
     const { status, headers } = await anyone.send('POST', '/executions/5/terminate', '');
     expect([status, headers.location]).toEqual([303, '/login?next=%2F']);
     const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
-    expect((await anyone.with({ cookie }).get('/login')).text).toContain('What you sent was not done');
+    expect((await anyone.with({ cookie }).get('/login')).text).toContain('nothing was changed');
   });
 
   test('W7: the navigation shows what the role allows', async () => {

@@ -52,7 +52,7 @@ onHosts(hosts, (host) => {
       '/shop/two-tier-0',
     ]);
     expect(text).toContain('One container that greets you on its web page');
-    expect(text).not.toContain('What is wrong with the shop');
+    expect(text).not.toContain('Problems in the app shop');
   });
 
   test('W74: an application has its text, and a form with each parameter, its limits and its default', async () => {
@@ -65,7 +65,7 @@ onHosts(hosts, (host) => {
       /name="resources:worker\.cores"[^>]* type="number" min="0\.1" max="2" step="0\.1" value="0\.1"/,
     );
     expect(text).toMatch(/<textarea id="command:worker"[^>]*>\nsh -c /);
-    expect(text).toContain('From 8 MiB up to 256 MiB.');
+    expect(text).toContain('8.0 MiB to 256.0 MiB.');
     expect(valuesOf(await admin.get('/shop/hello-0'))).toMatchObject({
       name: 'hello',
       'environment:GREETING': 'Hello, {user_name}, from {dns_name#self}',
@@ -78,6 +78,9 @@ onHosts(hosts, (host) => {
       'service_count:worker': '3',
       'environment:ROUNDS': '7',
       'command:worker': 'a\r\nb',
+      'resources:leader.memory': '40000000',
+      'resources:worker.memory': '0.0625',
+      'resources:worker.memory_unit': 'GiB',
     };
     const started = await admin.send('POST', '/shop/elastic-batch-0', form(order));
     expect(started.status).toBe(303);
@@ -88,8 +91,8 @@ onHosts(hosts, (host) => {
     };
     expect(execution.name).toBe('my batch');
     expect(execution.description.services).toMatchObject([
-      { environment: [['ROUNDS', '7']] },
-      { total_count: 3, essential_count: 1, command: 'a\nb' },
+      { environment: [['ROUNDS', '7']], resources: { memory: { min: 40_000_000 } } },
+      { total_count: 3, essential_count: 1, command: 'a\nb', resources: { memory: { min: 2 ** 26 } } },
     ]);
     await api().delete(`execution/${id}`);
   });
@@ -101,6 +104,9 @@ onHosts(hosts, (host) => {
       'service_count:worker': '99',
       'environment:ROUNDS': '"><script>',
       'resources:leader.memory': 'much',
+      'resources:leader.memory_unit': 'GiB',
+      'resources:worker.memory': '0.5',
+      'resources:worker.memory_unit': 'GiB',
       'environment:"><b>': 'x',
     };
     const refused = await admin.send('POST', '/shop/elastic-batch-0', form(order));
@@ -109,11 +115,16 @@ onHosts(hosts, (host) => {
     expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
     // What is folded away, and has something wrong in it, is open.
     expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
+    expect(refused.text).toMatch(/id="resources:leader\.memory-problem">must be a number</);
+    expect(refused.text).toMatch(/id="resources:worker\.memory-problem">must be at most 256\.0 MiB</);
+    expect(refused.text.match(/<option value="GiB" selected/g)).toHaveLength(2);
     expect(refused.text).toContain('environment:&quot;&gt;&lt;b&gt; is not a parameter of this application');
     expect(valuesOf(refused)).toMatchObject({
       name: '&lt;b&gt;',
       'service_count:worker': '99',
       'environment:ROUNDS': '&quot;&gt;&lt;script&gt;',
+      'resources:leader.memory': 'much',
+      'resources:worker.memory': '0.5',
     });
     expect(refused.text).not.toMatch(/<script>|<b>/);
     expect(Object.keys((await api().get('execution')).json() as object)).toEqual(before);
@@ -130,7 +141,7 @@ onHosts(hosts, (host) => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
     const told = await admin.send('POST', '/shop/elastic-batch-0', form(order));
     expect(told.status).toBe(200);
-    expect(told.text).toContain('Where it would go now');
+    expect(told.text).toContain('Placement check');
     expect(valuesOf(told)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 
@@ -166,15 +177,15 @@ onHosts(hosts, (host) => {
     const accounts = new AccountClient(host);
     await accounts.addUser('plain', { role_id: ROLE.user });
     const plain = (await (await loggedIn(host, 'plain', 'secret')).get('/shop/elastic-batch-0')).text;
-    expect(plain).toMatch(/name="resources:worker\.memory"[^>]* value="16777216" disabled/);
+    expect(plain).toMatch(/name="resources:worker\.memory"[^>]* value="16"[^>]* disabled/);
     expect(plain).not.toContain('resources:leader.memory');
 
     const caps = { name: 'small', concurrent_executions: 0, memory: 96 * 2 ** 20, cores: 1 };
     const quota_id = await accounts.create('quota', caps);
     await accounts.addUser('capped', { role_id: ROLE.superuser, quota_id });
     const capped = (await (await loggedIn(host, 'capped', 'secret')).get('/shop/elastic-batch-0')).text;
-    expect(capped).toContain('Your quota leaves 96 MiB of memory and 1 core.');
-    expect(capped).toContain('From 8 MiB up to 256 MiB. Your quota leaves 96 MiB for each.');
+    expect(capped).toContain('Left in your quota: 96.0 MiB of memory and 1 core.');
+    expect(capped).toContain('8.0 MiB to 256.0 MiB. Left in your quota: 96.0 MiB per instance.');
     expect(capped).toMatch(/name="resources:leader\.memory"/);
     const sliders = [...capped.matchAll(/type="range"[^>]* min="([^"]*)" max="([^"]*)"/g)].map(
       ([, ...ends]) => ends,
@@ -190,7 +201,7 @@ test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP, as it is now, with what e
   const host = () => node;
   try {
     const admin = await loggedIn(host);
-    expect((await admin.get('/shop')).text).toContain('There is nothing in the shop for you');
+    expect((await admin.get('/shop')).text).toContain('No applications available');
     const evil = '"><script>alert(1)</script>';
     const parameter = {
       kind: 'environment',

@@ -81,7 +81,7 @@ onHosts(hosts, (host) => {
     expect([broken.status, broken.text]).toEqual([200, expect.stringContaining('data-line="2"')]);
     const valid = await check(pretty(application(service({ total_count: 3, essential_count: 2 }))));
     expect(plainOf(valid.text)).toContain(
-      'test-application has 2 essential services and 1 elastic; to start it needs 0 B of memory and 0.2 cores.',
+      'test-application has 2 essential services, which start together, and 1 elastic service, added while there is capacity. To start it needs 0 bytes of memory and 0.2 cores.',
     );
     expect((await check('')).text).not.toContain('class="problem"');
     const anyone = new HttpClient(() => host().url(), PAGE);
@@ -128,7 +128,7 @@ onHosts(hosts, (host) => {
     const before = (await api.http.get('execution')).json();
     const reply = await admin.post(BY_FORM, simple());
     expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('There is no host')]);
-    expect(reply.text).toContain('it would wait until something is changed');
+    expect(reply.text).toContain('it would stay queued until something changes');
     expect((await api.http.get('execution')).json()).toEqual(before);
   });
 
@@ -139,9 +139,9 @@ onHosts(hosts, (host) => {
     });
     await accounts.addUser('quentin', { quota_id });
     const { text } = await (await WebClient.logIn(host, 'quentin', 'secret')).get('/start');
-    expect(text).toContain('Executions: 0 of 3 taken');
-    expect(text).toContain('Memory: 0 B of 2 GiB taken');
-    expect(text).toContain('Cores: 0 taken, no limit');
+    expect(text).toContain('Executions: 0 of 3 used');
+    expect(text).toContain('Memory: 0 bytes of 2.0 GiB used');
+    expect(text).toContain('Cores: 0 used, no limit');
   });
 
   test('W46: an execution of before is the beginning of another, for who may read it', async () => {

@@ -53,7 +53,7 @@ test('W37: what fails tells why where that is for everybody to know, and leaves 
   const notes: unknown[] = [];
   for (let part = await reader.read(); part.value; part = await reader.read())
     notes.push([decodeFrame(part.value).service, noteOf(decodeFrame(part.value))]);
-  expect(notes).toContainEqual([1, { trouble: 'The log broke off; Berth tries again.' }]);
+  expect(notes).toContainEqual([1, { trouble: 'The log stream was interrupted. Berth tries again.' }]);
   expect(notes).toContainEqual([2, { ended: true }]);
 });
 

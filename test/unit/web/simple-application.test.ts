@@ -86,11 +86,11 @@ describe('W43: what is wrong', () => {
 
   const port = (number: string, name = '') => ({ number, name, kind: 'http' });
   test.each<[string, Partial<SimpleApplication>, Record<string, string>]>([
-    ['nothing was typed', { name: ' ', image: '' }, { name: 'is missing', image: 'is missing' }],
+    ['nothing was typed', { name: ' ', image: '' }, { name: 'is required', image: 'is required' }],
     ['an image with spaces', { image: 'a b' }, { image: 'must be an image name without spaces' }],
     ['amounts', { memory: 'much', cores: '-1' }, { memory: 'must be a number', cores: 'must be a number' }],
     ['too much memory', { memory: '9'.repeat(20) }, { memory: expect.any(String) }],
-    ['a unit of another kind', { memory_unit: 'toString' }, { memory: 'must be a number' }],
+    ['a unit of another kind', { memory_unit: 'toString' }, { memory: 'must have the unit MiB or GiB' }],
     ['a command', { command: 'sh -c "' }, { command: 'has no closing "' }],
     ['a line without =', { environment: 'A=1\n\nB' }, { environment: 'line 3 must be NAME=value' }],
     [

@@ -86,10 +86,10 @@ function checker(text: HTMLTextAreaElement, result: HTMLElement, done: () => voi
       const response = await fetch(CHECK, { method: 'POST', body, signal });
       const answer = await response.text();
       if (response.redirected) sayLoggedOut(result);
-      else if (!response.ok) say(result, `It could not be checked: ${reasonIn(answer)}`);
+      else if (!response.ok) say(result, `The description could not be checked: ${reasonIn(answer)}`);
       else show(result, answer);
     } catch {
-      if (!signal.aborted) say(result, 'It could not be checked: Berth does not answer.');
+      if (!signal.aborted) say(result, 'The description could not be checked: Berth does not answer.');
     }
     if (!signal.aborted) done();
   };
@@ -126,7 +126,7 @@ function sayLoggedOut(result: HTMLElement): void {
   const link = document.createElement('a');
   link.href = `/login?next=${encodeURIComponent('/start?by=description')}`;
   link.textContent = 'log in again';
-  say(result, 'You are logged out. What you typed is kept in this tab: ')?.append(link, '.');
+  say(result, 'Your session has ended. Your draft is kept in this tab: ')?.append(link, '.');
 }
 
 /** The whole line is selected, and in sight with some before it. */
@@ -146,7 +146,7 @@ function takeFiles(
   refuse: (problem: string) => void,
 ): void {
   const read = async (file: File) => {
-    if (file.size > MAX_BYTES) refuse(`${file.name} is larger than 1 MiB: that is no description.`);
+    if (file.size > MAX_BYTES) refuse(`${file.name} is larger than 1 MiB, the limit for a description.`);
     else take((await file.text()).replaceAll('\r\n', '\n'));
   };
   const input = form.querySelector<HTMLInputElement>('#open > input');

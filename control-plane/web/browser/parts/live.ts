@@ -174,6 +174,6 @@ class Connection {
     const ageMs = this.#lostMs === undefined ? 0 : Date.now() - this.#lostMs;
     message.hidden = ageMs <= PATIENCE_MS;
     if (!message.hidden)
-      message.textContent = `No connection to Berth. What you see is ${duration(ageMs)} old; it goes on by itself.`;
+      message.textContent = `No connection to Berth. This page is ${duration(ageMs)} old and updates once the connection is back.`;
   }
 }

@@ -48,7 +48,7 @@ export class LogLines {
     element.append(body);
     if (isCut) {
       const more = document.createElement('button');
-      more.textContent = `${text.byteLength.toLocaleString('en')} bytes: show all`;
+      more.textContent = `Show all ${text.byteLength.toLocaleString('en')} bytes`;
       more.onclick = () => {
         this.#whole.add(key);
         changed();

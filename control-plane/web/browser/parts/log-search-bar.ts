@@ -77,7 +77,7 @@ export class LogSearchBar {
       this.#current >= 0 ? `${this.#search.numberOf(this.#current).toLocaleString('en')} of ` : '';
     const found = `${which}${count.toLocaleString('en')} ${count === 1 ? 'line' : 'lines'}${isDone ? '' : '...'}`;
     const isWrong = this.#field.hasAttribute('aria-invalid');
-    setText(byId('log-found'), isWrong ? 'not an expression' : pattern ? found : '');
+    setText(byId('log-found'), isWrong ? 'invalid expression' : pattern ? found : '');
     for (const id of ['log-next', 'log-previous']) byId<HTMLButtonElement>(id).disabled = count === 0;
   }
 

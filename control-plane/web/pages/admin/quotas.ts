@@ -1,6 +1,7 @@
 /** Owns the pages of quotas in the administration: the limits, who has them, and how close they are to them. */
 import { Hono } from 'hono';
 import type { Quota, User } from '../../../core/accounts/account.ts';
+import { memoryText } from '../../../core/views/explanation-text.ts';
 import type { UserUsage } from '../../../core/views/overview.ts';
 import { pathId } from '../../../http/request.ts';
 import {
@@ -14,11 +15,12 @@ import { listUsers } from '../../../operations/accounts/users.ts';
 import { listUsages } from '../../../operations/cluster/cluster.ts';
 import { takeForm } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
+import { memoryEntry } from '../../components/memory-unit.ts';
 import { redirectAfter, redirectWith } from '../../components/notice.ts';
-import { bytes, share } from '../../components/pieces.ts';
+import { coresNumber, share } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
-import { gibText, quotaFields, quotaPage, type Taken } from './quota-form.ts';
+import { quotaFields, quotaPage, type Taken } from './quota-form.ts';
 
 export function quotaPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -32,7 +34,7 @@ export function quotaPages(deps: WebDeps): Hono<WebEnv> {
   routes.post('/:id', (c) => changeQuota(deps, c));
   routes.post('/:id/delete', async (c) => {
     const quota = await quotaIn(deps, c);
-    return redirectAfter(c, '/admin/quotas', `Quota ${quota.name} is deleted.`, () =>
+    return redirectAfter(c, '/admin/quotas', `Quota ${quota.name} was deleted.`, () =>
       deleteQuota(deps, c.get('actor'), quota.id),
     );
   });
@@ -52,11 +54,11 @@ async function listAll(deps: WebDeps, c: WebContext): Promise<Response> {
 const makeQuota = (deps: WebDeps, c: WebContext): Promise<Response> =>
   takeForm(
     c,
-    quotaFields,
+    quotaFields(),
     (entry) => quotaPage(c, null, [], entry),
     async (value) => {
       await createQuota(deps, c.get('actor'), async () => value);
-      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is made.` });
+      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} was created.` });
     },
   );
 
@@ -64,14 +66,11 @@ async function changeQuota(deps: WebDeps, c: WebContext): Promise<Response> {
   const quota = await quotaIn(deps, c);
   return takeForm(
     c,
-    quotaFields,
+    quotaFields(quota.memoryBytes),
     async (entry) => quotaPage(c, quota, await takenOf(deps, c, quota), entry),
-    async (value, { memory }) => {
-      // Shown in GiB, rounded: what was not touched stays to the byte.
-      const isUntouched = memory === gibText(quota.memoryBytes);
-      const changes = { ...value, memoryBytes: isUntouched ? undefined : value.memoryBytes };
-      await updateQuota(deps, c.get('actor'), quota.id, async () => changes);
-      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} is changed.` });
+    async (value) => {
+      await updateQuota(deps, c.get('actor'), quota.id, async () => value);
+      return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} was saved.` });
     },
   );
 }
@@ -95,14 +94,18 @@ function takenBy(users: readonly User[], usages: readonly UserUsage[]): Taken[] 
     .sort((a, b) => b.executions - a.executions || b.memoryBytes - a.memoryBytes || b.cores - a.cores);
 }
 
-const FRESH = { concurrent_executions: '5', memory: '32', cores: '20' };
+const FRESH = { concurrent_executions: '5', memory: '32', memory_unit: 'GiB', cores: '20' };
 
-const valuesOf = (quota: Quota): Record<string, string> => ({
-  name: quota.name,
-  concurrent_executions: String(quota.concurrentExecutions),
-  memory: gibText(quota.memoryBytes),
-  cores: String(quota.cores),
-});
+function valuesOf(quota: Quota): Record<string, string> {
+  const { amount, unit } = memoryEntry(quota.memoryBytes);
+  return {
+    name: quota.name,
+    concurrent_executions: String(quota.concurrentExecutions),
+    memory: amount,
+    memory_unit: unit,
+    cores: String(quota.cores),
+  };
+}
 
 const listPage = (
   c: WebContext,
@@ -113,7 +116,7 @@ const listPage = (
     title: 'Quotas',
     body: html`
 <div class="bar"><h1>Quotas</h1><a class="button primary" href="/admin/quotas/new">New quota</a></div>
-<p class="quiet">What each user may have running at a time, and what the user who comes closest to that has now.</p>
+<p class="quiet">Limits for each user, and the highest usage of any one user now.</p>
 <div class="scroll"><table>
 <thead><tr><th scope="col">Quota</th><th scope="col">Executions</th><th scope="col">Memory</th><th scope="col">Cores</th><th scope="col" class="number">Users</th></tr></thead>
 <tbody>${quotas.map((quota) => quotaRow(quota, takenOf.get(quota.id) ?? []))}</tbody>
@@ -122,7 +125,7 @@ const listPage = (
 
 function quotaRow(quota: Quota, taken: readonly Taken[]): Html {
   const most = (of: (one: Taken) => number) => Math.max(0, ...taken.map(of));
-  const users = html`<a href="/admin/users?quota=${quota.id}" aria-label="${taken.length} with this quota">${taken.length}</a>`;
+  const users = html`<a href="/admin/users?quota=${quota.id}" aria-label="${taken.length} ${taken.length === 1 ? 'user' : 'users'} with this quota">${taken.length}</a>`;
   return html`
 <tr><th scope="row"><a href="/admin/quotas/${quota.id}">${quota.name}</a></th>
 <td>${limited(
@@ -132,11 +135,12 @@ function quotaRow(quota: Quota, taken: readonly Taken[]): Html {
 <td>${limited(
     most(({ memoryBytes }) => memoryBytes),
     quota.memoryBytes,
-    bytes,
+    memoryText,
   )}</td>
 <td>${limited(
     most(({ cores }) => cores),
     quota.cores,
+    coresNumber,
   )}</td>
 <td class="number">${taken.length === 0 ? 0 : users}</td></tr>`;
 }

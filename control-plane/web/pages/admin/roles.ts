@@ -24,13 +24,21 @@ type Flag = Exclude<keyof NewRole, 'name'>;
 
 /** What each flag allows, in few words and in a sentence. */
 export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string])[] = [
-  ['canAccessApi', 'Use Berth', 'Without it nothing else counts: neither pages nor API.'],
-  ['canDeleteExecutions', 'Delete executions', "One's own; terminating them needs nothing."],
-  ['canOperateOthers', "Operate others' executions", "See and terminate everybody's, with their logs."],
-  ['canSeeStatus', 'See the cluster', 'Hosts, queue and charts.'],
-  ['canChangeConfig', 'Change the configuration', 'Users, roles, quotas and hosts.'],
-  ['canAccessFullAppShop', 'See the whole app shop', 'Also applications that are hidden from a role.'],
-  ['canCustomizeResources', 'Choose resources', 'Memory and cores of what is started from the app shop.'],
+  [
+    'canAccessApi',
+    'Use the API',
+    'Required for the API and for these pages. Without it no other permission has an effect.',
+  ],
+  ['canDeleteExecutions', 'Delete executions', 'With their logs. Terminating one needs no permission.'],
+  [
+    'canOperateOthers',
+    "Operate others' executions",
+    'See and terminate the executions of all users, and read their logs.',
+  ],
+  ['canSeeStatus', 'See the cluster', 'Show hosts, queue and charts.'],
+  ['canChangeConfig', 'Change the configuration', 'Manage users, roles, quotas and hosts.'],
+  ['canAccessFullAppShop', 'See the whole app shop', 'Include applications that are disabled for the role.'],
+  ['canCustomizeResources', 'Choose resources', 'Set memory and cores of applications from the app shop.'],
 ];
 
 const ticked = z
@@ -61,7 +69,7 @@ export function rolePages(deps: WebDeps): Hono<WebEnv> {
   routes.post('/:id', (c) => changeRole(deps, c));
   routes.post('/:id/delete', async (c) => {
     const role = await roleIn(deps, c);
-    return redirectAfter(c, '/admin/roles', `Role ${role.name} is deleted.`, () =>
+    return redirectAfter(c, '/admin/roles', `Role ${role.name} was deleted.`, () =>
       deleteRole(deps, c.get('actor'), role.id),
     );
   });
@@ -75,7 +83,7 @@ const makeRole = (deps: WebDeps, c: WebContext): Promise<Response> =>
     (entry) => rolePage(c, null, 0, entry),
     async (value) => {
       await createRole(deps, c.get('actor'), async () => value);
-      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is made.` });
+      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} was created.` });
     },
   );
 
@@ -87,7 +95,7 @@ async function changeRole(deps: WebDeps, c: WebContext): Promise<Response> {
     async (entry) => rolePage(c, role, await countOf(deps, c, role), entry),
     async (value) => {
       await updateRole(deps, c.get('actor'), role.id, async () => value);
-      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} is changed.` });
+      return redirectWith(c, '/admin/roles', { kind: 'done', text: `Role ${value.name} was saved.` });
     },
   );
 }
@@ -108,7 +116,7 @@ function listPage(c: WebContext, roles: readonly Role[], users: readonly User[])
     body: html`
 <div class="bar"><h1>Roles</h1><a class="button primary" href="/admin/roles/new">New role</a></div>
 <div class="scroll"><table>
-<thead><tr><th scope="col">Role</th><th scope="col">Allows</th><th scope="col" class="number">Users</th></tr></thead>
+<thead><tr><th scope="col">Role</th><th scope="col">Permissions</th><th scope="col" class="number">Users</th></tr></thead>
 <tbody>${roles.map(
       (role) => html`
 <tr><th scope="row"><a href="/admin/roles/${role.id}">${role.name}</a></th>
@@ -123,12 +131,12 @@ function listPage(c: WebContext, roles: readonly Role[], users: readonly User[])
 export const allowedText = (role: Role): string =>
   FLAGS.filter(([flag]) => role[flag])
     .map(([, label]) => label)
-    .join(', ') || 'nothing';
+    .join(', ') || 'none';
 
 const usersLink = (id: number, count: number): Html =>
   count === 0
     ? html`0`
-    : html`<a href="/admin/users?role=${id}" aria-label="${count} with this role">${count}</a>`;
+    : html`<a href="/admin/users?role=${id}" aria-label="${count} ${count === 1 ? 'user' : 'users'} with this role">${count}</a>`;
 
 function rolePage(c: WebContext, role: Role | null, users: number, entry: Entry): Promise<Response> {
   const isFixed = role?.name === ADMIN_ROLE;
@@ -140,13 +148,13 @@ function rolePage(c: WebContext, role: Role | null, users: number, entry: Entry)
 <form class="card" method="post" action="/admin/roles${role ? `/${role.id}` : ''}">
 <h1>${role?.name ?? 'New role'}</h1>
 ${alert(entry.refused)}
-${isFixed ? html`<p class="notice waits">This role can't be changed or deleted, so that somebody can always mend the rest.</p>` : ''}
+${isFixed ? html`<p class="notice waits">This role can't be changed or deleted, so that administrators can't lock themselves out.</p>` : ''}
 <fieldset class="bare"${isFixed ? html` disabled` : ''}>
 <legend class="unseen">Role</legend>
 ${field({ name: 'name', label: 'Name', problems }, (it) => html`<input ${it} value="${values.name ?? ''}" autocomplete="off" required>`)}
 ${FLAGS.map(([flag, label, hint]) => checkbox(flag, label, values[flag] !== undefined, hint))}
 </fieldset>
-<div class="bar">${isFixed ? '' : html`<button class="primary">${role ? 'Save' : 'Make the role'}</button>`}<a class="button" href="/admin/roles">${isFixed ? 'Back' : 'Cancel'}</a></div>
+<div class="bar">${isFixed ? '' : html`<button class="primary">${role ? 'Save' : 'Create role'}</button>`}<a class="button" href="/admin/roles">${isFixed ? 'Back' : 'Cancel'}</a></div>
 </form>
 ${role && !isFixed ? deletion(role, users) : ''}`,
   });
@@ -154,5 +162,5 @@ ${role && !isFixed ? deletion(role, users) : ''}`,
 
 const deletion = ({ id }: Role, users: number): Html =>
   users > 0
-    ? html`<p>${usersLink(id, users)} ${users === 1 ? 'user has' : 'users have'} this role. It can be deleted when none has.</p>`
-    : html`<form method="post" action="/admin/roles/${id}/delete"><p>No user has this role. <button class="danger" data-confirm="Delete this role?">Delete the role</button></p></form>`;
+    ? html`<p>${usersLink(id, users)} ${users === 1 ? 'user has' : 'users have'} this role. A role can be deleted once no user has it.</p>`
+    : html`<form method="post" action="/admin/roles/${id}/delete"><p>No user has this role. <button class="danger" data-confirm="Delete this role?">Delete role</button></p></form>`;

@@ -16,7 +16,7 @@ export function userDeletionPages(deps: WebDeps): Hono<WebEnv> {
   });
   routes.post('/:id/delete', async (c) => {
     const user = await getUser(deps, c.get('actor'), pathId(c, 'id'));
-    return redirectAfter(c, '/admin/users', `User ${user.username} is deleted.`, () =>
+    return redirectAfter(c, '/admin/users', `User ${user.username} was deleted.`, () =>
       deleteUser(deps, c.get('actor'), user.id),
     );
   });
@@ -34,17 +34,17 @@ const deletionPage = (
 <form class="card" method="post" action="/admin/users/${id}/delete">
 <h1>Delete ${username}?</h1>
 <p>${goingText(executions, unended)}</p>
-<p>The name is free for another user then. It can't be undone.</p>
-<div class="bar"><button class="danger">Delete the user</button><a class="button" href="/admin/users/${id}">Keep the user</a></div>
+<p>The user name can then be given to another user. This can't be undone.</p>
+<div class="bar"><button class="danger">Delete user</button><a class="button" href="/admin/users/${id}">Cancel</a></div>
 </form>`,
   });
 
 function goingText(executions: number, unended: number): string {
-  if (executions === 0) return 'No execution goes along: the user has none.';
-  const those = executions === 1 ? '1 execution goes' : `${executions} executions go`;
+  if (executions === 0) return 'The user has no executions.';
+  const deleted = executions === 1 ? '1 execution and its logs' : `${executions} executions and their logs`;
   const ends =
     unended === 0
       ? ''
-      : ` ${unended} of them ${unended === 1 ? 'has' : 'have'} not ended and will be terminated.`;
-  return `${those} along, with all logs.${ends}`;
+      : ` ${unended} of them ${unended === 1 ? 'has' : 'have'} not ended and will be terminated first.`;
+  return `Also deletes ${deleted}.${ends}`;
 }

@@ -24,7 +24,7 @@ export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Prom
 <h1>New user</h1>
 ${alert(entry.refused)}
 ${userFields(choices, { ...entry, values }, passwordField('Password', entry.problems))}
-<div class="bar"><button class="primary">Make the user</button><a class="button" href="/admin/users">Cancel</a></div>
+<div class="bar"><button class="primary">Create user</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>`,
   });
 }
@@ -41,17 +41,17 @@ ${userFields(choices, entry)}
 <div class="bar"><button class="primary">Save</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>
 <h2>Password</h2>
-${user.id === c.get('account').user.id ? html`<p>Your own is changed in <a href="/account">your account</a>.</p>` : passwordForm(user, entry)}
+${user.id === c.get('account').user.id ? html`<p>Change your own password in <a href="/account">your account</a>.</p>` : passwordForm(user, entry)}
 <h2>Delete</h2>
-<p>A user who is disabled can't log in any more; one that is deleted takes all executions along. <a class="button danger" href="/admin/users/${user.id}/delete">Delete the user</a></p>`,
+<p>A disabled user can't log in. Deleting a user also deletes all executions of the user. <a class="button danger" href="/admin/users/${user.id}/delete">Delete user</a></p>`,
   });
 
 const passwordForm = ({ id, username }: User, { problems }: Entry): Html => html`
 <form class="card half" method="post" action="/admin/users/${id}/password">
 <input hidden name="username" value="${username}" autocomplete="username">
-<p>Whoever is logged in as ${username} has to log in again; nobody can read the password later.</p>
+<p>This ends all sessions of ${username}. The password can't be displayed later.</p>
 ${passwordField('New password', problems)}
-<button>Set the password</button>
+<button>Set password</button>
 </form>`;
 
 const passwordField = (label: string, problems: Problems | undefined): Html =>
@@ -71,14 +71,14 @@ ${text('email', 'E-mail', html`autocomplete="off"`)}
 ${secret}
 ${field({ name: 'role', label: 'Role', problems }, (it) => html`<select ${it}>${options(namesOf(roles), values.role ?? '')}</select>`)}
 ${field({ name: 'quota', label: 'Quota', problems }, (it) => html`<select ${it}>${options(namesOf(quotas), values.quota ?? '')}</select>`)}
-${text('priority', 'Priority', html`type="number" step="1" required`, 'Executions of users with a higher one start first.')}
+${text('priority', 'Priority', html`type="number" step="1" required`, 'Executions of users with a higher priority start first.')}
 </div>
-${checkbox('enabled', 'May log in', values.enabled !== undefined)}
+${checkbox('enabled', 'Can log in', values.enabled !== undefined)}
 <details${problems?.source || problems?.uid ? html` open` : ''}>
-<summary>More</summary>
+<summary>More settings</summary>
 <div class="columns">
-${text('source', 'Source of the account', html`autocomplete="off" required`, 'Users of any other than internal can not log in.')}
-${text('uid', 'Id in file systems', html`type="number" min="1" step="1"`, 'Where it is empty, the next free one.')}
+${text('source', 'Account source', html`autocomplete="off" required`, 'Only users with the source "internal" can log in.')}
+${text('uid', 'File system user ID', html`type="number" min="1" step="1"`, 'Leave empty to use the next free ID.')}
 </div>
 </details>`;
 }

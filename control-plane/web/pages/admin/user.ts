@@ -17,7 +17,7 @@ import { type Choices, newUserPage, userPage } from './user-form.ts';
 export const password = z
   .string()
   .min(1, 'must not be empty')
-  .max(MAX_CREDENTIAL_LENGTH, `must be ${MAX_CREDENTIAL_LENGTH} characters at most`);
+  .max(MAX_CREDENTIAL_LENGTH, `must have at most ${MAX_CREDENTIAL_LENGTH} characters`);
 
 const fields = z.object({
   username,
@@ -67,7 +67,7 @@ const makeUser = (deps: WebDeps, c: WebContext): Promise<Response> =>
     async (entry) => newUserPage(c, await choicesOf(deps, c), entry),
     async (value) => {
       await createUser(deps, c.get('actor'), async () => value);
-      return redirectWith(c, '/admin/users', { kind: 'done', text: `User ${value.username} is made.` });
+      return redirectWith(c, '/admin/users', { kind: 'done', text: `User ${value.username} was created.` });
     },
   );
 
@@ -79,7 +79,7 @@ async function changeUser(deps: WebDeps, c: WebContext): Promise<Response> {
     async (entry) => userPage(c, await choicesOf(deps, c), user, entry),
     async (value) => {
       await updateUser(deps, c.get('actor'), user.id, async () => value);
-      return redirectWith(c, '/admin/users', { kind: 'done', text: `User ${value.username} is changed.` });
+      return redirectWith(c, '/admin/users', { kind: 'done', text: `User ${value.username} was saved.` });
     },
   );
 }
@@ -92,7 +92,7 @@ async function setPassword(deps: WebDeps, c: WebContext): Promise<Response> {
     async (entry) => userPage(c, await choicesOf(deps, c), user, { ...entry, values: valuesOf(user) }),
     async (value) => {
       await updateUser(deps, c.get('actor'), user.id, async () => value);
-      const text = `The password of ${user.username} is set; all sessions of theirs have ended.`;
+      const text = `The password of ${user.username} was set. All sessions of ${user.username} were ended.`;
       return redirectWith(c, '/admin/users', { kind: 'done', text });
     },
   );

@@ -58,8 +58,8 @@ function listPage(c: WebContext, wanted: Wanted, accounts: Accounts): Promise<Re
   const found = accounts.users.filter((user) => isWanted(user, wanted));
   const shown = found.slice(0, MOST);
   const none = empty(
-    'No user is like that',
-    html`<p><a href="/admin/users">Show all ${accounts.users.length}</a></p>`,
+    'No matching users',
+    html`<p><a href="/admin/users">Show all ${accounts.users.length} users</a></p>`,
   );
   return adminPage(c, {
     title: 'Users',
@@ -67,7 +67,7 @@ function listPage(c: WebContext, wanted: Wanted, accounts: Accounts): Promise<Re
 <div class="bar"><h1>Users</h1><a class="button primary" href="/admin/users/new">New user</a></div>
 ${filters(wanted, accounts)}
 ${shown.length === 0 ? none : table(shown, accounts)}
-${found.length > MOST ? html`<p class="hint">And ${found.length - MOST} more: look for them by name.</p>` : ''}`,
+${found.length > MOST ? html`<p class="hint">${found.length - MOST} more are not shown. Use the filters to find them.</p>` : ''}`,
   });
 }
 
@@ -88,7 +88,7 @@ const STATES: [value: string, text: string][] = [
 
 const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
 <form class="bar filters" method="get" action="/admin/users" role="search" data-sparse autocomplete="off">
-<label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="a part of it"></label>
+<label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="any part"></label>
 <label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
 <label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
 <label>State <select name="state">${options(STATES, wanted.state)}</select></label>

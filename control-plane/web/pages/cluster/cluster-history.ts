@@ -1,7 +1,8 @@
 /** Owns the last hour of the cluster on its page: a table to read, and the samples from which browser/charts.ts draws. */
+import { memoryText } from '../../../core/views/explanation-text.ts';
 import type { Sample } from '../../../core/views/history.ts';
 import { type Html, html } from '../../components/html.ts';
-import { bytes } from '../../components/pieces.ts';
+import { coresNumber } from '../../components/pieces.ts';
 
 /** Between two rows of the table, which is to be read; the charts have all samples. */
 const ROW_MS = 5 * 60_000;
@@ -12,8 +13,8 @@ export function historyPart(samples: readonly Sample[]): Html {
   return html`
 <div id="samples" data-samples="${JSON.stringify(samples.map(numbersOf))}"></div>
 <details class="card">
-<summary>The last hour as a table</summary>
-<p class="hint">Since <time datetime="${since}">${since.slice(11, 16)} UTC</time>: what was before, or before the last start of the control plane, is not kept.</p>
+<summary>Last hour as a table</summary>
+<p class="hint">Since <time datetime="${since}">${since.slice(11, 16)} UTC</time>. Samples are kept for an hour, and are lost when the control plane restarts.</p>
 <div class="scroll"><table>
 <thead><tr><th scope="col">Time (UTC)</th><th scope="col" class="number">Running</th><th scope="col" class="number">Queued</th><th scope="col">Memory reserved</th><th scope="col">Memory in use</th><th scope="col">Cores reserved</th><th scope="col">Cores in use</th></tr></thead>
 <tbody>${rowsOf(samples).map(row)}</tbody>
@@ -43,9 +44,9 @@ function rowsOf(samples: readonly Sample[]): Sample[] {
 const row = (one: Sample): Html => html`
 <tr><th scope="row">${new Date(one.atMs).toISOString().slice(11, 16)}</th>
 <td class="number">${one.running}</td><td class="number">${one.queued}</td>
-<td>${bytes(one.reservedMemoryBytes)} of ${bytes(one.memoryBytes)}</td>
-<td>${one.usedMemoryBytes === null ? 'not known' : bytes(one.usedMemoryBytes)}</td>
-<td>${rounded(one.reservedCores)} of ${one.cores}</td>
-<td>${one.usedCores === null ? 'not known' : rounded(one.usedCores)}</td></tr>`;
+<td>${memoryText(one.reservedMemoryBytes)} of ${memoryText(one.memoryBytes)}</td>
+<td>${one.usedMemoryBytes === null ? 'unknown' : memoryText(one.usedMemoryBytes)}</td>
+<td>${coresNumber(one.reservedCores)} of ${coresNumber(one.cores)}</td>
+<td>${one.usedCores === null ? 'unknown' : coresNumber(one.usedCores)}</td></tr>`;
 
 const rounded = (count: number | null): number | null => count && Number(count.toFixed(2));

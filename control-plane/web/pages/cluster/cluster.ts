@@ -1,5 +1,6 @@
 /** Owns the page of the cluster: its hosts, what waits and why, the last hour. */
 import { Hono } from 'hono';
+import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
 import { type HostView, hostStates } from '../../../core/views/host-view.ts';
 import {
   type HostSearch,
@@ -9,11 +10,11 @@ import {
 } from '../../../operations/cluster/cluster.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
-import { ago, badge, bytes, empty, facts, live, options } from '../../components/pieces.ts';
+import { ago, badge, coresNumber, empty, facts, live, options } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { historyPart } from './cluster-history.ts';
 import { hostPages } from './host.ts';
-import { coreMeters, cores, memoryMeters } from './host-meters.ts';
+import { coreMeters, memoryMeters } from './host-meters.ts';
 import { joinPages } from './join-token.ts';
 
 /** Hosts that are found without a filter. */
@@ -34,7 +35,7 @@ ${cluster.summary.hosts.known > FEW || search.text || search.state ? filters(sea
 ${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster))}
 <h2 id="queue-title">Queue</h2>
 ${live('queue', ['execution', 'time'], queuePart(c, cluster))}
-<h2>The last hour</h2>
+<h2>Last hour</h2>
 <div id="charts" class="grid charts" hidden></div>
 ${live('history', ['execution', 'time'], historyPart(cluster.samples))}`,
     });
@@ -60,27 +61,24 @@ ${text || state ? html`<a class="button quiet" href="/cluster">Clear</a>` : ''}
 function hostsPart(c: WebContext, { hosts, hostsFound, summary }: SeenCluster): Html {
   if (summary.hosts.known === 0) {
     return empty(
-      'There is no host yet',
+      'No hosts yet',
       c.get('account').role.canChangeConfig
-        ? html`<p>Executions wait until there is one. <a href="/cluster/join">Add a host</a>: a machine with Linux and Docker.</p>`
-        : html`<p>Executions wait until an administrator has added one.</p>`,
+        ? html`<p>Executions stay queued until there is a host. <a href="/cluster/join">Add a host</a>: any Linux machine with Docker.</p>`
+        : html`<p>Executions stay queued until an administrator adds a host.</p>`,
     );
   }
   const { known, connected, schedulable, ...sums } = summary.hosts;
   return html`
 <div class="card">${facts([
+    ['Hosts', `${connected} of ${known} connected, ${schedulable} accepting work`],
     [
-      'Hosts',
-      `${connected} of ${known} connected, ${schedulable} of them ${schedulable === 1 ? 'takes' : 'take'} services`,
-    ],
-    [
-      'Reserved in all',
-      html`${bytes(sums.reservedMemoryBytes)} of ${bytes(sums.memoryBytes)}, ${cores(sums.reservedCores)} of ${cores(sums.cores)} cores`,
+      'Reserved',
+      html`${memoryText(sums.reservedMemoryBytes)} of ${memoryText(sums.memoryBytes)}, ${coresNumber(sums.reservedCores)} of ${coresText(sums.cores)}`,
     ],
     ['Containers', summary.running.containers],
   ])}</div>
-${hosts.length === 0 ? html`<p>No host is like that.</p>` : hostTable(hosts, c.get('nowMs'))}
-${hostsFound > hosts.length ? html`<p class="hint">And ${hostsFound - hosts.length} more: look for them by name or state.</p>` : ''}`;
+${hosts.length === 0 ? html`<p>No matching hosts.</p>` : hostTable(hosts, c.get('nowMs'))}
+${hostsFound > hosts.length ? html`<p class="hint">${hostsFound - hosts.length} more are not shown. Use the filters to find them.</p>` : ''}`;
 }
 
 const hostTable = (hosts: readonly HostView[], nowMs: number): Html => html`
@@ -103,21 +101,21 @@ const hostRow = (host: HostView, nowMs: number): Html => html`
 
 function queuePart(c: WebContext, { queue, summary }: SeenCluster): Html {
   const waiting = summary.queue.executions;
-  if (waiting === 0) return html`<p class="quiet">Nothing waits.</p>`;
+  if (waiting === 0) return html`<p class="quiet">The queue is empty.</p>`;
   const rest = waiting - queue.length;
   return html`
-<p>${waiting === 1 ? '1 execution waits' : `${waiting} executions wait`}, the oldest was submitted ${ago(summary.queue.oldestSubmitMs, c.get('nowMs'))}.</p>
+<p>${waiting === 1 ? '1 execution is waiting, submitted' : `${waiting} executions are waiting. The oldest was submitted`} ${ago(summary.queue.oldestSubmitMs, c.get('nowMs'))}.</p>
 ${queue.length === 0 ? '' : queueList(queue, c.get('nowMs'))}
-${queue.length > 0 && rest > 0 ? html`<p class="hint">And ${rest} more, behind these or to be tried again after a failed start.</p>` : ''}
-${queue.length === 0 ? html`<p class="hint">Their start failed, and is to be tried again.</p>` : ''}`;
+${queue.length > 0 && rest > 0 ? html`<p class="hint">${rest} more are behind these, or wait to be retried after a failed start.</p>` : ''}
+${queue.length === 0 ? html`<p class="hint">Their start failed and will be retried.</p>` : ''}`;
 }
 
 const queueList = (queue: readonly SeenQueued[], nowMs: number): Html => html`
 <ol class="bare">${queue.map(
   ({ position, own, timeSubmitMs, waitingFor }) => html`
 <li class="card">
-<h3>${position}. ${own ? html`<a href="/executions/${own.id}">${own.name}</a>` : "Another user's"}</h3>
+<h3>${position}. ${own ? html`<a href="/executions/${own.id}">${own.name}</a>` : "Another user's execution"}</h3>
 <p class="quiet">${own ? html`${own.userName}, submitted` : 'Submitted'} ${ago(timeSubmitMs, nowMs)}</p>
-${waitingFor.length === 0 ? html`<p>It is about to start.</p>` : waitingFor.map((text) => html`<p>${text}</p>`)}
+${waitingFor.length === 0 ? html`<p>About to start.</p>` : waitingFor.map((text) => html`<p>${text}</p>`)}
 </li>`,
 )}</ol>`;

@@ -1,15 +1,13 @@
 /** Owns how full a host is, as bars with words. */
+import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
 import type { HostView } from '../../../core/views/host-view.ts';
 import { type Html, html } from '../../components/html.ts';
-import { bytes, meter } from '../../components/pieces.ts';
+import { coresNumber, meter } from '../../components/pieces.ts';
 
 export const memoryMeters = ({ memoryBytes, reservedMemoryBytes, usage }: HostView): Html => html`
-${meter(reservedMemoryBytes, memoryBytes, `${bytes(reservedMemoryBytes)} of ${bytes(memoryBytes)} reserved`)}
-${usage ? meter(usage.memoryBytes, memoryBytes, `${bytes(usage.memoryBytes)} in use`) : ''}`;
+${meter(reservedMemoryBytes, memoryBytes, `${memoryText(reservedMemoryBytes)} of ${memoryText(memoryBytes)} reserved`)}
+${usage ? meter(usage.memoryBytes, memoryBytes, `${memoryText(usage.memoryBytes)} in use`) : ''}`;
 
-export const coreMeters = ({ cores: all, reservedCores, usage }: HostView): Html => html`
-${meter(reservedCores, all, `${cores(reservedCores)} of ${cores(all)} reserved`)}
-${usage ? meter(usage.cores, all, `${cores(usage.cores)} in use`) : ''}`;
-
-/** In hundredths. */
-export const cores = (count: number): number => Number(count.toFixed(2));
+export const coreMeters = ({ cores, reservedCores, usage }: HostView): Html => html`
+${meter(reservedCores, cores, `${coresNumber(reservedCores)} of ${coresText(cores)} reserved`)}
+${usage ? meter(usage.cores, cores, `${coresText(usage.cores)} in use`) : ''}`;

@@ -27,7 +27,10 @@ export function hostRemovalPages(deps: WebDeps): Hono<WebEnv> {
     } catch (error) {
       if (!isOperationError(error)) throw error;
       // As it is now, which is not what the page showed that was asked.
-      return redirectWith(c, `/cluster/hosts/${id}/remove`, { kind: 'failed', text: 'It was not removed.' });
+      return redirectWith(c, `/cluster/hosts/${id}/remove`, {
+        kind: 'failed',
+        text: 'The host was not removed.',
+      });
     }
   });
   return routes;
@@ -52,17 +55,17 @@ function question({ id, services, connected, lost, schedulable }: HostDetail): H
   const left = services.length === 1 ? '1 service' : `${services.length} services`;
   if (services.length > 0 && connected && !lost)
     return html`
-<p>It has ${left} and is connected, so it can't be removed yet: nothing may run twice. ${schedulable ? 'Drain it by force, and remove it when it is empty; or stop its agent.' : 'It is drained: remove it when it is empty, or stop its agent.'}</p>
+<p>This host has ${left} and is connected. It can't be removed yet, because its services could then run twice. ${schedulable ? 'Drain it by force and remove it once it is empty, or stop its agent.' : 'It is drained: remove it once it is empty, or stop its agent.'}</p>
 <form class="bar" method="post" action="/cluster/hosts/${id}/drain">
-${schedulable ? html`<input type="hidden" name="force" value="on"><button>Drain it by force</button>` : ''}
-<a class="button" href="/cluster/hosts/${id}">Back to the host</a>
+${schedulable ? html`<input type="hidden" name="force" value="on"><button>Drain by force</button>` : ''}
+<a class="button" href="/cluster/hosts/${id}">Back to host</a>
 </form>`;
   const away = services.length > 0 && !lost;
   return html`
-<p>Its agent stops what it runs, drops its key, and can't come back without a new join token. Logs that are on it are gone.</p>
-${services.length > 0 ? html`<p>It has ${left}: executions with essential ones there go back to the queue and start elsewhere.</p>` : ''}
+<p>The agent stops its containers and deletes its key. It can join again only with a new join token. Logs on this host can no longer be read.</p>
+${services.length > 0 ? html`<p>This host has ${left}. Executions with essential services here go back to the queue and start again on other hosts.</p>` : ''}
 <form method="post" action="/cluster/hosts/${id}/remove">
-${away ? checkbox('force', 'Its containers do not run any more', false, 'It is away, but not for long enough to count as lost. If they still run, they run twice.', html` required`) : ''}
-<div class="bar"><button class="danger">Remove the host</button><a class="button" href="/cluster/hosts/${id}">Keep it</a></div>
+${away ? checkbox('force', 'Its containers have stopped', false, 'The host is not connected, but not for long enough to count as lost. If its containers still run, they will run twice.', html` required`) : ''}
+<div class="bar"><button class="danger">Remove host</button><a class="button" href="/cluster/hosts/${id}">Cancel</a></div>
 </form>`;
 }

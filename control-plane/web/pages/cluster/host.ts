@@ -9,6 +9,7 @@ import { type Html, html } from '../../components/html.ts';
 import { redirectAfter } from '../../components/notice.ts';
 import { page } from '../../components/page.ts';
 import { ago, badge, checkbox, crumbs, facts, field, live } from '../../components/pieces.ts';
+import { kindMark, termHeading, termList } from '../../components/terms.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
 import { hostRemovalPages } from './host-removal.ts';
@@ -22,20 +23,20 @@ export function hostPages(deps: WebDeps): Hono<WebEnv> {
     const force = (await formOf(c)).has('force');
     const done = force
       ? 'The host is drained: everything on it moves to other hosts.'
-      : 'The host is drained: it gets nothing new, and elastic services leave it.';
+      : 'The host is drained: it gets no new work, and elastic services leave it.';
     return redirectAfter(c, `/cluster/hosts/${id}`, done, () =>
       updateHost(deps, c.get('actor'), id, async () => ({ schedulable: false, force })),
     );
   });
   routes.post('/:id/undrain', async (c) => {
     const id = pathId(c, 'id');
-    return redirectAfter(c, `/cluster/hosts/${id}`, 'The host takes services again.', () =>
+    return redirectAfter(c, `/cluster/hosts/${id}`, 'The host accepts work again.', () =>
       updateHost(deps, c.get('actor'), id, async () => ({ schedulable: true })),
     );
   });
   routes.post('/:id/labels', async (c) => {
     const id = pathId(c, 'id');
-    return redirectAfter(c, `/cluster/hosts/${id}`, 'The labels are changed.', () =>
+    return redirectAfter(c, `/cluster/hosts/${id}`, 'The labels were changed.', () =>
       updateHost(deps, c.get('actor'), id, async () => ({
         labels: checked(hostLabels, labelsIn((await formOf(c)).get('labels') ?? ''), 'list of labels'),
       })),
@@ -54,14 +55,14 @@ const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>
     body: html`
 ${crumbs([['/cluster', 'Cluster']])}
 ${live('host', [`host:${host.id}`, 'service', 'time'], hostPart(host, c.get('nowMs')))}
-${c.get('account').role.canChangeConfig ? html`<h2>Change it</h2><div class="grid">${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
+${c.get('account').role.canChangeConfig ? html`<h2>Manage this host</h2><div class="grid">${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
   });
 
 const hostPart = (host: SeenHost, nowMs: number): Html => html`
 <div class="bar"><h1>${host.name} ${badge(host.state)}</h1></div>
 ${host.conditions.map(({ text }) => html`<p class="notice waits">${text}</p>`)}
 <div class="card">${facts([
-  ['Id', host.id],
+  ['ID', host.id],
   ['Address', host.address],
   ['Memory', memoryMeters(host)],
   ['Cores', coreMeters(host)],
@@ -71,30 +72,31 @@ ${host.conditions.map(({ text }) => html`<p class="notice waits">${text}</p>`)}
   ['Last contact', ago(host.heardMs, nowMs)],
 ])}</div>
 <h2>Services</h2>
-${host.services.length === 0 ? html`<p class="quiet">None is here.</p>` : servicesTable(host.services)}`;
+${host.services.length === 0 ? html`<p class="quiet">No services on this host.</p>` : servicesTable(host.services)}`;
 
 const labelsText = ({ labels: all, adminLabels }: SeenHost): string =>
   all.length === 0
     ? 'none'
-    : all.map((label) => (adminLabels.includes(label) ? label : `${label} (of its agent)`)).join(', ');
+    : all.map((label) => (adminLabels.includes(label) ? label : `${label} (set by the agent)`)).join(', ');
 
 const servicesTable = (services: readonly SeenService[]): Html => html`
 <div class="scroll"><table>
-<thead><tr><th scope="col">Service</th><th scope="col">Execution</th><th scope="col">Kind</th><th scope="col">State</th><th scope="col">Container</th></tr></thead>
+<thead><tr><th scope="col">Service</th><th scope="col">Execution</th><th scope="col">Kind</th>${termHeading('State')}${termHeading('Container')}</tr></thead>
 <tbody>${services.map(
   ({ own, essential, status, backendStatus }) => html`
 <tr>${
     own
       ? html`<th scope="row">${own.name}</th><td><a href="/executions/${own.executionId}">${own.executionName} (${own.executionId})</a></td>`
-      : html`<th scope="row" class="quiet">Another user's</th><td></td>`
+      : html`<th scope="row" class="quiet">Another user's service</th><td></td>`
   }
-<td>${essential ? 'essential' : 'elastic'}</td><td>${badge(status)}</td><td>${badge(backendStatus)}</td></tr>`,
+<td>${kindMark(essential)}</td><td>${badge(status)}</td><td>${badge(backendStatus)}</td></tr>`,
 )}</tbody>
-</table></div>`;
+</table></div>
+${termList('essential', 'elastic', 'State', 'Container')}`;
 
 const force = checkbox(
   'force',
-  'Essential services leave it, too',
+  'Also move essential services',
   false,
   'Their executions go back to the queue and start again on other hosts.',
 );
@@ -104,15 +106,15 @@ function drainCard({ id, schedulable }: SeenHost): Html {
     return html`
 <form class="card" method="post" action="/cluster/hosts/${id}/drain">
 <h3>Drain</h3>
-<p>It gets nothing new, and elastic services leave it. Essential ones stay until they end.</p>
+<p>The host gets no new work, and elastic services leave it. Essential services stay until they end.</p>
 ${force}
-<button>Drain it</button>
+<button>Drain host</button>
 </form>`;
   return html`
 <div class="card">
 <h3>Drained</h3>
-<form method="post" action="/cluster/hosts/${id}/undrain"><p>It gets nothing new.</p><button class="primary">Take services again</button></form>
-<form method="post" action="/cluster/hosts/${id}/drain"><input type="hidden" name="force" value="on"><p class="hint">Essential services stay until they end. Or their executions go back to the queue and start again on other hosts:</p><button data-confirm="Executions with essential services on this host start again elsewhere. Go on?">Move them away</button></form>
+<form method="post" action="/cluster/hosts/${id}/undrain"><p>The host gets no new work.</p><button class="primary">Accept work again</button></form>
+<form method="post" action="/cluster/hosts/${id}/drain"><input type="hidden" name="force" value="on"><p class="hint">Essential services stay until they end. If you move them, their executions go back to the queue and start again on other hosts.</p><button data-confirm="Executions with essential services on this host will start again on other hosts. Continue?">Move essential services</button></form>
 </div>`;
 }
 
@@ -122,17 +124,17 @@ const labelCard = ({ id, adminLabels }: SeenHost): Html => html`
 ${field(
   {
     name: 'labels',
-    label: 'Besides those of its agent',
-    hint: 'Apart by spaces. Services that ask for labels go to hosts that have them all.',
+    label: 'Additional labels',
+    hint: "Separated by spaces, added to the agent's own. A service that requires labels runs only on hosts that have all of them.",
   },
   (it) => html`<input ${it} value="${adminLabels.join(' ')}" autocapitalize="none" spellcheck="false">`,
 )}
-<button>Change the labels</button>
+<button>Save labels</button>
 </form>`;
 
 const removeCard = ({ id }: SeenHost): Html => html`
 <div class="card">
 <h3>Remove</h3>
-<p>It is no host any more: its agent stops what it runs, and can't come back without a new join token.</p>
-<a class="button danger" href="/cluster/hosts/${id}/remove">Remove it</a>
+<p>Removes this host from the cluster. Its agent stops its containers, and can join again only with a new join token.</p>
+<a class="button danger" href="/cluster/hosts/${id}/remove">Remove host</a>
 </div>`;

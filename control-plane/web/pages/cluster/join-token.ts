@@ -49,23 +49,28 @@ ${crumbs([['/cluster', 'Cluster']])}
 <h1>Add a host</h1>
 <form class="card" method="post" action="/cluster/join">
 ${alert(refused)}
-<p>A host needs Linux, a Docker engine, and Node 20.11 or newer. It joins by a token, which is good for one host and one hour.</p>
+<p>A host needs Linux, Docker, and Node.js 20.11 or newer. It joins with a token, which is valid for one host and one hour.</p>
 <div class="columns">
 ${field(
   {
     name: 'name',
     label: 'Name',
-    hint: 'The only one that the host may then have; any, where this is empty.',
+    hint: 'Optional. If set, only a host with this name can use the token.',
     problems,
   },
   (it) => html`<input ${it} value="${values.name ?? ''}" autocapitalize="none" spellcheck="false">`,
 )}
 ${field(
-  { name: 'labels', label: 'Labels', hint: 'Besides those of its agent, apart by spaces.', problems },
+  {
+    name: 'labels',
+    label: 'Labels',
+    hint: "Optional. Separated by spaces, added to the agent's own.",
+    problems,
+  },
   (it) => html`<input ${it} value="${values.labels ?? ''}" autocapitalize="none" spellcheck="false">`,
 )}
 </div>
-<button class="primary">Make a join token</button>
+<button class="primary">Create join token</button>
 </form>`,
   });
 
@@ -76,21 +81,21 @@ const tokenPage = (c: WebContext, { token, expiresMs }: NewJoinToken): Promise<R
     title: 'Join token',
     body: html`
 ${crumbs([['/cluster', 'Cluster']])}
-<h1>A host may join</h1>
-<p class="notice waits">This is shown only now. Whoever has the token can make one host with it.</p>
+<h1>Join token</h1>
+<p class="notice waits">Copy the command now: the token is not shown again. Anyone who has it can add one host.</p>
 <div class="card">
 ${
   install
-    ? html`<h2>On the host, as root</h2>
+    ? html`<h2>Run on the host, as root</h2>
 <pre id="install" tabindex="0">${install}</pre>
-<p class="bar"><button type="button" data-copy="install">Copy the line</button></p>`
-    : html`<p>On the host, as root, with BERTH_URL and BERTH_JOIN_TOKEN in the environment: <code>npm run agent join</code>.</p>`
+<p class="bar"><button type="button" data-copy="install">Copy command</button></p>`
+    : html`<p>Run on the host, as root, with BERTH_URL and BERTH_JOIN_TOKEN in the environment: <code>npm run agent join</code>.</p>`
 }
 ${facts([
   ['Token', html`<code id="token">${token}</code>`],
-  ['Good until', html`<time datetime="${until}">${until.slice(0, 16).replace('T', ' ')} UTC</time>`],
+  ['Valid until', html`<time datetime="${until}">${until.slice(0, 16).replace('T', ' ')} UTC</time>`],
 ])}
 </div>
-<p><a href="/cluster">To the cluster</a>, where the host shows when it has joined. <a href="/cluster/join">Another one</a></p>`,
+<p><a href="/cluster">Back to cluster</a>: the host appears there once it has joined. <a href="/cluster/join">Create another token</a></p>`,
   });
 };

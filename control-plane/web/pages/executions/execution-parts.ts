@@ -11,6 +11,7 @@ import type { Explanation } from '../../../core/views/explanation.ts';
 import { duration } from '../../components/duration.ts';
 import { type Html, html } from '../../components/html.ts';
 import { ago, badge, elapsed, timeOf } from '../../components/pieces.ts';
+import { kindMark, TERMS, termHeading, termList } from '../../components/terms.ts';
 
 interface Step {
   name: string;
@@ -72,17 +73,17 @@ export function waiting({
   backfillReservedFor,
 }: Explanation): Html | '' {
   if (status === 'running' && waitingFor.length === 0) return '';
-  const title = status === 'queued' ? 'Why it waits' : 'What it is doing';
+  const title = status === 'queued' ? 'Why it is waiting' : 'What is happening';
   const places = placement?.map(
     ({ host, instances }) => html`<li>${instances.join(', ')} on host ${host}</li>`,
   );
   return html`
 <section class="notice waits" aria-labelledby="waiting-title">
 <h2 id="waiting-title">${title}</h2>
-<p>${summary}${status === 'queued' && waitingFor.length === 0 ? ' Nothing else holds it.' : ''}</p>
+<p>${summary}${status === 'queued' && waitingFor.length === 0 ? ' Nothing else is holding it back.' : ''}</p>
 ${waitingFor.length > 0 ? html`<ul>${waitingFor.map((sentence) => html`<li>${sentence}</li>`)}</ul>` : ''}
-${backfillReservedFor === null ? '' : html`<p><a href="/executions/${backfillReservedFor}">Execution ${backfillReservedFor}</a> is next.</p>`}
-${places && places.length > 0 ? html`<p>When its turn comes, it goes to:</p><ul>${places}</ul>` : ''}
+${backfillReservedFor === null ? '' : html`<p>Capacity is reserved for <a href="/executions/${backfillReservedFor}">execution ${backfillReservedFor}</a>.</p>`}
+${places && places.length > 0 ? html`<p>Planned placement:</p><ul>${places}</ul>` : ''}
 </section>`;
 }
 
@@ -94,12 +95,12 @@ export function endpoints(services: readonly ServiceView[], status: ExecutionSta
     ([name, url], at) => html`
 <li><strong>${name}</strong>
 ${isWebAddress(url) ? html`<a id="endpoint-${at}" href="${url}" target="_blank" rel="noopener noreferrer">${url}</a>` : html`<code id="endpoint-${at}">${url}</code>`}
-<button type="button" class="quiet small" data-copy="endpoint-${at}" aria-label="Copy the address of ${name}">Copy</button></li>`,
+<button type="button" class="quiet small" data-copy="endpoint-${at}" aria-label="Copy the URL of ${name}">Copy</button></li>`,
   );
   return html`
 <section aria-labelledby="endpoints-title">
 <h2 id="endpoints-title">Endpoints</h2>
-${rows.length > 0 ? html`<ul class="endpoints">${rows}</ul>` : html`<p class="quiet">They are told when its services are active.</p>`}
+${rows.length > 0 ? html`<ul class="endpoints">${rows}</ul>` : html`<p class="quiet">Endpoints appear once the services are active.</p>`}
 </section>`;
 }
 
@@ -120,21 +121,21 @@ export function serviceTable(
 <div class="bar"><h2 id="services-title">Services</h2>
 <a class="button push" href="/executions/${id}/logs">All logs</a></div>
 <div class="scroll"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">Log</th><th scope="col">State</th><th scope="col">Container</th>
-<th scope="col">Host</th><th scope="col" class="number">Starts</th></tr></thead>
+<thead><tr><th scope="col">Name</th><th scope="col">Log</th>${termHeading('State')}${termHeading('Container')}
+<th scope="col">Host</th>${termHeading('Starts', 'number')}</tr></thead>
 <tbody>${shown.map(serviceRow)}</tbody>
 </table></div>
 ${shown.length < length ? html`<p class="below"><a href="/executions/${id}?services=all">Show all ${length} services</a></p>` : ''}
+${termList('essential', 'elastic', 'monitor', 'State', 'Container', 'Starts')}
 </section>`;
 }
 
 function serviceRow(service: ServiceView): Html {
   const { id, executionId, name, status, backendStatus, hostName, starts } = service;
-  const essential = isEssential(service);
   return html`
 <tr id="service-${id}">
-<th scope="row">${name} <span class="mark${essential ? ' strong' : ''}">${essential ? 'essential' : 'elastic'}</span>
-${service.description.monitor ? html` <span class="mark" title="Its end ends the execution">monitor</span>` : ''}
+<th scope="row">${name} ${kindMark(isEssential(service))}
+${service.description.monitor ? html` <span class="mark" title="${TERMS.monitor}">monitor</span>` : ''}
 ${detailOf(service)}</th>
 <td><a href="/executions/${executionId}/logs?service=${id}" aria-label="Log of ${name}">Log</a></td>
 <td>${badge(status)}</td>
@@ -158,5 +159,5 @@ export function ended({ timeStartMs, timeStopMs, timeEndMs }: ExecutionView, now
     timeStartMs === null || timeEndMs === null
       ? ''
       : ` It ran for ${duration((timeStopMs ?? timeEndMs) - timeStartMs)}.`;
-  return html`${ran} That was ${ago(timeEndMs, nowMs)}.`;
+  return html`${ran} It ended ${ago(timeEndMs, nowMs)}.`;
 }

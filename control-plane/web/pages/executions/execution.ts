@@ -19,6 +19,7 @@ import { isOperationError, redirectAfter, redirectWith } from '../../components/
 import { page } from '../../components/page.ts';
 import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { LIFE_TEXTS } from '../../description/simple-application.ts';
 import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
 
 export function executionPage(deps: WebDeps): Hono<WebEnv> {
@@ -29,7 +30,7 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
   );
   routes.post('/:id/terminate', async (c) => {
     const id = pathId(c, 'id');
-    return redirectAfter(c, `/executions/${id}`, 'It is being terminated.', () =>
+    return redirectAfter(c, `/executions/${id}`, 'The execution is being terminated.', () =>
       terminateExecution(deps, c.get('actor'), id),
     );
   });
@@ -39,7 +40,7 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
     if ((await formOf(c)).get('confirmed') !== 'yes')
       return confirmationPage(c, await getExecution(deps, c.get('actor'), id));
     await deleteExecution(deps, c.get('actor'), id);
-    return redirectWith(c, '/executions', { kind: 'done', text: `Execution ${id} is deleted.` });
+    return redirectWith(c, '/executions', { kind: 'done', text: `Execution ${id} was deleted.` });
   });
   return routes;
 }
@@ -72,7 +73,7 @@ async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Respo
     const next = await submitExecution(deps, c.get('actor'), body, deps.overQuota);
     return redirectWith(c, `/executions/${next}`, {
       kind: 'done',
-      text: `Submitted again, as execution ${next}.`,
+      text: `Submitted again as execution ${next}.`,
     });
   } catch (error) {
     if (!isOperationError(error)) throw error;
@@ -139,10 +140,10 @@ function buttons(c: WebContext, execution: ExecutionView): Html {
   const { id, name, status } = execution;
   const { canDeleteExecutions } = c.get('account').role;
   return html`
-${isEnded(execution) || status === 'cleaning up' ? '' : html`<button form="terminate" class="danger" data-confirm="Terminate ${name}? What it runs is stopped for good.">Terminate</button>`}
+${isEnded(execution) || status === 'cleaning up' ? '' : html`<button form="terminate" class="danger" data-confirm="Terminate ${name}? Its containers are stopped and removed.">Terminate</button>`}
 <button form="again">Run again</button>
 <a class="button" href="/start?from=${id}">Edit and run again</a>
-${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" class="danger" data-confirm="Delete ${name} with its logs? It is terminated first where it still runs.">Delete</button>` : ''}`;
+${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" class="danger" data-confirm="Delete ${name} and its logs? If it is still running, it is terminated first.">Delete</button>` : ''}`;
 }
 
 function about(c: WebContext, execution: ExecutionView): Html {
@@ -153,11 +154,11 @@ function about(c: WebContext, execution: ExecutionView): Html {
 <h2 id="about-title">Description</h2>
 <dl class="facts">
 <dt>Application</dt><dd>${application.name}</dd>
-<dt>Kind</dt><dd>${application.will_end ? 'a job, which ends by itself' : 'a service, which runs until it is terminated'}</dd>
+<dt>Type</dt><dd>${application.will_end ? LIFE_TEXTS.ends : LIFE_TEXTS.stays}</dd>
 <dt>Owner</dt><dd>${userName}${userName === c.get('account').user.username ? ' (you)' : ''}</dd>
 </dl>
 <details>
-<summary>As it was submitted</summary>
+<summary>JSON as submitted</summary>
 <div class="bar">
 <button type="button" data-copy="description">Copy</button>
 <a class="button" href="/executions/${id}/description.json" download>Download</a>
@@ -169,15 +170,15 @@ function about(c: WebContext, execution: ExecutionView): Html {
 
 /** For who has no script to ask first. */
 function confirmationPage(c: WebContext, { id, name, status }: ExecutionView): Promise<Response> {
-  const running = isEnded({ status }) ? '' : ' It has not ended: it is terminated first.';
+  const running = isEnded({ status }) ? '' : ' It has not ended, so it is terminated first.';
   return page(c, {
     title: `Delete ${name}`,
     body: html`
 <form class="card narrow" method="post" action="/executions/${id}/delete">
 <h1>Delete ${name}?</h1>
-<p>Execution ${id} and its logs are gone for good.${running}</p>
+<p>This permanently deletes execution ${id} and its logs.${running}</p>
 <button class="danger" name="confirmed" value="yes">Delete</button>
-<a class="button" href="/executions/${id}">Keep it</a>
+<a class="button" href="/executions/${id}">Cancel</a>
 </form>`,
   });
 }

@@ -51,7 +51,7 @@ export function executionPages(deps: WebDeps): Hono<WebEnv> {
 /** Each by itself: one that can't be terminated is in no other's way. */
 async function terminateAll(deps: WebDeps, c: WebContext, ids: readonly string[]): Promise<Notice> {
   const known = ids.filter((id) => /^\d{1,15}$/.test(id)).slice(0, MAX_TERMINATED);
-  if (known.length === 0) return { kind: 'failed', text: 'No execution was ticked.' };
+  if (known.length === 0) return { kind: 'failed', text: 'No execution was selected.' };
   const outcomes = await Promise.all(
     known.map((id) =>
       terminateExecution(deps, c.get('actor'), Number(id)).then(
@@ -65,10 +65,10 @@ async function terminateAll(deps: WebDeps, c: WebContext, ids: readonly string[]
   );
   const failed = outcomes.filter((outcome) => outcome !== undefined);
   const done = known.length - failed.length;
-  const told = `${done === 1 ? '1 execution is' : `${done} executions are`} being terminated.`;
-  if (failed.length === 0) return { kind: 'done', text: told };
+  const summary = `${done === 1 ? '1 execution is' : `${done} executions are`} being terminated.`;
+  if (failed.length === 0) return { kind: 'done', text: summary };
   const reasons = [...new Set(failed.map(({ message }) => message))].join(' ');
-  return { kind: 'failed', text: `${told} ${failed.length} could not be: ${reasons}` };
+  return { kind: 'failed', text: `${summary} ${failed.length} could not be terminated: ${reasons}` };
 }
 
 function listPage(c: WebContext, query: ListQuery, found: ExecutionPage): Promise<Response> {
@@ -80,7 +80,7 @@ function listPage(c: WebContext, query: ListQuery, found: ExecutionPage): Promis
     body: html`
 <div class="bar">
 <h1>Executions</h1>
-<a class="button primary" href="/start">Start one</a>
+<a class="button primary" href="/start">New execution</a>
 </div>
 ${filters(account, query)}
 <form id="bulk" method="post" action="/executions/terminate"><input type="hidden" name="back" value="${path}"></form>
@@ -98,7 +98,7 @@ function filters({ role }: Account, query: ListQuery): Html {
   return html`
 <form class="bar filters" method="get" action="/executions" role="search" data-sparse autocomplete="off">
 ${state ? html`<input type="hidden" name="state" value="${state}">` : ''}
-<label>Name <input name="name" type="search" value="${name}" maxlength="130" placeholder="a part of it" title="A part of the name; within &quot;quotes&quot; the whole name"></label>
+<label>Name <input name="name" type="search" value="${name}" maxlength="130" placeholder="any part" title="Part of the name, or the whole name in &quot;quotes&quot;"></label>
 ${role.canOperateOthers ? html`<label>Owner <input name="owner" type="search" value="${owner}" size="12" autocapitalize="none" spellcheck="false"></label>` : ''}
 <label>Submitted <select name="within">${options(TIMES, within)}</select></label>
 <button>Filter</button>
@@ -130,7 +130,7 @@ function listing(c: WebContext, query: ListQuery, found: ExecutionPage): Html {
   const { canOperateOthers } = c.get('account').role;
   return html`
 <div class="scroll"><table>
-<caption class="unseen">Executions, those submitted last first</caption>
+<caption class="unseen">Executions, newest first</caption>
 <thead><tr>
 <td></td><th scope="col">Name</th><th scope="col">State</th>
 <th scope="col" class="number">Services</th>${canOperateOthers ? html`<th scope="col">Owner</th>` : ''}<th scope="col">Application</th>
@@ -142,10 +142,10 @@ ${footer(query, found)}`;
 
 function row(line: ExecutionLine, canOperateOthers: boolean, nowMs: number): Html {
   const { id, name, status } = line;
-  const tick = html`<input type="checkbox" id="tick-${id}" form="bulk" name="id" value="${id}" autocomplete="off" aria-label="Tick ${name} (${id})">`;
+  const checkbox = html`<input type="checkbox" id="select-${id}" form="bulk" name="id" value="${id}" autocomplete="off" aria-label="Select ${name} (${id})">`;
   return html`
 <tr id="execution-${id}">
-<td>${isEnded(line) ? '' : tick}</td>
+<td>${isEnded(line) ? '' : checkbox}</td>
 <th scope="row"><a href="/executions/${id}">${name}</a> <span class="quiet">${id}</span>${line.error === null ? '' : html`<div class="why">${line.error}</div>`}</th>
 <td><div class="state"><span>${badge(status)}</span><span>${age(line, nowMs)}</span></div></td>
 <td class="number">${isEnded(line) ? '' : html`<span title="${line.activeServices} of ${line.services} services are active">${line.activeServices}/${line.services}</span>`}</td>
@@ -173,8 +173,8 @@ function footer(query: ListQuery, { lines, hasMore, counts }: ExecutionPage): Ht
   const { state } = query;
   return html`
 <div class="bar below">
-<button form="bulk" class="danger" data-confirm="Terminate the ticked executions? What they run is stopped for good." data-ticked>Terminate ticked</button>
-<button type="button" class="quiet" data-tick-all hidden>Tick all</button>
+<button form="bulk" class="danger" data-confirm="Terminate the selected executions? Their containers are stopped and removed." data-selected>Terminate selected</button>
+<button type="button" class="quiet" data-select-all hidden>Select all</button>
 <nav class="push bar" aria-label="Pages">
 <span class="quiet">${grouped(lines.length)} of ${grouped(all)}</span>
 ${query.before ? html`<a class="button" href="${listPath(query, { state })}">Newest</a>` : ''}
@@ -187,15 +187,18 @@ function nothing(query: ListQuery, { counts }: ExecutionPage): Html {
   const { state } = query;
   if (query.before)
     return empty(
-      'Nothing older',
-      html`<p>The list ends before this page. <a href="${listPath(query, { state })}">To the newest</a></p>`,
+      'No older executions',
+      html`<p>This page is past the end of the list. <a href="${listPath(query, { state })}">Show the newest</a></p>`,
     );
   if (isNarrowed(query))
-    return empty('Nothing fits the filters', html`<p><a href="/executions">Show all executions</a></p>`);
+    return empty('No matching executions', html`<p><a href="/executions">Show all executions</a></p>`);
   if (counts.size > 0)
-    return empty(`Nothing is ${state} now`, html`<p><a href="/executions">Show all executions</a></p>`);
+    return empty(
+      `No executions in state "${state}"`,
+      html`<p><a href="/executions">Show all executions</a></p>`,
+    );
   return empty(
-    'Nothing has been started yet',
-    html`<p>Take something from the <a href="/shop">app shop</a>, or <a href="/start">start a description of your own</a>.</p>`,
+    'No executions yet',
+    html`<p>Start an application from the <a href="/shop">app shop</a>, or <a href="/start">one of your own</a>.</p>`,
   );
 }

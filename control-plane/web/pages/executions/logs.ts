@@ -69,8 +69,11 @@ function positionsOf(text: string): Map<number, LogPosition> {
   for (const part of parts) {
     const [, service, generation, offset] = /^(\d{1,15})\.([1-9]\d{0,8})\.(\d{1,15})$/.exec(part) ?? [];
     if (service === undefined || parts.length > MAX_SERVICES) {
-      const form = 'SERVICE.GENERATION.OFFSET with commas between';
-      throw new OperationError('invalid', `"from" must be ${form}, at most ${MAX_SERVICES} of them.`);
+      const form = 'SERVICE.GENERATION.OFFSET';
+      throw new OperationError(
+        'invalid',
+        `"from" must be a list of at most ${MAX_SERVICES} ${form}, separated by commas.`,
+      );
     }
     positions.set(Number(service), { generation: Number(generation), offset: Number(offset) });
   }
@@ -108,7 +111,7 @@ ${all.length === 0 ? empty('No services', html`<p>This execution has no services
 const serviceForm = (all: readonly ServiceView[], one: ServiceView | undefined): Html => html`
 <form method="get">
 <label>Service <select name="service" id="log-service">
-<option value="">${all.length > MAX_SERVICES ? `the first ${MAX_SERVICES} of ${all.length}` : 'all together'}</option>
+<option value="">${all.length > MAX_SERVICES ? `First ${MAX_SERVICES} of ${all.length}` : 'All services'}</option>
 ${all.map((service) => html`<option value="${service.id}"${service === one ? html` selected` : ''}>${service.name}</option>`)}
 </select></label>
 <noscript><button>Show</button></noscript>
@@ -118,22 +121,22 @@ const files = (id: number, shown: readonly ServiceView[]): Html => html`
 <details class="menu">
 <summary class="button">Download</summary>
 <ul>
-${shown.map((service) => html`<li><a href="/executions/${id}/logs/${service.id}/text?download">${service.name}</a> <a class="quiet" href="/executions/${id}/logs/${service.id}/text">as text</a></li>`)}
-<li class="quiet">All bytes as they were written. Of a service that still runs it goes on until its end.</li>
+${shown.map((service) => html`<li><a href="/executions/${id}/logs/${service.id}/text?download">${service.name}</a> <a class="quiet" href="/executions/${id}/logs/${service.id}/text">view as text</a></li>`)}
+<li class="quiet">The complete output. The download of a running service continues until the service ends.</li>
 </ul>
 </details>`;
 
 const viewer = (id: number, shown: readonly ServiceView[]): Html => html`
 <noscript>
-<p class="notice waits">Following a log needs script. Without it there is the plain text:
+<p class="notice waits">Following a log requires JavaScript. Without it you can read the plain text:
 ${shown.map((service) => html`<a href="/executions/${id}/logs/${service.id}/text">${service.name}</a> `)}</p>
 </noscript>
 <section id="log" class="log scripted" aria-label="Log" data-execution="${id}" data-services="${JSON.stringify(shown.map(({ id, name }) => ({ id, name })))}">
 <div class="log-bar">
 <button id="log-pause">Pause</button>
 <button id="log-end">Jump to end</button>
-<label class="check"><input type="checkbox" id="log-times" checked autocomplete="off"> Times</label>
-<label class="check"><input type="checkbox" id="log-wrap" autocomplete="off"> Wrap</label>
+<label class="check"><input type="checkbox" id="log-times" checked autocomplete="off"> Timestamps</label>
+<label class="check"><input type="checkbox" id="log-wrap" autocomplete="off"> Wrap lines</label>
 <div class="log-find" role="search">
 <label class="unseen" for="log-search">Search in the log</label>
 <input type="search" id="log-search" placeholder="Search (press /)" autocomplete="off" spellcheck="false" aria-describedby="log-found">

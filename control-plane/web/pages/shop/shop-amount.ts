@@ -2,8 +2,13 @@
 import { type Allowance, MICRO } from '../../../core/accounts/quota.ts';
 import type { ShopEntry } from '../../../core/shop/shop.ts';
 import type { Parameter } from '../../../core/shop/shop-parameters.ts';
+import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
 import { type Html, html } from '../../components/html.ts';
-import { bytes } from '../../components/pieces.ts';
+import { memoryInput, unitField } from '../../components/memory-input.ts';
+import { type MemoryEntry, memoryBytes, memoryEntry } from '../../components/memory-unit.ts';
+
+/** Fields of the form by name, as they were typed. */
+export type ShopFields = Readonly<Record<string, string>>;
 
 /** Keys as names and ids of fields: these are lists in some attributes, and have no spaces. */
 export const fieldName = (key: string): string => key.replace(/[\s%]/g, encodeURIComponent);
@@ -22,20 +27,21 @@ export const leaveOf = ({ quota, used }: Allowance): Leave => ({
 export function leaveText(allowance: Allowance): string {
   const { memoryBytes, cores } = leaveOf(allowance);
   const parts = [
-    ...(memoryBytes === null ? [] : [`${bytes(memoryBytes)} of memory`]),
-    ...(cores === null ? [] : [`${cores} ${cores === 1 ? 'core' : 'cores'}`]),
+    ...(memoryBytes === null ? [] : [`${memoryText(memoryBytes)} of memory`]),
+    ...(cores === null ? [] : [coresText(cores)]),
   ];
   return parts.length === 0
-    ? 'Your quota has no cap on memory and cores.'
-    : `Your quota leaves ${parts.join(' and ')}. What asks for more waits.`;
+    ? 'Your quota does not limit memory and cores.'
+    : `Left in your quota: ${parts.join(' and ')}. An execution that needs more waits.`;
 }
 
-const isMemory = ({ kind, name }: Parameter): boolean => kind === 'resources' && name.endsWith('.memory');
+export const isMemory = ({ kind, name }: Parameter): boolean =>
+  kind === 'resources' && name.endsWith('.memory');
 const isBytes = (parameter: Parameter): boolean =>
   isMemory(parameter) || /\bbytes\b/i.test(parameter.readableName);
 
 const show = (parameter: Parameter, value: number): string =>
-  isBytes(parameter) ? bytes(value) : String(value);
+  isBytes(parameter) ? memoryText(value) : String(value);
 
 /** What the quota leaves for each of the instances that it needs to start; null where there is no cap. */
 function leftForEach({ application }: ShopEntry, parameter: Parameter, leave: Leave): number | null {
@@ -49,47 +55,102 @@ function leftForEach({ application }: ShopEntry, parameter: Parameter, leave: Le
 
 /** Limits in words. */
 export function amountHint(entry: ShopEntry, parameter: Parameter, leave: Leave): string {
-  const { type, min, max } = parameter;
+  const { type, max } = parameter;
   if (type === 'string') return '';
   const left = leftForEach(entry, parameter, leave);
-  const limits = [
-    ...(min === null ? [] : [`from ${show(parameter, min)}`]),
-    ...(max === null ? [] : [`up to ${show(parameter, max)}`]),
-  ].join(' ');
   return [
-    limits && `${limits.charAt(0).toUpperCase()}${limits.slice(1)}.`,
+    limitText(parameter),
     left !== null &&
       left < (max ?? Number.POSITIVE_INFINITY) &&
-      `Your quota leaves ${show(parameter, left)} for each.`,
+      `Left in your quota: ${show(parameter, left)} per instance.`,
   ]
     .filter(Boolean)
     .join(' ');
 }
 
-/** The number is what counts; slider and unit follow it and lead it, by browser/shop.ts. */
-export function amount(
-  entry: ShopEntry,
-  parameter: Parameter,
-  value: string,
-  leave: Leave,
-  attributes: Html,
-): Html {
-  const { type, min, max, step } = parameter;
+function limitText(parameter: Parameter): string {
+  const { min, max } = parameter;
+  if (min !== null && max !== null) return `${show(parameter, min)} to ${show(parameter, max)}.`;
+  if (min !== null) return `At least ${show(parameter, min)}.`;
+  return max === null ? '' : `At most ${show(parameter, max)}.`;
+}
+
+/** The entry of a memory parameter as it was typed, or as its default. A value without a unit is in bytes. */
+function memoryEntryOf(parameter: Parameter, fields: ShopFields): MemoryEntry {
+  const name = fieldName(parameter.key);
+  const [amount = parameter.default, unit] = [fields[name], fields[unitField(name)]];
+  if (unit !== undefined) return { amount, unit };
+  return /^\d+$/.test(amount) ? memoryEntry(Number(amount)) : { amount, unit: 'MiB' };
+}
+
+/** The value of a memory parameter in bytes, as the shop reads it; '' if number or unit can't be read. */
+export function memoryValue(parameter: Parameter, fields: ShopFields): string {
+  const name = fieldName(parameter.key);
+  const [amount = '', unit] = [fields[name], fields[unitField(name)]];
+  if (unit === undefined) return amount;
+  const bytes = memoryBytes({ amount, unit }, Number(parameter.default));
+  return Number.isNaN(bytes) ? '' : String(bytes);
+}
+
+/** A problem of a value in the words of its field: the shop reports memory in bytes, the form shows it with a unit. */
+export const problemText = (parameter: Parameter | undefined, message: string): string =>
+  parameter && isMemory(parameter)
+    ? message
+        .replace('a whole number', 'a number')
+        .replace(/\d+(\.\d+)?/g, (bytes) => memoryText(Number(bytes)))
+    : message;
+
+/** What the controls of a parameter are made of. */
+export interface Amount {
+  entry: ShopEntry;
+  parameter: Parameter;
+  /** The fields of the form as they were typed. */
+  fields: ShopFields;
+  leave: Leave;
+}
+
+/** A number whose slider follows it and leads it, by browser/shop.ts. Memory has a unit beside the number. */
+export function amountInput(attributes: Html, amount: Amount): Html {
+  const { parameter, fields } = amount;
+  if (isMemory(parameter)) {
+    const entry = memoryEntryOf(parameter, fields);
+    const bytes = memoryBytes(entry, Number(parameter.default));
+    return html`
+<div class="amount">${memoryControl(attributes, parameter, entry, html`required`)}
+${slider(amount, Number.isNaN(bytes) ? parameter.default : String(bytes))}
+</div>`;
+  }
+  const { type, min, max, step, key } = parameter;
+  const value = fields[fieldName(key)] ?? parameter.default;
   const limits = html`${min === null ? '' : html` min="${min}"`}${max === null ? '' : html` max="${max}"`}`;
-  // Without a min browsers count steps from what is filled in, and would refuse the rest.
+  // Without a min, browsers count steps from the present value, and would refuse other values.
   const steps = step !== null && min !== null ? step : type === 'int' ? 1 : 'any';
-  const unit = isBytes(parameter);
-  const inUnits = unit && value !== '' && Number.isFinite(Number(value)) ? bytes(Number(value)) : '';
   return html`
 <div class="amount">
 <input ${attributes} type="number"${limits} step="${steps}" value="${value}" required>
-${unit ? html`<output class="scripted" for="${fieldName(parameter.key)}" data-bytes>${inUnits}</output>` : ''}
-${slider(entry, parameter, value, leave)}
+${isBytes(parameter) ? html`<output class="scripted" for="${fieldName(key)}">${Number.isFinite(Number(value)) && value !== '' ? memoryText(Number(value)) : ''}</output>` : ''}
+${slider(amount, value)}
 </div>`;
 }
 
-/** From min to what is allowed and the quota leaves; none where that has no end. For pointers: the keyboard has the number. */
-function slider(entry: ShopEntry, parameter: Parameter, value: string, leave: Leave): Html | '' {
+/** An amount that the role may not change. */
+export const fixedAmount = (attributes: Html, parameter: Parameter): Html =>
+  isMemory(parameter)
+    ? memoryControl(attributes, parameter, memoryEntry(Number(parameter.default)), html`disabled`)
+    : html`<input ${attributes} value="${parameter.default}" disabled>`;
+
+const memoryControl = (attributes: Html, parameter: Parameter, entry: MemoryEntry, more: Html): Html =>
+  memoryInput(attributes, { name: fieldName(parameter.key), label: labelOf(parameter), entry, more });
+
+/** The label of a field. Manifests may name the unit of memory, which the form shows in its own control. */
+export const labelOf = (parameter: Parameter): string =>
+  isMemory(parameter) ? parameter.readableName.replace(/\s*\(bytes\)$/i, '') : parameter.readableName;
+
+/**
+ * From min to the lower of max and what the quota leaves; no slider if neither bounds it. Memory is in bytes.
+ * The slider is for pointers only: keyboards use the number.
+ */
+function slider({ entry, parameter, leave }: Amount, value: string): Html | '' {
   const { min, max } = parameter;
   const left = leftForEach(entry, parameter, leave);
   const from = min ?? 0;

@@ -10,10 +10,24 @@ import { allowanceMeters } from '../../components/allowance.ts';
 import { forecast } from '../../components/explanation.ts';
 import { fieldsOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
+import { unitField } from '../../components/memory-input.ts';
 import { page } from '../../components/page.ts';
 import { crumbs, draftOf, field, live, restoredNote } from '../../components/pieces.ts';
 import type { WebContext, WebDeps } from '../../context.ts';
-import { amount, amountHint, fieldName, type Leave, leaveOf, leaveText } from './shop-amount.ts';
+import {
+  amountHint,
+  amountInput,
+  fieldName,
+  fixedAmount,
+  isMemory,
+  type Leave,
+  labelOf,
+  leaveOf,
+  leaveText,
+  memoryValue,
+  problemText,
+  type ShopFields,
+} from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
 
@@ -22,7 +36,8 @@ const MAX_PROBLEMS = 20;
 
 /** What was sent, and what became of it. */
 export interface Filled {
-  order?: ShopOrder;
+  /** The fields of the form as they were typed. */
+  fields?: ShopFields;
   problems?: readonly ParameterProblem[];
   status?: number;
   explanation?: Explanation;
@@ -31,12 +46,17 @@ export interface Filled {
 /** What the form of the entry says; `do` is the button. Fields that it does not have are left for the operation to refuse. */
 export function orderOf(form: URLSearchParams, entry: ShopEntry, role: Role): ShopOrder {
   const { name = '', do: _, ...fields } = fieldsOf(form);
-  const keys = new Map(parametersFor(entry, role).map(({ key }) => [fieldName(key), key]));
-  const values = Object.entries(fields).map(([one, text]) => [
-    keys.get(one) ?? one,
-    // Browsers send the lines of a text so.
-    text.replaceAll('\r\n', '\n'),
-  ]);
+  const parameters = new Map(parametersFor(entry, role).map((one) => [fieldName(one.key), one]));
+  const memory = [...parameters].filter(([, parameter]) => isMemory(parameter));
+  const units = new Set(memory.map(([field]) => unitField(field)));
+  const values = Object.entries(fields)
+    .filter(([field]) => !units.has(field))
+    .map(([field, text]) => {
+      const parameter = parameters.get(field);
+      if (parameter && isMemory(parameter)) return [parameter.key, memoryValue(parameter, fields)];
+      // Browsers send lines with CR LF.
+      return [parameter?.key ?? field, text.replaceAll('\r\n', '\n')];
+    });
   return { name, values: Object.fromEntries(values) };
 }
 
@@ -60,7 +80,7 @@ ${crumbs([['/shop', 'App shop']], entry.category)}
 <div>${outcome(entry, c.get('account').role, filled)}${entryForm(c, entry, filled, allowance)}</div>
 <div>
 <article class="card readme">${readme}</article>
-<section class="card" aria-labelledby="quota"><h2 id="quota">Your quota</h2>${live('allowance', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}</section>
+<section class="card" aria-labelledby="quota"><h2 id="quota">Your quota</h2>${live('allowance', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">Not available at the moment.</p>`)}</section>
 </div>
 </div>`,
   });
@@ -73,17 +93,17 @@ export const logo = ({ id, name, logo: picture }: ShopEntry): Html =>
 
 /** What no field can show: problems of all together, and where it would go. */
 function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: Filled): Html | '' {
-  const fields = ['name', ...parametersFor(entry, role).map(({ key }) => key)];
-  const others = problems.filter(({ parameter }) => parameter === null || !fields.includes(parameter));
+  const keys = ['name', ...parametersFor(entry, role).map(({ key }) => key)];
+  const others = problems.filter(({ parameter }) => parameter === null || !keys.includes(parameter));
   if (problems.length > 0) {
     return html`
 <div class="notice failed order" role="alert">
-<p>${others.length < problems.length ? 'Nothing was started: look at the fields that are marked.' : 'Nothing was started.'}</p>
+<p>${others.length < problems.length ? 'Nothing was started. Correct the marked fields.' : 'Nothing was started.'}</p>
 ${others.slice(0, MAX_PROBLEMS).map(({ parameter, message }) => html`<p>${parameter ?? ''} ${message}</p>`)}
 </div>`;
   }
   if (!explanation) return '';
-  return html`<section class="card order" aria-labelledby="forecast"><h2 id="forecast">Where it would go now</h2>${forecast(explanation)}</section>`;
+  return html`<section class="card order" aria-labelledby="forecast"><h2 id="forecast">Placement check</h2>${forecast(explanation)}</section>`;
 }
 
 function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance | undefined): Html {
@@ -95,10 +115,10 @@ function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: A
   return html`
 <form class="card order" method="post" action="${shopPath(entry.id)}"${draftOf(`shop=${entry.id}`, user.username, c.req.method === 'GET')}>
 ${restoredNote}
-${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled) }, (it) => html`<input ${it} value="${filled.order?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
+${field({ name: 'name', label: 'Name of the execution', problems: problemsOf(filled.problems) }, (it) => html`<input ${it} value="${filled.fields?.name ?? entry.application.name}" maxlength="128" required autocomplete="off">`)}
 ${fields(settings)}
 ${resources.length > 0 ? resourcesPart(entry, resources, fields, filled, allowance) : ''}
-<div class="bar"><button class="primary" name="do" value="submit">Start</button><button name="do" value="explain">Where would it go?</button></div>
+<div class="bar"><button class="primary" name="do" value="submit">Start</button><button name="do" value="explain">Check placement</button></div>
 </form>`;
 }
 
@@ -116,7 +136,7 @@ function resourcesPart(
   const [own, more] = split(resources, ({ key }) => keys.has(key));
   const isWrong = problems?.some(({ parameter }) => more.some(({ key }) => key === parameter));
   const folded = html`
-<details${isWrong ? html` open` : ''}><summary>What ${own.length > 0 ? 'the other services' : 'the services'} reserve</summary>${fields(more)}</details>`;
+<details${isWrong ? html` open` : ''}><summary>Resources of ${own.length > 0 ? 'the other services' : 'the services'}</summary>${fields(more)}</details>`;
   return html`
 <fieldset><legend>Resources</legend>
 ${allowance ? html`<p class="quiet">${leaveText(allowance)}</p>` : ''}
@@ -131,7 +151,7 @@ function split<T>(all: readonly T[], isSo: (one: T) => boolean): [so: T[], other
   return [so, others];
 }
 
-const problemsOf = ({ problems = [] }: Filled): Record<string, string> =>
+const problemsOf = (problems: readonly ParameterProblem[] = []): Record<string, string> =>
   Object.fromEntries(problems.map(({ parameter, message }) => [fieldName(parameter ?? ''), message]));
 
 /** More follows it. */
@@ -144,24 +164,25 @@ function parameterField(
   changeable: boolean,
   leave: Leave,
 ): Html {
-  const { key, readableName, description, type } = parameter;
-  const value = filled.order?.values[key] ?? parameter.default;
+  const { key, kind, default: standard, description, type } = parameter;
+  const { fields = {}, problems = [] } = filled;
   const hints = [
     sentence(description),
     amountHint(entry, parameter, leave),
-    changeable ? '' : 'Your role leaves it as it is.',
+    changeable ? '' : "Your role can't change this value.",
   ];
   return field(
     {
       name: fieldName(key),
-      label: readableName,
+      label: labelOf(parameter),
       hint: hints.filter(Boolean).join(' '),
-      problems: problemsOf(filled),
+      problems: problemsOf(problems.map((one) => ({ ...one, message: problemText(parameter, one.message) }))),
     },
     (it) => {
-      if (!changeable) return html`<input ${it} value="${value}" disabled>`;
-      if (type !== 'string') return amount(entry, parameter, value, leave, it);
-      const isLong = parameter.kind === 'command' || /\n/.test(value) || value.length > 60;
+      if (!changeable) return fixedAmount(it, parameter);
+      if (type !== 'string') return amountInput(it, { entry, parameter, fields, leave });
+      const value = fields[fieldName(key)]?.replaceAll('\r\n', '\n') ?? standard;
+      const isLong = kind === 'command' || /\n/.test(value) || value.length > 60;
       return isLong
         ? html`<textarea ${it} rows="3" spellcheck="false">
 ${value}</textarea>`

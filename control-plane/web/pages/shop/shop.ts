@@ -12,7 +12,7 @@ import {
   type ShopOrder,
   startFromShop,
 } from '../../../operations/shop/shop.ts';
-import { formOf } from '../../components/form.ts';
+import { fieldsOf, formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { empty } from '../../components/pieces.ts';
@@ -53,7 +53,7 @@ ${problems.length > 0 ? wrong(problems) : ''}`,
         : await start(c, deps, entry, order);
     return filled instanceof Response
       ? filled
-      : entryPage(c, deps, entry, { order, ...filled }, await readmes.of(entry));
+      : entryPage(c, deps, entry, { fields: fieldsOf(form), ...filled }, await readmes.of(entry));
   });
   return routes;
 }
@@ -117,16 +117,16 @@ ${logo(entry)}
 const search = html`<input type="search" id="find" class="scripted" placeholder="Find an application" aria-label="Find an application" autocomplete="off">`;
 
 const nothing = empty(
-  'There is nothing in the shop for you',
-  html`<p>You can <a href="/start">start a description of your own</a>.</p>`,
+  'No applications available',
+  html`<p>You can <a href="/start">start an application of your own</a>.</p>`,
 );
 
 const wrong = (problems: readonly ShopProblem[]): Html => html`
 <section class="card">
-<h2>What is wrong with the shop</h2>
-<p class="quiet">Only who may change the configuration sees this.</p>
+<h2>Problems in the app shop</h2>
+<p class="quiet">Only users who may change the configuration see this.</p>
 <div class="scroll"><table>
-<thead><tr><th scope="col">Where</th><th scope="col">What</th></tr></thead>
+<thead><tr><th scope="col">Location</th><th scope="col">Problem</th></tr></thead>
 <tbody>${problems.map(({ where, reason }) => html`<tr><th scope="row">${where}</th><td>${reason}</td></tr>`)}</tbody>
 </table></div>
 </section>`;

@@ -2,11 +2,11 @@
 import type { Application } from '../../../../shared/application-schema.ts';
 import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
-import { coresText, count } from '../../../core/views/explanation-text.ts';
+import { coresText, count, memoryText } from '../../../core/views/explanation-text.ts';
 import { SCHEMA_PATH } from '../../../http/routes/schema.ts';
 import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
-import { bytes, field } from '../../components/pieces.ts';
+import { field } from '../../components/pieces.ts';
 import { checkText, type Draft, type TextProblem } from '../../description/draft.ts';
 import { actions, type FormPlace, startForm } from './start-frame.ts';
 
@@ -19,14 +19,14 @@ export interface DescriptionForm {
 export function descriptionForm(place: FormPlace, { draft, problems }: DescriptionForm): Html {
   const { name, description } = draft;
   const body = html`
-${field({ name: 'name', label: 'Name of the execution', hint: "Left empty: the application's own name.", problems }, (it) => html`<input ${it} value="${name}" maxlength="128" autocomplete="off">`)}
+${field({ name: 'name', label: 'Name of the execution', hint: 'Optional. Default: the name of the application.', problems }, (it) => html`<input ${it} value="${name}" maxlength="128" autocomplete="off">`)}
 <div class="field">
 <div class="bar"><label for="description"><b>Description</b></label>
-<label class="button push scripted" id="open">Open a file<input type="file" class="unseen" accept=".json,application/json,text/plain"></label></div>
+<label class="button push scripted" id="open">Open file<input type="file" class="unseen" accept=".json,application/json,text/plain"></label></div>
 <div class="editor"><div class="gutter scripted" aria-hidden="true"></div>
 <textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
 ${description}</textarea></div>
-<p class="hint" id="description-hint">JSON of format 3 (${place.docsPath ? html`<a href="${place.docsPath}">what may be in it</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Paste it<span class="scripted">, drop a file here</span> or type.</p>
+<p class="hint" id="description-hint">JSON in format 3 (${place.docsPath ? html`<a href="${place.docsPath}">API documentation</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Type or paste it<span class="scripted">, or drop a file here</span>.</p>
 <div id="check">${checkedText(description)}</div>
 </div>
 ${actions('')}`;
@@ -47,7 +47,7 @@ export function checkedText(text: string): Html {
 }
 
 const problemItem = ({ line, column, path, message }: TextProblem): Html =>
-  html`<li><a href="#description" data-line="${line}" data-column="${column}">Line ${line}, column ${column}</a> ${path === '' ? '' : html`<code>${path}</code> `}${message}</li>`;
+  html`<li><a href="#description" data-line="${line}" data-column="${column}">Line ${line}, column ${column}</a>: ${path === '' ? '' : html`<code>${path}</code> `}${message}</li>`;
 
 function neededText(application: Application): string {
   const instances = instancesOf(application);
@@ -56,7 +56,8 @@ function neededText(application: Application): string {
   const elastic = instances.length - essential.length;
   return [
     `${application.name} has ${count(essential.length, 'essential service')}`,
-    elastic > 0 ? ` and ${elastic} elastic` : '',
-    `; to start it needs ${bytes(memoryBytes)} of memory and ${coresText(microCores / MICRO)}`,
+    essential.length > 1 ? ', which start together,' : '',
+    elastic > 0 ? ` and ${count(elastic, 'elastic service')}, added while there is capacity` : '',
+    `. To start it needs ${memoryText(memoryBytes)} of memory and ${coresText(microCores / MICRO)}`,
   ].join('');
 }

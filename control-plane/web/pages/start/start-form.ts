@@ -1,10 +1,11 @@
 /** Owns the form for the common case: one container. */
 import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
+import { memoryInput } from '../../components/memory-input.ts';
 import { field } from '../../components/pieces.ts';
 import {
   EMPTY_PORT,
-  MEMORY_UNITS,
+  LIFE_TEXTS,
   PORT_KINDS,
   type SimpleApplication,
   type SimplePort,
@@ -22,16 +23,16 @@ export function simpleForm(place: FormPlace, { simple, problems: found = {} }: S
 ${problems.form ? html`<p class="notice failed" role="alert">${problems.form}</p>` : ''}
 <div class="columns">
 ${field({ name: 'name', label: 'Name', problems }, (it) => html`<input ${it} value="${simple.name}" required maxlength="128" autocomplete="off">`)}
-${field({ name: 'image', label: 'Image', hint: 'As the engine knows it, or from a registry it can reach.', problems }, (it) => html`<input ${it} class="mono" value="${simple.image}" required autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="nginx:alpine">`)}
+${field({ name: 'image', label: 'Image', hint: 'An image that the hosts have, or can pull from a registry.', problems }, (it) => html`<input ${it} class="mono" value="${simple.image}" required autocomplete="off" autocapitalize="none" spellcheck="false" placeholder="nginx:alpine">`)}
 </div>
-${field({ name: 'command', label: 'Command', hint: "Left empty: the image's own.", problems }, (it) => html`<input ${it} class="mono" value="${simple.command}" autocomplete="off" autocapitalize="none" spellcheck="false">`)}
+${field({ name: 'command', label: 'Command', hint: "Optional. Default: the image's own command.", problems }, (it) => html`<input ${it} class="mono" value="${simple.command}" autocomplete="off" autocapitalize="none" spellcheck="false">`)}
 ${resources(simple, problems)}
 ${portRows(simple.ports, problems)}
 ${field(
   {
     name: 'environment',
     label: 'Environment',
-    hint: html`A line for each: <code>NAME=value</code>. In values, <code>{user_name}</code> and <code>{execution_id}</code> are filled in; write <code>{{user_name}}</code> for the text itself.`,
+    hint: html`One <code>NAME=value</code> per line. <code>{user_name}</code> and <code>{execution_id}</code> in values are replaced; write <code>{{user_name}}</code> for the literal text.`,
     problems,
   },
   (
@@ -40,27 +41,21 @@ ${field(
 ${simple.environment}</textarea>`,
 )}
 ${lifeChoice(simple.life)}
-${actions(html`<button class="quiet push" name="action" value="describe">Edit as description</button>`)}`;
+${actions(html`<button class="quiet push" name="action" value="describe">Edit as JSON</button>`)}`;
   return startForm(place, body);
 }
 
 function resources({ memory, memory_unit, cores }: SimpleApplication, problems: Problems): Html {
-  const units = Object.keys(MEMORY_UNITS).map(
-    (unit) => html`<option${unit === memory_unit ? html` selected` : ''}>${unit}</option>`,
-  );
   return html`
 <div class="columns">
-${field({ name: 'memory', label: 'Memory', hint: 'Reserved for it, and the most it gets.', problems }, (it) => html`<div class="joined"><input ${it} value="${memory}" inputmode="decimal" autocomplete="off"><select name="memory_unit" aria-label="Unit of memory">${units}</select></div>`)}
-${field({ name: 'cores', label: 'Cores', hint: 'Parts are possible: 0.5.', problems }, (it) => html`<input ${it} value="${cores}" inputmode="decimal" autocomplete="off">`)}
+${field({ name: 'memory', label: 'Memory', hint: 'Reservation and limit of the container.', problems }, (it) => memoryInput(it, { name: 'memory', label: 'Memory', entry: { amount: memory, unit: memory_unit } }))}
+${field({ name: 'cores', label: 'Cores', hint: 'Reservation and limit. Fractions are allowed, such as 0.5.', problems }, (it) => html`<input ${it} value="${cores}" inputmode="decimal" autocomplete="off">`)}
 </div>`;
 }
 
 const lifeChoice = (life: string): Html => html`
-<fieldset><legend>It is</legend>
-${[
-  ['ends', 'a job, which ends by itself'],
-  ['stays', 'a server, which runs until somebody terminates it'],
-].map(
+<fieldset><legend>Type</legend>
+${Object.entries(LIFE_TEXTS).map(
   ([value, text]) =>
     html`<label class="check"><input type="radio" name="life" value="${value}"${value === life ? html` checked` : ''}> ${text}</label>`,
 )}
@@ -73,7 +68,7 @@ function portRows(ports: readonly SimplePort[], problems: Problems): Html {
 <fieldset id="ports"><legend>Ports</legend>
 ${rows.map((port, at) => portRow(port, at, problems))}
 ${problems.ports ? html`<p class="problem">${problems.ports}</p>` : ''}
-<button name="action" value="add-port" formnovalidate>Add a port</button>
+<button name="action" value="add-port" formnovalidate>Add port</button>
 </fieldset>`;
 }
 

@@ -24,13 +24,13 @@ export interface StartFrame {
 
 const WAYS = [
   ['/start?by=form', 'Form'],
-  ['/start?by=description', 'Description'],
+  ['/start?by=description', 'JSON description'],
 ] as const;
 
 export function startBody({ by, form, outcome, allowance }: StartFrame): Html {
   return html`
-<h1>Start an application</h1>
-${tabs('Ways to start', WAYS, `/start?by=${by}`)}
+<h1>New execution</h1>
+${tabs('Kinds of input', WAYS, `/start?by=${by}`)}
 <div class="beside">
 <div>
 ${outcomePart(outcome)}
@@ -39,7 +39,7 @@ ${form}
 <aside aria-labelledby="quota-title">
 <div class="card">
 <h2 id="quota-title">Your quota</h2>
-${live('quota', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">It can't be told now.</p>`)}
+${live('quota', ['execution'], allowance ? allowanceMeters(allowance) : html`<p class="quiet">Not available at the moment.</p>`)}
 </div>
 </aside>
 </div>`;
@@ -50,9 +50,9 @@ function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
   const body = error
     ? html`<p class="notice failed" role="alert">${error.message}</p>`
     : explanation
-      ? html`<section class="card" aria-labelledby="forecast-title"><h2 id="forecast-title">Where it would go now</h2>${forecast(explanation)}<button class="primary" form="start" name="action" value="submit">${explanation.placement ? 'Start' : 'Submit it, to wait'}</button></section>`
+      ? html`<section class="card" aria-labelledby="forecast-title"><h2 id="forecast-title">Placement check</h2>${forecast(explanation)}<button class="primary" form="start" name="action" value="submit">${explanation.placement ? 'Start' : 'Submit to the queue'}</button></section>`
       : status === 400
-        ? html`<p class="notice failed" role="alert">Nothing was submitted: something below is not right yet.</p>`
+        ? html`<p class="notice failed" role="alert">Nothing was submitted. Correct the problems below.</p>`
         : '';
   return html`<div id="outcome"${body === '' ? '' : html` tabindex="-1" autofocus`}>${body}</div>`;
 }
@@ -61,7 +61,7 @@ function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
 export const actions = (more: Html | ''): Html => html`
 <div class="bar actions">
 <button class="primary" name="action" value="submit">Start</button>
-<button name="action" value="explain">Where would it go?</button>
+<button name="action" value="explain">Check placement</button>
 ${more}
 </div>`;
 
@@ -85,7 +85,7 @@ export function startForm({ by, from, fresh, username }: FormPlace, body: Html):
   const query = from === undefined ? `by=${by}` : `by=${by}&from=${from}`;
   return html`
 <form class="card" method="post" action="/start?${query}" id="start"${draftOf(query, username, fresh)}>
-<button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Where would it go?</button>
+<button class="unseen" name="action" value="explain" tabindex="-1" aria-hidden="true">Check placement</button>
 ${restoredNote}
 ${body}
 </form>`;

@@ -102,7 +102,7 @@ async function act(
     const id = await submitExecution(deps, actor, body, deps.overQuota);
     return redirectWith(c, `/executions/${id}`, {
       kind: 'done',
-      text: `${body.name} was submitted: it is execution ${id}.`,
+      text: `${body.name} was submitted as execution ${id}.`,
     });
   } catch (error) {
     if (!(error instanceof OperationError)) throw error;
@@ -132,7 +132,7 @@ async function startPage(
   // Beside the point where it can't be told: what is typed counts.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
-    title: 'Start',
+    title: 'New execution',
     status: outcome.status ?? 200,
     scripts: ['start'],
     body: startBody({ by, form, outcome, allowance }),
