@@ -14,7 +14,7 @@ import { forwardedAddress, peerAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
-import { madeFiles } from './local/assets/generated-files.ts';
+import { generatedFiles } from './local/assets/generated-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
@@ -70,7 +70,7 @@ async function start(config: NodeConfig): Promise<void> {
     swaggerFile,
     agentFile: agentFiles(dataDir),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
-    webFile: madeFiles('make-web-files.ts', join(dataDir, 'web-files')),
+    webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
     compresses: true,
   });
 

@@ -1,4 +1,4 @@
-/** Owns a static busybox for the example image: where one is found, and the root file system made of it. */
+/** Finds a static busybox for the example image, and builds the root file system from it. */
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -6,7 +6,9 @@ import { type Pack, pack } from 'tar-stream';
 import { hasApt, unpackPackage } from '../agent/local/debian.ts';
 import type { Terminal } from '../agent/local/terminal.ts';
 
-/** The path of a busybox that needs no libraries: the machine's, else one out of Debian's package. */
+/**
+ * The path of a busybox without library dependencies: the one of the machine, else one from Debian's package.
+ */
 export async function findBusybox(say: Terminal['say']): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   const folder = resolve('.berth/busybox-static');
@@ -34,7 +36,7 @@ export async function packRoot(busyboxPath: string): Promise<Pack> {
   file('etc/passwd', 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n');
   file('etc/group', 'root:x:0:\nnogroup:x:65534:\n');
   file('bin/busybox', busybox, 0o755);
-  // The list names busybox itself too: a link of that name would replace the program by a loop.
+  // The list includes busybox itself: a link of that name would replace the program by a loop.
   for (const applet of applets) if (applet !== 'busybox') link(`bin/${applet}`, 'busybox');
   tar.finalize();
   return tar;

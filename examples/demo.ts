@@ -1,6 +1,6 @@
 /**
- * Owns `npm run demo`: control plane, agent and a real container on this machine, from nothing to `terminated`, telling
- * each stage as it happens. Uses only what every client has: the HTTP API. Leaves no container, network or process.
+ * `npm run demo`: control plane, agent and a real container on this machine, from nothing to `terminated`,
+ * with a line for each stage. Uses only the HTTP API. Leaves no container, network or process behind.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -22,10 +22,10 @@ const deployment = `demo-${process.pid}`;
 const password = randomBytes(12).toString('base64url');
 let engine: LocalEngine | undefined;
 let controlPlane: ChildProcess | undefined;
-/** What the control plane and its agent have said, for the reader of a failure. */
+/** Output of the control plane and its agent, shown if the demo fails. */
 let output = '';
 
-const tell = (stage: string, text: string) => process.stdout.write(`${stage.padEnd(14)} ${text}\n`);
+const print = (stage: string, text: string) => process.stdout.write(`${stage.padEnd(14)} ${text}\n`);
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void cleanUp().finally(() => process.exit(130)));
@@ -42,22 +42,22 @@ try {
 async function demo(): Promise<void> {
   engine = await ensureEngine({ ...terminal, dataDir });
   const docker = connectEngine(engine.host);
-  tell(
+  print(
     'engine',
     `Docker ${(await docker.version()).Version}${engine.started ? ', started for the demo' : ''}`,
   );
-  tell('image', await ensureImage(docker));
+  print('image', await ensureImage(docker));
 
   const url = await startControlPlane(engine.host);
-  tell('control plane', url);
+  print('control plane', url);
   await until(START_MS, 'no agent joined', () => output.includes('"agent.connected"'));
-  tell('agent', 'joined');
+  print('agent', 'joined');
 
   const api = client(`${url}/api/0.7`);
   const application = JSON.parse(readFileSync(join(root, HELLO), 'utf8'));
   const submission = { name: 'hello', application };
   const { execution_id: id } = await api<{ execution_id: number }>('POST', 'execution', submission);
-  tell('submitted', `${HELLO} as execution ${id}`);
+  print('submitted', `${HELLO} as execution ${id}`);
   const [service] = (await api<Execution>('GET', `execution/${id}`)).services;
   const log = followLog(`${url}/api/0.7/service/logs/${service}`);
 
@@ -65,8 +65,8 @@ async function demo(): Promise<void> {
   let greeted = false;
   const execution = await until(LIFE_MS, `execution ${id} did not end`, async () => {
     const now = await api<Execution>('GET', `execution/${id}`);
-    if (seen.size === 0 && now.status !== 'queued') tell('queued', 'for no time: there was room at once');
-    if (!seen.has(now.status)) tell(now.status, statusText(now));
+    if (seen.size === 0 && now.status !== 'queued') print('queued', 'for no time: there was room at once');
+    if (!seen.has(now.status)) print(now.status, statusText(now));
     seen.add(now.status);
     if (now.status === 'running' && !greeted) greeted = await visitEndpoints(api, id);
     return now.status === 'terminated' || now.status === 'error' ? now : undefined;
@@ -133,7 +133,7 @@ function startControlPlane(dockerHost: string): Promise<string> {
   });
 }
 
-/** The answer is of the type the contract gives it. */
+/** The response has the type that the API contract gives it. */
 type Client = <T = void>(method: string, path: string, body?: unknown) => Promise<T>;
 
 function client(base: string): Client {
@@ -153,7 +153,7 @@ function credentials(): string {
   return `Basic ${btoa(`admin:${password}`)}`;
 }
 
-/** Tells each line as it comes; resolves to their number once the stream has ended. */
+/** Prints each line as it arrives; resolves to the number of lines at the end of the stream. */
 async function followLog(url: string): Promise<number> {
   const response = await fetch(url, { headers: { authorization: credentials() } });
   if (!response.ok || !response.body) throw new Error(`the log can't be read: ${response.status}`);
@@ -162,13 +162,13 @@ async function followLog(url: string): Promise<number> {
   for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
     const parts = (rest + text).split('\n');
     rest = parts.pop() ?? '';
-    for (const line of parts) tell('  log', line);
+    for (const line of parts) print('  log', line);
     lines += parts.length;
   }
   return lines;
 }
 
-/** Tells the endpoints and what they answer; false while they don't yet. */
+/** Prints the endpoints and their responses; false until all of them respond. */
 async function visitEndpoints(api: Client, id: number): Promise<boolean> {
   const endpoints = await api<[string, string][]>('GET', `execution/endpoints/${id}`);
   for (const [name, url] of endpoints) {
@@ -176,12 +176,12 @@ async function visitEndpoints(api: Client, id: number): Promise<boolean> {
       .then((response) => response.text())
       .catch(() => undefined);
     if (answer === undefined) return false;
-    tell('endpoint', `${name} ${url} answers "${answer.trim()}"`);
+    print('endpoint', `${name} ${url} answers "${answer.trim()}"`);
   }
   return endpoints.length > 0;
 }
 
-/** Polls until `probe` gives something; fails with `problem` when the time is over. */
+/** Polls until `probe` returns something; fails with `problem` after `timeMs`. */
 async function until<T>(
   timeMs: number,
   problem: string,
@@ -196,7 +196,7 @@ async function until<T>(
   }
 }
 
-/** Ends everything this run made; what a failure left behind included. */
+/** Stops and removes everything that this run created, also after a failure. */
 async function cleanUp(): Promise<void> {
   await stopControlPlane();
   if (engine) await removeLeftovers(engine.host);

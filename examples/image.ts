@@ -1,9 +1,9 @@
 /**
- * Owns the small image that examples and tests run: busybox with every applet linked, made by the engine's import
- * API and so without a registry. Never replaces an image that exists.
- * Its programs find other containers by DNS name; only `wget -T` crashes (an error of Debian 12's static busybox).
+ * Makes the small image that examples and tests run: busybox with every applet linked, created by the
+ * engine's import API and so without a registry. Never replaces an existing image. Its programs resolve other
+ * containers by DNS name; only `wget -T` crashes (a bug in the static busybox of Debian 12).
  *
- * `npm run image` makes it on this machine's engine.
+ * `npm run image` makes it on the engine of this machine.
  */
 import { realpathSync } from 'node:fs';
 import type Docker from 'dockerode';
@@ -14,7 +14,7 @@ import { findBusybox, packRoot } from './busybox.ts';
 
 export const IMAGE = 'berth/busybox:1';
 
-/** What is pulled where this machine can't make an image for its engine: on macOS, for one. */
+/** Pulled if this machine can't make an image for its engine, for example on macOS. */
 const SUBSTITUTE = 'busybox:1';
 
 /** Makes the image unless the engine has it, and returns its name. */

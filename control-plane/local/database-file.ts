@@ -1,10 +1,10 @@
-/** Owns what backup and restore have in common: which file the database is, their arguments, and how they tell what became of it. */
+/** Common parts of backup and restore: the database file, the arguments, and the output. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readNodeConfig } from '../config.ts';
 
-/** A reason for a person to act on. */
+/** An error that a person can act on. */
 export class UsageError extends Error {
   override name = 'Refusal';
 }
@@ -14,7 +14,7 @@ export interface Arguments {
   flags: ReadonlySet<string>;
 }
 
-/** One file and flags, of those that are `known`. */
+/** One file, and flags out of `known`. */
 export function readArguments(args: readonly string[], known: readonly string[], usage: string): Arguments {
   const flags = args.filter((arg) => arg.startsWith('--'));
   const files = args.filter((arg) => !arg.startsWith('--'));
@@ -45,7 +45,10 @@ export function mustExist(path: string, what: string): void {
   if (!existsSync(path)) throw new UsageError(`${what} ${path} is not there.`);
 }
 
-/** Runs a command: its result as sentences, or as JSON; a reason it can't as one, and exit code 1. */
+/**
+ * Runs a command and prints its result as sentences or as JSON. An error is printed likewise, with exit code
+ * 1.
+ */
 export async function command(run: () => Promise<{ text: string } & Record<string, unknown>>): Promise<void> {
   const asJson = process.argv.includes('--json');
   const say = (text: string, fields: object) =>

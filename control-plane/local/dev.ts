@@ -1,6 +1,6 @@
 /**
- * Owns `npm run dev`: the control plane on workerd (wrangler dev), a libSQL server and one agent, as on Cloudflare but all
- * on this machine. Starts and stops processes; decides nothing.
+ * `npm run dev`: the control plane on workerd (wrangler dev), a libSQL server and one agent, as on Cloudflare
+ * but on this machine. Starts and stops processes; decides nothing.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ async function start(): Promise<void> {
   const databaseUrl = config.BERTH_DATABASE_URL ?? (await startDatabase(dataDir));
   const url = `http://${config.BERTH_HOST}:${config.BERTH_PORT}`;
 
-  // A file and not arguments: those anybody on the machine can read.
+  // A file instead of arguments, which every user of the machine can read.
   const vars = join(dataDir, 'vars');
   const settings = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('BERTH_'))),
@@ -73,7 +73,10 @@ async function start(): Promise<void> {
   for (const child of children) child.on('exit', () => void end(1));
 }
 
-/** Written past the Worker, which has made the schema by now: nobody is here who could log in to it. */
+/**
+ * Writes the token directly to the database, because this program can't log in to the Worker. The Worker has
+ * created the schema by now.
+ */
 async function joinTokenOf(databaseUrl: string, databaseToken: string | undefined): Promise<string> {
   const db = openRemote(databaseUrl, databaseToken);
   try {
@@ -83,7 +86,7 @@ async function joinTokenOf(databaseUrl: string, databaseToken: string | undefine
   }
 }
 
-/** A libSQL server on a free port, with its data beneath `dataDir`; resolves to its URL. */
+/** Starts a libSQL server on a free port, with its data beneath `dataDir`; resolves to its URL. */
 async function startDatabase(dataDir: string): Promise<string> {
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
@@ -103,7 +106,7 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   children.push(child);
 }
 
-/** Waits until something answers at `url`, or a child has ended. */
+/** Waits until `url` responds, or a child process has ended. */
 async function answers(url: string): Promise<void> {
   const deadlineMs = Date.now() + READY_MS;
   while (Date.now() < deadlineMs) {

@@ -1,7 +1,7 @@
 /**
- * Owns the first start after an install: Node has then loaded its TypeScript stripper, 13 MB that it never gives back. What
- * it made is in the compile cache, so that the same process, begun anew, does without; and so does its agent, whose sources
- * are compiled by a process that only does that.
+ * Restarts the first start after an install (INST-7). Node has then loaded its TypeScript stripper, 13 MB
+ * that are never freed. The compile cache holds the result, so that the same process, restarted, needs no
+ * stripper. A short-lived process compiles the sources of the agent in the same way.
  */
 import { spawnSync } from 'node:child_process';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';
@@ -9,7 +9,10 @@ import { LOCAL_AGENT } from './local-agent.ts';
 
 const BEGUN_ANEW = 'BERTH_BEGUN_ANEW';
 
-/** Call it before anything else is done, when all modules are loaded. Does not return where it begins anew: same process id, once. */
+/**
+ * Must run before anything else, after all modules are loaded. A restart keeps the process id and happens
+ * once; the call does not return then.
+ */
 export function startLean(): void {
   const stripper = Reflect.get(process, 'moduleLoadList')?.some((name: string) => name.includes('amaro'));
   if (!stripper || !process.execve || !getCompileCacheDir() || process.env[BEGUN_ANEW]) return;

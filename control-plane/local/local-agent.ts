@@ -1,6 +1,6 @@
 /**
- * Owns the agent of this machine as a child process of a local control plane: started again when it dies, told to stop
- * with it. A process of its own, so that a busy engine never delays the API.
+ * Runs the agent of this machine as a child process of a local control plane: restarts it after a crash, and
+ * stops it together with the control plane. A separate process, so that a busy engine never delays the API.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -8,25 +8,28 @@ import { join } from 'node:path';
 export const LOCAL_AGENT = join(import.meta.dirname, '../../agent/local/local.ts');
 const RESTART_DELAY_MS = 1_000;
 
-/** The control plane has a larger one, for many requests at once; here it would only grow with each log that is read. */
+/**
+ * The control plane has a larger one for many concurrent requests. In the agent it would only grow with each
+ * log that is read.
+ */
 const SMALL_YOUNG_GENERATION = '--max-semi-space-size=1';
 
-/** Exit codes of agent/local/local.ts; any other end is an accident. */
+/** Exit codes of agent/local/local.ts; any other end is a crash. */
 const UNABLE = 1;
 const REFUSED = 2;
 
 export interface LocalAgentOptions {
-  /** Of the control plane. */
+  /** URL of the control plane. */
   url: string;
   dataDir: string;
   deploymentName: string;
-  /** Makes a join token, for each start a new one: an agent that has its key already leaves it unused. */
+  /** Creates a join token for each start. An agent that already has a key does not use it. */
   joinToken(): Promise<string>;
-  /** Called where no agent can run here until a person acts; it has said why. */
+  /** Called if no agent can run here until a person acts; the agent has printed the reason. */
   unable(): void;
 }
 
-/** Resolves `stop` once the agent is gone; its containers go on running. */
+/** `stop` resolves when the agent has ended; its containers continue to run. */
 export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<void> } {
   const { url, dataDir, deploymentName, joinToken, unable } = options;
   let stopping = false;
@@ -39,21 +42,22 @@ export function startLocalAgent(options: LocalAgentOptions): { stop(): Promise<v
       restart = setTimeout(run, RESTART_DELAY_MS);
       return;
     }
-    // It runs as many do who get on: what opens the control plane is not for it.
+    // The agent needs none of the control plane's credentials, so it must not receive them.
     const {
       BERTH_ADMIN_PASSWORD: _,
       BERTH_DATABASE_URL: __,
       BERTH_DATABASE_TOKEN: ___,
-      ...ours
+      ...rest
     } = process.env;
     const env = {
       BERTH_AGENT_DATA_DIR: join(dataDir, 'agent'),
-      ...ours,
+      ...rest,
       BERTH_URL: url,
       BERTH_JOIN_TOKEN: token,
       BERTH_DEPLOYMENT_NAME: deploymentName,
     };
-    // The channel says nothing; that it closes tells the agent that this process is gone, however that ended.
+    // The channel carries no messages. Its end informs the agent that this process has ended, for whatever
+    // reason.
     child = spawn(process.execPath, [...process.execArgv, SMALL_YOUNG_GENERATION, LOCAL_AGENT], {
       env,
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],

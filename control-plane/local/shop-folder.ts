@@ -1,4 +1,7 @@
-/** Owns where Node finds the shop: in a folder, read each time it is asked for; and the pack of one for the Worker. Never reads outside of it. */
+/**
+ * Reads the shop from a folder on Node, on each request, and packs a shop for the Worker. Never reads outside
+ * the folder.
+ */
 import { constants } from 'node:fs';
 import { open, readdir, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
@@ -11,7 +14,7 @@ import {
   type ShopPack,
 } from '../operations/shop/shop-files.ts';
 
-/** The one that comes with Berth. */
+/** The shop that comes with Berth. */
 export const EXAMPLE_SHOP = join(import.meta.dirname, '../../examples/shop');
 
 export const shopFolder = (root: string): ShopFiles => ({
@@ -28,7 +31,7 @@ export const shopFolder = (root: string): ShopFiles => ({
   read: (folder, name) => readShopFile(root, folder, name),
 });
 
-/** The whole shop, what is wrong with its files included. */
+/** The whole shop, including the problems of its files. */
 export async function packShop(root: string): Promise<ShopPack> {
   const all = await shopFolder(root).folders();
   if ('problem' in all) return all;
@@ -51,7 +54,7 @@ async function readShopFile(root: string, folder: string, name: string): Promise
   if (!PLAIN_NAME.test(name) || !/^[^./\\\0][^/\\\0]*$/.test(folder)) return missingFile(name);
   try {
     const path = await realpath(join(root, folder, name));
-    // Links lead to places within the shop, as those of a mounted ConfigMap do, or nowhere.
+    // Links may lead to other places in the shop, as in a mounted ConfigMap, never out of it.
     if (!path.startsWith((await realpath(root)) + sep))
       return { problem: `${name} is a link out of the shop.`, missing: false };
     return await readWhole(path, name);
@@ -62,7 +65,7 @@ async function readShopFile(root: string, folder: string, name: string): Promise
   }
 }
 
-/** Without waiting for the other end of a pipe, and without following a link that has come since. */
+/** Never waits for the other end of a pipe, and never follows a link that was created meanwhile. */
 async function readWhole(path: string, name: string): Promise<ShopFile> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {

@@ -1,9 +1,9 @@
-/** Owns what a person is told who starts a control plane that can't have its folder, or its address. */
+/** Messages for a person whose control plane can't use its data folder or its address. */
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../config.ts';
 
-/** Makes the folder where it is missing, for this user alone; returns its path. */
+/** Creates the folder if it is missing, for this user only; returns its path. */
 export function dataFolder(...path: [setting: string, ...string[]]): string {
   const folder = resolve(...path);
   try {
@@ -15,7 +15,9 @@ export function dataFolder(...path: [setting: string, ...string[]]): string {
   return folder;
 }
 
-/** Why nothing listens there, with the setting that is to be changed; the error itself where that would not help. */
+/**
+ * The reason why the address can't be used, with the setting to change. Other errors are returned unchanged.
+ */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number): Error {
   switch (error.code) {
     case 'EADDRINUSE':

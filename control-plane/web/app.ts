@@ -1,6 +1,7 @@
 /**
- * Owns the web interface: which page is where, and who gets to it. Pages are made here, on the server, and work without
- * script; browser/ makes them live. Everything comes from this origin. Same on every host.
+ * Web interface: maps paths to pages and decides who may open them. The server renders every page, and all
+ * pages work without script; the scripts in browser/ update them live. All files come from this origin.
+ * Identical on Node and on workerd.
  */
 import { Hono } from 'hono';
 import { compress } from 'hono/compress';
@@ -18,7 +19,7 @@ import { shopPages } from './pages/shop/shop.ts';
 import { startPages } from './pages/start/start.ts';
 import { signedIn, withContext } from './session.ts';
 
-/** Sections behind a login, by the path they begin with. */
+/** Sections behind a login, by the beginning of their path. */
 const sections: Readonly<Record<string, (deps: WebDeps) => Hono<WebEnv>>> = {
   '/events': eventPages,
   '/executions': (deps) => executionPages(deps).route('/', logPages(deps)),

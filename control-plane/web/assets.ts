@@ -1,4 +1,4 @@
-/** Owns the files that pages ask for: scripts and styles, as local/web-files.ts has made them. */
+/** Serves the scripts and styles that local/assets/web-files.ts builds. */
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { OperationError } from '../core/model/errors.ts';
@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   txt: 'text/plain; charset=utf-8',
 };
 
-/** Asked for again each time, and sent again when they have changed: they change with the release alone. */
+/** Files are revalidated on each request, because they change only with a release. */
 export function assetRoutes(webFile: ReadFile): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.use('*', etag());
@@ -27,7 +27,7 @@ export function assetRoutes(webFile: ReadFile): Hono<WebEnv> {
   return routes;
 }
 
-/** That files could not be made is for the log to tell, and not the same as a name that nobody has. */
+/** A missing file is not found. Any other error, such as a failed build, must reach the log. */
 function noneOrThrow(error: unknown): undefined {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }

@@ -1,4 +1,4 @@
-/** Owns what every page is given: who asks, by which session, and what the control plane can do for it. */
+/** The context of every page: the user, the session and the services of the control plane. */
 import type { Context as HonoContext } from 'hono';
 import type { Account, Actor } from '../core/accounts/account.ts';
 import type { AddressOf } from '../http/address.ts';
@@ -12,27 +12,27 @@ export interface WebDeps extends Context {
   authentication: Authentication;
   nowMs: () => number;
   addressOf: AddressOf;
-  /** What becomes of what the quota has no room for, in this variant of the API. */
+  /** What happens to submissions beyond the quota in this variant of the API. */
   overQuota: OverQuota;
-  /** Where the API is explained; undefined in variants that have no such page. */
+  /** Path of the API documentation; undefined in variants without one. */
   docsPath?: string | undefined;
   shopFiles: ShopFiles;
-  /** What browser/ and berth.css were made into, by name. */
+  /** Reads a generated script or style by its name. */
   webFile: ReadFile;
-  /** Whether answers are compressed here; on workerd its host does that. */
+  /** Whether responses are compressed here. On workerd the host does that. */
   compresses: boolean;
-  /** Told of what was not foreseen. */
+  /** Reports an unexpected error. */
   failed: (path: string, error: unknown) => void;
 }
 
-/** `account` is there on every page behind a login. */
+/** `account` is set on every page behind a login. */
 export type WebEnv = {
   Variables: {
     actor: Actor;
     account: Account;
     deploymentName: string;
     nowMs: number;
-    /** Null where there is no coordinator. */
+    /** Null if no coordinator is available. */
     lastEventId: string | null;
   };
 };

@@ -1,4 +1,4 @@
-/** Owns what a browser is shown when something can't be done: the error's own words, and a way on. */
+/** The page for errors: the message of the error and a link onwards. */
 import type { Context as HonoContext } from 'hono';
 import { OperationError } from '../core/model/errors.ts';
 import { statusOf as httpStatusOf, retryAfterS, toOperationError } from '../http/json/render.ts';
@@ -38,14 +38,14 @@ export function errorPage(c: WebContext, error: unknown, failed: WebDeps['failed
   });
 }
 
-/** Whether it is a browser that will show the answer, and no program of the API. */
+/** True if a browser will show the response, false for a program that uses the API. */
 export const isBrowser = (c: HonoContext): boolean =>
   !/^\/(api|agent)\//.test(c.req.path) && (c.req.header('accept') ?? '').includes('text/html');
 
-/** Whether it asks for a page. */
+/** True if a browser requests a page. */
 export const wantsPage = (c: HonoContext): boolean => ['GET', 'HEAD'].includes(c.req.method) && isBrowser(c);
 
-/** For requests that get to no page. */
+/** For requests that reach no page. */
 export function errorPageWith(c: HonoContext, deps: WebDeps, error: unknown): Promise<Response> {
   c.set('deploymentName', deps.deploymentName);
   c.set('nowMs', deps.nowMs());

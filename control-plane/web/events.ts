@@ -1,4 +1,4 @@
-/** Owns the stream of events that pages live on: the API's (GET events), by the session alone and in every variant. */
+/** The event stream of pages: the events of the API (GET events), by session only and in every variant. */
 import { Hono } from 'hono';
 import { EVENT_HEADERS, eventText } from '../http/routes/events.ts';
 import { authoriseEvents, openEvents } from '../operations/cluster/events.ts';
@@ -21,7 +21,7 @@ export function eventPages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-/** Pages read what has changed and not what it is called. */
+/** Pages read only which object has changed, so the words do not depend on the variant. */
 const WORDS: Parameters<typeof eventText>[1] = {
   statusOf: (status) => status,
   userIdOf: ({ userId }) => userId,

@@ -1,16 +1,18 @@
 /**
- * Owns the one stream in which a browser gets the output of several services: frames of all of them, as they come. Of each
- * service at most one frame waits here, so that a reader that stops costs little and stops the hosts as well (P9). Never
- * looks into the output.
+ * Merges the output of several services into one stream of frames for a browser. At most one frame per
+ * service waits here, so that a slow subscriber costs little memory and also stops the hosts (P9). Never
+ * inspects the output.
  */
 import { encodeNote, FrameSplitter, heartbeat } from '../core/streams/log-frames.ts';
 import { toOperationError } from '../http/json/render.ts';
 import type { OpenLog } from '../operations/executions/execution-logs.ts';
 
-/** A stream that is silent for longer than two of these is broken, and the browser opens another. */
+/** A browser that receives nothing for three times this long opens another stream. */
 const HEARTBEAT_MS = 15_000;
 
-/** Opens all at once; one that can't be read says so in the stream and leaves the others alone. */
+/**
+ * Opens all logs at once. A log that can't be read reports this in the stream, without affecting the others.
+ */
 export function mergedLogs(opens: ReadonlyMap<number, OpenLog>): ReadableStream<Uint8Array> {
   const merge = new Merge();
   return new ReadableStream({
@@ -41,17 +43,17 @@ class Merge {
   add(service: number, open: OpenLog): void {
     this.#running += 1;
     void this.#pass(service, open)
-      // Told in the stream; what it is about, the log of the host or of the coordinator says.
-      .catch((error: unknown) => this.#offer(encodeNote(service, { trouble: wordsOf(error) })))
+      // The stream reports only the message; the cause is in the log of the host or of the coordinator.
+      .catch((error: unknown) => this.#deliver(encodeNote(service, { trouble: messageOf(error) })))
       .then(() => {
         this.#running -= 1;
         this.#wake?.();
       });
   }
 
-  /** The next frame; null where none came within `patienceMs`, undefined when no more will come. */
-  async next(patienceMs: number): Promise<Uint8Array | null | undefined> {
-    if (this.#waiting.length === 0 && this.#isOpen()) await this.#something(patienceMs);
+  /** The next frame; null if none arrives within `timeoutMs`, undefined at the end of the stream. */
+  async next(timeoutMs: number): Promise<Uint8Array | null | undefined> {
+    if (this.#waiting.length === 0 && this.#isOpen()) await this.#waitForFrame(timeoutMs);
     const first = this.#waiting.shift();
     first?.taken();
     return first ? first.frame : this.#isOpen() ? null : undefined;
@@ -71,9 +73,9 @@ class Merge {
     try {
       const splitter = new FrameSplitter();
       for (let part = await reader.read(); !part.done && !this.#closed; part = await reader.read()) {
-        for (const frame of splitter.push(part.value)) await this.#offer(frame);
+        for (const frame of splitter.push(part.value)) await this.#deliver(frame);
       }
-      await this.#offer(encodeNote(service, { ended: true }));
+      await this.#deliver(encodeNote(service, { ended: true }));
     } finally {
       this.#readers.delete(reader);
     }
@@ -81,8 +83,8 @@ class Merge {
 
   #isOpen = (): boolean => this.#running > 0 && !this.#closed;
 
-  /** Resolves when the frame was taken. */
-  #offer(frame: Uint8Array): Promise<void> {
+  /** Resolves when the subscriber has taken the frame. */
+  #deliver(frame: Uint8Array): Promise<void> {
     if (this.#closed) return Promise.resolve();
     return new Promise((taken) => {
       this.#waiting.push({ frame, taken });
@@ -90,9 +92,9 @@ class Merge {
     });
   }
 
-  #something(patienceMs: number): Promise<void> {
+  #waitForFrame(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake?.(), patienceMs);
+      const timer = setTimeout(() => this.#wake?.(), timeoutMs);
       this.#wake = () => {
         clearTimeout(timer);
         this.#wake = undefined;
@@ -102,5 +104,5 @@ class Merge {
   }
 }
 
-const wordsOf = (error: unknown): string =>
+const messageOf = (error: unknown): string =>
   toOperationError(error)?.message ?? 'The log stream was interrupted. Berth tries again.';

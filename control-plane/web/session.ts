@@ -1,4 +1,7 @@
-/** Owns who a page is shown to: the session cookie alone. Whoever has none is sent to log in, and comes back. */
+/**
+ * Sessions of pages: pages accept the session cookie only. Anonymous users are redirected to the login and
+ * return afterwards.
+ */
 import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { authorise } from '../core/accounts/account.ts';
@@ -7,7 +10,7 @@ import { lastEventId } from '../operations/cluster/events.ts';
 import { redirectWith } from './components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
 
-/** What the frame of a page is made from. Whatever changes something must come from our own pages (CSRF). */
+/** Sets the context of the page frame. Requests that change something must come from our own pages (CSRF). */
 export const withContext =
   ({ deploymentName, nowMs }: WebDeps): MiddlewareHandler<WebEnv> =>
   async (c, next) => {
@@ -17,7 +20,7 @@ export const withContext =
     await next();
   };
 
-/** Lets those in that are logged in; others go to /login, and from there to where they wanted to. */
+/** Admits logged-in users; redirects others to /login, which leads back. */
 export const signedIn =
   (deps: WebDeps): MiddlewareHandler<WebEnv> =>
   async (c, next) => {
@@ -26,7 +29,7 @@ export const signedIn =
       addressOf: () => undefined,
     });
     if (actor.kind === 'anonymous') {
-      // A stream can't show the login page.
+      // An event stream can't show the login page.
       if (c.req.header('accept') === 'text/event-stream') authorise(actor, { kind: 'login' });
       return isReading(c)
         ? c.redirect(loginPath(c), 303)
@@ -35,7 +38,7 @@ export const signedIn =
     c.set('actor', actor);
     c.set('account', actor);
     authorise(actor, { kind: 'login' });
-    // Before the page is read, so that nothing that comes after that is missed.
+    // Before the page is rendered, so that no later event is missed.
     if (isVisit(c)) c.set('lastEventId', await lastEventId(deps, actor));
     return next();
   };
@@ -44,7 +47,7 @@ const NOT_DONE = 'Your session has ended, so nothing was changed. Log in and sen
 
 const isReading = (c: WebContext): boolean => ['GET', 'HEAD'].includes(c.req.method);
 
-/** Whether a page is opened, and not one that refreshes itself. */
+/** True if a person opens the page, false for a live refresh. */
 const isVisit = (c: WebContext): boolean =>
   c.req.method === 'GET' &&
   c.req.header('berth-refresh') === undefined &&
@@ -57,22 +60,22 @@ export function sessionTokens(c: WebContext): string[] {
 
 function loginPath(c: WebContext): string {
   const { pathname, search } = new URL(c.req.url);
-  // What was sent can't be sent again for them; the page that it came from can be shown.
+  // A form can't be sent again after the login, but its page can be shown.
   const wanted = isReading(c) ? pathname + search : (refererPath(c) ?? '/');
   return wanted === '/executions' ? '/login' : `/login?next=${encodeURIComponent(wanted)}`;
 }
 
-/** Path of the page of ours that the request comes from. */
+/** Path of the page that sent the request, if it is ours. */
 export function refererPath(c: WebContext): string | undefined {
   const referer = URL.parse(c.req.header('referer') ?? '');
   return referer?.host === new URL(c.req.url).host ? referer.pathname + referer.search : undefined;
 }
 
-/** `next` where it is a path of ours, else the first page: nobody is sent to another site. */
+/** `next` if it is a path of this site, else the first page: a login must never lead to another site. */
 export function safePath(next: string | null | undefined): string {
   const origin = 'http://here';
   const url = next?.startsWith('/') ? URL.parse(next, origin) : null;
-  // Dots are gone now, and what was behind them may begin with two slashes, which is another site's name.
+  // Resolving dots may leave a path that begins with two slashes, which names another site.
   const isOurs = url?.origin === origin && !url.pathname.startsWith('//');
   return isOurs ? url.pathname + url.search : '/executions';
 }

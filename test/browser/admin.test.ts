@@ -5,7 +5,7 @@ import { application, script } from '../support/fixtures/descriptions.ts';
 onSites('admin', (site) => {
   const hostRow = 'tr:has(a[href="/cluster/hosts/1"])';
 
-  test('W81, W82: the host shows what is reserved on it as it happens, and charts of the last hour', async () => {
+  test('W81, W82: the host shows its reservations as they change, and charts of the last hour', async () => {
     const page = await site().visit('/cluster');
     await page.locator(`${hostRow} [data-state=ready]`).waitFor();
     expect(await page.locator('#charts canvas').count()).toBe(3);
@@ -19,7 +19,7 @@ onSites('admin', (site) => {
     await page.getByText('No services on this host.').waitFor();
   });
 
-  test('W82: what changes without an event is fetched again each half a minute', async () => {
+  test('W82: values that change without an event are fetched every half a minute', async () => {
     const page = await site().visit('/cluster');
     await page.clock.install();
     await page.reload();
@@ -28,7 +28,7 @@ onSites('admin', (site) => {
     await asked;
   });
 
-  test('W83: a host is drained and taken back, without script too', async () => {
+  test('W83: a host is drained and undrained without script', async () => {
     const page = await site().visit('/cluster/hosts/1', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Drain host' }).click();
     await page.getByText('The host is drained').waitFor();
@@ -37,13 +37,13 @@ onSites('admin', (site) => {
     await page.locator('h1 [data-state=ready]').waitFor();
   });
 
-  test('W85: the line that makes a host is copied by a button', async () => {
+  test('W85: a button copies the command that adds a host', async () => {
     const page = await site().visit('/cluster', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('link', { name: 'Add a host' }).click();
     await page.getByLabel('Labels').fill('gpu');
     await page.getByRole('button', { name: 'Create join token' }).click();
     await page.locator('#install').waitFor();
-    // By then its scripts have run.
+    // The scripts have run by then.
     await page.waitForLoadState();
     await page.getByRole('button', { name: 'Copy command' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
@@ -51,7 +51,7 @@ onSites('admin', (site) => {
     expect(copied).toMatch(/^curl -fsSL http:\S+\/agent\/install\.sh \| BERTH_JOIN_TOKEN=\S+ sh$/);
   });
 
-  test('W90, W91, W94, W99: a user is made by keyboard, is refused here, changes the password, and is deleted', async () => {
+  test('W90, W91, W94, W99: a user is created by keyboard, is refused here, changes the password, and is deleted', async () => {
     const page = await site().visit('/admin/users');
     await page.getByRole('link', { name: 'New user' }).click();
     await page.getByLabel('User name').fill('ann');

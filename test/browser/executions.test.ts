@@ -23,7 +23,7 @@ const web = application(
 );
 
 onSites('exec', (site) => {
-  test('W24: an execution is watched from its start to its end, and its endpoint opened', async () => {
+  test('W24: an execution is followed from start to end, and its endpoint is opened', async () => {
     const { api } = site().berth;
     const id = await api.submit(web);
     const page = await site().visit(`/executions/${id}`, {
@@ -45,7 +45,7 @@ onSites('exec', (site) => {
     await page.getByText('It was terminated. It ran for').waitFor();
   });
 
-  test('W25: one that waits explains itself, and is terminated among others that were ticked', async () => {
+  test('W25: a waiting execution explains itself, and is terminated among selected ones', async () => {
     const { api } = site().berth;
     const ids = [await api.submit(waiting), await api.submit(waiting)];
     const page = await site().visit(`/executions/${ids[0]}`);
@@ -67,7 +67,7 @@ onSites('exec', (site) => {
     await page.getByText('No executions in state "queued"').waitFor();
   });
 
-  test('W9, W27: without script it is found, terminated, run again and, once confirmed, deleted', async () => {
+  test('W9, W27: without script an execution is found, terminated, run again and, after confirmation, deleted', async () => {
     const id = await site().berth.api.submit(waiting);
     const page = await site().visit('/executions', { javaScriptEnabled: false });
     await page.getByLabel('Name').fill('TEST-app');
@@ -84,7 +84,7 @@ onSites('exec', (site) => {
     await page.getByText(/^Execution \d+ was deleted/).waitFor();
   });
 
-  test('W22: whatever users name, nothing of it runs', async () => {
+  test('W22: names of users never run as code', async () => {
     const { api } = site().berth;
     const nasty = waiting.services.map((one) => ({
       ...one,
@@ -95,7 +95,7 @@ onSites('exec', (site) => {
     const page = await site().visit(`/executions?name=${encodeURIComponent(NASTY)}`, { expected: /404/ });
     await page.getByRole('link', { name: NASTY }).click();
     await page.getByRole('region', { name: 'Why it is waiting' }).waitFor();
-    // The question is the script's: before that has come, the answer to the button is a page that asks.
+    // The script asks for confirmation. Before it has loaded, the server would ask on a page.
     await page.waitForLoadState();
     await page.getByText('JSON as submitted').click();
     expect(await page.locator('#description').textContent()).toContain(JSON.stringify(NASTY).slice(1, -1));
@@ -108,7 +108,7 @@ onSites('exec', (site) => {
     await page.getByText(`Execution ${id} was deleted.`).waitFor();
   });
 
-  test('W27: who deletes is told so, also where the page hears of the deletion before its answer comes', async () => {
+  test('W27: a user who deletes sees the confirmation, even if the event of the deletion arrives before the response', async () => {
     const { api } = site().berth;
     const id = await api.submit(waiting);
     const page = await site().visit(`/executions/${id}`, { expected: /404/ });

@@ -3,7 +3,7 @@ import { onSites } from '../support/browser/browser.ts';
 import { application, script } from '../support/fixtures/descriptions.ts';
 
 onSites('live', (site) => {
-  test('W11: what another client submits and ends is shown as it happens, and what is ticked stays', async () => {
+  test('W11: changes by another client appear as they happen, and selected executions stay selected', async () => {
     const { api } = site().berth;
     const first = await api.submit(application(script('exec sleep 1000')));
     const page = await site().visit('/executions');
@@ -17,7 +17,7 @@ onSites('live', (site) => {
     await row.locator('[data-state=terminated]').waitFor();
   });
 
-  test('W11: while the control plane is away the page says how old it is, and goes on by itself', async () => {
+  test('W11: while the control plane is away the page shows its age, and then continues by itself', async () => {
     const { berth } = site();
     const page = await site().visit('/executions', { expected: /ERR_|502|503|Failed to load/ });
     await berth.killAll();
@@ -29,7 +29,7 @@ onSites('live', (site) => {
     await page.locator(`a[href="/executions/${id}"]`).waitFor();
   });
 
-  test('W11: a session that has ended leads to the login', async () => {
+  test('W11: an expired session leads to the login', async () => {
     const page = await site().visit('/executions', { expected: /40[13]/ });
     await page.context().clearCookies();
     await site().berth.api.submit(application(script('exec sleep 1000')));
@@ -37,7 +37,7 @@ onSites('live', (site) => {
     expect(new URL(page.url()).pathname).toBe('/login');
   });
 
-  test('W11: where that page was the answer to a form, the form is not sent again', async () => {
+  test('W11: a page that answered a form does not send the form again', async () => {
     const page = await site().visit('/start?by=description', { expected: /40[013]/ });
     await page.getByLabel('Description', { exact: true }).fill('{}');
     await page.getByRole('button', { name: 'Start' }).click();

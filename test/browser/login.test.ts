@@ -3,7 +3,7 @@ import { onSites } from '../support/browser/browser.ts';
 import { PASSWORD } from '../support/rigs/berth.ts';
 
 onSites('login', (site) => {
-  test('W1: who is not logged in is asked to, and then gets what was wanted', async () => {
+  test('W1: an anonymous visitor logs in and then gets the requested page', async () => {
     const page = await site().visit('/executions?state=running', { as: null });
     expect(new URL(page.url()).pathname).toBe('/login');
     await page.getByLabel('User name').fill('admin');
@@ -13,7 +13,7 @@ onSites('login', (site) => {
     expect(new URL(page.url()).search).toBe('?state=running');
   });
 
-  test('W2: a wrong password is told, and the user name stays', async () => {
+  test('W2: a wrong password is reported, and the user name stays', async () => {
     const page = await site().visit('/login', { as: null, expected: /401/ });
     await page.getByLabel('User name').fill('admin');
     await page.getByLabel('Password').fill('a guess');
@@ -22,7 +22,7 @@ onSites('login', (site) => {
     expect(await page.getByLabel('User name').inputValue()).toBe('admin');
   });
 
-  test('W3, W9, W106: login, the folded navigation and logout work without script, by keyboard', async () => {
+  test('W3, W9, W106: login, the folded navigation and logout work by keyboard and without script', async () => {
     const narrow = { viewport: { width: 360, height: 740 } };
     const page = await site().visit('/', { javaScriptEnabled: false, ...narrow });
     const menu = page.getByRole('navigation', { name: 'Main' });

@@ -1,4 +1,4 @@
-/** The log of real containers in a real browser: followed, searched, in colours, over restarts, and very long. */
+/** Logs of real containers in a real browser: following, search, colours, restarts and a million lines. */
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ onSites('logs', (site) => {
   const texts = (page: Page): Promise<string[]> => page.locator('.log-text').allTextContents();
   const says = (page: Page, text: string | RegExp) =>
     page.locator('#log-state').getByText(text, { exact: true }).waitFor();
-  /** Rows are drawn in a frame of their own, after what the page says of the log. */
+  /** Rows are drawn in an animation frame, after the state of the log is shown. */
   const shows = (page: Page, wanted: readonly string[]) =>
     eventually(async () => {
       expect(await texts(page)).toEqual(wanted);
@@ -20,7 +20,7 @@ onSites('logs', (site) => {
     });
   const lines = (page: Page, count: string) =>
     page.locator('#log-count').getByText(`${count} lines`, { exact: true }).waitFor();
-  /** Makes the file that the script of a service waits for. */
+  /** Creates the file that the script of a service waits for. */
   const touch = async (id: number, file: string, service = 'main0') => {
     const containers = await site().berth.containersOf(id);
     const one = containers.find(({ Names }) => Names[0]?.includes(service));
@@ -56,7 +56,7 @@ onSites('logs', (site) => {
     await shows(page, ['one', 'two', 'three']);
   });
 
-  test('W31: a log goes on by itself where it was when the control plane was away', async () => {
+  test('W31: a log continues by itself where it stopped, after the control plane was away', async () => {
     const id = await run(
       script(`i=0; while [ ! -e /stop ]; do echo line $i; i=$((i+1)); sleep 0.2; done; echo stopped at $i`),
     );
@@ -82,7 +82,7 @@ onSites('logs', (site) => {
     ]);
   });
 
-  test('W34: nothing of a line is HTML; colours show, and what controls a terminal does nothing', async () => {
+  test('W34: nothing in a line is HTML, colours are shown, and terminal sequences have no effect', async () => {
     const evil = `<img src=x onerror=alert(1)><script>alert(2)</script>"><b>bold</b>`;
     const id = await run(
       script(
@@ -113,7 +113,7 @@ onSites('logs', (site) => {
     await eventually(async () => (await texts(page)).at(-1)?.length === 1_000_000);
   });
 
-  test('W35: several services are one log, each line with the name of its service', async () => {
+  test('W35: several services form one log, and each line has the name of its service', async () => {
     const id = await run(
       script(`echo main one; ${until('/a')}; echo main two`),
       script(`${until('/a')}; echo side one; sleep 1000`, { name: 'side', monitor: false }),
@@ -132,7 +132,7 @@ onSites('logs', (site) => {
     await shows(page, ['side one']);
   });
 
-  test('W32, W33: a million lines are smooth, small, and searched', async () => {
+  test('W32, W33: a million lines are shown in little memory, and searched', async () => {
     const id = await run(script('seq 1 1000000'));
     const page = await site().visit(`/executions/${id}/logs`);
     await lines(page, '1,000,000');
@@ -165,7 +165,7 @@ onSites('logs', (site) => {
   });
 });
 
-/** Of the page's process: what it has for itself. */
+/** The private memory of the largest renderer process. */
 async function memoryBytes(page: Page): Promise<number> {
   const session = await page.context().browser()?.newBrowserCDPSession();
   const { processInfo } = (await session?.send('SystemInfo.getProcessInfo')) ?? { processInfo: [] };

@@ -1,4 +1,4 @@
-/** Every page: for everybody, on every screen. Pictures of all of them are left in .artifacts/web. */
+/** Quality of every page, on every screen. Their pictures are in .artifacts/web. */
 import { beforeAll, expect, test } from 'vitest';
 import elasticBatch from '../../examples/shop/elastic-batch/elastic-batch.json' with { type: 'json' };
 import hello from '../../examples/shop/hello/hello.json' with { type: 'json' };
@@ -10,7 +10,7 @@ import { accessProblems, layoutShift, takePicture, wideElements } from '../suppo
 const WIDE = { width: 1200, height: 760 };
 const NARROW = { width: 360, height: 740 };
 
-/** By the names of their pictures. */
+/** Paths by the names of their pictures. */
 const pages: Readonly<Record<string, string>> = {
   executions: '/executions',
   execution: '/executions/1',
@@ -44,7 +44,7 @@ onSites(
       for (const example of [twoTier, hello, elasticBatch]) {
         await api.waitFor(await api.submit(applicationSchema.parse(example)), 'running');
       }
-      // No host has so much memory.
+      // More memory than any host has.
       const [service] = hello.services;
       const resources = { ...service?.resources, memory: { min: 2 ** 44, max: null } };
       await api.submit(
@@ -52,7 +52,7 @@ onSites(
       );
     });
 
-    /** What is wrong with each page, and a picture of it. */
+    /** The problems of each page; takes a picture of each. */
     const look = async (kind: string, options: VisitOptions) => {
       const page = await site().visit('/executions', { ...options, expected: /404/ });
       const found: Record<string, unknown[]> = {};
@@ -71,9 +71,12 @@ onSites(
       ['light', { viewport: WIDE, colorScheme: 'light' }],
       ['dark', { viewport: WIDE, colorScheme: 'dark' }],
       ['narrow', { viewport: NARROW, colorScheme: 'light' }],
-    ] as const)('W10: every page is for everybody (%s)', async (kind, options) => {
-      expect(await look(kind, options)).toEqual({});
-    });
+    ] as const)(
+      'W10: every page is accessible, fits its window and does not shift (%s)',
+      async (kind, options) => {
+        expect(await look(kind, options)).toEqual({});
+      },
+    );
   },
   { kinds: ['node'] },
 );

@@ -3,11 +3,11 @@ import { onSites } from '../support/browser/browser.ts';
 import { PASSWORD } from '../support/rigs/berth.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
-/** Ends when it is told to, unlike what runs as the first process of a container by default. */
+/** Ends on SIGTERM, unlike a first process without a handler. */
 const WORK = "sh -c 'trap exit TERM; sleep 1000 & wait'";
 
 onSites('shop', (site) => {
-  /** The execution that a page has led to. */
+  /** The execution that a page belongs to. */
   const idIn = (url: string): number => Number(/\/executions\/(\d+)$/.exec(new URL(url).pathname)?.[1]);
 
   test('W73, W75: an application is found by typing, filled in, started, and runs', async () => {
@@ -34,7 +34,7 @@ onSites('shop', (site) => {
     await api.endAll();
   });
 
-  test('W74, W78, W108: a slider and its number go together, in binary units too, and outlive a login that is over', async () => {
+  test('W74, W78, W108: slider, number and unit follow each other, and survive an expired session', async () => {
     const page = await site().visit('/shop/elastic-batch-0');
     const memory = page.getByLabel('Memory of a worker', { exact: true });
     const unit = page.getByLabel('Unit of Memory of a worker');
@@ -63,7 +63,7 @@ onSites('shop', (site) => {
     await eventually(() => leader.isVisible());
   });
 
-  test('W75, W76: the form works without script: it tells what is wrong, where it would go, and starts', async () => {
+  test('W75, W76: without script the form reports problems, checks the placement, and starts', async () => {
     const page = await site().visit('/shop/elastic-batch-0', {
       javaScriptEnabled: false,
       expected: /400/,

@@ -17,7 +17,7 @@ const selectedIn = (page: Page) =>
 onSites('start', (site) => {
   const ids = async () => Object.keys(await site().berth.api.executions()).length;
 
-  test('W40, W43, W44: the form tells where it would go, and starts it there', async () => {
+  test('W40, W43, W44: the form checks the placement, and starts the execution there', async () => {
     const page = await site().visit('/start');
     await page.getByLabel('Name').first().fill('from the form');
     await page.getByLabel('Image').fill(service().image);
@@ -44,7 +44,7 @@ onSites('start', (site) => {
     await api.endAll();
   });
 
-  test('W40, W9: a description is submitted without script, and its problems are told at their lines', async () => {
+  test('W40, W9: a description is submitted without script, and its problems are reported at their lines', async () => {
     const page = await site().visit(BY_DESCRIPTION, { javaScriptEnabled: false, expected: /400/ });
     await editor(page).fill('{\n  "name": "x",\n}');
     await press(page, 'Start');
@@ -57,7 +57,7 @@ onSites('start', (site) => {
   });
 
   describe('the editor', () => {
-    test('W41, W42, W48: what is wrong is told while one types, marked, and found', async () => {
+    test('W41, W42, W48: problems are reported while the user types, marked, and linked to their lines', async () => {
       const page = await site().visit(BY_DESCRIPTION);
       await editor(page).fill(pretty({ ...application(service()), size: '<img src=x onerror=alert(1)>' }));
       await page.getByRole('link', { name: /Line \d+, column 3/ }).click();
@@ -101,7 +101,7 @@ onSites('start', (site) => {
     });
   });
 
-  test('W47: a press submits once', async () => {
+  test('W47: a double click submits once', async () => {
     const page = await site().visit(BY_DESCRIPTION);
     await editor(page).fill(pretty({ ...application(service({ labels: ['nowhere'] })), name: 'only-once' }));
     const before = await ids();
@@ -111,7 +111,7 @@ onSites('start', (site) => {
     await site().berth.api.endAll();
   });
 
-  test('W47: what was typed outlives a refusal and a login that is over, and is gone once it is submitted', async () => {
+  test('W47: a draft survives a refusal and an expired session, and is gone after submission', async () => {
     const page = await site().visit(BY_DESCRIPTION, { expected: /400/ });
     const description = pretty({
       ...application(script('sleep 600', { labels: ['nowhere'] })),
@@ -120,7 +120,7 @@ onSites('start', (site) => {
     await editor(page).fill('{"not": "yet"}');
     await press(page, 'Start');
     await page.getByRole('alert').waitFor();
-    // The line is marked by the script, which keeps what was refused.
+    // The script marks the line after it has saved the refused draft.
     await page.locator('.gutter b').waitFor();
     await page.goto(BY_DESCRIPTION);
     await page.getByText('Your unsaved draft was restored.').waitFor();
@@ -144,7 +144,7 @@ onSites('start', (site) => {
     expect(await editor(page).inputValue()).toBe('');
   });
 
-  test('W47: what was changed of an execution of before is back after a reload, for its user alone', async () => {
+  test('W47: a changed copy of an earlier execution survives a reload, for its user only', async () => {
     const { api } = site().berth;
     const id = await api.submit(application(service({ labels: ['nowhere'] })));
     await api.endAll();

@@ -1,6 +1,7 @@
 /**
- * Owns the agent as one file, which hosts install: agent/ and the packages it uses, with their licences, for Node 20.11 and
- * newer. Readable, since it runs as root.
+ * Bundles the agent into one file, which hosts install: agent/ and its packages, with their licences, for
+ * Node 20.11 and newer. The bundle is not minified, because it runs as root and people should be able to read
+ * it.
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -10,10 +11,10 @@ import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
 
 export const BUNDLE = 'berth-agent.mjs';
 
-/** dockerode loads them for building images, which the agent never does: 900 KB. */
+/** dockerode loads these 900 KB for building images, which the agent never does. */
 const UNUSED = /^(@grpc\/(grpc-js|proto-loader)|protobufjs)$/;
 
-/** What the packages that are no ES modules expect to be there. */
+/** Names that CommonJS packages expect. */
 const MODULE_SCOPE = [
   'import { createRequire as requireOfBundle } from "node:module";',
   'const require = requireOfBundle(import.meta.url);',
@@ -21,8 +22,8 @@ const MODULE_SCOPE = [
 ];
 
 /**
- * Leaves an up-to-date bundle in `folder`, which need not be there. Where nothing it is made of has changed it is not made
- * again; calls at the same time, by other processes too, each put a whole file in place.
+ * Puts an up-to-date bundle into `folder`, which is created if it is missing. An unchanged bundle is not
+ * built again. Concurrent calls, also of other processes, each write a complete file.
  */
 export async function ensureAgentBundle(folder: string): Promise<void> {
   const stamp = `// Berth agent ${VERSION} (${await digestOf(['agent', 'shared'], [`control-plane/local/assets/${basename(import.meta.filename)}`])})`;
@@ -47,7 +48,7 @@ async function bundle(stamp: string): Promise<string> {
     legalComments: 'inline',
     logLevel: 'silent',
     banner: { js: [stamp, ...MODULE_SCOPE].join('\n') },
-    // Compiled parts of packages that do without them.
+    // Compiled parts that their packages can do without.
     external: ['*.node'],
     plugins: [leaveOut],
   });

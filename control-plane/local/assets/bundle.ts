@@ -1,18 +1,20 @@
-/** Owns what all files have in common that are made of our sources and packages: what they are made of, licences, how they are put in place. */
+/**
+ * Common parts of the bundles that are built from sources and packages: digests, licences and atomic writes.
+ */
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
-/** Writes a file so that whoever reads it meanwhile sees the old one or the new one. */
+/** Replaces a file atomically: a concurrent reader sees the old or the new content. */
 export async function replace(path: string, content: string | Uint8Array): Promise<void> {
   const draft = `${path}.${process.pid}.new`;
   await writeFile(draft, content);
   await rename(draft, path);
 }
 
-/** The licences of all packages in the bundle, which ask to be kept with the code. */
+/** The licences of all packages in a bundle, which must accompany the code. */
 export async function licencesOf(inputs: readonly string[]): Promise<string> {
   const folders = inputs.flatMap((input) => input.match(/^.*node_modules\/(@[^/]+\/)?[^/]+/)?.[0] ?? []);
   const texts = await Promise.all(
@@ -28,7 +30,10 @@ async function licenceOf(folder: string): Promise<string> {
   return `== ${name} ${version} ${typeof license === 'string' ? license : ''}\n${text.trim()}\n`;
 }
 
-/** Tells apart what a bundle is made of: sources in `folders`, other `files`, and the packages as the lock file has them. */
+/**
+ * A digest of everything that a bundle is built from: the sources in `folders`, the other `files`, and the
+ * versions of packages.
+ */
 export async function digestOf(folders: readonly string[], files: readonly string[]): Promise<string> {
   const paths = ['package-lock.json', ...files];
   for (const folder of folders) {

@@ -11,7 +11,7 @@ import {
 /** The text of docs/application-3.schema.json. */
 export const schemaFileText = (): string => `${JSON.stringify(applicationJsonSchema(), null, 2)}\n`;
 
-/** The guide with a fresh reference between its markers. */
+/** The guide with fresh references between its markers. */
 export function withReference(guide: string): string {
   const filled = between(guide, 'application-reference', referenceText());
   return between(filled, 'application-checks', checksText());
@@ -47,7 +47,7 @@ function referenceText(): string {
   return sections.join('\n');
 }
 
-/** A row for each field of an object and, after it, for those of an object within. */
+/** A row for each field of an object, each followed by the rows of an object within. */
 function rowsOf(
   schema: JsonSchema,
   prefix: string,
@@ -68,7 +68,7 @@ function resolve(schema: JsonSchema, definitions: NonNullable<JsonSchema['$defs'
   return name === undefined ? schema : (definitions[name] as JsonSchema);
 }
 
-/** The type of a field in words, with its bounds. Throws on a kind of schema that it has no words for. */
+/** The type of a field in words, with its bounds. Throws for an unknown kind of schema. */
 function typeText(schema: JsonSchema): string {
   if ('const' in schema) return `\`${JSON.stringify(schema.const)}\``;
   if (schema.enum) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(' or ');
@@ -97,11 +97,11 @@ function typeText(schema: JsonSchema): string {
   }
 }
 
-function bounds(least?: number, most?: number, unit = '', units = `${unit}s`): string {
+function bounds(min?: number, max?: number, unit = '', units = `${unit}s`): string {
   const of = (amount: number) => (unit === '' ? `${amount}` : `${amount} ${amount === 1 ? unit : units}`);
-  if (least !== undefined && most !== undefined) return `, ${least} to ${of(most)}`;
-  if (least !== undefined) return `, at least ${of(least)}`;
-  if (most !== undefined) return `, at most ${of(most)}`;
+  if (min !== undefined && max !== undefined) return `, ${min} to ${of(max)}`;
+  if (min !== undefined) return `, at least ${of(min)}`;
+  if (max !== undefined) return `, at most ${of(max)}`;
   return '';
 }
 

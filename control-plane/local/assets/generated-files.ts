@@ -1,6 +1,6 @@
 /**
- * Owns where Node finds files that have to be made first. They are made when one is first asked for in the life of this
- * process, by another one, so that it delays no other request and costs no memory.
+ * Files that must be built before Node can serve them. A separate process builds them at the first request,
+ * so that the build delays no other request and leaves no memory behind.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -10,19 +10,19 @@ import type { ReadFile } from '../../http/files.ts';
 
 const LIMIT_MS = 120_000;
 
-/** `maker`: a program beside this file, that is told the folder. */
-export function madeFiles(maker: string, folder: string): ReadFile {
-  let made: Promise<unknown> | undefined;
+/** `program` is a file beside this one; its argument is the folder. */
+export function generatedFiles(program: string, folder: string): ReadFile {
+  let generated: Promise<unknown> | undefined;
   return async (name) => {
-    made ??= promisify(execFile)(process.execPath, [join(import.meta.dirname, maker), folder], {
+    generated ??= promisify(execFile)(process.execPath, [join(import.meta.dirname, program), folder], {
       timeout: LIMIT_MS,
     });
     try {
-      await made;
+      await generated;
     } catch (cause) {
-      // The next one who asks finds it mended, perhaps.
-      made = undefined;
-      throw new Error(`files can't be made in ${folder}: ${cause}`, { cause });
+      // The next request tries again.
+      generated = undefined;
+      throw new Error(`files can't be generated in ${folder}: ${cause}`, { cause });
     }
     return readFile(join(folder, name));
   };

@@ -1,4 +1,7 @@
-/** Entry of a process of its own that makes the agent's bundle in the folder it is told, since that takes 100 MB for a second. */
+/**
+ * Entry of a separate process that builds the bundle of the agent in the given folder: a build takes 100 MB
+ * for a second.
+ */
 import { ensureAgentBundle } from './agent-bundle.ts';
 
 const [folder] = process.argv.slice(2);

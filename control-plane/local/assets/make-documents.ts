@@ -1,4 +1,7 @@
-/** Entry of `npm run docs`: writes the parts of the documents that are made from the schema of descriptions. */
+/**
+ * Entry of `npm run docs`: writes the parts of the documents that are generated from the schema of
+ * descriptions.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { schemaFileText, withReference } from './description-reference.ts';

@@ -1,4 +1,4 @@
-/** Entry of a process of its own that makes the files of the web interface in the folder it is told. */
+/** Entry of a separate process that builds the files of the web interface in the given folder. */
 import { ensureWebFiles } from './web-files.ts';
 
 const [folder] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 /**
- * Entry of wrangler's build command: puts into one folder what the Worker serves and can't read from anywhere else, the
- * files of Swagger UI, what hosts install, what pages ask for, and the shop (of BERTH_SHOP) in one file. What is there
- * already stays: wrangler starts anew where a file changes.
+ * Entry of wrangler's build command: collects in one folder what the Worker serves, since it can't read files
+ * elsewhere. These are the files of Swagger UI, the files that hosts install, the web interface, and the shop
+ * (BERTH_SHOP) in one file. Unchanged files are not written, because wrangler restarts when a file changes.
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { replace } from './bundle.ts';
 import { SWAGGER_FILES, swaggerFile } from './swagger-files.ts';
 import { ensureWebFiles } from './web-files.ts';
 
-/** Cloudflare takes no larger asset than 25 MiB, and an isolate has 128 MiB for everything. */
+/** Cloudflare accepts assets of up to 25 MiB, and an isolate has 128 MiB in all. */
 const MAX_PACK_BYTES = 16 * 1024 * 1024;
 
 const [folder] = process.argv.slice(2).map((path) => resolve(path));
@@ -26,11 +26,11 @@ if (shop.length > MAX_PACK_BYTES) {
     `the shop is ${shop.length} bytes when packed, more than ${MAX_PACK_BYTES}: take some files out of it`,
   );
 }
-const made = [['install.sh', await agentScript()] as const, [SHOP_PACK, shop] as const];
-for (const [name, content] of [...files, ...made]) {
+const generated = [['install.sh', await agentScript()] as const, [SHOP_PACK, shop] as const];
+for (const [name, content] of [...files, ...generated]) {
   const path = join(folder, name);
-  const there = await readFile(path).catch(() => undefined);
-  if (!there?.equals(content)) await replace(path, content);
+  const present = await readFile(path).catch(() => undefined);
+  if (!present?.equals(content)) await replace(path, content);
 }
 await ensureAgentBundle(folder);
 await ensureWebFiles(join(folder, 'web'));

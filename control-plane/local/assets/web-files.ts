@@ -1,6 +1,6 @@
 /**
- * Owns the files that the pages of the web interface ask for: web/browser/ and its packages as scripts, and the styles,
- * made by esbuild. They are made again where what they are made of has changed.
+ * Builds the scripts and styles of the web interface with esbuild: web/browser/ with its packages, and the
+ * styles. Builds again only if a source has changed.
  */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
 const WEB = 'control-plane/web';
 const STAMP = 'stamp';
 
-/** Leaves up-to-date files in `folder`, which need not be there. */
+/** Puts up-to-date files into `folder`, which is created if it is missing. */
 export async function ensureWebFiles(folder: string): Promise<void> {
   const stamp = await digestOf(
     [`${WEB}/browser`, `${WEB}/styles`],
@@ -23,15 +23,15 @@ export async function ensureWebFiles(folder: string): Promise<void> {
       `${WEB}/components/memory-unit.ts`,
     ],
   );
-  const made = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);
-  if (made === stamp) return;
+  const present = await readFile(join(folder, STAMP), 'utf8').catch(() => undefined);
+  if (present === stamp) return;
   await mkdir(folder, { recursive: true });
   const files = await webFiles();
   for (const [name, content] of files) await replace(join(folder, name), content);
   await replace(join(folder, STAMP), stamp);
   const names = [STAMP, ...files.map(([name]) => name)];
-  const left = (await readdir(folder)).filter((name) => !names.includes(name) && !name.endsWith('.new'));
-  await Promise.all(left.map((name) => rm(join(folder, name), { force: true })));
+  const stale = (await readdir(folder)).filter((name) => !names.includes(name) && !name.endsWith('.new'));
+  await Promise.all(stale.map((name) => rm(join(folder, name), { force: true })));
 }
 
 async function webFiles(): Promise<[name: string, content: Uint8Array | string][]> {

@@ -1,8 +1,11 @@
-/** Owns the charts of the cluster's page, drawn from the samples that the page has; its table says the same in words. */
+/**
+ * Draws the charts of the cluster page from the samples in the page. A table on the page has the same numbers
+ * as text.
+ */
 import uPlot from 'uplot';
 import { coresText, memoryText } from './parts/amount-text.ts';
 
-/** The order in which the page has the numbers of a sample (pages/cluster/cluster-history.ts). */
+/** The order of the numbers of a sample (pages/cluster/cluster-history.ts). */
 const COLUMNS = [
   'time',
   'running',
@@ -19,9 +22,9 @@ type Column = (typeof COLUMNS)[number];
 interface Line {
   column: Column;
   label: string;
-  /** A colour of berth.css, in six digits. */
+  /** A colour variable of styles/base.css, with six digits. */
   colour: string;
-  /** Drawn beneath the others. */
+  /** Fills the area below the line. */
   filled?: boolean;
   dashed?: boolean;
 }
@@ -41,7 +44,7 @@ const GIB = 2 ** 30;
 const HOUR_S = 3_600;
 /** Shown at least, though there is no sample yet of most of it. */
 const MIN_SPAN_S = 600;
-/** Between two lines of the grid: 1, 2, 5, 10 and so on. */
+/** Distances between grid lines: 1, 2, 5, 10 and so on. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
 
 const CHARTS: readonly Chart[] = [
@@ -78,7 +81,7 @@ const HEIGHT = 190;
 
 type Numbers = (number | null)[];
 
-/** By column, as uPlot wants them. */
+/** The samples by column, as uPlot requires them. */
 function samplesOf(): Record<Column, Numbers> {
   const text = document.getElementById('samples')?.dataset.samples ?? '[]';
   const samples = JSON.parse(text) as Numbers[];
@@ -127,7 +130,7 @@ function optionsOf({ lines, whole, unit = 1, valueText }: Chart, width: number):
           stroke: colour(name),
           width: 2,
           points: { show: false },
-          // What is at the pointer, if it points anywhere.
+          // The value at the pointer; empty without a pointer.
           value: (_, value, __, at) =>
             at === null ? '' : value === null ? 'unknown' : valueText(value * unit),
           ...(filled ? { fill: `${colour(name)}26` } : {}),
@@ -149,7 +152,7 @@ class Drawing {
     figure.className = 'card chart';
     const caption = document.createElement('figcaption');
     caption.textContent = chart.title;
-    // What it shows is in the table, which can be read.
+    // The table has the same numbers for screen readers.
     this.#place.setAttribute('aria-hidden', 'true');
     figure.append(caption, this.#place);
     parent.append(figure);

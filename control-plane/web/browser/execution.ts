@@ -1,4 +1,4 @@
-/** Owns what the page of an execution does in the browser besides being live: one press runs it again once. */
+/** Script of the execution page: one press on Run again submits once. */
 import { submitOnce } from './parts/submit-once.ts';
 
 const again = document.getElementById('again');

@@ -1,9 +1,9 @@
-/** Owns what the list of executions does in the browser besides being live: ticking many, and URLs without empty filters. */
+/** Script of the list of executions: selecting many, and URLs without empty filters. */
 
 const checkboxes = () => [...document.querySelectorAll<HTMLInputElement>('input[form="bulk"][name="id"]')];
 
-/** Also after each refresh: executions end, and their ticks go with them. */
-function show(): void {
+/** Runs after each refresh as well: an execution that ends loses its checkbox. */
+function update(): void {
   const all = checkboxes();
   const selected = all.filter(({ checked }) => checked).length;
   for (const button of document.querySelectorAll<HTMLButtonElement>('[data-selected]')) {
@@ -16,16 +16,16 @@ function show(): void {
   }
 }
 
-document.addEventListener('change', show);
-document.addEventListener('berth:refreshed', show);
-// Gone back to, the page has its ticks again.
-addEventListener('pageshow', show);
+document.addEventListener('change', update);
+document.addEventListener('berth:refreshed', update);
+// A browser restores checkboxes when a user navigates back.
+addEventListener('pageshow', update);
 document.addEventListener('click', ({ target }) => {
   if (!(target instanceof Element) || !target.closest('[data-select-all]')) return;
   const all = checkboxes();
   const checked = all.some((one) => !one.checked);
   for (const one of all) one.checked = checked;
-  show();
+  update();
 });
 
 document.addEventListener('formdata', ({ target, formData }) => {
@@ -33,4 +33,4 @@ document.addEventListener('formdata', ({ target, formData }) => {
   for (const [name, value] of [...formData]) if (value === '') formData.delete(name);
 });
 
-show();
+update();

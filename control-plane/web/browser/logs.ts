@@ -1,4 +1,4 @@
-/** Owns the page of a log: what its controls do, and the sentence on how things stand. */
+/** Script of a log page: connects feed, rows, search and view, and shows the state of the log. */
 import type { LogNote } from '../../core/streams/log-frames.ts';
 import { byId, setText } from './parts/element.ts';
 import { LogFeed } from './parts/log-feed.ts';
@@ -7,12 +7,15 @@ import { LogRows } from './parts/log-rows.ts';
 import { LogSearchBar } from './parts/log-search-bar.ts';
 import { LogView } from './parts/log-view.ts';
 
-/** Of output; with what is made of it the page stays below 300 MB. */
+/** Bytes of output. With its rendering, the page stays below 300 MB. */
 const MAX_BYTES = 128 * 2 ** 20;
-/** A service that has been silent for so long holds up no line of another; of one just asked for the first takes longer. */
+/**
+ * A service that has been silent for this long no longer delays lines of other services. After connecting,
+ * the first output takes longer.
+ */
 const QUIET_MS = 250;
 const FIRST_MS = 1_500;
-const TELL_MS = 200;
+const TICK_MS = 200;
 
 interface Service {
   id: number;
@@ -26,13 +29,13 @@ class LogPage {
   readonly #search: LogSearchBar;
   readonly #view: LogView;
   readonly #feed: LogFeed;
-  /** When a service that tells nothing more counts as silent. */
+  /** When each service counts as silent. */
   readonly #quietFromMs: number[];
   readonly #generations: number[];
   readonly #ended = new Set<number>();
   readonly #missing = new Set<number>();
-  readonly #troubles = new Map<number, string>();
-  /** Rows up to here are shown while it is paused. */
+  readonly #problems = new Map<number, string>();
+  /** The end of the rows that are shown while the page is paused. */
   #pausedAt: number | undefined;
   #resumed: (() => void) | undefined;
   #isLost = false;
@@ -48,7 +51,7 @@ class LogPage {
       this.#rows,
       this.#services.map(({ name }) => name),
     );
-    this.#view = new LogView(byId('log-scroller'), this.#source(), () => this.#tell());
+    this.#view = new LogView(byId('log-scroller'), this.#source(), () => this.#showState());
     this.#search = new LogSearchBar(this.#rows, {
       changed: () => this.#view.redraw(),
       show: (row) => this.#show(row),
@@ -66,16 +69,16 @@ class LogPage {
           this.#isGone = true;
         },
         loggedOut: () => location.reload(),
-        room: () => this.#room(),
+        space: () => this.#space(),
       },
     );
   }
 
   start(): void {
     this.#controls();
-    setInterval(() => this.#tick(), TELL_MS);
+    setInterval(() => this.#tick(), TICK_MS);
     void this.#feed.start();
-    // A page that nobody sees needs no connection, of which a browser has few. It goes on without a gap.
+    // A hidden page needs no connection, and browsers allow few. The feed later continues without a gap.
     addEventListener('pagehide', () => void this.#feed.stop());
     addEventListener('pageshow', () => void this.#feed.start());
     document.addEventListener('visibilitychange', () => {
@@ -106,16 +109,16 @@ class LogPage {
     const source = this.#services.findIndex(({ id }) => id === service);
     const store = this.#rows.stores[source];
     if (!store) return;
-    // Each start begins a line.
+    // Each start begins a new line.
     if (this.#generations[source] !== generation) store.endLine();
     this.#generations[source] = generation;
     this.#quietFromMs[source] = performance.now() + QUIET_MS;
-    this.#troubles.delete(service);
+    this.#problems.delete(service);
     const last = this.#rows.end - 1;
     store.append(bytes);
     this.#search.again(last);
     this.#release();
-    // Also where only the last line has grown.
+    // Redraws even if only the last line has grown.
     this.#view.changed();
   }
 
@@ -128,25 +131,28 @@ class LogPage {
     );
     if (this.#pausedAt === undefined) this.#rows.trim();
     if (this.#rows.end > before) this.#view.changed();
-    if (before === 0 && this.#rows.end > 0) this.#tell();
+    if (before === 0 && this.#rows.end > 0) this.#showState();
   }
 
   #note(service: number, note: LogNote): void {
     if ('ended' in note) this.#ended.add(service);
     if ('missing' in note) this.#missing.add(service);
-    if ('trouble' in note) this.#troubles.set(service, note.trouble);
+    if ('trouble' in note) this.#problems.set(service, note.trouble);
     this.#release();
   }
 
   #connected(isConnected: boolean): void {
     this.#isLost = !isConnected;
     if (!isConnected) return;
-    this.#troubles.clear();
+    this.#problems.clear();
     this.#quietFromMs.fill(performance.now() + FIRST_MS);
   }
 
-  /** What comes while it is paused is kept as long as there is room; then it stays at its host. */
-  #room(): Promise<void> | undefined {
+  /**
+   * While paused, output is kept until the memory limit is reached; then the subscription stalls and output
+   * stays on the host.
+   */
+  #space(): Promise<void> | undefined {
     if (this.#pausedAt === undefined || !this.#rows.isFull) return undefined;
     return new Promise((resolve) => {
       this.#resumed = resolve;
@@ -156,10 +162,10 @@ class LogPage {
   #tick(): void {
     this.#release();
     this.#search.goOn();
-    this.#tell();
+    this.#showState();
   }
 
-  #tell(): void {
+  #showState(): void {
     setText(byId('log-state'), this.#state());
     const { first, end } = this.#rows;
     const lines = `${(end - first).toLocaleString('en')} ${end - first === 1 ? 'line' : 'lines'}`;
@@ -179,8 +185,8 @@ class LogPage {
     if (this.#isGone) return 'This execution no longer exists, or you may no longer see it.';
     if (this.#isLost)
       return 'No connection to Berth. The log continues where it stopped once the connection is back.';
-    const [trouble] = this.#troubles;
-    if (trouble) return `${this.#nameOf(trouble[0])}: ${trouble[1]}`;
+    const [problem] = this.#problems;
+    if (problem) return `${this.#nameOf(problem[0])}: ${problem[1]}`;
     const ended = this.#ended.size === this.#services.length;
     if (this.#pausedAt !== undefined) {
       const more = this.#rows.end - this.#pausedAt;
@@ -215,7 +221,7 @@ class LogPage {
     });
   }
 
-  /** In a narrow window there is little room beside the text. */
+  /** Narrow windows have little space beside the text. */
   #fitWindow(): void {
     if (!matchMedia('(width <= 40rem)').matches) return;
     byId<HTMLInputElement>('log-times').checked = false;
@@ -232,14 +238,14 @@ class LogPage {
     this.#resumed = undefined;
     this.#release();
     this.#view.changed();
-    this.#tell();
+    this.#showState();
   }
 
   #show(row: number): void {
     if (row >= (this.#pausedAt ?? row + 1)) this.#pause(false);
     this.#view.redraw();
     this.#view.show(row);
-    this.#tell();
+    this.#showState();
   }
 }
 

@@ -1,10 +1,10 @@
-/** Owns what every page does in the browser: ages that grow, copying, questions before what can't be undone, and being live. */
+/** Script of every page: durations that count, copying, confirmations, and live updates. */
 import { duration } from '../components/duration.ts';
 import { keepLive } from './parts/live.ts';
 
 const TICK_MS = 1_000;
 
-/** In the reader's own time zone. */
+/** In the time zone of the browser. */
 const MOMENT = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
 
 function showTimes(): void {
@@ -23,7 +23,9 @@ showTimes();
 setInterval(showTimes, TICK_MS);
 document.addEventListener('berth:refreshed', showTimes);
 
-/** `data-confirm` on a button holds the question. One by the name of `confirmed` tells that it was answered. */
+/**
+ * `data-confirm` on a button holds the question. A button named `confirmed` reports that the user has agreed.
+ */
 document.addEventListener('submit', (event) => {
   const { submitter } = event;
   const question = submitter?.dataset.confirm;
@@ -32,7 +34,7 @@ document.addEventListener('submit', (event) => {
   else if (submitter instanceof HTMLButtonElement && submitter.name === 'confirmed') submitter.value = 'yes';
 });
 
-/** `data-copy` on a button holds the id of the element whose text is copied. */
+/** `data-copy` on a button holds the id of the element to copy. */
 document.addEventListener('click', async ({ target }) => {
   const button = target instanceof Element ? target.closest<HTMLElement>('[data-copy]') : null;
   const source = document.getElementById(button?.dataset.copy ?? '');
@@ -49,7 +51,7 @@ document.addEventListener('click', async ({ target }) => {
 
 async function copy(source: HTMLElement): Promise<void> {
   const text = source instanceof HTMLInputElement ? source.value : source.textContent;
-  // Pages by plain http from another machine have no clipboard; what is selected they can copy.
+  // Pages over plain http from another machine have no clipboard API, but can copy a selection.
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   if (source instanceof HTMLInputElement) source.select();
   else getSelection()?.selectAllChildren(source);

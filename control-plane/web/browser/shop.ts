@@ -1,4 +1,4 @@
-/** Owns what the app shop does in the browser: finding by typing, sliders that go with numbers, drafts, and one start a click. */
+/** Script of the app shop: search, sliders, drafts, and one start per click. */
 import { amountOf } from './parts/amount.ts';
 import { keepDraft } from './parts/drafts.ts';
 import { submitOnce } from './parts/submit-once.ts';
@@ -9,10 +9,10 @@ find?.addEventListener('input', () => {
   let found = 0;
   for (const category of document.querySelectorAll<HTMLElement>('.category')) {
     let shown = 0;
-    for (const offer of category.querySelectorAll<HTMLElement>('.offer')) {
-      const text = `${category.querySelector('h2')?.textContent} ${offer.textContent}`.toLowerCase();
-      offer.hidden = !words.every((word) => text.includes(word));
-      if (!offer.hidden) shown++;
+    for (const item of category.querySelectorAll<HTMLElement>('.shop-item')) {
+      const text = `${category.querySelector('h2')?.textContent} ${item.textContent}`.toLowerCase();
+      item.hidden = !words.every((word) => text.includes(word));
+      if (!item.hidden) shown++;
     }
     category.hidden = shown === 0;
     found += shown;
@@ -39,7 +39,7 @@ if (form) {
   keepDraft(form);
   submitOnce(form);
 }
-// Browsers can't point at a field that is folded away.
+// Browsers can't focus a field that is folded away.
 form?.addEventListener(
   'invalid',
   ({ target }) => {

@@ -1,4 +1,4 @@
-/** Owns the start page in the browser: the editor of descriptions, rows of ports, drafts, and that one press submits once. */
+/** Script of the start page: the editor, rows of ports, drafts, and one submission per press. */
 import { keepDraft } from './parts/drafts.ts';
 import { editDescription } from './parts/editor.ts';
 import { editRows } from './parts/rows.ts';

@@ -1,4 +1,4 @@
-/** Owns how it looks what a quota allows and what of it is taken. */
+/** Renders the limits of a quota and their present use. */
 import { type Allowance, MICRO } from '../../core/accounts/quota.ts';
 import { memoryText } from '../../core/views/explanation-text.ts';
 import { type Html, html } from './html.ts';
@@ -7,14 +7,14 @@ import { coresNumber, meter } from './pieces.ts';
 export function allowanceMeters({ quota, used }: Allowance): Html {
   const cores = used.microCores / MICRO;
   return html`<div class="meters">
-${line('Executions', used.executions, quota.concurrentExecutions, String)}
-${line('Memory', used.memoryBytes, quota.memoryBytes, memoryText)}
-${line('Cores', cores, quota.cores, coresNumber)}
+${limitMeter('Executions', used.executions, quota.concurrentExecutions, String)}
+${limitMeter('Memory', used.memoryBytes, quota.memoryBytes, memoryText)}
+${limitMeter('Cores', cores, quota.cores, coresNumber)}
 </div>`;
 }
 
-/** A limit of 0 is none. */
-function line(label: string, used: number, limit: number, text: (amount: number) => string): Html {
+/** A limit of 0 means no limit. */
+function limitMeter(label: string, used: number, limit: number, text: (amount: number) => string): Html {
   if (limit === 0) return html`<p>${label}: ${text(used)} used, no limit</p>`;
   return meter(used, limit, `${label}: ${text(used)} of ${text(limit)} used`);
 }

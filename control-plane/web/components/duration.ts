@@ -1,4 +1,4 @@
-/** Owns how durations read, on the server and in the browser. Pure. */
+/** Formats durations, on the server and in the browser. Pure. */
 
 /** In the two largest units: `3 min 20 s`. */
 export function duration(ms: number): string {

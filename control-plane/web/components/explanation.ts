@@ -1,8 +1,11 @@
-/** Owns how it reads why something waits, or where it would go: the sentences are core's (core/explain.ts). */
+/**
+ * Renders why an execution waits, or where it would be placed. The sentences come from core
+ * (core/views/explanation-text.ts).
+ */
 import type { Explanation } from '../../core/views/explanation.ts';
 import { type Html, html } from './html.ts';
 
-/** What would become of a submission. */
+/** What would happen to a submission now. */
 export function forecast(explanation: Explanation): Html {
   const { summary, placement, fitsWhenIdle } = explanation;
   if (placement) return html`<p class="notice done">${summary}</p>${reasonsOf(explanation)}`;
@@ -12,7 +15,7 @@ export function forecast(explanation: Explanation): Html {
 ${reasonsOf(explanation)}`;
 }
 
-/** What holds it and what would change that, or where it would go. */
+/** The reasons for waiting with their remedies, or the placement. */
 export function reasonsOf({ waitingFor, placement }: Explanation): Html {
   const places = placement?.map(
     ({ host, instances }) => html`<dt>${host}</dt><dd>${instances.join(', ')}</dd>`,

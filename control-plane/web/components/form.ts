@@ -1,11 +1,14 @@
-/** Owns the reading of forms: URL-encoded, each field once unless asked for as a list, in UTF-8, at most 1 MiB. */
+/**
+ * Parses forms: URL-encoded, in UTF-8, at most 1 MiB. Only the first value of a field counts, except where a
+ * list is read.
+ */
 import type * as z from 'zod';
 import { schemaMessage } from '../../../shared/application-words.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { bodyText } from '../../http/request.ts';
 import type { WebContext } from '../context.ts';
 
-/** More than any page has. Hundreds of thousands fit into a body, and cost a second each time. */
+/** More fields than any page has. A body holds hundreds of thousands, and reading those takes a second. */
 const MAX_FIELDS = 5_000;
 
 export async function formOf(c: WebContext): Promise<URLSearchParams> {
@@ -15,17 +18,17 @@ export async function formOf(c: WebContext): Promise<URLSearchParams> {
   return new URLSearchParams(text);
 }
 
-/** The fields with their first values. */
+/** Each field with its first value. */
 export function fieldsOf(form: URLSearchParams): Record<string, string> {
   const fields = new Map<string, string>();
   for (const [name, value] of form) if (!fields.has(name)) fields.set(name, value);
   return Object.fromEntries(fields);
 }
 
-/** Problems by field, to be shown beside them. */
+/** Problems by field, shown beside the fields. */
 export type Problems = Readonly<Record<string, string>>;
 
-/** The fields as the schema has them, or what is wrong with each. */
+/** The fields as the schema parses them, or the problem of each. */
 export function readFields<T>(
   schema: z.ZodType<T>,
   form: URLSearchParams,

@@ -1,7 +1,7 @@
-/** Owns the making of HTML: `html` escapes whatever is put in, but for other `html` and `trusted`. By Hono's templates. */
+/** HTML templates by Hono: `html` escapes every inserted value except other `html` and `trusted`. */
 export { html, raw as trusted } from 'hono/html';
 
 import type { HtmlEscapedString } from 'hono/utils/html';
 
-/** Escaped already. */
+/** HTML that is already escaped. */
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;

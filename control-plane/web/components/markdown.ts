@@ -1,26 +1,30 @@
 /**
- * Owns how Markdown that others wrote becomes HTML that may be put into a page. Whatever it says, nothing of it runs, and
- * no other host is asked for anything.
+ * Renders untrusted Markdown as HTML for a page. Nothing in it runs, and nothing in it causes a request to
+ * another host.
  */
 
 export interface MarkdownOptions {
-  /** Where a picture of that name is, as an attribute can have it; undefined where there is none. From anywhere else there are no pictures. */
+  /**
+   * The URL of a picture by its name, escaped for an attribute; undefined if there is no such picture. No
+   * other pictures are shown.
+   */
   pictureUrl(name: string): string | undefined;
 }
 
 /**
- * GitHub's Markdown as HTML. Its HTML is shown as text (micromark's own way), links lead to http, https, mail and within
- * the text, headings are one level lower, for a page has its own first one.
+ * Renders GitHub's Markdown. micromark shows HTML in the text as text. Links lead only to http, https, mail
+ * and places in the text. Headings move down one level, because the page has its own first heading.
  */
 export async function renderMarkdown(text: string, { pictureUrl }: MarkdownOptions): Promise<string> {
-  // Not before: most processes never need it.
+  // Loaded on demand: most processes never render Markdown.
   const { micromark } = await import('micromark');
   const { gfm, gfmHtml } = await import('micromark-extension-gfm');
   const html = micromark(text, {
     extensions: [gfm()],
     htmlExtensions: [gfmHtml({ clobberPrefix: 'readme-', labelAttributes: 'class="unseen"' })],
   });
-  // Of what micromark wrote, every < begins a tag of its own and every " in an attribute ends it: texts have neither.
+  // In micromark's output every < begins one of its own tags, and every " in an attribute ends that
+  // attribute.
   return (
     html
       .replace(/<img src="([^"]*)"( alt="[^"]*")?[^>]*>/g, (_, src: string, alt = ' alt=""') =>
@@ -34,14 +38,14 @@ export async function renderMarkdown(text: string, { pictureUrl }: MarkdownOptio
         (_, slash: string, level: string) => `<${slash}h${Math.min(6, +level + 1)}`,
       )
       .replace(/<input type="checkbox" disabled="" (checked="" )?\/>/g, (_, checked) => (checked ? '☑' : '☐'))
-      // What may be wider than the page scrolls by itself, with the keyboard, too.
+      // Wide elements scroll by themselves and can be focused, so that they also scroll by keyboard.
       .replace(/<pre>/g, '<pre tabindex="0">')
       .replace(/<table>/g, '<div class="scroll" tabindex="0"><table>')
       .replace(/<\/table>/g, '</table></div>')
   );
 }
 
-/** Of a link: what it begins with, in the form in which micromark has written it. */
+/** Checks how a link begins, as micromark has written it. */
 const isSafe = (target: string): boolean => /^(https?:\/\/|mailto:|#)/i.test(target);
 
 function picture(src: string, alt: string, pictureUrl: MarkdownOptions['pictureUrl']): string {

@@ -1,4 +1,7 @@
-/** Owns the sentence that tells on the next page what became of an action. It travels in a cookie of its own, and is shown once. */
+/**
+ * Notices: one sentence that reports the result of an action on the next page. A cookie carries the notice,
+ * and it is shown once.
+ */
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { OperationError } from '../../core/model/errors.ts';
 import { isHttps } from '../../http/request.ts';
@@ -12,7 +15,7 @@ export interface Notice {
   text: string;
 }
 
-/** To `path`, which shows the notice. */
+/** Redirects to `path`, which shows the notice. */
 export function redirectWith(c: WebContext, path: string, { kind, text }: Notice): Response {
   setCookie(c, COOKIE, `${kind}:${text.slice(0, MAX_NOTICE_LENGTH)}`, {
     httpOnly: true,
@@ -24,11 +27,11 @@ export function redirectWith(c: WebContext, path: string, { kind, text }: Notice
   return c.redirect(path, 303);
 }
 
-/** What the operations refuse for the state of things or for what was asked; the rest is a page of its own. */
+/** True for refusals that a form or a notice can report. All other errors get a page of their own. */
 export const isOperationError = (error: unknown): error is OperationError =>
   error instanceof OperationError && ['conflict', 'invalid', 'too-many'].includes(error.code);
 
-/** Does it and goes on to `path` with `done`, or with why it was refused. */
+/** Runs `act`, then redirects to `path` with the notice `done` or with the reason for the refusal. */
 export async function redirectAfter(
   c: WebContext,
   path: string,
@@ -44,7 +47,7 @@ export async function redirectAfter(
   return redirectWith(c, path, { kind: 'done', text: done });
 }
 
-/** The notice that waits to be shown, which is then gone. A page that only refreshes itself leaves it. */
+/** Returns the pending notice and deletes it. A live refresh of a page leaves the notice alone. */
 export function takeNotice(c: WebContext): Notice | undefined {
   const value = c.req.header('berth-refresh') === undefined ? getCookie(c, COOKIE) : undefined;
   if (value === undefined) return undefined;

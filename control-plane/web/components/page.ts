@@ -1,4 +1,4 @@
-/** Owns the frame of every page: head, navigation by what the role allows, notice, and the headers that go with it. */
+/** The frame of every page: head, navigation, notice and security headers. */
 import type { Account } from '../../core/accounts/account.ts';
 import { contentPolicy } from '../../http/files.ts';
 import type { WebContext } from '../context.ts';
@@ -9,7 +9,7 @@ export interface Page {
   title: string;
   body: Html;
   status?: number;
-  /** Scripts of browser/ besides the one of every page, by name: `logs` is browser/logs.ts. */
+  /** Scripts of browser/ in addition to page.ts, by name: `logs` is browser/logs.ts. */
   scripts?: readonly string[];
   headers?: Record<string, string>;
 }
@@ -17,7 +17,7 @@ export interface Page {
 export const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
-  // Styles that scripts set on elements are not inline.
+  // The policy does not apply to styles that scripts set on elements.
   'content-security-policy': contentPolicy("'self'"),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'same-origin',
@@ -51,7 +51,7 @@ ${body}
 </body>
 </html>
 `;
-  // Through the context, which has cookies to set.
+  // Through the context, which may have cookies to set.
   return c.body(text.toString(), status as 200, { ...HEADERS, ...headers });
 }
 
@@ -69,7 +69,7 @@ ${account ? navigation(c.req.path, account) : ''}
 </header>`;
 }
 
-/** What the role has no use for is not shown; the operations refuse it anyway. */
+/** Hides what the role does not allow; the operations also refuse it. */
 function navigation(path: string, { user, role }: Account): Html {
   const links: [href: string, text: string, shown: boolean][] = [
     ['/executions', 'Executions', true],

@@ -1,6 +1,7 @@
 /**
- * Owns the description that is being written on the start page: whether it can be submitted, and what is wrong at which
- * line. What is valid is the API's to say (operations/executions/submission-input.ts); this only finds the places.
+ * Checks a description while a user writes it: whether it can be submitted, and the line of each problem.
+ * Validity is decided by the API's own checks (operations/executions/submission-input.ts); this file only
+ * locates problems.
  */
 import type { Application, Problem } from '../../../shared/application-schema.ts';
 import { OperationError } from '../../core/model/errors.ts';
@@ -8,19 +9,22 @@ import { nameProblem, unwrapped, validateDescription } from '../../operations/ex
 import type { Problems } from '../components/form.ts';
 import { type Fault, pathOf, placesIn, readJson } from './json-text.ts';
 
-/** As it was typed. */
+/** The fields of the form as typed. */
 export interface Draft {
   name: string;
   description: string;
 }
 
-/** What is wrong in the text, with the path it is about where there is one. */
+/** A problem in the text, with the path of its value if it has one. */
 export interface TextProblem extends Fault {
   path: string;
 }
 
 export interface CheckedText {
-  /** Where nothing is wrong. `value` is the text's own, which is what gets submitted and kept; `name` is for the execution. */
+  /**
+   * Set if the text has no problem. `value` is the parsed text, which is submitted and stored unchanged;
+   * `name` is for the execution.
+   */
   valid?: { application: Application; value: unknown; name: string };
   problems: TextProblem[];
 }
@@ -60,11 +64,11 @@ export type Submittable = { name: string; application: unknown };
 export interface CheckedDraft {
   body?: Submittable;
   text: CheckedText;
-  /** Of the name. */
+  /** Problems of the name. */
   problems: Problems;
 }
 
-/** What may be submitted, or all that is wrong with it. Without a name of its own it goes by the text's. */
+/** The body to submit, or all problems. An empty name falls back to the name in the text. */
 export function checkDraft({ name, description }: Draft): CheckedDraft {
   const text = checkText(description);
   const chosen = name.trim() || (text.valid?.name ?? '');

@@ -1,7 +1,10 @@
-/** Owns JSON as people type it: strict, with every fault at its line, and the line of whatever a pointer points to. */
+/**
+ * Parses JSON that people type: strictly, with the line of every fault, and with the line of any JSON
+ * pointer.
+ */
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 
-/** Counted from 1, columns in UTF-16 units as the browser counts them. */
+/** Counted from 1. Columns are in UTF-16 units, as browsers count them. */
 export interface Place {
   line: number;
   column: number;
@@ -11,7 +14,7 @@ export interface Fault extends Place {
   message: string;
 }
 
-/** Told at most: the rest often follows from the first. */
+/** Faults that are reported: later ones often follow from the first. */
 const MAX_SYNTAX_ERRORS = 5;
 
 const STRICT = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
@@ -38,7 +41,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   InvalidCharacter: 'this character must be escaped, such as a tab as \\t',
 };
 
-/** The value of the text, or what is wrong with it. */
+/** The value of the text, or its faults. */
 export function readJson(text: string): { value: unknown; faults?: undefined } | { faults: Fault[] } {
   try {
     return { value: JSON.parse(text) };
@@ -47,7 +50,7 @@ export function readJson(text: string): { value: unknown; faults?: undefined } |
   }
 }
 
-/** Looked at, of errors that may be as many as the text has letters. */
+/** Errors that are examined: a text may have as many as it has characters. */
 const MAX_PROBLEMS = 50;
 
 function faultsOf(text: string): Fault[] {
@@ -59,11 +62,11 @@ function faultsOf(text: string): Fault[] {
     message: MESSAGES[printParseErrorCode(error)] ?? NOT_JSON,
   }));
   const first = faults.filter(({ line }, at) => faults.findIndex((other) => other.line === line) === at);
-  // What this parser lets pass is for JavaScript's to refuse.
+  // JSON.parse refuses some texts that this parser accepts.
   return first.length > 0 ? first.slice(0, MAX_SYNTAX_ERRORS) : [{ line: 1, column: 1, message: NOT_JSON }];
 }
 
-/** Undefined where there is nothing, or it is nested too deeply to be walked. */
+/** Undefined if the text is empty or nested too deeply. */
 function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
   try {
     return parseTree(text, errors, STRICT);
@@ -73,7 +76,9 @@ function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
   }
 }
 
-/** Tells where the things are that pointers (RFC 6901) point to; of what is missing, where it should be. */
+/**
+ * Returns the place of the value that a pointer (RFC 6901) names, or the place where a missing value belongs.
+ */
 export function placesIn(text: string): (pointer: string) => Place {
   const root = treeOf(text);
   const placeAt = placesOf(text);
@@ -92,7 +97,7 @@ function offsetOf(root: Node, segments: readonly string[]): number {
   return offset;
 }
 
-/** Of a name that is there twice the last one counts, as it does for JSON.parse. */
+/** If a name occurs twice, the last one counts, as for JSON.parse. */
 const childOf = ({ type, children = [] }: Node, segment: string): Node | undefined =>
   type === 'array'
     ? children[Number(segment)]
@@ -104,13 +109,13 @@ const segmentsOf = (pointer: string): string[] =>
     .slice(1)
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** As programmers write it: `services[0].resources.memory`. */
+/** A pointer in programming notation: `services[0].resources.memory`. */
 export const pathOf = (pointer: string): string =>
   segmentsOf(pointer)
     .map((segment, at) => (/^\d+$/.test(segment) ? `[${segment}]` : `${at > 0 ? '.' : ''}${segment}`))
     .join('');
 
-/** Reads the text once, however many places are asked for. */
+/** Scans the text once, for any number of offsets. */
 function placesOf(text: string): (offset: number) => Place {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);

@@ -1,6 +1,6 @@
 /**
- * Owns the common case of an application, one container, as a form: what is typed becomes a description, and what is wrong
- * with that comes back to its field. What is valid is the API's to say (draft.ts).
+ * Converts the form for one container into a description, and the problems of that description into problems
+ * of fields. Validity is decided by the API's own checks (draft.ts).
  */
 import type { Application } from '../../../shared/application-schema.ts';
 import { nameProblem } from '../../operations/executions/submission-input.ts';
@@ -8,7 +8,7 @@ import type { Problems } from '../components/form.ts';
 import { decimal, MEMORY_UNITS, memoryBytes } from '../components/memory-unit.ts';
 import { checkDescription, type Submittable } from './draft.ts';
 
-/** As typed; what is left empty is not asked for. */
+/** The fields as typed; an empty field requests nothing. */
 export interface SimpleApplication {
   name: string;
   image: string;
@@ -16,9 +16,9 @@ export interface SimpleApplication {
   memory: string;
   memory_unit: string;
   cores: string;
-  /** `ends`, or it stays until somebody terminates it. */
+  /** `ends` for a job, `stays` for an application that runs until it is terminated. */
   life: string;
-  /** Lines of NAME=value. */
+  /** One NAME=value per line. */
   environment: string;
   ports: readonly SimplePort[];
 }
@@ -49,7 +49,7 @@ export const LIFE_TEXTS: Readonly<Record<'ends' | 'stays', string>> = {
   stays: 'Long-running app: runs until it is terminated',
 };
 
-/** What clients speak to a port, to how its endpoint is written. */
+/** The URL template of a port, by the protocol that clients speak to it. */
 export const PORT_KINDS: Readonly<Record<string, string>> = {
   http: 'http://{ip_port}/',
   https: 'https://{ip_port}/',
@@ -57,7 +57,7 @@ export const PORT_KINDS: Readonly<Record<string, string>> = {
   udp: 'udp://{ip_port}',
 };
 
-/** One more than a description takes (shared/application.ts): enough for it to be refused. */
+/** One more than a description may have (shared/application.ts), so that validation refuses the excess. */
 const MAX_ROWS = 257;
 const MAX_LINES = 1001;
 
@@ -85,7 +85,7 @@ export type CheckedSimple =
   | { body: Submittable & { application: Application }; problems?: undefined }
   | { body?: undefined; problems: Problems };
 
-/** What may be submitted, or what is wrong by field: `port_number-1` is that of the second row of ports. */
+/** The body to submit, or the problems by field; `port_number-1` is the second row of ports. */
 export function checkSimple(simple: SimpleApplication): CheckedSimple {
   const name = simple.name.trim();
   const wrongName = name === '' ? 'is required' : nameProblem(name);
@@ -93,7 +93,7 @@ export function checkSimple(simple: SimpleApplication): CheckedSimple {
   const { application, problems: found } = checkDescription(description);
   const problems: Record<string, string> = {
     ...(wrongName !== undefined && { name: wrongName }),
-    ...misread(simple),
+    ...unreadable(simple),
   };
   for (const { pointer, message } of found) {
     const { field, before } = sources.find(({ at }) => pointer.startsWith(at)) ?? {
@@ -106,8 +106,8 @@ export function checkSimple(simple: SimpleApplication): CheckedSimple {
   return { problems };
 }
 
-/** What can't even be put into a description. */
-function misread({ image, memory, memory_unit, cores, environment, ports }: SimpleApplication): Problems {
+/** Problems of fields that can't become part of a description. */
+function unreadable({ image, memory, memory_unit, cores, environment, ports }: SimpleApplication): Problems {
   const problems: Record<string, string> = {};
   if (image === '') problems.image = 'is required';
   if (!Object.hasOwn(MEMORY_UNITS, memory_unit)) problems.memory = 'must have the unit MiB or GiB';
@@ -122,11 +122,11 @@ function misread({ image, memory, memory_unit, cores, environment, ports }: Simp
   return problems;
 }
 
-/** Where in the description a field has come to. */
+/** Maps a place in the description back to its field. */
 interface Source {
   at: string;
   field: string;
-  /** Goes before what is wrong there. */
+  /** Prefix of the message. */
   before: string;
 }
 
@@ -159,7 +159,7 @@ function describe(simple: SimpleApplication, name: string): { description: unkno
   return { description, sources: sourcesOf(lines, rows) };
 }
 
-/** The more particular ones first. */
+/** Specific places come before general ones. */
 function sourcesOf(lines: readonly Line[], rows: readonly { at: number }[]): Source[] {
   const source = (at: string, field: string, before = ''): Source => ({
     at: `/services/0/${at}`,
@@ -201,7 +201,7 @@ function pairOf(line: string): [name: string, value: string] {
   return [name.trim(), line.slice(name.length + 1)];
 }
 
-/** The same reservation and limit. An empty amount reserves nothing; `misread` reports one that is not a number. */
+/** The same reservation and limit. An empty amount reserves nothing; `unreadable` reports one that is not a number. */
 const minAndMax = (amount: number) => {
   const known = Number.isNaN(amount) ? null : amount;
   return { min: known, max: known };
@@ -209,7 +209,7 @@ const minAndMax = (amount: number) => {
 
 const MAX_NAME_LENGTH = 128;
 
-/** The execution's name in the letters that an application's may have. A longer one is refused anyway (nameProblem). */
+/** Turns the name of the execution into a valid application name. nameProblem refuses a longer name. */
 function applicationName(name: string): string {
   const letters = name
     .slice(0, MAX_NAME_LENGTH)

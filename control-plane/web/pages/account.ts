@@ -1,4 +1,4 @@
-/** Owns the page of one's own account: what one may do and has running, password, e-mail. */
+/** The page of a user's own account: role, quota, password and e-mail address. */
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { MICRO } from '../../core/accounts/quota.ts';
@@ -8,7 +8,7 @@ import { isHttps, sessionCookie } from '../../http/request.ts';
 import { getAllowance } from '../../operations/accounts/allowance.ts';
 import { changeOwnPassword } from '../../operations/accounts/own-password.ts';
 import { updateUser } from '../../operations/accounts/users.ts';
-import { type Entry, takeForm } from '../components/form-entry.ts';
+import { type Entry, handleForm } from '../components/form-entry.ts';
 import { type Html, html } from '../components/html.ts';
 import { redirectWith } from '../components/notice.ts';
 import { page } from '../components/page.ts';
@@ -26,7 +26,7 @@ const passwordFields = z
 
 const emailFields = z.object({ email });
 
-/** Each of the two forms with what became of it. */
+/** The state of each of the two forms. */
 interface Entries {
   password?: Partial<Entry>;
   email?: Partial<Entry>;
@@ -36,7 +36,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/', (c) => accountPage(deps, c, {}));
   routes.post('/password', (c) =>
-    takeForm(
+    handleForm(
       c,
       passwordFields,
       (password) => accountPage(deps, c, { password }),
@@ -44,7 +44,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
     ),
   );
   routes.post('/email', (c) =>
-    takeForm(
+    handleForm(
       c,
       emailFields,
       (email) => accountPage(deps, c, { email }),
@@ -57,7 +57,7 @@ export function accountPages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-/** Goes on with a session of the new password: all others have ended. */
+/** Continues with a session of the new password: the change has ended all others. */
 async function changePassword(
   deps: WebDeps,
   c: WebContext,

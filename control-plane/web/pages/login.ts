@@ -1,4 +1,4 @@
-/** Owns login and logout. */
+/** Login and logout. */
 import { Hono } from 'hono';
 import { deleteCookie } from 'hono/cookie';
 import type { Actor } from '../../core/accounts/account.ts';
@@ -61,7 +61,7 @@ async function logIn({ authentication, addressOf }: WebDeps, c: WebContext): Pro
 async function logOut(deps: WebDeps, c: WebContext): Promise<Response> {
   const actor = await actorOf(deps, c);
   for (const token of sessionTokens(c)) await endSession(deps, token);
-  // Other pages of this session are still open, and those of other sessions come back.
+  // Closes the streams of this session. Streams of other sessions reconnect.
   if (actor.kind === 'user') await reviewSubscriptions(deps, actor.user.id);
   deleteCookie(c, COOKIE, { path: '/' });
   return redirectWith(c, '/login', { kind: 'done', text: 'You are logged out.' });

@@ -7,7 +7,7 @@ import { failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const GIB = 1024 ** 3;
-/** Tried in each field that takes it. */
+/** Entered in each field that accepts it. */
 const NASTY = '"><img src=x onerror=alert(1)>';
 const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
 const LOOPBACK = '127.0.0.1';
@@ -23,7 +23,7 @@ onHosts(hosts, (host) => {
     admin = await WebClient.logIn(host);
   });
 
-  /** What the form of a new user sends. */
+  /** The fields of the form of a new user. */
   const userForm = (fields: Record<string, string> = {}) => ({
     ...{ username: newName('made'), email: '', role: String(ROLE.user), quota: '1', priority: '0' },
     ...{ enabled: 'on', source: 'internal', uid: '', password: 'secret', ...fields },
@@ -34,7 +34,7 @@ onHosts(hosts, (host) => {
   };
 
   describe('administration', () => {
-    test('W90: it is for those who may change the configuration', async () => {
+    test('W90: only roles that may change the configuration have access', async () => {
       await accounts.addUser('plain');
       const plain = await WebClient.logIn(host, 'plain', 'secret');
       const pages = ['', '/users', '/users/new', '/users/1', '/users/1/delete', '/roles', '/roles/new'];
@@ -45,7 +45,7 @@ onHosts(hosts, (host) => {
         expect([path, (await plain.post(`/admin${path}`, userForm())).status]).toEqual([path, 403]);
     });
 
-    test('W91: a user is made with a password, found, changed, given another one, and disabled', async () => {
+    test('W91: a user is created with a password, found, changed, given another password, and disabled', async () => {
       const form = userForm({ email: 'ann@example.org', priority: '3' });
       const { username } = form;
       expect((await admin.act('/admin/users', form)).text).toContain(`User ${username} was created.`);
@@ -65,7 +65,7 @@ onHosts(hosts, (host) => {
       expect([text.includes(username), text.includes('">plain<')]).toEqual([true, false]);
     });
 
-    test('W93: what is refused is told in the form, where all that was typed is but the passwords', async () => {
+    test('W93: a refusal is shown in the form, with everything that was typed except passwords', async () => {
       const taken = await admin.post('/admin/users', userForm({ username: 'admin', email: 'x@example.org' }));
       expect([taken.status, taken.text.includes('already a user with that name')]).toEqual([409, true]);
       expect(taken.text).toContain('value="x@example.org"');
@@ -80,7 +80,7 @@ onHosts(hosts, (host) => {
       expect((await admin.post('/admin/users/1/password', { password: '' })).status).toBe(400);
     });
 
-    test('W94: a deletion is asked about first, with the number of executions that go along', async () => {
+    test('W94: a deletion is confirmed first, on a page with the number of executions that it deletes', async () => {
       const name = newName('going');
       const id = await accounts.addUser(name);
       const waiting = application(service({ labels: ['nowhere'] }));
@@ -95,7 +95,7 @@ onHosts(hosts, (host) => {
       expect((await admin.act('/admin/users/1/delete')).text).toContain('last enabled administrator');
     });
 
-    test('W95: a role is made, changed and deleted; one that is in use, and that of administrators, stays', async () => {
+    test('W95: a role is created, changed and deleted, unless it is in use or the role of administrators', async () => {
       const name = newName('role');
       await admin.act('/admin/roles', { name, canAccessApi: 'on', canSeeStatus: 'on' });
       const { text } = await admin.get('/admin/roles');
@@ -116,7 +116,7 @@ onHosts(hosts, (host) => {
       expect((await admin.post('/admin/roles/1', { name: 'admin' })).status).toBe(409);
     });
 
-    test('W96: a quota is made, changed and deleted in units of people; 0 is no limit', async () => {
+    test('W96: a quota is created, changed and deleted with memory in MiB or GiB, and 0 means no limit', async () => {
       const name = newName('quota');
       const fields = { name, concurrent_executions: '3', memory: '1.5', memory_unit: 'GiB', cores: '0' };
       await admin.act('/admin/quotas', fields);
@@ -140,7 +140,7 @@ onHosts(hosts, (host) => {
       expect((await admin.act('/admin/quotas/1/delete')).text).toContain('still in use');
     });
 
-    test('W97: what is typed is shown as it was typed, and runs nowhere', async () => {
+    test('W97: typed text is shown as text, and never runs', async () => {
       const form = userForm({ username: NASTY.replace('/', ''), email: NASTY });
       await admin.act('/admin/users', form);
       await admin.act('/admin/roles', { name: NASTY });
@@ -161,7 +161,7 @@ onHosts(hosts, (host) => {
   });
 
   describe('own account', () => {
-    test('W98: it shows role and quota with what is taken, and changes the e-mail address', async () => {
+    test('W98: it shows role, quota and usage, and changes the e-mail address', async () => {
       const name = newName('own');
       const quota_id = await accounts.create('quota', {
         name,
@@ -180,7 +180,7 @@ onHosts(hosts, (host) => {
       expect([bad.status, bad.text.includes('id="email-problem"')]).toEqual([400, true]);
     });
 
-    test('W99: who knows the present password changes it, goes on, and is logged out everywhere else', async () => {
+    test('W99: a user with the current password changes it, stays logged in, and is logged out everywhere else', async () => {
       const name = newName('own');
       await accounts.addUser(name);
       const [own, elsewhere] = [
@@ -202,7 +202,7 @@ onHosts(hosts, (host) => {
       expect((await accounts.as(name, 'another one').get('login')).status).toBe(200);
     });
 
-    test('W99: guesses of the present password are throttled like logins', async () => {
+    test('W99: guesses of the current password are throttled like logins', async () => {
       const name = newName('own');
       await accounts.addUser(name);
       const own = await WebClient.logIn(host, name, 'secret');

@@ -8,12 +8,12 @@ import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
 const GIB = 1024 ** 3;
-/** Tried in each field that takes it. */
+/** Entered in each field that accepts it. */
 const NASTY = '"><img src=x onerror=alert(1)>';
 const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;';
 let names = 0;
 
-/** Of a service that fits nowhere here. */
+/** An application that fits on no host of the tests. */
 const large = () =>
   application(
     service({ resources: { memory: { min: 900 * GIB, max: null }, cores: { min: 1, max: null } } }),
@@ -51,7 +51,7 @@ onHosts(hosts, (host) => {
     return { agent, id, name };
   }
 
-  test('W80: it is for those who may see its status; the rest of it for those who may change it', async () => {
+  test('W80: the pages require the right to see the status, and their forms the right to change it', async () => {
     const { id } = await ownHost();
     for (const path of ['/cluster', `/cluster/hosts/${id}`]) {
       expect((await plain.get(path)).status).toBe(403);
@@ -66,7 +66,7 @@ onHosts(hosts, (host) => {
     expect((await viewer.post('/cluster/join', { name: '', labels: '' })).status).toBe(403);
   });
 
-  test('W81: it shows each host with what is reserved and used, its troubles, and what it is', async () => {
+  test('W81: each host is shown with its reservations, usage, conditions and facts', async () => {
     const { agent, id, name } = await ownHost();
     await agent.complain({ kind: 'low-disk', text: 'it has 0.4 GiB free <b>' });
     await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
@@ -81,7 +81,7 @@ onHosts(hosts, (host) => {
     expect((await admin.get('/cluster/hosts/999999')).status).toBe(404);
   });
 
-  test("W81: what waits says why; another's execution stays unnamed to those who may not see it", async () => {
+  test('W81: waiting executions are shown with their reasons, but unnamed to users who may not see them', async () => {
     const execution = newName('waits');
     const reply = await accounts.as('plain').post('execution', { name: execution, application: large() });
     const { execution_id } = reply.json<{ execution_id: number }>();
@@ -95,7 +95,7 @@ onHosts(hosts, (host) => {
     await accounts.statusOf('DELETE', `execution/${execution_id}`);
   });
 
-  test('W82: the last hour is there as a table, with the samples that the charts are drawn from', async () => {
+  test('W82: the last hour is shown as a table, with the samples for the charts', async () => {
     const { text } = await admin.get('/cluster');
     const samples = JSON.parse(/data-samples="([^"]*)"/.exec(text)?.[1] ?? '') as number[][];
     const nowS = Date.now() / 1_000;
@@ -104,7 +104,7 @@ onHosts(hosts, (host) => {
     expect(text).toContain('Last hour as a table');
   });
 
-  test('W83: a host is drained, taken back and labelled by forms, and says what became of it', async () => {
+  test('W83: forms drain, undrain and label a host, and report the result', async () => {
     const { id, name } = await ownHost();
     const client = new HostClient(api.http);
     const at = `/cluster/hosts/${id}`;
@@ -120,7 +120,7 @@ onHosts(hosts, (host) => {
     expect((await client.named(name)).admin_labels).toEqual(['gpu', 'ssd', 'fast']);
   });
 
-  test('W84: a removal is asked about first, and refused where the host may still run something', async () => {
+  test('W84: a removal is confirmed first, and refused while the host may still run services', async () => {
     const { agent, id, name } = await ownHost();
     const own = service({ labels: [name] });
     await admin.act(`/cluster/hosts/${id}/labels`, { labels: name });
@@ -139,7 +139,7 @@ onHosts(hosts, (host) => {
     await accounts.statusOf('DELETE', `execution/${execution}`);
   });
 
-  test('W85: a join token is shown once with its line and its end; it is good for one host', async () => {
+  test('W85: a join token is shown once with its command and its expiry time, and is valid for one host', async () => {
     const name = newName('joined');
     const made = await admin.post('/cluster/join', { name, labels: 'gpu ssd' });
     expect([made.status, made.headers['cache-control']]).toEqual([200, 'no-store']);

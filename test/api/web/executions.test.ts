@@ -38,13 +38,13 @@ onHosts(hosts, (host) => {
     });
     afterAll(() => agent.close());
 
-    /** Waits until it is to stop, and stops all it has. */
+    /** Waits until the execution must stop, and reports all its containers as gone. */
     const gone = async (id: number) => {
       await agent.released(id);
       await agent.report(...agent.known(id).map(seen.gone));
     };
 
-    /** Of two essential services and an elastic one, on the host. */
+    /** Two essential services and an elastic one, on the host of this test. */
     const described = application(
       service({
         name: 'main',
@@ -54,7 +54,7 @@ onHosts(hosts, (host) => {
       service({ name: 'side', labels: ['web'], monitor: false, total_count: 2, essential_count: 1 }),
     );
 
-    test('W24: it shows the states it has been in, from its queue to its end, and why it ended', async () => {
+    test('W24: the page shows the states of the execution from queue to end, and why it ended', async () => {
       const id = await api.submit(described, 'A life');
       const assigned = await agent.assigned(id, 2);
       expect(steps(await detail(id))).toEqual(['submitted', 'queued', 'starting']);
@@ -79,7 +79,7 @@ onHosts(hosts, (host) => {
       expect(text).toContain('Its service main0 exited with code 0, which ended the execution. It ran for ');
     });
 
-    test('W22, W24: it shows its services, how far their starts are, and its endpoints', async () => {
+    test('W22, W24: the page shows services, the progress of their starts, and endpoints', async () => {
       const id = await api.submit(described, NASTY);
       const assigned = await agent.assigned(id, 2);
       const { service: pulled, generation } = firstOf(assigned);
@@ -96,7 +96,7 @@ onHosts(hosts, (host) => {
       await api.reached(id, 'running');
       const text = await detail(id);
       expect(text).toMatch(/href="http:\/\/192\.0\.2\.7:30080\/"/);
-      // What is no web address is text, and what users name is no markup.
+      // Other schemes are shown as text, and names of users are not markup.
       expect(text).not.toMatch(/href="javascript:/);
       expect(text).toContain('javascript:alert(1)//192.0.2.7:30081');
       expect(text).not.toMatch(/<script>|<img src=x/);
@@ -105,7 +105,7 @@ onHosts(hosts, (host) => {
       await gone(id);
     });
 
-    test('W24: of many services it shows a hundred, and all of them on request', async () => {
+    test('W24: the page shows a hundred services, and all of them on request', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'], total_count: 150 })));
       const rows = async (path: string) => marksOf((await admin.get(path)).text).length;
       expect(await rows(`/executions/${id}`)).toBe(100);
@@ -114,7 +114,7 @@ onHosts(hosts, (host) => {
       await api.terminate(id);
     });
 
-    test('W25: one that waits says why, where it stands, and what would change that', async () => {
+    test('W25: for a waiting execution the page shows the reasons, its position and the remedies', async () => {
       const large = { memory: { min: 1_000 * GIB, max: null }, cores: { min: null, max: null } };
       const id = await api.submit(application(service({ labels: ['web'], resources: large })));
       const { summary, waiting_for } = await api.explain(id);
@@ -124,7 +124,7 @@ onHosts(hosts, (host) => {
       expect(await detail(id)).toContain('It was terminated before it ran.');
     });
 
-    test('W22, W24: an error is told in full, as text', async () => {
+    test('W22, W24: an error is shown in full, as text', async () => {
       const id = await api.submit(described);
       const assigned = await agent.assigned(id, 2);
       const message = `${NASTY} ${'m'.repeat(300)}`;
@@ -136,7 +136,7 @@ onHosts(hosts, (host) => {
       expect(text).not.toContain('<script>alert');
     });
 
-    test('W26: its description is shown, and downloaded as it was submitted', async () => {
+    test('W26: the description is shown, and downloaded as it was submitted', async () => {
       const id = await api.submit(described);
       const { status, headers, text } = await admin.get(`/executions/${id}/description.json`);
       expect([status, headers['content-type'], headers['x-content-type-options']]).toEqual([
@@ -150,7 +150,7 @@ onHosts(hosts, (host) => {
       await api.terminate(id);
     });
 
-    test('W27: it is terminated, and submitted again under its name', async () => {
+    test('W27: an execution is terminated, and submitted again under its name', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
       const done = await admin.act(`/executions/${id}/terminate`);
       expect(done.text).toContain('The execution is being terminated.');
@@ -164,7 +164,7 @@ onHosts(hosts, (host) => {
       await api.terminate(second.id);
     });
 
-    test('W27: it is deleted by who may, once that is confirmed', async () => {
+    test('W27: an execution is deleted after confirmation, by roles that may delete', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
       const asked = await admin.post(`/executions/${id}/delete`);
       expect(asked.text).toContain('name="confirmed" value="yes"');
@@ -183,7 +183,7 @@ onHosts(hosts, (host) => {
       await api.terminate(own);
     });
 
-    test('W21: what belongs to others is not there, whatever is asked of it', async () => {
+    test('W21: executions of other users are not found, whatever is requested', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'] })));
       const ann = await WebClient.logIn(host, 'ann', 'secret');
       for (const path of [
@@ -208,7 +208,7 @@ const port = (name: string, url_template: string, port_number = 80) => ({
   url_template,
 });
 
-/** `main0 essential`, of each service. */
+/** `main0 essential` for each service. */
 const marksOf = (text: string): string[] =>
   [...text.matchAll(/<th scope="row">(\w+) <span class="mark[^>]*>(\w+)</g)].map(
     ([, name, mark]) => `${name} ${mark}`,

@@ -45,7 +45,7 @@ onHosts(hosts, (host) => {
   const path = (one: Assignment, from: string) => `/executions/${one.execution}/logs/stream?from=${from}`;
   const start = (...all: Assignment[]) => all.map((one) => `${one.service}.1.0`).join(',');
 
-  test('W31: output comes with its place, and from there another stream goes on without gap or double', async () => {
+  test('W31: output comes with its position, from which another stream continues without gap or repetition', async () => {
     const [one] = (await running()) as [Assignment];
     const browser = await visitor();
     const first = new Frames(browser.open('GET', path(one, start(one))));
@@ -65,7 +65,7 @@ onHosts(hosts, (host) => {
     await second.leave();
   });
 
-  test('W35: one stream has the output of several services, of each in order', async () => {
+  test('W35: one stream carries the output of several services, each in order', async () => {
     const services = [service(), service({ name: 'side', monitor: false })];
     const [one, other] = (await running(...services)) as [Assignment, Assignment];
     const frames = new Frames((await visitor()).open('GET', path(one, start(one, other))));
@@ -88,7 +88,7 @@ onHosts(hosts, (host) => {
     await frames.leave();
   });
 
-  test('W37: it is told where a log ends, where there is none, and where it is out of reach', async () => {
+  test('W37: the stream reports the end of a log, a missing log, and a log that can not be read now', async () => {
     const browser = await visitor();
     const [one] = (await running()) as [Assignment];
     const frames = new Frames(browser.open('GET', path(one, start(one))));
@@ -112,7 +112,7 @@ onHosts(hosts, (host) => {
     ]);
   });
 
-  test('W36: the output is there as it was written, to read or to keep, and runs in no browser', async () => {
+  test('W36: the output is served as it was written, as text or as a file, and runs in no browser', async () => {
     const [one] = (await running()) as [Assignment];
     const browser = await visitor();
     const { text: html } = await browser.get(`/executions/${one.execution}/logs`);
@@ -141,7 +141,7 @@ onHosts(hosts, (host) => {
     }
   });
 
-  test("W30: another user's log is not there, nor is a service of another execution", async () => {
+  test('W30: the log of another user is not found, nor is a service of another execution', async () => {
     const [one, two] = [(await running())[0], (await running())[0]] as [Assignment, Assignment];
     await new AccountClient(host).addUser('stranger');
     const other = await visitor('stranger', 'secret');
@@ -162,7 +162,7 @@ onHosts(hosts, (host) => {
 
 const text = ({ payload }: LogFrame): string => Buffer.from(payload).toString();
 
-/** The frames of a stream as they come. */
+/** The frames of a stream as they arrive. */
 class Frames {
   readonly #response: Promise<IncomingMessage>;
   #pieces: AsyncIterator<Buffer> | undefined;
@@ -179,7 +179,7 @@ class Frames {
     return frame;
   }
 
-  /** The notes up to the end, by service. */
+  /** The notes up to the end of the stream, by service. */
   async rest(): Promise<Map<number, LogNote[]>> {
     const notes = new Map<number, LogNote[]>();
     for (let frame = await this.#nextIfAny(); frame; frame = await this.#nextIfAny()) {

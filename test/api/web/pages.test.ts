@@ -3,7 +3,7 @@ import { basic, HttpClient, type Reply } from '../../support/clients/http-client
 import { addUser, allowApi, failLogins, passLoginDelays } from '../../support/fixtures/users.ts';
 import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
 
-/** Where tests come from, as the host sees it. */
+/** The address of the tests, as the host sees it. */
 const LOOPBACK = '127.0.0.1';
 const PAGE = { accept: 'text/html' };
 const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
@@ -17,7 +17,7 @@ onHosts(hosts, (host) => {
   const logIn = (fields = {}) =>
     anyone.send('POST', '/login', form({ username: 'admin', password: ADMIN_PASSWORD, ...fields }));
 
-  test('W1: a page is for who has a session; others are sent to log in', async () => {
+  test('W1: a page requires a session, and other visitors are redirected to the login', async () => {
     const asked = await anyone.get('/executions/5?a=b&c');
     expect([asked.status, asked.headers.location]).toEqual([
       303,
@@ -40,12 +40,12 @@ onHosts(hosts, (host) => {
     ['/%2e//elsewhere.example/', '/executions'],
     ['javascript:alert(1)', '/executions'],
     ['', '/executions'],
-  ])('W1: a login that is to lead to %j goes on to %j, never to another site', async (next, to) => {
+  ])('W1: a login with the next path %j continues to %j, never to another site', async (next, to) => {
     const reply = await logIn({ next });
     expect([reply.status, reply.headers.location]).toEqual([303, to]);
   });
 
-  test('H1: a form of more fields than any page has is refused before it is read', async () => {
+  test('H1: a form with more fields than any page has is refused before it is parsed', async () => {
     const reply = await anyone.send('POST', '/login', 'a&'.repeat(2 ** 19));
     expect(reply.status).toBe(400);
     expect(reply.text).toContain('more than 5000 fields');
@@ -72,14 +72,14 @@ onHosts(hosts, (host) => {
     expect((await another.get('/executions')).status).toBe(200);
   });
 
-  test('H296: HEAD of the stream that pages live on opens none, however often', async () => {
+  test('H296: HEAD of the event stream of pages opens no stream, however often it is sent', async () => {
     const mine = anyone.with({ cookie: cookieOf(await logIn()) });
     const replies = await Promise.all(Array.from({ length: 51 }, () => mine.send('HEAD', '/events', '')));
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
     expect(replies[0]?.headers['content-type']).toBe('text/event-stream; charset=utf-8');
   });
 
-  test('W4: a page may take nothing from elsewhere, run nothing inline, be framed by nobody', async () => {
+  test('W4: a page loads nothing from elsewhere, runs nothing inline, and can not be framed', async () => {
     const { headers, text } = await anyone.get('/login');
     const policy = String(headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'");
@@ -91,7 +91,7 @@ onHosts(hosts, (host) => {
     expect(text).not.toMatch(/(src|href|action)="(?!\/(?!\/)|#)/);
   });
 
-  test('W5: what changes something is refused where another site sends it', async () => {
+  test('W5: a change that another site sends is refused', async () => {
     const mine = anyone.with({ cookie: cookieOf(await logIn()) });
     for (const from of [
       { 'sec-fetch-site': 'cross-site' },
@@ -118,7 +118,7 @@ onHosts(hosts, (host) => {
     expect((await anyone.get('nothing')).headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  test('W2: who guesses is told when to try again', async () => {
+  test('W2: repeated guesses are refused with the time of the next attempt', async () => {
     await failLogins(host(), LOOPBACK, 'guessed', 10);
     const refused = await logIn({ username: 'guessed' });
     expect(refused.status).toBe(429);
@@ -127,7 +127,7 @@ onHosts(hosts, (host) => {
     await passLoginDelays(host());
   });
 
-  test('W100: an address that only forms go to leads a browser to the page above it', async () => {
+  test('W100: an address that only accepts forms leads a browser to the page above it', async () => {
     const mine = anyone.with({ cookie: cookieOf(await logIn()) });
     for (const [path, above] of [
       ['/account/password', '/account'],
@@ -142,7 +142,7 @@ onHosts(hosts, (host) => {
     expect((await program.get('/logout')).status).toBe(405);
   });
 
-  test('W109: a form that is sent after the login is over does nothing, and the login page says so', async () => {
+  test('W109: a form that is sent after the session has ended changes nothing, and the login page states this', async () => {
     const { status, headers } = await anyone.send('POST', '/executions/5/terminate', '');
     expect([status, headers.location]).toEqual([303, '/login?next=%2F']);
     const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? '';
@@ -159,7 +159,7 @@ onHosts(hosts, (host) => {
     expect((await administrator.get('/executions')).text).toMatch(/href="\/cluster"[\s\S]*href="\/admin"/);
   });
 
-  test('W7: a role that may not use the API is refused on every page, and can log out', async () => {
+  test('W7: a role without can_access_api is refused on every page, and can log out', async () => {
     await addUser(host(), 'barred', 'secret', 'user');
     const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'barred', password: 'secret' })) });
     await allowApi(host(), 'user', false);
@@ -170,13 +170,13 @@ onHosts(hosts, (host) => {
     expect((await own.send('POST', '/logout', '')).status).toBe(303);
   });
 
-  test('W8: the licences of the packages in them are told', async () => {
+  test('W8: the licences of the packages are served', async () => {
     expect((await anyone.get('/assets/licences.txt')).text).toContain(
       'This file holds the following packages.',
     );
   });
 
-  test('W8: files are asked for again, and sent again only where they have changed', async () => {
+  test('W8: files are revalidated, and sent again only after a change', async () => {
     const { status, headers } = await anyone.get('/assets/page.js');
     expect([status, headers['content-type']]).toEqual([200, 'text/javascript; charset=utf-8']);
     const again = await anyone.with({ 'if-none-match': String(headers.etag) }).get('/assets/page.js');

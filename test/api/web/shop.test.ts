@@ -9,7 +9,7 @@ import { ADMIN_PASSWORD, type Host, hosts, onHosts, startHost } from '../../supp
 const PAGE = { accept: 'text/html' };
 const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
 
-/** By a session of its own, as browsers do. */
+/** With a session of its own, as browsers have. */
 async function loggedIn(
   host: () => Host,
   username = 'admin',
@@ -37,7 +37,7 @@ onHosts(hosts, (host) => {
     admin = await loggedIn(host);
   });
 
-  test('W73: the shop shows its applications by category, with logo, name and what they are', async () => {
+  test('W73: the shop shows its applications by category, with logo, name and summary', async () => {
     const { status, text } = await admin.get('/shop');
     expect(status).toBe(200);
     const parts = [...text.matchAll(/<h2>(.*?)<\/h2>|<h3><a href="(.*?)">|<img class="logo" src="(.*?)"/g)];
@@ -55,7 +55,7 @@ onHosts(hosts, (host) => {
     expect(text).not.toContain('Problems in the app shop');
   });
 
-  test('W74: an application has its text, and a form with each parameter, its limits and its default', async () => {
+  test('W74: an application page has its text, and a form with each parameter, its limits and its default', async () => {
     const { text } = await admin.get('/shop/elastic-batch-0');
     expect(text).toContain('<strong>essential</strong>');
     expect(text).toMatch(
@@ -72,7 +72,7 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('W75: what is filled in is started, and leads to its execution', async () => {
+  test('W75: a submitted form starts an execution with its values, and leads to it', async () => {
     const order = {
       name: 'my batch',
       'service_count:worker': '3',
@@ -97,7 +97,7 @@ onHosts(hosts, (host) => {
     await api().delete(`execution/${id}`);
   });
 
-  test('W75: what is wrong is told at its field, with what was typed, and nothing is started', async () => {
+  test('W75: problems are shown at their fields with what was typed, and nothing is started', async () => {
     const before = Object.keys((await api().get('execution')).json() as object);
     const order = {
       name: '<b>',
@@ -113,7 +113,7 @@ onHosts(hosts, (host) => {
     expect(refused.status).toBe(400);
     expect(refused.text).toMatch(/id="service_count:worker-problem">must be at most 16</);
     expect(refused.text).toMatch(/id="environment:ROUNDS-problem">must be a whole number</);
-    // What is folded away, and has something wrong in it, is open.
+    // A fold that contains a problem is open.
     expect(refused.text).toMatch(/<details open>.*id="resources:leader\.memory-problem"/s);
     expect(refused.text).toMatch(/id="resources:leader\.memory-problem">must be a number</);
     expect(refused.text).toMatch(/id="resources:worker\.memory-problem">must be at most 256\.0 MiB</);
@@ -130,14 +130,14 @@ onHosts(hosts, (host) => {
     expect(Object.keys((await api().get('execution')).json() as object)).toEqual(before);
   });
 
-  test('W75: a form of any number of fields is refused in few words', async () => {
+  test('W75: a form with any number of fields is refused with a short page', async () => {
     const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`environment:${at}`, '1']));
     const refused = await admin.send('POST', '/shop/hello-0', form(fields));
     expect(refused.status).toBe(400);
     expect(refused.text.length).toBeLessThan(20_000);
   });
 
-  test('W76: where it would go is told without starting it, and what was filled in stays', async () => {
+  test('W76: Check placement starts nothing and keeps what was typed', async () => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
     const told = await admin.send('POST', '/shop/elastic-batch-0', form(order));
     expect(told.status).toBe(200);
@@ -145,7 +145,7 @@ onHosts(hosts, (host) => {
     expect(valuesOf(told)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 
-  test('W77: a picture is one and nothing else, whoever opens it', async () => {
+  test('W77: a picture is served under a policy that runs nothing, to users of the application only', async () => {
     const picture = await admin.get('/shop/hello-0/logo');
     expect([picture.status, picture.headers]).toMatchObject([
       200,
@@ -173,7 +173,7 @@ onHosts(hosts, (host) => {
     expect((await new HttpClient(() => host().url(), PAGE).get('/shop/hello-0/logo')).status).toBe(303);
   });
 
-  test('W69, W78: resources are for roles that may set them, with what the quota leaves', async () => {
+  test('W69, W78: only roles that may set resources can change them, within what the quota leaves', async () => {
     const accounts = new AccountClient(host);
     await accounts.addUser('plain', { role_id: ROLE.user });
     const plain = (await (await loggedIn(host, 'plain', 'secret')).get('/shop/elastic-batch-0')).text;
@@ -195,7 +195,7 @@ onHosts(hosts, (host) => {
   });
 });
 
-test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP, as it is now, with what each role may see, and no harm in it', async () => {
+test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP is read at each request, filtered by role, and shown as harmless text', async () => {
   const shop = await ScratchShop.make();
   const node = await startHost({ kind: 'node', variant: 'B' }, { BERTH_SHOP: shop.root });
   const host = () => node;

@@ -33,7 +33,7 @@ onHosts(hosts, (host) => {
     admin = await WebClient.logIn(host);
   });
 
-  test('W9, W40: a description is submitted as it is, and the answer leads to its execution', async () => {
+  test('W9, W40: a description is submitted as it is, and the response leads to its execution', async () => {
     const described = { ...application(service({ labels: ['nowhere'] })), name: 'as-it-is' };
     const description = pretty(described);
     const id = startedId(await admin.post(BY_DESCRIPTION, { name: 'mine', description, action: 'submit' }));
@@ -46,7 +46,7 @@ onHosts(hosts, (host) => {
     expect(await unnamed({ name: 'of the body', application: described })).toBe('of the body');
   });
 
-  test('W41: what is wrong is told at its line, and what was typed is there again, as text', async () => {
+  test('W41: problems are reported at their lines, and what was typed is shown again as text', async () => {
     const description = pretty({ ...application(service({ image: `${NASTY} ${NASTY}` })), size: -1 });
     const reply = await admin.post(BY_DESCRIPTION, { name: NASTY, description, action: 'submit' });
     expect(reply.status).toBe(400);
@@ -60,13 +60,13 @@ onHosts(hosts, (host) => {
     expect(typed).toBe(description);
   });
 
-  test('W41: a name that is no name is told at its field', async () => {
+  test('W41: an invalid name is reported at its field', async () => {
     const name = 'a'.repeat(129);
     const reply = await admin.post(BY_DESCRIPTION, { name, description: pretty(application(service())) });
     expect([reply.status, reply.text]).toEqual([400, expect.stringContaining('id="name-problem"')]);
   });
 
-  test('W107: the page leads to the document of the API', async () => {
+  test('W107: the page links the API documentation', async () => {
     expect((await admin.get(BY_DESCRIPTION)).text).toContain('href="/docs"');
   });
 
@@ -75,7 +75,7 @@ onHosts(hosts, (host) => {
     expect(text).toContain('<a href="/schema/application-3.json">JSON Schema</a>');
   });
 
-  test('W42: a check tells the problems of a text or what it needs, and nobody without a login gets one', async () => {
+  test('W42: a check reports the problems of a text or what it needs to start, to logged-in users only', async () => {
     const check = (description: string) => admin.post('/start/check', { description });
     const broken = await check('{\n  "name": "x",,\n}');
     expect([broken.status, broken.text]).toEqual([200, expect.stringContaining('data-line="2"')]);
@@ -96,7 +96,7 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('W43: what is wrong is told at its field, and all that was typed is there again', async () => {
+  test('W43: problems are reported at their fields, and everything that was typed is shown again', async () => {
     const { status, text } = await admin.post(BY_FORM, simple({ image: NASTY, environment: '\n<b>' }));
     expect(status).toBe(400);
     expect(text).not.toContain('<img src=x');
@@ -107,7 +107,7 @@ onHosts(hosts, (host) => {
     expect(text).toMatch(/<input id="port_number-0"[^>]* value="80"/);
   });
 
-  test('W43: rows of ports come and go without script, and the rest stays', async () => {
+  test('W43: rows of ports are added and removed without script, and other fields stay', async () => {
     const more = await admin.post(BY_FORM, simple({ action: 'add-port' }));
     expect([more.status, more.text]).toEqual([200, expect.stringContaining('name="port_number-1"')]);
     const fewer = await admin.post(BY_FORM, simple({ 'port_number-1': '81', action: 'remove-port-0' }));
@@ -116,7 +116,7 @@ onHosts(hosts, (host) => {
     expect(fewer.text).toMatch(/<input id="name"[^>]* value="My page"/);
   });
 
-  test('W43: the form is taken over as a description', async () => {
+  test('W43: the form is converted into a description', async () => {
     const reply = await admin.post(BY_FORM, simple({ action: 'describe' }));
     expect(JSON.parse(plainOf(typedOf(reply) ?? ''))).toMatchObject({
       name: 'My-page',
@@ -124,7 +124,7 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('W44: where it would go is told in words, and nothing is queued', async () => {
+  test('W44: Check placement explains the placement and queues nothing', async () => {
     const before = (await api.http.get('execution')).json();
     const reply = await admin.post(BY_FORM, simple());
     expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('There is no host')]);
@@ -132,7 +132,7 @@ onHosts(hosts, (host) => {
     expect((await api.http.get('execution')).json()).toEqual(before);
   });
 
-  test('W45: what the quota allows is shown', async () => {
+  test('W45: the limits of the quota are shown', async () => {
     const quota_id = await accounts.create('quota', {
       name: 'small',
       ...{ concurrent_executions: 3, memory: 2 ** 31, cores: 0 },
@@ -144,7 +144,7 @@ onHosts(hosts, (host) => {
     expect(text).toContain('Cores: 0 used, no limit');
   });
 
-  test('W46: an execution of before is the beginning of another, for who may read it', async () => {
+  test('W46: a user may start from an earlier execution that the user may read', async () => {
     const id = await api.submit(application(service({ command: `echo '${NASTY}'` })), 'again "and" again');
     const { text } = await admin.get(`/start?from=${id}`);
     expect(text).not.toContain('<img src=x');
@@ -156,9 +156,9 @@ onHosts(hosts, (host) => {
   });
 });
 
-describe('where the API refuses what is beyond the quota', () => {
+describe('a variant of the API that refuses submissions beyond the quota', () => {
   onHosts([{ kind: 'node', variant: 'zoe-2018.12' }], (host) => {
-    test('W45: it is told, and what was typed stays', async () => {
+    test('W45: the refusal is shown, and what was typed stays', async () => {
       const http = new HttpClient(() => host().url(), basic('admin', host().adminPassword));
       const made = async (kind: string, fields: object) =>
         (await http.post(kind, fields)).json<Record<string, number>>()[`${kind}_id`];

@@ -1,6 +1,6 @@
 /**
- * Owns the browser of the tests: real Chromium, and visitors in it who share nothing. Whatever a page complains of, and
- * every request to another origin, is an error at the end of the visit.
+ * The browser of the tests: real Chromium, with visitors that share nothing. A visit fails at its end if its
+ * page logged an error or warning, or requested another origin.
  */
 import { rm } from 'node:fs/promises';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -23,33 +23,35 @@ export const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
-/** What a page waits for before a test gives it up. */
-const PATIENCE_MS = 20_000;
+/** Timeout of each step of a test. */
+const TIMEOUT_MS = 20_000;
 
 /** Characters of a page that a failed test prints. */
-const MOST_SHOWN = 2_000;
+const MAX_SHOWN = 2_000;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Logs in with it first; `admin` by default, nobody where it is null. */
+  /** Logs in with these credentials first: by default `admin`, for null nobody. */
   as?: { username: string; password: string } | null;
-  /** Complaints of the page that the test is about. */
+  /** Errors of the page that the test causes. */
   expected?: RegExp;
 }
 
 export interface Site {
   kind: HostKind;
   berth: Berth;
-  /** A browser of its own to begin with `path`. It is closed after the test. */
+  /** Opens `path` in a browser context of its own, which is closed after the test. */
   visit(path: string, options?: VisitOptions): Promise<Page>;
-  /** Lets the browser get to another server of this machine's loopback, such as a container's port. */
+  /**
+   * Lets the browser reach another server on the loopback of this machine, such as the port of a container.
+   */
   reach(url: string): Promise<void>;
 }
 
 interface Visit {
   page: Page;
-  /** Prints where the page is and what it shows: why a test failed can't be seen afterwards. */
+  /** Prints the address and text of the page of a failed test. */
   describe(): Promise<void>;
-  /** What the page complained of. */
+  /** Returns the errors of the page. */
   close(): Promise<string[]>;
 }
 
@@ -59,7 +61,7 @@ export interface SiteOptions {
   kinds?: readonly HostKind[];
 }
 
-/** Registers `suite` once for Node and once for workerd, each with an agent on the real engine and one Chromium. */
+/** Registers `suite` for Node and for workerd, each with an agent on the real engine and one Chromium. */
 export function onSites(
   name: string,
   suite: (site: () => Site) => void,
@@ -116,25 +118,25 @@ async function open(
   { as: _, expected, ...options }: VisitOptions,
 ): Promise<Visit> {
   const context = await browser.newContext({ baseURL, ...options });
-  context.setDefaultTimeout(PATIENCE_MS);
+  context.setDefaultTimeout(TIMEOUT_MS);
   const problems: string[] = [];
-  const note = (problem: string) => {
+  const record = (problem: string) => {
     if (!expected?.test(problem)) problems.push(problem);
   };
   context.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') note(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') record(message.text());
   });
-  context.on('weberror', (error) => note(String(error.error())));
+  context.on('weberror', (error) => record(String(error.error())));
   context.on('request', (request) => {
     if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== baseURL)
-      note(`it asked ${request.url()}`);
+      record(`it asked ${request.url()}`);
   });
   const page = await context.newPage();
   return {
     page,
     async describe() {
       const text = await page.innerText('body', { timeout: 1_000 }).catch(String);
-      console.error(`The page is at ${page.url()}:\n${text.slice(0, MOST_SHOWN)}`);
+      console.error(`The page is at ${page.url()}:\n${text.slice(0, MAX_SHOWN)}`);
     },
     async close() {
       await context.close();
@@ -143,7 +145,7 @@ async function open(
   };
 }
 
-/** By the form, as people do. */
+/** Logs in by the form. */
 export async function logIn(page: Page, as = { username: 'admin', password: PASSWORD }): Promise<void> {
   await page.goto('/login');
   await page.getByLabel('User name').fill(as.username);

@@ -1,8 +1,8 @@
-/** Owns where the browser of the tests is: the one that is installed, else Debian's package, which root installs. */
+/** Finds the browser of the tests: an installed one, else the package of Debian, which needs root. */
 import { hasApt, installPackage, isRoot } from '../../../agent/local/debian.ts';
 import { findProgram } from '../../../agent/system-programs.ts';
 
-/** Path of the program. `say` is told of what takes long. */
+/** Path of the program. `say` reports long steps. */
 export async function ensureChromium(say: (line: string) => void = () => {}): Promise<string> {
   const found = await findChromium();
   if (found) return found;
@@ -11,7 +11,7 @@ export async function ensureChromium(say: (line: string) => void = () => {}): Pr
       'the tests of the web interface need Chromium: install it (Debian: apt-get install chromium)',
     );
   say('Installing Chromium, which takes a minute or two');
-  // Fonts, without which every letter is a box.
+  // Without fonts every letter is a box.
   for (const name of ['chromium', 'fonts-dejavu-core']) await installPackage(name);
   const installed = await findChromium();
   if (!installed) throw new Error('Chromium was installed, and its program is not on the PATH');

@@ -1,9 +1,12 @@
-/** The program that listens on a network of its own and hands its servers out, where their connections are taken. quiet-network.ts starts it. */
+/**
+ * Listens in a network namespace and hands its servers to the parent process, which accepts their
+ * connections. Started by quiet-network.ts.
+ */
 import { createServer } from 'node:net';
 
 process.on('message', (port: number) => {
   const server = createServer().listen(port, '127.0.0.1', () => {
-    // The other side has it then; of what both have, either would take connections.
+    // The parent holds the server now; two holders would compete for connections.
     process.send?.({ port }, server, undefined, () => server.close());
   });
 });

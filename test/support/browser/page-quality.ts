@@ -1,11 +1,14 @@
-/** Owns what every page must be: free of what axe-core finds serious, as narrow as a telephone, still while it loads. */
+/**
+ * Quality checks of a page: accessibility by axe-core, no overflow in a narrow window, no layout shift. Also
+ * takes its picture.
+ */
 import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 
 const ARTIFACTS = resolve(import.meta.dirname, '../../../.artifacts/web');
-/** Of those, what READMEs show; taken anew where BERTH_PICTURES is set. */
+/** Pictures that the documents show, taken anew if BERTH_PICTURES is set. */
 const PICTURES = resolve(import.meta.dirname, '../../../control-plane/web/pictures');
 const README_PICTURES: Readonly<Record<string, string>> = {
   'executions-light': 'executions.jpg',
@@ -23,7 +26,7 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** What axe-core finds that is serious or critical, a sentence each. */
+/** Serious and critical violations that axe-core finds, one sentence each. */
 export async function accessProblems(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   const violations = await page.evaluate<Violation[]>('axe.run().then(({ violations }) => violations)');
@@ -34,7 +37,7 @@ export async function accessProblems(page: Page): Promise<string[]> {
     );
 }
 
-/** Elements that make the page wider than its window, but for those that scroll by themselves. */
+/** Elements that are wider than the window, except those that scroll by themselves. */
 export const wideElements = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(`(() => {
     const width = document.documentElement.clientWidth;
@@ -43,7 +46,7 @@ export const wideElements = (page: Page): Promise<string[]> =>
     return wide.map((one) => one.outerHTML.slice(0, 120));
   })()`);
 
-/** How much of the page has moved by itself since it was opened (cumulative layout shift; 0.1 is what is bearable). */
+/** The cumulative layout shift since the page was opened; up to 0.1 is acceptable. */
 export const layoutShift = (page: Page): Promise<number> =>
   page.evaluate<number>(`new Promise((done) => {
     let sum = 0;
@@ -53,7 +56,7 @@ export const layoutShift = (page: Page): Promise<number> =>
     requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
   })`);
 
-/** A picture of the window for people to look at, among the artefacts. */
+/** Takes a picture of the window for the artefacts. */
 export async function takePicture(page: Page, name: string): Promise<void> {
   await mkdir(ARTIFACTS, { recursive: true });
   await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: 'disabled' });

@@ -1,7 +1,8 @@
 /**
- * Owns a network for the browser alone. Chromium takes each container's interface that comes or goes for a change of its
- * own network, and drops its connections (ERR_NETWORK_CHANGED). Here it sees loopback and nothing else; what it asks on
- * the ports that are opened for it is passed on to the same ports of this machine. Needs root on Linux.
+ * A network namespace for the browser. Chromium takes every container interface that appears or disappears
+ * for a change of its own network, and drops its connections (ERR_NETWORK_CHANGED). In the namespace it sees
+ * only loopback. Connections to opened ports are forwarded to the same ports of this machine. Needs root on
+ * Linux.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,7 +30,7 @@ export class QuietNetwork {
     return new QuietNetwork(await Namespace.make());
   }
 
-  /** A program in `folder` that runs `program` on this network. */
+  /** Writes a program into `folder` that runs `program` in this namespace. */
   async wrap(program: string, folder: string): Promise<string> {
     const path = join(folder, 'on-quiet-network');
     await writeFile(path, `#!/bin/sh\nexec ${this.#network.onNetwork.join(' ')} '${program}' "$@"\n`);
@@ -37,7 +38,7 @@ export class QuietNetwork {
     return path;
   }
 
-  /** From here on the port of this machine's loopback is there, too. */
+  /** Forwards this port to the same port of this machine. */
   async open(port: number): Promise<void> {
     if (this.#servers.has(port)) return;
     this.#listener.send(port);
@@ -45,7 +46,7 @@ export class QuietNetwork {
     this.#servers.set(port, server);
     server.on('connection', (outer: Socket) => {
       const inner = connect(port, '127.0.0.1');
-      // One that breaks off takes the other with it: that is all there is to do.
+      // A broken connection ends its counterpart; nothing else is to be done.
       pipeline(outer, inner, () => {});
       pipeline(inner, outer, () => {});
     });

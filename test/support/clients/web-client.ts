@@ -1,4 +1,4 @@
-/** Owns a browser without script, for tests of pages: a session by the form of the login, pages as text, forms as they are sent. */
+/** A browser without script for tests of pages: logs in by the form, reads pages as text, and sends forms. */
 import type { Host } from '../hosts/hosts.ts';
 import { HttpClient, type Reply } from './http-client.ts';
 
@@ -7,7 +7,7 @@ export const PAGE = { accept: 'text/html' };
 export type Fields = Record<string, string> | [name: string, value: string][];
 export const formOf = (fields: Fields): string => new URLSearchParams(fields).toString();
 
-/** The session that a reply sets, as a request sends it; '' where it sets none. */
+/** The session cookie that a reply sets, as a request sends it; '' if there is none. */
 export function sessionOf({ headers }: Reply): string {
   const cookies = headers['set-cookie'] ?? [];
   return cookies.map((one) => one.split(';')[0]).find((one) => one?.startsWith('berth_session=')) ?? '';
@@ -41,7 +41,7 @@ export class WebClient {
     return this.#http.send('POST', path, formOf(fields));
   }
 
-  /** Sends a form and goes where its answer says, as a browser does, with the notice that waits there. */
+  /** Sends a form and follows its redirect with the notice, as a browser does. */
   async act(path: string, fields: Fields = {}): Promise<Reply> {
     const { status, headers, text } = await this.post(path, fields);
     if (status !== 303) throw new Error(`POST ${path}: ${status} ${text}`);

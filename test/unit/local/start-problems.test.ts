@@ -10,11 +10,11 @@ test.each([
   ['BERTH_PORT', 'many', 'BERTH_PORT: must be a number'],
   ['BERTH_PORT', '65536', 'BERTH_PORT: must be at most 65535'],
   ['BERTH_LOCAL_AGENT', 'yes', 'BERTH_LOCAL_AGENT: must be "on" or "off"'],
-])('H80: %s=%s is refused in words', (name, value, words) => {
+])('H80: %s=%s is refused with a message', (name, value, words) => {
   expect(() => readNodeConfig({ [name]: value })).toThrow(words);
 });
 
-test('H80: a data folder that can not be made is named with its setting; one that can is for this user alone', async () => {
+test('H80: a data folder that can not be created is reported with its setting, and a new one is for this user only', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'berth-start-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'file'), '');
@@ -28,7 +28,7 @@ test.each([
   ['EACCES', 'port 5001 is not for this user: set BERTH_PORT to one above 1023'],
   ['EADDRNOTAVAIL', 'BERTH_HOST: nowhere.example is no address of this machine'],
   ['ENOTFOUND', 'BERTH_HOST: nowhere.example is no address of this machine'],
-])('H80: where nothing can listen (%s) the setting to change is told', (code, words) => {
+])('H80: if the address can not be used (%s), the message names the setting to change', (code, words) => {
   const problem = listenProblem(Object.assign(new Error('listen'), { code }), 'nowhere.example', 5001);
   expect(problem).toBeInstanceOf(ConfigError);
   expect(problem.message).toBe(words);

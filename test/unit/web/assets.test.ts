@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { assetRoutes } from '../../../control-plane/web/assets.ts';
 
-/** The answer to GET, or what it failed with. */
+/** The error of a GET request. */
 async function ask(error: Error): Promise<unknown> {
   let failure: unknown;
   const app = new Hono().route(
@@ -18,7 +18,7 @@ async function ask(error: Error): Promise<unknown> {
   return failure;
 }
 
-test('W8: a file that is not there is not found; that files could not be made is no such thing', async () => {
+test('W8: a missing file is not found, but a failed build is reported as such', async () => {
   const missing = Object.assign(new Error('no such file'), { code: 'ENOENT' });
   expect(await ask(missing)).toBeInstanceOf(OperationError);
   const broken = new Error("files can't be made");

@@ -23,12 +23,12 @@ describe('texts that are not JSON', () => {
     ['', [1, 1], 'expected a value'],
     ['\u00a0{}', [1, 1], 'JSON'],
     ['['.repeat(300_000), [1, 1], 'JSON'],
-  ])('W41: %j: the fault is at its place', (typed, [line, column], message) => {
+  ])('W41: %j: the fault is reported at its place', (typed, [line, column], message) => {
     const [fault] = readJson(typed).faults ?? [];
     expect(fault).toMatchObject({ line, column, message: expect.stringContaining(message) });
   });
 
-  test('W41: of a text that is nothing but faults the first ones are told, of a long one each where it is', () => {
+  test('W41: the first faults of a text are reported, and each problem of a long text has its line', () => {
     expect(readJson('x '.repeat(500_000)).faults).toHaveLength(1);
     expect(readJson('x\n'.repeat(500_000)).faults).toHaveLength(5);
     const services = Array.from({ length: 100 }, () => ({}));
@@ -36,7 +36,7 @@ describe('texts that are not JSON', () => {
     expect(problems[99]).toMatchObject({ line: 900_001 });
   });
 
-  test('W41: what JSON.parse takes is taken, anything else has at least one fault', () => {
+  test('W41: a text is valid exactly if JSON.parse accepts it, and any other text has at least one fault', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -71,7 +71,7 @@ describe('texts that are not JSON', () => {
 });
 
 describe('places', () => {
-  test('W41: a pointer leads to its line, one to nothing to where that should be', () => {
+  test('W41: a pointer leads to the line of its value, or to the place of a missing value', () => {
     const place = placesIn('{\n  "a": [\n    1,\n    { "b/c": 2 }\n  ]\n}');
     expect(place('')).toEqual({ line: 1, column: 1 });
     expect(place('/a')).toEqual({ line: 2, column: 3 });
@@ -80,17 +80,17 @@ describe('places', () => {
     expect(place('/a/1/no/way')).toEqual({ line: 4, column: 5 });
     expect(place('/a/7')).toEqual({ line: 2, column: 3 });
   });
-  test('W41: of a name that is there twice the last one is meant, which counts', () => {
+  test('W41: if a name occurs twice, a pointer leads to the last one', () => {
     expect(placesIn('{ "a": 1,\n"a": 2 }')('/a')).toEqual({ line: 2, column: 1 });
   });
-  test('W41: a path reads as in a program', () => {
+  test('W41: a path is shown in programming notation', () => {
     expect(pathOf('/services/0/resources/memory/min')).toBe('services[0].resources.memory.min');
     expect(pathOf('')).toBe('');
   });
 });
 
 describe('descriptions', () => {
-  test('W41: every problem is told at its line, those of earlier lines first', () => {
+  test('W41: every problem is reported at its line, in the order of lines', () => {
     const described = text({ ...application(service({ total_count: 0 })), size: -1 });
     const lines = described.split('\n');
     const lineOf = (part: string) => 1 + lines.findIndex((line) => line.includes(part));
@@ -100,13 +100,13 @@ describe('descriptions', () => {
       `${lineOf('"essential_count"')}:7 services[0].essential_count`,
     ]);
   });
-  test('W40, W41: a description in {"application": ...} is read, and its lines are those of the whole text', () => {
+  test('W40, W41: a description within {"application": ...} is read, and lines are counted in the whole text', () => {
     const wrapped = { name: 'mine', application: { ...application(), name: 'x' } };
     expect(problems(text(wrapped))).toEqual(['4:5 name']);
     const { valid } = checkText(text({ application: application() }));
     expect(valid?.value).toEqual(application());
   });
-  test('W41: what is missing and what is of the wrong kind is told in words', () => {
+  test('W41: missing values and values of the wrong type are reported in words', () => {
     const { name: _, ...nameless } = application();
     expect(checkText(text({ ...nameless, will_end: 'no' })).problems).toMatchObject([
       { line: 1, path: 'name', message: 'is missing: it must be text' },

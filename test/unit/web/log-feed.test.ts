@@ -5,18 +5,18 @@ import { LogFeed } from '../../../control-plane/web/browser/parts/log-feed.ts';
 const payload = new TextEncoder().encode('line\n');
 const output = (offset: number) => encodeFrame({ service: 7, position: { generation: 1, offset }, payload });
 
-/** Each request gets the next of these: frames, and then nothing more, an end, or a break. */
+/** The response of each request in turn: frames, then silence, an end, or an error. */
 type Answer = { frames: Uint8Array[]; after: 'silence' | 'end' | 'break' } | { status: number };
 
-let asked: string[];
-let told: string[];
+let requested: string[];
+let events: string[];
 let answers: Answer[];
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [asked, told, answers] = [[], [], []];
+  [requested, events, answers] = [[], [], []];
   vi.stubGlobal('fetch', async (url: string, { signal }: { signal: AbortSignal }) => {
-    asked.push(url);
+    requested.push(url);
     const answer = answers.shift();
     if (!answer) throw new TypeError('no connection');
     return 'status' in answer
@@ -44,16 +44,16 @@ function streamOf(frames: Uint8Array[], after: string, signal: AbortSignal): Rea
 
 const feed = () =>
   new LogFeed('/stream', [7], {
-    output: (_service, _generation, bytes) => told.push(`${bytes.byteLength} bytes`),
-    note: (_service, note: LogNote) => told.push(Object.keys(note).join()),
-    connected: () => told.push('connected'),
-    lost: () => told.push('lost'),
-    gone: () => told.push('gone'),
-    loggedOut: () => told.push('logged out'),
-    room: () => undefined,
+    output: (_service, _generation, bytes) => events.push(`${bytes.byteLength} bytes`),
+    note: (_service, note: LogNote) => events.push(Object.keys(note).join()),
+    connected: () => events.push('connected'),
+    lost: () => events.push('lost'),
+    gone: () => events.push('gone'),
+    loggedOut: () => events.push('logged out'),
+    space: () => undefined,
   });
 
-test('W31: what breaks is asked for again from where it was, until it has ended', async () => {
+test('W31: an interrupted stream is requested again from its position, until the log has ended', async () => {
   answers = [
     { frames: [output(10), output(20).subarray(0, 22)], after: 'break' },
     { status: 503 },
@@ -62,11 +62,11 @@ test('W31: what breaks is asked for again from where it was, until it has ended'
   const run = feed().start();
   await vi.advanceTimersByTimeAsync(5_000);
   await run;
-  expect(asked).toEqual(['/stream?from=7.1.0', '/stream?from=7.1.10', '/stream?from=7.1.10']);
-  expect(told).toEqual(['connected', '5 bytes', 'lost', 'lost', 'connected', '5 bytes', 'ended']);
+  expect(requested).toEqual(['/stream?from=7.1.0', '/stream?from=7.1.10', '/stream?from=7.1.10']);
+  expect(events).toEqual(['connected', '5 bytes', 'lost', 'lost', 'connected', '5 bytes', 'ended']);
 });
 
-test('W31: a connection over which nothing comes, not even signs of life, is given up for another', async () => {
+test('W31: a connection without output and heartbeats is replaced', async () => {
   answers = [
     { frames: [output(10)], after: 'silence' },
     { frames: [], after: 'silence' },
@@ -74,28 +74,28 @@ test('W31: a connection over which nothing comes, not even signs of life, is giv
   const one = feed();
   const run = one.start();
   await vi.advanceTimersByTimeAsync(44_000);
-  expect(asked).toHaveLength(1);
+  expect(requested).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(3_000);
-  expect(asked).toEqual(['/stream?from=7.1.0', '/stream?from=7.1.10']);
+  expect(requested).toEqual(['/stream?from=7.1.0', '/stream?from=7.1.10']);
   const stop = one.stop();
   await vi.advanceTimersByTimeAsync(100);
   await Promise.all([run, stop]);
 });
 
-test('W102: what is not for this user any more is not asked for again', async () => {
+test('W102: a log that the user may no longer read is not requested again', async () => {
   answers = [{ frames: [encodeNote(7, { trouble: 'log in again' })], after: 'end' }, { status: 403 }];
   const run = feed().start();
   await vi.advanceTimersByTimeAsync(60_000);
   await run;
-  expect(asked).toHaveLength(2);
-  expect(told).toEqual(['connected', 'trouble', 'gone']);
+  expect(requested).toHaveLength(2);
+  expect(events).toEqual(['connected', 'trouble', 'gone']);
 });
 
-test('W37: what can not be read now is tried again, what is not there is not', async () => {
+test('W37: a log that can not be read now is requested again, and a missing one is not', async () => {
   answers = [{ frames: [encodeNote(7, { trouble: 'away' })], after: 'end' }, { status: 404 }];
   const run = feed().start();
   await vi.advanceTimersByTimeAsync(60_000);
   await run;
-  expect(asked).toHaveLength(2);
-  expect(told).toEqual(['connected', 'trouble', 'gone']);
+  expect(requested).toHaveLength(2);
+  expect(events).toEqual(['connected', 'trouble', 'gone']);
 });

@@ -16,7 +16,7 @@ const frames = [
 ];
 const bytes = new Uint8Array(Buffer.concat(frames));
 
-test.each([1, 7, 19, 20, 21, 1000])('W31: frames are found in pieces of %d bytes', (size) => {
+test.each([1, 7, 19, 20, 21, 1000])('W31: frames are recovered from pieces of %d bytes', (size) => {
   const splitter = new FrameSplitter();
   const found = [];
   for (let at = 0; at < bytes.length; at += size) found.push(...splitter.push(bytes.slice(at, at + size)));
@@ -28,7 +28,7 @@ test.each([1, 7, 19, 20, 21, 1000])('W31: frames are found in pieces of %d bytes
   expect(third && noteOf(third)).toEqual({ trouble: 'away' });
 });
 
-test('W31: what is no frame is refused before anything waits for its length', () => {
+test('W31: invalid data is refused before its length is believed', () => {
   const broken = encodeFrame({ service: 7, position: { generation: 1, offset: 0 }, payload });
   broken.fill(0xff, 16, 20);
   expect(() => new FrameSplitter().push(broken)).toThrow('invalid frame');

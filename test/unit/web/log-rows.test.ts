@@ -18,7 +18,7 @@ const textsOf = (rows: LogRows): string[] =>
 
 describe('lines', () => {
   test.each([1, 3, 100_000])(
-    'W32: are the same whatever the pieces of %d bytes that they come in',
+    'W32: lines are independent of the pieces of %d bytes in which they arrive',
     (size) => {
       const lines = Array.from({ length: 40_000 }, (_, at) =>
         at % 7 === 0 ? '' : `line ${at} `.repeat(at % 5),
@@ -32,7 +32,7 @@ describe('lines', () => {
     },
   );
 
-  test('W32: one that is longer than a block goes on in the next', () => {
+  test('W32: a line longer than a block continues in the next block', () => {
     const store = new LogStore();
     const long = 'x'.repeat(2.5 * BLOCK_BYTES);
     store.append(bytes(`first\n${long.slice(0, 1000)}`));
@@ -45,7 +45,7 @@ describe('lines', () => {
     expect(found.slice(1, -1).map((_, at) => store.isContinued(at + 1))).toEqual([false, true, true]);
   });
 
-  test('W32: the oldest go where there is no more room, and the page knows how many', () => {
+  test('W32: beyond the limit the oldest lines are dropped and counted', () => {
     const rows = new LogRows(2, 4 * BLOCK_BYTES);
     for (let at = 0; at < 200_000; at++) {
       rows.stores[at % 2]?.append(bytes(stamped(0, `line ${at}`)));
@@ -65,7 +65,7 @@ describe('lines', () => {
 });
 
 describe('lines of several services', () => {
-  test('W35: are in the order of their times', () => {
+  test('W35: they are in the order of their times', () => {
     const rows = new LogRows(2, BLOCK_BYTES);
     rows.stores[0]?.append(bytes(stamped(1, 'a1') + stamped(3, 'a3') + stamped(5, 'a5')));
     rows.release(() => false);
@@ -91,11 +91,11 @@ describe('a line', () => {
     ['lone \x1b', 'lone \u241b'],
     ['turned \u202e round', 'turned \ufffd round'],
     ['a\ttab', 'a\ttab'],
-  ])('W34: %j shows as %j', (raw, shown) => {
+  ])('W34: %j is shown as %j', (raw, shown) => {
     expect(plainText(raw)).toBe(shown);
   });
 
-  test('W34: colours stay for who shows them, in the one form that is known there', () => {
+  test('W34: colour codes are kept, in one notation', () => {
     expect(colouredText('\x1b[38:5:200mpink\x1b[K\x1b[m')).toBe('\x1b[38;5;200mpink\x1b[m');
   });
 
@@ -104,7 +104,7 @@ describe('a line', () => {
     ['windows\r', 'windows'],
     ['half\r\r', 'half'],
     ['', ''],
-  ])('W34: of %j the last is shown', (line, shown) => {
+  ])('W34: only the last version of %j is shown', (line, shown) => {
     const { when, text: body } = partsOf(bytes(`2026-11-21 10:00:00 ${line}`), false);
     expect([text(when), text(body)]).toEqual(['2026-11-21 10:00:00', shown]);
   });
@@ -122,7 +122,7 @@ describe('a search', () => {
     ['(X)', false, [1]],
     ['^b.*\\)$', true, [1]],
     ['10:00', false, []],
-  ])('W33: of %j finds lines by what they show', (query, isExpression, expected) => {
+  ])('W33: it finds the lines whose visible text matches %j', (query, isExpression, expected) => {
     const search = new LogSearch(rows);
     search.begin(patternOf(query, isExpression));
     while (!search.isDone) search.step();
@@ -136,7 +136,7 @@ describe('a search', () => {
     if (expected.length > 0) expect(search.beside(expected[0] ?? 0, false)).toBe(expected.at(-1));
   });
 
-  test('W33: marks what it found, and nothing where nothing is what matches', () => {
+  test('W33: it marks its matches, and never an empty one', () => {
     expect(rangesOf('an Alpha, alpha', patternOf('alpha', false))).toEqual([
       [3, 8],
       [10, 15],

@@ -12,7 +12,7 @@ afterEach(() => vi.useRealTimers());
 
 const never = () => new ReadableStream<Uint8Array>();
 
-test('W38: a stream that has nothing to tell shows every 15 s that it lives', async () => {
+test('W38: an idle stream sends a heartbeat every 15 s', async () => {
   vi.useFakeTimers();
   const reader = mergedLogs(new Map([[1, async () => never()]])).getReader();
   for (const _ of [1, 2]) {
@@ -25,7 +25,7 @@ test('W38: a stream that has nothing to tell shows every 15 s that it lives', as
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('W38: of each service one piece waits, however much there is', async () => {
+test('W38: at most one piece of each service waits, however much output there is', async () => {
   let pulled = 0;
   const payload = new Uint8Array(1000);
   const source = () =>
@@ -41,7 +41,7 @@ test('W38: of each service one piece waits, however much there is', async () => 
   await merged.cancel();
 });
 
-test('W37: what fails tells why where that is for everybody to know, and leaves the others alone', async () => {
+test('W37: a failing log reports a public reason and does not affect other logs', async () => {
   const ends = new ReadableStream<Uint8Array>({ start: (controller) => controller.close() });
   const fails = () => Promise.reject(new Error('a secret path'));
   const reader = mergedLogs(
@@ -57,7 +57,7 @@ test('W37: what fails tells why where that is for everybody to know, and leaves 
   expect(notes).toContainEqual([2, { ended: true }]);
 });
 
-test('W102: a log that is refused, or breaks off for its reader, says so in the stream, and has not ended', async () => {
+test('W102: a log that is refused or interrupted reports this in the stream, and does not count as ended', async () => {
   const [full, over] = ['You have 100 logs open.', 'Log in again.'];
   const broken = new ReadableStream<Uint8Array>({
     start: (controller) => controller.error(new OperationError('unauthenticated', over)),

@@ -1,11 +1,11 @@
-/** Markdown that others wrote (control-plane/web/components/markdown.ts). */
+/** Untrusted Markdown (control-plane/web/components/markdown.ts). */
 import { describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../../../control-plane/web/components/markdown.ts';
 
 const render = (text: string): Promise<string> =>
   renderMarkdown(text, { pictureUrl: (name) => (name === 'logo.svg' ? '/p/logo.svg' : undefined) });
 
-/** Tags and attributes that are there, without what is text. */
+/** The tags with their attributes, without text. */
 const tagsOf = (html: string): string[] => html.match(/<[^>]*>/g) ?? [];
 
 describe('W71: injections', () => {
@@ -32,12 +32,12 @@ describe('W71: injections', () => {
     ['a footnote', 'a[^"><script>]\n\n[^"><script>]: <script>alert(1)</script>'],
     ['half a tag', '<scr<script>ipt>alert(1)</scr</script>ipt>'],
     ['a NUL', '<scr\0ipt>alert(1)</scr\0ipt> [a](java\0script:alert(1))'],
-  ])('W71: %s is text, or nothing', async (_, text) => {
+  ])('W71: %s becomes text or nothing', async (_, text) => {
     const html = await render(text);
     const known = /^<\/?(p|a|b|code|pre|img|div|table|thead|tbody|tr|th|td|sup|section|h3|ol|li)\b/;
     for (const tag of tagsOf(html)) {
       expect(tag).toMatch(known);
-      // Attributes that run something, outside of the quotes of a value.
+      // Attributes that run code, outside quoted values.
       expect(tag.replaceAll(/"[^"]*"/g, '""')).not.toMatch(/\s(on\w+|style|srcset|formaction)\b/i);
     }
     expect(html).not.toMatch(/(href|src)="(?!https:\/\/example\.org|#|\/p\/logo\.svg)/);
@@ -56,7 +56,7 @@ describe('W71: injections', () => {
     '/logout',
     'other.md',
     'ircs://example.org',
-  ])('W71: a link to %s leads nowhere', async (target) => {
+  ])('W71: a link to %s has no target', async (target) => {
     for (const text of [`[a](<${target}>)`, `[a]\n\n[a]: <${target}>`]) {
       expect(await render(text)).toContain('<a>a</a>');
       expect(await render(text)).not.toContain('href');
@@ -74,18 +74,18 @@ describe('W71: injections', () => {
     'other.png',
     'logo.svg?x',
     '%6cogo.svg',
-  ])('W71: a picture from %s is its text', async (source) => {
+  ])('W71: a picture from %s is replaced by its text', async (source) => {
     expect(await render(`![what it shows](${source})`)).toBe('<p>what it shows</p>');
   });
 });
 
-test('W71: pictures of the folder are shown', async () => {
+test('W71: pictures of the folder of the application are shown', async () => {
   expect(await render('![its "logo"](logo.svg)')).toBe(
     '<p><img src="/p/logo.svg" alt="its &quot;logo&quot;" loading="lazy"></p>',
   );
 });
 
-test('W71: links to http, https and mail are links, and do not tell where they were', async () => {
+test('W71: links to http, https and mail are links, and send no referrer', async () => {
   expect(await render('[a](https://example.org/?a=1&b) <http://example.org> a@example.org')).toBe(
     '<p><a href="https://example.org/?a=1&amp;b" rel="noreferrer">a</a> ' +
       '<a href="http://example.org" rel="noreferrer">http://example.org</a> ' +
@@ -93,7 +93,7 @@ test('W71: links to http, https and mail are links, and do not tell where they w
   );
 });
 
-test("W71: headings begin below the page's own, lists of tasks need no form, wide things scroll by themselves", async () => {
+test('W71: headings move down one level, task lists have no controls, and wide elements scroll', async () => {
   expect(await render('# One\n\n###### Six')).toBe('<h2>One</h2>\n<h6>Six</h6>');
   expect(await render('- [x] done\n- [ ] open')).toBe('<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>');
   expect(await render('| a |\n|---|\n')).toContain('<div class="scroll" tabindex="0"><table>');

@@ -12,7 +12,7 @@ const typed = (changes: Partial<SimpleApplication> = {}) =>
 const serviceOf = (changes: Partial<SimpleApplication>) => typed(changes).body?.application.services[0];
 
 describe('W43: the form', () => {
-  test('W43: makes an application of one service', () => {
+  test('W43: it becomes an application of one service', () => {
     const { body } = typed();
     expect(body?.name).toBe('My web page');
     expect(body?.application).toMatchObject({ name: 'My-web-page', version: 3, will_end: true });
@@ -27,13 +27,13 @@ describe('W43: the form', () => {
     ]);
     expect(validateApplication(body?.application)).toMatchObject({ valid: true });
   });
-  test('W43: units, fractions and nothing are what they say', () => {
+  test('W43: units and fractions are converted, and an empty amount reserves nothing', () => {
     const resources = serviceOf({ memory: '1.5', memory_unit: 'GiB', cores: '0,25' })?.resources;
     expect(resources).toMatchObject({ memory: { min: 1.5 * 2 ** 30 }, cores: { max: 0.25 } });
     const none = { min: null, max: null };
     expect(serviceOf({ memory: '', cores: '' })?.resources).toEqual({ memory: none, cores: none });
   });
-  test('W43: a port is an endpoint, by a name of its own where none was typed', () => {
+  test('W43: a port becomes an endpoint, with a default name if none was typed', () => {
     const ports = [
       { number: '8080', name: '', kind: 'http' },
       { number: '', name: '', kind: 'tcp' },
@@ -44,7 +44,7 @@ describe('W43: the form', () => {
       { name: 'Names', port_number: 53, protocol: 'udp', url_template: 'udp://{ip_port}' },
     ]);
   });
-  test('W43: the environment is a line for each variable, whose value may hold anything', () => {
+  test('W43: the environment has one variable per line, whose value may contain anything', () => {
     const environment = ' A=b=c d \n\nURL=http://{dns_name#self}/\nEMPTY=';
     expect(serviceOf({ environment })?.environment).toEqual([
       ['A', 'b=c d '],
@@ -53,12 +53,12 @@ describe('W43: the form', () => {
     ]);
   });
   test.each(['x', 'ä ö', '42', 'a'.repeat(128), '--'])(
-    'W43: the name %j gives the application a valid one',
+    'W43: the name %j gives the application a valid name',
     (name) => {
       expect(validateApplication(typed({ name }).body?.application)).toMatchObject({ valid: true });
     },
   );
-  test('W43: what was posted is read as it was shown, whichever rows are left', () => {
+  test('W43: a posted form is read as it was shown, whatever rows are left', () => {
     const form = new URLSearchParams({
       ...{ name: 'n', image: ' i ', 'port_number-0': '1', 'port_kind-0': 'tcp', 'port_number-7': '2' },
       environment: 'A=1\r\nB=2',
@@ -73,8 +73,8 @@ describe('W43: the form', () => {
   });
 });
 
-describe('W43: what is wrong', () => {
-  test('W43: more rows and lines than a description takes are told, however many they are', () => {
+describe('W43: problems of the form', () => {
+  test('W43: rows and lines beyond the limits of a description are reported, however many there are', () => {
     const rows = Array.from({ length: 5_000 }, (_, n): [string, string] => [`port_number-${n}`, '80']);
     const form = new URLSearchParams([...rows, ['name', 'n'], ['image', 'i'], ['memory_unit', 'MiB']]);
     form.set('environment', 'A=1\n'.repeat(100_000));

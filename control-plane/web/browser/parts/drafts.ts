@@ -1,18 +1,19 @@
 /**
- * Owns what was typed into a form, so that it outlives a login that is over, a reload and a detour: in this tab alone, by
- * user and form. It goes with what was submitted, and when another user logs in here.
+ * Drafts: what was typed into a form survives an expired session, a reload and a detour (WEB-7). Drafts
+ * belong to the tab, the user and the form. Submission removes the draft, and so does another user who logs
+ * in.
  */
 
 interface Draft {
   fields: [name: string, value: string][];
-  /** What was submitted is no draft, unless the login came in between. */
+  /** A submitted form is not a draft, unless the login page came in between. */
   submitted: boolean;
 }
 
 const PREFIX = 'berth:draft:';
 const SAVE_MS = 300;
 
-/** `rowsUpTo` makes room for so many rows of ports. */
+/** `rowsUpTo` adds rows of ports until there are as many as the draft has. */
 export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => void = () => {}): void {
   const { user = '', draft: kind = '' } = form.dataset;
   const own = `${PREFIX}${user}:`;
@@ -27,7 +28,7 @@ export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => vo
     timer = undefined;
     write(key, { fields: fieldsOf(form), submitted });
   };
-  // What is shown again was not submitted, whatever was pressed.
+  // A form that is shown again was not submitted, whatever button was pressed.
   if (form.dataset.fresh === undefined) save(false);
   form.addEventListener('input', () => {
     timer ??= setTimeout(() => save(false), SAVE_MS);
@@ -44,14 +45,14 @@ export function keepDraft(form: HTMLFormElement, rowsUpTo: (count: number) => vo
   });
 }
 
-/** Submitted, and then come here anew, neither by the way back nor by way of the login. */
+/** True if the form was submitted and the page is opened anew, neither by going back nor after a login. */
 function isDone({ submitted }: Draft): boolean {
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   if (!submitted || navigation?.type === 'back_forward') return false;
   return URL.parse(document.referrer)?.pathname !== '/login';
 }
 
-/** Text alone: no files, no buttons. */
+/** Text fields only, without files and buttons. */
 const fieldsOf = (form: HTMLFormElement): Draft['fields'] =>
   [...new FormData(form)].filter((field): field is [string, string] => typeof field[1] === 'string');
 
@@ -59,7 +60,7 @@ function restore(form: HTMLFormElement, { fields }: Draft, rowsUpTo: (count: num
   const now = JSON.stringify(fieldsOf(form));
   if (now === JSON.stringify(fields)) return;
   rowsUpTo(fields.filter(([name]) => name.startsWith('port_number-')).length);
-  // A row that was added by hand is where one goes on typing; this one was not.
+  // A newly added row takes the focus, which a restored draft must not.
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   for (const [name, value] of fields) {
     const field = form.elements.namedItem(name);
@@ -83,7 +84,7 @@ function read(key: string): Draft | undefined {
   }
 }
 
-/** A draft that is too large for the browser is not kept; what is typed stays in the page. */
+/** A draft too large for the browser is dropped; the text stays in the page. */
 function write(key: string, draft: Draft): void {
   try {
     sessionStorage.setItem(key, JSON.stringify(draft));

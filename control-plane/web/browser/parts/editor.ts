@@ -1,11 +1,11 @@
 /**
- * Owns the editor of descriptions: numbered lines, files that are opened or dropped, and the check while one types. What
- * is wrong the server says, as HTML; here it is shown, and the lines are marked and found.
+ * The editor of descriptions: line numbers, opened or dropped files, and a check while the user types. The
+ * server checks and responds with HTML (WEB-5); the script shows it and marks the lines.
  */
 
 const CHECK = '/start/check';
 const CHECK_MS = 350;
-/** What a request may be, once it is encoded. */
+/** Limit of a request body. */
 const MAX_BYTES = 1024 * 1024;
 
 export function editDescription(form: HTMLFormElement, editor: HTMLElement): void {
@@ -46,7 +46,7 @@ export function editDescription(form: HTMLFormElement, editor: HTMLElement): voi
       text.focus();
       text.setSelectionRange(0, 0);
     },
-    (problem) => say(result, problem),
+    (problem) => showSummary(result, problem),
   );
 }
 
@@ -73,23 +73,24 @@ function numberLines(gutter: HTMLElement, text: HTMLTextAreaElement, marked: Rea
   gutter.scrollTop = text.scrollTop;
 }
 
-/** The last text is the one that is checked; an answer to an earlier one is left. */
+/** Checks the latest text; the response for an earlier text is ignored. */
 function checker(text: HTMLTextAreaElement, result: HTMLElement, done: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let asked = new AbortController();
+  let request = new AbortController();
   const check = async () => {
-    asked.abort();
-    asked = new AbortController();
-    const { signal } = asked;
+    request.abort();
+    request = new AbortController();
+    const { signal } = request;
     const body = new URLSearchParams({ description: text.value });
     try {
       const response = await fetch(CHECK, { method: 'POST', body, signal });
       const answer = await response.text();
-      if (response.redirected) sayLoggedOut(result);
-      else if (!response.ok) say(result, `The description could not be checked: ${reasonIn(answer)}`);
+      if (response.redirected) showLoggedOut(result);
+      else if (!response.ok) showSummary(result, `The description could not be checked: ${reasonIn(answer)}`);
       else show(result, answer);
     } catch {
-      if (!signal.aborted) say(result, 'The description could not be checked: Berth does not answer.');
+      if (!signal.aborted)
+        showSummary(result, 'The description could not be checked: Berth does not answer.');
     }
     if (!signal.aborted) done();
   };
@@ -101,19 +102,19 @@ function checker(text: HTMLTextAreaElement, result: HTMLElement, done: () => voi
 
 const parsed = (answer: string) => new DOMParser().parseFromString(answer, 'text/html');
 
-/** Of an error's page. */
+/** The message of an error page. */
 const reasonIn = (answer: string): string => parsed(answer).querySelector('.empty p')?.textContent ?? '';
 
-/** The summary stays the same element, so that screen readers tell what it says now. */
+/** Reuses the element of the summary, so that screen readers announce its new text. */
 function show(result: HTMLElement, answer: string): void {
   const fresh = parsed(answer);
   const summary = fresh.querySelector('#check-summary');
-  say(result, summary?.textContent ?? '', summary?.className);
+  showSummary(result, summary?.textContent ?? '', summary?.className);
   const list = fresh.querySelector('.problems');
   if (list) result.append(document.importNode(list, true));
 }
 
-function say(result: HTMLElement, text: string, className = 'problem'): HTMLElement | null {
+function showSummary(result: HTMLElement, text: string, className = 'problem'): HTMLElement | null {
   const summary = result.querySelector<HTMLElement>('#check-summary');
   result.querySelector('.problems')?.remove();
   if (!summary) return null;
@@ -122,14 +123,14 @@ function say(result: HTMLElement, text: string, className = 'problem'): HTMLElem
   return summary;
 }
 
-function sayLoggedOut(result: HTMLElement): void {
+function showLoggedOut(result: HTMLElement): void {
   const link = document.createElement('a');
   link.href = `/login?next=${encodeURIComponent('/start?by=description')}`;
   link.textContent = 'log in again';
-  say(result, 'Your session has ended. Your draft is kept in this tab: ')?.append(link, '.');
+  showSummary(result, 'Your session has ended. Your draft is kept in this tab: ')?.append(link, '.');
 }
 
-/** The whole line is selected, and in sight with some before it. */
+/** Selects the rest of the line and scrolls to it, with some lines before it. */
 function goTo(text: HTMLTextAreaElement, line: number, column: number): void {
   const lines = text.value.split('\n');
   const start = lines.slice(0, line - 1).reduce((length, one) => length + one.length + 1, 0);
@@ -153,7 +154,7 @@ function takeFiles(
   input?.addEventListener('change', () => {
     const [file] = input.files ?? [];
     if (file) void read(file);
-    // The same file again, once it was mended, is a change, too.
+    // Selecting the same file again must be a change.
     input.value = '';
   });
   editor.addEventListener('dragover', (event) => {

@@ -1,18 +1,18 @@
 /**
- * Owns the pages' liveness: parts with `data-live` are fetched again when an event comes that concerns them, and only what
- * has changed is changed. While there is no connection the page says how old it is. Events only tell that something is
- * new; what is new the server's own page says, so nothing is rendered twice in two ways.
+ * Live updates (WEB-2): an event causes the page to be fetched again, and its `data-live` parts are replaced
+ * where they have changed. Events report only that something has changed; the server alone renders pages.
+ * Without a connection the page shows its age.
  */
 import { Idiomorph } from 'idiomorph';
 import { duration } from '../../components/duration.ts';
 
 const EVENTS = '/events';
-/** Between two refreshes: a burst of events costs one. */
+/** Time between two refreshes; a burst of events costs one. */
 const REFRESH_MS = 500;
-/** How often parts of the topic `time` are fetched without an event: what hosts use changes without one. */
+/** How often parts of the topic `time` are fetched without an event: host usage changes without one. */
 const CLOCK_MS = 30_000;
-/** A connection that is only blinking is nobody's worry. */
-const PATIENCE_MS = 3_000;
+/** A shorter loss of the connection is not shown. */
+const SHOW_LOSS_AFTER_MS = 3_000;
 
 interface LiveEvent {
   kind: string;
@@ -24,22 +24,22 @@ export function keepLive(): void {
   const refresher = new Refresher();
   const connection = new Connection(refresher);
   connection.open();
-  // A page that nobody sees needs no connection, of which a browser has few.
+  // A hidden page needs no connection, and browsers allow few.
   document.addEventListener('visibilitychange', () =>
     document.hidden ? connection.close() : connection.open(),
   );
   setInterval(() => {
-    if (!document.hidden && document.querySelector('[data-live~="time"]')) refresher.ask();
+    if (!document.hidden && document.querySelector('[data-live~="time"]')) refresher.request();
   }, CLOCK_MS);
   addEventListener('pagehide', () => connection.close());
   addEventListener('pageshow', () => connection.open());
 }
 
-/** Fetches the page again and puts its live parts in place of those here, one fetch at a time. */
+/** Fetches the page again and replaces its live parts, one fetch at a time. */
 class Refresher {
   #due = false;
   #running = false;
-  /** A form is on its way: to load the page again would put an end to that. */
+  /** A form is being sent: loading another page would cancel it. */
   #leaving = false;
 
   constructor() {
@@ -51,12 +51,12 @@ class Refresher {
     });
   }
 
-  ask(): void {
+  request(): void {
     this.#due = true;
     if (!this.#running) void this.#run();
   }
 
-  /** Whether the page shows anything that the event is about. */
+  /** Whether a part of the page shows the object of the event. */
   concerns({ kind, ids }: LiveEvent): boolean {
     return [...document.querySelectorAll<HTMLElement>('[data-live]')].some((part) =>
       (part.dataset.live ?? '').split(' ').some((topic) => {
@@ -78,7 +78,7 @@ class Refresher {
 
   async #refresh(): Promise<void> {
     const response = await fetch(location.href, { headers: { accept: 'text/html', 'berth-refresh': '1' } });
-    // Logged out meanwhile: the login page takes its place.
+    // The session has ended: shows the login page.
     if (response.redirected && new URL(response.url).pathname === '/login') return this.#leave(response.url);
     if (!response.ok)
       return response.status === 404 ? this.#leave(location.pathname + location.search) : undefined;
@@ -89,13 +89,13 @@ class Refresher {
     }
   }
 
-  /** No reload: that sends a form again where the page was the answer to one. */
+  /** Never reloads: a reload would send a form again if the page was the answer to one. */
   #leave(url: string): void {
     if (!this.#leaving) location.replace(url);
   }
 }
 
-/** What a person has opened, ticked or typed stays. */
+/** Keeps what the user has opened, selected or typed. */
 function replace(part: HTMLElement, next: HTMLElement): void {
   Idiomorph.morph(part, next, {
     ignoreActiveValue: true,
@@ -115,7 +115,7 @@ class Connection {
   readonly #refresher: Refresher;
   #source: EventSource | undefined;
   #lostMs: number | undefined;
-  /** The first stream begins where the page was made: nothing between the two is missed. */
+  /** The first stream begins when the page was rendered, so that no event is missed. */
   #since = sinceOf(document.body.dataset.lastEventId);
 
   constructor(refresher: Refresher) {
@@ -126,24 +126,26 @@ class Connection {
   open(): void {
     if (this.#source || document.hidden) return;
     const source = new EventSource(EVENTS + this.#since);
-    // A stream of its own that begins later has missed something; one that the browser opens again goes on.
+    // A new stream that begins later may have missed events. A stream that the browser reopens continues
+    // without a gap.
     let missed = this.#since === '';
     this.#since = '';
     this.#source = source;
     source.onopen = () => {
       this.#lostMs = undefined;
-      if (missed) this.#refresher.ask();
+      if (missed) this.#refresher.request();
       missed = false;
       this.#show();
     };
     source.onerror = () => {
       this.#lostMs ??= Date.now();
-      // The browser gives up for good where it was refused: by a control plane that is just starting, or a login that is over.
+      // Browsers do not retry a refused stream, for example during a start of the control plane or after the
+      // session has ended.
       if (source.readyState !== EventSource.CLOSED) return;
       this.close();
       setTimeout(
         () => {
-          this.#refresher.ask();
+          this.#refresher.request();
           this.open();
         },
         2_000 + Math.random() * 2_000,
@@ -152,7 +154,7 @@ class Connection {
     for (const kind of ['execution', 'service', 'host']) {
       source.addEventListener(kind, ({ data }) => this.#take(kind, data));
     }
-    source.addEventListener('reset', () => this.#refresher.ask());
+    source.addEventListener('reset', () => this.#refresher.request());
   }
 
   close(): void {
@@ -162,17 +164,17 @@ class Connection {
 
   #take(kind: string, data: string): void {
     const { id, execution_id } = JSON.parse(data) as { id: number; execution_id?: number };
-    if (this.#refresher.concerns({ kind, ids: [String(id)] })) this.#refresher.ask();
-    // A service is a part of its execution.
+    if (this.#refresher.concerns({ kind, ids: [String(id)] })) this.#refresher.request();
+    // A service is part of its execution.
     const parent = { kind: 'execution', ids: [String(execution_id)] };
-    if (execution_id !== undefined && this.#refresher.concerns(parent)) this.#refresher.ask();
+    if (execution_id !== undefined && this.#refresher.concerns(parent)) this.#refresher.request();
   }
 
   #show(): void {
     const message = document.getElementById('connection');
     if (!message) return;
     const ageMs = this.#lostMs === undefined ? 0 : Date.now() - this.#lostMs;
-    message.hidden = ageMs <= PATIENCE_MS;
+    message.hidden = ageMs <= SHOW_LOSS_AFTER_MS;
     if (!message.hidden)
       message.textContent = `No connection to Berth. This page is ${duration(ageMs)} old and updates once the connection is back.`;
   }

@@ -1,18 +1,20 @@
-/** Owns the colours of output: pieces of a line by ANSI's codes, and how a page shows them. Each line begins without colour. */
+/**
+ * Colours of output: splits a line at ANSI codes, and renders the pieces. Each line begins without colour.
+ */
 import Anser from 'anser';
 
 export interface Piece {
   text: string;
-  /** Of berth.css. */
+  /** Classes of styles/log-colours.css. */
   classes: readonly string[];
-  /** Of 256 or 16 million, as CSS has it. */
+  /** A colour of the 256 or 16 million, as a CSS value. */
   colour?: string;
   background?: string;
 }
 
 const CUBE = [0, 95, 135, 175, 215, 255];
 
-/** `text` has no codes but those of colours (log-text.ts). */
+/** `text` has no escape codes other than colours (log-text.ts). */
 export function piecesOf(text: string): Piece[] {
   if (!text.includes('\x1b')) return text === '' ? [] : [{ text, classes: [] }];
   const options = { json: true, use_classes: true, remove_empty: true } as const;
@@ -31,7 +33,7 @@ export function piecesOf(text: string): Piece[] {
   });
 }
 
-/** One of the sixteen has a class, which is another colour in the dark; others are what they are. */
+/** The sixteen basic colours are classes, which differ in light and dark. Other colours are exact. */
 function colourOf(name: string | null, truecolor: string | null): { name?: string; value?: string } {
   if (!name) return {};
   if (name === 'ansi-truecolor') return truecolor ? { value: `rgb(${truecolor})` } : {};
@@ -49,7 +51,10 @@ function colourOf(name: string | null, truecolor: string | null): { name?: strin
   return { value: `rgb(${red}, ${green}, ${blue})` };
 }
 
-/** The pieces as elements, with `found` marked: [start, end) pairs in the text of all pieces together, in order. */
+/**
+ * Appends the pieces as elements. `found` are the [start, end) ranges to highlight in the whole text, in
+ * order.
+ */
 export function paint(
   parent: HTMLElement,
   pieces: readonly Piece[],
@@ -71,7 +76,7 @@ export function paint(
   }
 }
 
-/** By textContent alone: nothing of a line is ever HTML. */
+/** Uses textContent only: nothing in a line may become HTML. */
 function add(parent: HTMLElement, piece: Piece, text: string, isFound: boolean): void {
   const { classes, colour, background } = piece;
   const element = document.createElement(isFound ? 'mark' : 'span');

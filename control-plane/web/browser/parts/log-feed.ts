@@ -1,6 +1,6 @@
 /**
- * Owns the stream from the control plane: frames of all services as they come, and when it breaks, another from where each
- * service was. Never shows anything.
+ * Reads the log stream of an execution, and reconnects from the position of each service when the stream
+ * breaks. Never touches the page.
  */
 import {
   decodeFrame,
@@ -11,7 +11,7 @@ import {
   noteOf,
 } from '../../../core/streams/log-frames.ts';
 
-/** Three heartbeats of web/log-stream.ts. */
+/** Three heartbeats (web/log-stream.ts). */
 const SILENCE_MS = 45_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15_000;
@@ -21,20 +21,20 @@ export interface FeedEvents {
   note(service: number, note: LogNote): void;
   connected(): void;
   lost(): void;
-  /** The execution is not there any more, or not for this user. */
+  /** The execution does not exist, or the user may not see it. */
   gone(): void;
-  /** Whoever looks at the page is not logged in any more. */
+  /** The session has ended. */
   loggedOut(): void;
-  /** Resolves when there is room for more; nothing where there is. */
-  room(): Promise<void> | undefined;
+  /** Resolves when the page can take more output; undefined if it can already. */
+  space(): Promise<void> | undefined;
 }
 
 export class LogFeed {
   readonly #url: string;
   readonly #events: FeedEvents;
-  /** Of those that have not ended. */
+  /** Positions of the services whose logs have not ended. */
   readonly #positions: Map<number, LogPosition>;
-  #troubled = false;
+  #hasProblem = false;
   #running = false;
   #stop = new AbortController();
   #retryMs = FIRST_RETRY_MS;
@@ -45,7 +45,7 @@ export class LogFeed {
     this.#positions = new Map(services.map((id) => [id, LOG_START]));
   }
 
-  /** Reads until all have ended, or until it is stopped. */
+  /** Reads until all logs have ended, or until it is stopped. */
   async start(): Promise<void> {
     if (this.#running) return;
     this.#running = true;
@@ -54,7 +54,7 @@ export class LogFeed {
     while (!signal.aborted && this.#positions.size > 0) {
       const wasRead = await this.#read(signal).catch(() => false);
       if (signal.aborted || this.#positions.size === 0) break;
-      if (!wasRead || this.#troubled) {
+      if (!wasRead || this.#hasProblem) {
         if (!wasRead) this.#events.lost();
         await pause(this.#retryMs * (0.75 + Math.random() / 2), signal);
         this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2);
@@ -63,13 +63,13 @@ export class LogFeed {
     this.#running = false;
   }
 
-  /** It goes on with `start`, without a gap. */
+  /** A later `start` continues without a gap. */
   async stop(): Promise<void> {
     this.#stop.abort();
     while (this.#running) await pause(10);
   }
 
-  /** Resolves to whether it came to an end of its own. */
+  /** Resolves to true if the stream ended by itself. */
   async #read(stopped: AbortSignal): Promise<boolean> {
     const silence = new Silence();
     try {
@@ -89,7 +89,7 @@ export class LogFeed {
         return true;
       }
       if (!response.ok || !response.body) return false;
-      this.#troubled = false;
+      this.#hasProblem = false;
       this.#events.connected();
       await this.#take(response.body.getReader(), silence, stopped);
       return true;
@@ -107,8 +107,8 @@ export class LogFeed {
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       for (const frame of splitter.push(part.value)) this.#frame(frame);
       silence.end();
-      const room = this.#events.room();
-      if (room) await Promise.race([room, untilAborted(stopped)]);
+      const space = this.#events.space();
+      if (space) await Promise.race([space, untilAborted(stopped)]);
       silence.begin();
     }
   }
@@ -125,14 +125,17 @@ export class LogFeed {
       return;
     }
     if ('ended' in note) this.#positions.delete(service);
-    if ('trouble' in note) this.#troubled = true;
-    // It was told, and is not asked for again.
+    if ('trouble' in note) this.#hasProblem = true;
+    // Skips output that no longer exists, which the host has reported once.
     if ('missing' in note) this.#positions.set(service, { generation: note.missing + 1, offset: 0 });
     this.#events.note(service, note);
   }
 }
 
-/** Ends a connection over which nothing comes, not even heartbeats: half-open ones don't end by themselves. */
+/**
+ * Aborts a connection that is silent for longer than the heartbeats allow: half-open connections never end by
+ * themselves.
+ */
 class Silence {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;

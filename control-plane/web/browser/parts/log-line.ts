@@ -1,12 +1,12 @@
-/** Owns how a row of a log looks as an element: its time, the name of its service where there are several, its text in colours. */
+/** Renders a row of a log: its time, the name of its service if there are several, and its coloured text. */
 import { paint, piecesOf } from './log-colours.ts';
 import type { LogRows } from './log-rows.ts';
 import { rangesOf } from './log-search.ts';
 import { colouredText, partsOf } from './log-text.ts';
 
-/** Of a line that is longer, so much is shown until one asks for all. */
+/** A longer line is cut here until the user requests all of it. */
 const MAX_LINE_BYTES = 8_192;
-/** Colours of services (berth.css), after which they come again. */
+/** Number of service colours in styles/logs.css; they repeat. */
 const COLOURS = 8;
 
 const decoder = new TextDecoder();
@@ -14,7 +14,7 @@ const decoder = new TextDecoder();
 export class LogLines {
   readonly #rows: LogRows;
   readonly #names: readonly string[];
-  /** Long lines of which all is shown. */
+  /** Long lines that are shown in full. */
   readonly #whole = new Set<string>();
 
   constructor(rows: LogRows, names: readonly string[]) {
@@ -22,13 +22,13 @@ export class LogLines {
     this.#names = names;
   }
 
-  /** Tells whether a row looks other than it did: its line has grown. */
+  /** The length of the line of a row: it changes when the row must be redrawn. */
   size(row: number): number {
     const { source, line } = this.#rows.at(row);
     return this.#rows.stores[source]?.line(line).byteLength ?? 0;
   }
 
-  /** `changed` is called when the element should be made anew. */
+  /** `changed` is called when the row must be rendered again. */
   element(row: number, pattern: RegExp | undefined, changed: () => void): HTMLElement {
     const { source, line } = this.#rows.at(row);
     const store = this.#rows.stores[source];

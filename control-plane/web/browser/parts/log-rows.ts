@@ -1,6 +1,6 @@
 /**
- * Owns the order of lines from several services: by the time they were written, as far as that is known when they come. A
- * row is a service and the number of its line, five bytes. Knows nothing of the page.
+ * Orders the lines of several services by their times, as far as these are determined when the lines arrive.
+ * A row is a service and a line number, in five bytes. Never touches the page.
  */
 import { LogStore } from './log-store.ts';
 import { STAMP_BYTES } from './log-text.ts';
@@ -19,8 +19,8 @@ export interface Row {
 
 export class LogRows {
   readonly stores: readonly LogStore[];
-  readonly #mostBytes: number;
-  /** Of each store the first line that is no row yet, and the time of that line. */
+  readonly #maxBytes: number;
+  /** For each store, the first line that is not a row yet, and the time of that line. */
   readonly #next: number[];
   readonly #stamps: number[];
   readonly #blocks: Rows[] = [];
@@ -29,14 +29,14 @@ export class LogRows {
   #first = 0;
   #end = 0;
 
-  constructor(sources: number, mostBytes: number) {
+  constructor(sources: number, maxBytes: number) {
     this.stores = Array.from({ length: sources }, () => new LogStore());
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = maxBytes;
     this.#next = this.stores.map(() => 0);
     this.#stamps = this.stores.map(() => 0);
   }
 
-  /** The first row that is still here: so many were let go. */
+  /** The first row that is still stored, which is also the number of dropped rows. */
   get first(): number {
     return this.#first;
   }
@@ -51,7 +51,7 @@ export class LogRows {
   }
 
   get isFull(): boolean {
-    return this.bytes > this.#mostBytes;
+    return this.bytes > this.#maxBytes;
   }
 
   at(row: number): Row {
@@ -60,7 +60,10 @@ export class LogRows {
     return { source: block?.sources[at] ?? 0, line: block?.lines[at] ?? 0 };
   }
 
-  /** Makes rows of new lines; a line waits for those services whose next one may be earlier, which is not so for `isQuiet`. */
+  /**
+   * Turns new lines into rows. A line waits for services whose next line may be earlier, except those for
+   * which `isQuiet` is true.
+   */
   release(isQuiet: (source: number) => boolean): void {
     for (let source = this.#earliest(isQuiet); source >= 0; source = this.#earliest(isQuiet)) {
       this.#push(source, this.#next[source] ?? 0);
@@ -68,10 +71,10 @@ export class LogRows {
     }
   }
 
-  /** Lets the oldest rows go where there is more than fits. */
+  /** Drops the oldest rows if the limit is exceeded. */
   trim(): void {
     if (!this.isFull) return;
-    const target = this.#mostBytes * 0.95;
+    const target = this.#maxBytes * 0.95;
     for (let dropped = 1; this.#first < this.#end; dropped++) {
       const { source, line } = this.at(this.#first);
       this.stores[source]?.dropBefore(line + 1);
@@ -84,7 +87,7 @@ export class LogRows {
     }
   }
 
-  /** The service whose next line is the earliest; -1 where there is none, or it may not be known yet. */
+  /** The service with the earliest next line; -1 if there is none, or if an earlier line may still arrive. */
   #earliest(isQuiet: (source: number) => boolean): number {
     let found = -1;
     let earliest = Number.POSITIVE_INFINITY;
@@ -101,7 +104,10 @@ export class LogRows {
 
   #hasNext = (source: number): boolean => (this.stores[source]?.end ?? 0) > (this.#next[source] ?? 0);
 
-  /** As a number that grows with the time; that of the line before where the line has none of its own. */
+  /**
+   * The time of the next line as a number that grows with time. A line without a time has that of the line
+   * before.
+   */
   #stampOf(source: number): number {
     const store = this.stores[source];
     const number = this.#next[source] ?? 0;

@@ -1,14 +1,14 @@
-/** Owns the search field of a log's page: what is typed, how many lines have it, and the way from one to the next. */
+/** The search field of a log page: counts the matching lines and steps through them. */
 import { byId, setText } from './element.ts';
 import type { LogRows } from './log-rows.ts';
 import { LogSearch, patternOf } from './log-search.ts';
 
 export interface SearchBarEvents {
-  /** Rows look other than they did. */
+  /** All rows must be redrawn. */
   changed(): void;
-  /** One wants to see the row. */
+  /** Scrolls to the row. */
   show(row: number): void;
-  /** One is done with the search. */
+  /** The user has left the search. */
   left(): void;
 }
 
@@ -18,7 +18,7 @@ export class LogSearchBar {
   readonly #events: SearchBarEvents;
   readonly #field = byId<HTMLInputElement>('log-search');
   readonly #expression = byId<HTMLInputElement>('log-expression');
-  /** The match that one is at. */
+  /** The row of the present match. */
   #current = -1;
   #next: ReturnType<typeof setTimeout> | undefined;
 
@@ -42,16 +42,16 @@ export class LogSearchBar {
     return this.#current;
   }
 
-  /** A line that was looked at has grown. */
+  /** Searches a line again after it has grown. */
   again(row: number): void {
     this.#search.again(row);
   }
 
-  /** A slice of the search, and another soon where that was not all. */
+  /** Searches for one slice of time, and schedules another if rows are left. */
   goOn(): void {
     clearTimeout(this.#next);
     this.#search.step();
-    this.#tell();
+    this.#showCount();
     if (!this.#search.isDone) this.#next = setTimeout(() => this.goOn(), 0);
   }
 
@@ -71,7 +71,7 @@ export class LogSearchBar {
     this.goOn();
   }
 
-  #tell(): void {
+  #showCount(): void {
     const { count, isDone, pattern } = this.#search;
     const which =
       this.#current >= 0 ? `${this.#search.numberOf(this.#current).toLocaleString('en')} of ` : '';
@@ -87,7 +87,7 @@ export class LogSearchBar {
     if (row === undefined) return;
     this.#current = row;
     this.#events.show(row);
-    this.#tell();
+    this.#showCount();
   }
 
   #key(event: KeyboardEvent): void {
@@ -101,7 +101,7 @@ export class LogSearchBar {
     }
   }
 
-  /** `/` leads to the field, as in other pagers. */
+  /** `/` focuses the field, as in pagers. */
   #shortcut(event: KeyboardEvent): void {
     const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea');
     if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;

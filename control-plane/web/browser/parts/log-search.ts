@@ -1,14 +1,14 @@
-/** Owns the search in a log: the rows that match, found a slice at a time so that the page stays quick. Never shows anything. */
+/** Searches a log for matching rows, in slices so that the page stays responsive. Never touches the page. */
 import type { LogRows } from './log-rows.ts';
 import { partsOf, plainText } from './log-text.ts';
 
 const SLICE_MS = 12;
-/** Rows between two looks at the clock. */
+/** Rows between two readings of the clock. */
 const STEP = 256;
 
 const decoder = new TextDecoder();
 
-/** What is shown of a row, without colours. */
+/** The visible text of a row, without colours. */
 export function textOf(rows: LogRows, row: number): string {
   const { source, line } = rows.at(row);
   const store = rows.stores[source];
@@ -16,17 +16,17 @@ export function textOf(rows: LogRows, row: number): string {
   return plainText(decoder.decode(partsOf(store.line(line), store.isContinued(line)).text));
 }
 
-/** Of what a person types: any case; as a regular expression, or as it stands. Throws SyntaxError. */
+/** The pattern of a query, in any case: a regular expression or literal text. Throws SyntaxError. */
 export function patternOf(query: string, isExpression: boolean): RegExp | undefined {
   if (query === '') return undefined;
   return new RegExp(isExpression ? query : query.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'gi');
 }
 
-/** [start, end) of each match; matches of nothing are none. */
+/** The [start, end) ranges of all matches that are not empty. */
 export function rangesOf(text: string, pattern: RegExp | undefined): [number, number][] {
   if (!pattern) return [];
   const found: [number, number][] = [];
-  // Where it begins is kept in the pattern.
+  // Patterns hold their start position.
   pattern.lastIndex = 0;
   for (const { index, 0: whole } of text.matchAll(pattern)) {
     if (whole.length > 0) found.push([index, index + whole.length]);
@@ -37,9 +37,9 @@ export function rangesOf(text: string, pattern: RegExp | undefined): [number, nu
 export class LogSearch {
   readonly #rows: LogRows;
   #pattern: RegExp | undefined;
-  /** Rows that match, in order. */
+  /** Matching rows, in order. */
   #found: number[] = [];
-  /** Rows before this one were looked at. */
+  /** Rows before this one have been searched. */
   #upTo = 0;
 
   constructor(rows: LogRows) {
@@ -64,7 +64,7 @@ export class LogSearch {
     this.#upTo = this.#rows.first;
   }
 
-  /** Looks at as many rows as a moment allows. */
+  /** Searches for SLICE_MS. */
   step(): void {
     const pattern = this.#pattern;
     if (!pattern) return;
@@ -79,26 +79,26 @@ export class LogSearch {
     }
   }
 
-  /** A line that grows is looked at again. */
+  /** Searches a row again after its line has grown. */
   again(row: number): void {
     if (row < this.#rows.first || row >= this.#upTo) return;
     this.#upTo = row;
     this.#found.length = this.#indexAfter(row - 1);
   }
 
-  /** The next match after `row`, from the start again behind the last; or before it. */
+  /** The next match after `row`, or the one before it. Wraps around at the ends. */
   beside(row: number, forwards: boolean): number | undefined {
     const at = this.#indexAfter(forwards ? row : row - 1);
     if (forwards) return this.#found[at] ?? this.#found[0];
     return this.#found[at - 1] ?? this.#found.at(-1);
   }
 
-  /** Which match it is, from 1. */
+  /** The number of the match, counted from 1. */
   numberOf(row: number): number {
     return this.#indexAfter(row);
   }
 
-  /** How many of the matches are at `row` or before. */
+  /** Number of matches at or before `row`. */
   #indexAfter(row: number): number {
     let [low, high] = [0, this.#found.length];
     while (low < high) {
@@ -109,7 +109,7 @@ export class LogSearch {
     return low;
   }
 
-  /** Rows that were let go. */
+  /** Removes matches in rows that were dropped. */
   #forget(): void {
     this.#upTo = Math.max(this.#upTo, this.#rows.first);
     const gone = this.#indexAfter(this.#rows.first - 1);

@@ -1,6 +1,7 @@
 /**
- * Owns the output of one service in the browser: its bytes in blocks of a megabyte, and where in them lines begin. A string
- * for each line would take several times as much. Oldest lines can be let go. Knows nothing of the page.
+ * Stores the output of one service in the browser: its bytes in blocks of a megabyte, and where each line
+ * begins. A string per line would take several times the memory. The oldest lines can be dropped. Never
+ * touches the page.
  */
 
 export const BLOCK_BYTES = 1 << 20;
@@ -11,7 +12,7 @@ const NEWLINE = 10;
 interface Block {
   bytes: Uint8Array<ArrayBuffer>;
   used: number;
-  /** Where its lines begin; `count` of them are in use. */
+  /** Offsets of its lines; the first `count` are in use. */
   starts: Uint32Array<ArrayBuffer>;
   count: number;
   /** Number of its first line. */
@@ -20,14 +21,14 @@ interface Block {
 
 export class LogStore {
   readonly #blocks: Block[] = [];
-  /** Lines that begin in the middle of one that was too long for a block. */
+  /** Lines that continue a line too long for one block. */
   readonly #continued = new Set<number>();
   #first = 0;
   #end = 0;
   #open = false;
   #lastFound: Block | undefined;
 
-  /** The first line that is still here. */
+  /** The first line that is still stored. */
   get first(): number {
     return this.#first;
   }
@@ -52,12 +53,12 @@ export class LogStore {
     }
   }
 
-  /** What comes next is a line of its own, also where the last one has no end. */
+  /** Makes the next output begin a line, even if the last one has no newline. */
   endLine(): void {
     this.#open = false;
   }
 
-  /** The bytes of a line without its newline; they are the store's own. Empty where the line is not here. */
+  /** The bytes of a line without its newline, as a view of the store. Empty if the line is not stored. */
   line(number: number): Uint8Array {
     const block = this.#blockOf(number);
     if (!block) return new Uint8Array();
@@ -66,12 +67,12 @@ export class LogStore {
     return block.bytes.subarray(block.starts[at], end);
   }
 
-  /** Whether the line is the rest of the one before, and has no time of its own. */
+  /** Whether the line continues the one before, and so has no time. */
   isContinued(number: number): boolean {
     return this.#continued.has(number);
   }
 
-  /** Lets lines before this one go. */
+  /** Drops all lines before this one. */
   dropBefore(number: number): void {
     this.#continued.delete(this.#first);
     this.#first = Math.max(this.#first, number);
@@ -84,14 +85,14 @@ export class LogStore {
   #put(piece: Uint8Array): void {
     let rest = piece;
     if (!this.#open) this.#begin(rest.byteLength);
-    else this.#makeRoom(rest.byteLength);
+    else this.#makeSpace(rest.byteLength);
     for (let block = this.#last(); rest.byteLength > 0; block = this.#last()) {
       const fits = rest.subarray(0, block.bytes.byteLength - block.used);
       block.bytes.set(fits, block.used);
       block.used += fits.byteLength;
       rest = rest.subarray(fits.byteLength);
       if (rest.byteLength > 0) {
-        // Longer than a block: the rest is a line of its own.
+        // The piece exceeds a block: its rest becomes a line of its own.
         this.#continued.add(this.#end);
         this.#begin(rest.byteLength);
       }
@@ -106,8 +107,11 @@ export class LogStore {
     this.#open = true;
   }
 
-  /** The last line grows by so much: it moves to a block of its own where it would not fit. */
-  #makeRoom(length: number): void {
+  /**
+   * Makes space for `length` bytes after the last line, which moves to a block of its own if its block is too
+   * small.
+   */
+  #makeSpace(length: number): void {
     const block = this.#last();
     const start = block.starts[block.count - 1] ?? 0;
     const isAlone = start === 0 && block.bytes.byteLength === BLOCK_BYTES;

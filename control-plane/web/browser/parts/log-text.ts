@@ -1,13 +1,16 @@
 /**
- * Owns what is shown of a line: what its writer meant for a terminal is taken out or made visible, but for colours. The
- * result is text, never HTML. Knows nothing of the page.
+ * Reduces a line to its visible text: removes terminal sequences except colours, and makes control characters
+ * visible. The result is text, never HTML. Never touches the page.
  */
 
-/** A whole escape sequence, or the lone character: CSI with its parts, OSC (titles, links), other strings, short ones. */
+/**
+ * A whole escape sequence, or a lone escape character: CSI with parameters, OSC (titles, links), other
+ * strings, short sequences.
+ */
 const ESCAPES =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
   /\x1b(?:\[([0-?]*)([ -/]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-OQ-WYZ\\`-~])?/g;
-/** Control characters, and those that would turn the direction of what follows. */
+/** Control characters, and characters that change the direction of the text after them. */
 const CONTROLS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
   /[\x00-\x08\x0a-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
@@ -16,11 +19,13 @@ const COLOURS = /\x1b\[[\d;]*m/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about
 const UNUSUAL = /[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** Of the time before each line, `YYYY-MM-DD HH:MM:SS `. */
+/** Length of the time before each line, `YYYY-MM-DD HH:MM:SS `. */
 export const STAMP_BYTES = 20;
 const RETURN = 13;
 
-/** A line in its parts. Of a progress bar what it has written last: each carriage return begins the line anew. */
+/**
+ * Splits a line into time and text. Each carriage return restarts the line, so only the last version counts.
+ */
 export function partsOf(line: Uint8Array, isContinued: boolean): { when: Uint8Array; text: Uint8Array } {
   const start = isContinued || line.byteLength < STAMP_BYTES ? 0 : STAMP_BYTES;
   let end = line.byteLength;
@@ -32,7 +37,7 @@ export function partsOf(line: Uint8Array, isContinued: boolean): { when: Uint8Ar
   };
 }
 
-/** The line with nothing left of what controls a terminal but colours (`ESC [ ... m`). */
+/** The line without terminal sequences except colours (`ESC [ ... m`). */
 export function colouredText(raw: string): string {
   if (!UNUSUAL.test(raw)) return raw;
   return raw

@@ -1,22 +1,22 @@
 /**
- * Owns the window onto a long list of rows: only those one sees are elements. Rows have one height, or in wrapped lines what
- * they are measured to have. Where it stands is a row and how much of it is above the edge; the scroll bar only shows that,
- * since no browser has elements as high as a million rows.
+ * Shows a long list of rows, with only the visible ones as elements. Rows have one height, or if wrapped
+ * their measured height. The position is a row and the part of it above the edge. The scroll bar only
+ * approximates it, because no browser supports the height of a million rows (WEB-9).
  */
 
 export const ROW_PX = 20;
-/** Browsers lay out less exactly from some ten millions on, and not at all from some more. */
+/** Browsers lose precision at heights of some ten million pixels, and fail beyond that. */
 const MAX_HEIGHT_PX = 4_000_000;
-/** Wrapped lists up to this are measured as a whole. */
+/** Wrapped lists of up to this many rows are measured completely. */
 const FEW_ROWS = 150;
-/** A longer way in one event is a pull at the scroll bar. */
+/** A longer move in one event is a drag of the scroll bar. */
 const NEAR_SCREENS = 2;
 const IDLE_MS = 150;
 
 export interface RowSource {
   readonly first: number;
   readonly end: number;
-  /** Changes when the row looks other than it did. */
+  /** Changes when the row must be redrawn. */
   size(row: number): number;
   element(row: number): HTMLElement;
 }
@@ -27,7 +27,7 @@ interface Drawn {
 }
 
 export class LogView {
-  /** Shows the end as it grows. */
+  /** Follows the end as it grows. */
   isFollowing = true;
   readonly #scroller: HTMLElement;
   readonly #spacer: HTMLElement;
@@ -36,7 +36,7 @@ export class LogView {
   readonly #moved: () => void;
   readonly #drawn = new Map<number, Drawn>();
   #row = 0;
-  /** How much of that row is above the edge. */
+  /** Pixels of that row above the edge. */
   #offset = 0;
   #isWrapped = false;
   #widest = 0;
@@ -44,7 +44,7 @@ export class LogView {
   #frame = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
 
-  /** `scroller` is an element that scrolls; `moved` is called when a person has moved the view. */
+  /** `scroller` is the scrolling element; `moved` is called after the user has scrolled. */
   constructor(scroller: HTMLElement, source: RowSource, moved: () => void) {
     this.#scroller = scroller;
     this.#source = source;
@@ -59,7 +59,7 @@ export class LogView {
     new ResizeObserver(() => this.changed()).observe(scroller);
   }
 
-  /** Rows have come, gone or grown. */
+  /** Rows were added, dropped or extended. */
   changed(): void {
     if (this.#frame !== 0) return;
     this.#frame = requestAnimationFrame(() => {
@@ -68,7 +68,7 @@ export class LogView {
     });
   }
 
-  /** All rows look other than they did. */
+  /** Renders all rows again. */
   redraw(): void {
     for (const { element } of this.#drawn.values()) element.remove();
     this.#drawn.clear();
@@ -88,7 +88,7 @@ export class LogView {
     this.changed();
   }
 
-  /** Brings the row to the middle, where it is not in view already. */
+  /** Scrolls the row to the middle, unless it is visible already. */
   show(row: number): void {
     this.isFollowing = false;
     const screen = this.#rowsInView();
@@ -112,7 +112,7 @@ export class LogView {
     this.#layOut(from);
   }
 
-  /** Which rows are elements. */
+  /** The rows that are elements. */
   #range(): [from: number, to: number] {
     const { first, end } = this.#source;
     if (this.#isSmall()) return [first, end];
@@ -123,7 +123,7 @@ export class LogView {
 
   #rowsInView = (): number => Math.ceil(this.#scroller.clientHeight / ROW_PX);
 
-  /** The last row at the lower edge; where all rows fit, the first at the upper one. */
+  /** Puts the last row at the lower edge, or the first at the upper edge if all rows fit. */
   #placeEnd(): void {
     const { first, end } = this.#source;
     const height = this.#scroller.clientHeight;
@@ -134,7 +134,7 @@ export class LogView {
     this.#offset = Math.max(0, above - height);
   }
 
-  /** No empty space below the last row. */
+  /** Leaves no empty space below the last row. */
   #placeEndWhereShort(): void {
     let below = -this.#offset;
     for (let row = this.#row; row < this.#source.end; row++) below += this.#height(row);
@@ -143,7 +143,7 @@ export class LogView {
     for (let row = this.#row; row < this.#source.end; row++) this.#ensure(row);
   }
 
-  /** Makes the row the one at the upper edge, wherever the offset has got to. */
+  /** Chooses the row at the upper edge so that the offset lies within it. */
   #normalise(): void {
     const { first, end } = this.#source;
     while (this.#offset < 0 && this.#row > first) this.#offset += this.#height(--this.#row);
@@ -173,7 +173,7 @@ export class LogView {
     return element;
   }
 
-  /** In the order of rows; most come behind the last or before the first. */
+  /** Keeps the elements in the order of rows; most are added at either end. */
   #insert(row: number, element: HTMLElement): void {
     let before: Element | null = null;
     for (let one = this.#list.lastElementChild; one; one = one.previousElementSibling) {
@@ -193,13 +193,13 @@ export class LogView {
     for (let row = from; row < this.#row; row++) above += this.#height(row);
     this.#list.style.transform = `translateY(${-above}px)`;
     this.#spacer.style.height = `${this.#total()}px`;
-    // Grows only: a width that comes and goes with what is in view would shake the page sideways.
+    // Only grows: a width that follows the visible rows would shift the page sideways.
     this.#widest = this.#isWrapped ? 0 : Math.max(this.#widest, this.#list.offsetWidth);
     this.#spacer.style.minWidth = this.#widest > 0 ? `${this.#widest}px` : '';
     if (this.isFollowing || this.#isExact()) this.#moveBar();
   }
 
-  /** Height of all rows, as far as it is known and can be. */
+  /** Height of all rows, as far as it is measured and supported. */
   #total(): number {
     const { first, end } = this.#source;
     if (this.#isSmall()) {
@@ -223,8 +223,8 @@ export class LogView {
 
   #barTop(): number {
     const { first, end } = this.#source;
-    const most = this.#scroller.scrollHeight - this.#scroller.clientHeight;
-    if (this.isFollowing) return most;
+    const maxTop = this.#scroller.scrollHeight - this.#scroller.clientHeight;
+    if (this.isFollowing) return maxTop;
     if (this.#isExact()) return (this.#row - first) * ROW_PX + this.#offset;
     if (this.#isSmall()) {
       let above = this.#offset;
@@ -233,9 +233,9 @@ export class LogView {
     }
     const rows = Math.max(1, end - first - this.#rowsInView());
     const share = (this.#row - first + this.#offset / this.#height(this.#row)) / rows;
-    // The very edges mean the first and the last row.
+    // Only the exact edges stand for the first and the last row.
     const isFirst = this.#row === first && this.#offset === 0;
-    return isFirst ? 0 : Math.min(most - 2, Math.max(1, share * most));
+    return isFirst ? 0 : Math.min(maxTop - 2, Math.max(1, share * maxTop));
   }
 
   #scrolled(): void {
@@ -245,13 +245,13 @@ export class LogView {
     if (Math.abs(by) < 1) return;
     this.#lastTop = top;
     const height = this.#scroller.clientHeight;
-    const most = this.#scroller.scrollHeight - height;
-    this.isFollowing = by > 0 && top >= most - 1;
+    const maxTop = this.#scroller.scrollHeight - height;
+    this.isFollowing = by > 0 && top >= maxTop - 1;
     if (top <= 0) [this.#row, this.#offset] = [first, 0];
     else if (this.#isExact()) [this.#row, this.#offset] = [first + Math.floor(top / ROW_PX), top % ROW_PX];
     else if (this.#isSmall() || Math.abs(by) <= height * NEAR_SCREENS) this.#offset += by;
     else {
-      const at = (top / most) * Math.max(0, end - first - this.#rowsInView());
+      const at = (top / maxTop) * Math.max(0, end - first - this.#rowsInView());
       [this.#row, this.#offset] = [first + Math.floor(at), (at % 1) * ROW_PX];
     }
     this.changed();
@@ -259,7 +259,7 @@ export class LogView {
     this.#moved();
   }
 
-  /** When nothing moves any more the bar comes to where the rows are. */
+  /** Moves the scroll bar to the position of the rows once scrolling has stopped. */
   #settle(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => this.#moveBar(), IDLE_MS);

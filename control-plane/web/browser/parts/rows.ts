@@ -1,6 +1,6 @@
-/** Owns the adding and removing of rows of fields (`data-row`) in the page; without script the server does it. */
+/** Adds and removes rows of fields (`data-row`) in the page; without script the server does it. */
 
-/** The buttons are those that the server knows: `add-...` and `remove-...-N`. */
+/** The buttons are those of the server: `add-...` and `remove-...-N`. */
 export function editRows(group: HTMLElement): void {
   group.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest('button') : null;
@@ -24,7 +24,7 @@ function add(group: HTMLElement, button: Element): void {
   row.querySelector<HTMLElement>('input')?.focus();
 }
 
-/** The last one stays, without what was in it. */
+/** Removes a row, or empties the last one. */
 function remove(group: HTMLElement, row: HTMLElement): void {
   const rows = rowsOf(group);
   const next = rows[rows.indexOf(row) + 1] ?? rows[rows.indexOf(row) - 1];
@@ -47,19 +47,19 @@ function emptied(row: HTMLElement): HTMLElement {
 
 const NUMBERED = ['id', 'name', 'for', 'value', 'aria-describedby'];
 
-/** Names, ids and labels by where the rows are now, counted from 0, and from 1 for people. */
+/** Renumbers names, ids and labels by position: from 0 in attributes, from 1 in texts. */
 function number(group: HTMLElement): void {
   rowsOf(group).forEach((row, at) => {
     row.setAttribute('aria-label', `Port ${at + 1}`);
     for (const element of row.querySelectorAll('label, select, input, button, .problem')) {
       for (const name of NUMBERED) {
         const value = element.getAttribute(name);
-        // The value of an input is what was typed.
+        // The value of an input is what the user typed.
         if (value === null || (name === 'value' && !(element instanceof HTMLButtonElement))) continue;
         element.setAttribute(name, value.replaceAll(/-\d+(?=$|-problem)/g, `-${at}`));
       }
     }
-    const spoken = row.querySelector('button > .unseen');
-    if (spoken) spoken.textContent = ` port ${at + 1}`;
+    const unseen = row.querySelector('button > .unseen');
+    if (unseen) unseen.textContent = ` port ${at + 1}`;
   });
 }

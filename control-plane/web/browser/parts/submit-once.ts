@@ -1,6 +1,6 @@
-/** Owns that one press submits once. */
+/** Prevents double submission of a form. */
 
-/** A second press while the first is on its way does nothing. */
+/** Ignores further presses while the first is on its way. */
 export function submitOnce(form: HTMLFormElement): void {
   const enable = (enabled: boolean) => {
     for (const control of form.elements)
@@ -8,9 +8,9 @@ export function submitOnce(form: HTMLFormElement): void {
   };
   form.addEventListener('submit', (event) => {
     if (event.defaultPrevented) return;
-    // Not before the form is read: a button that is disabled is not sent.
+    // After the form has been read, because disabled buttons are not sent.
     setTimeout(() => enable(false));
   });
-  // Also where the page comes back as it was, by the way back.
+  // A browser may show the same page again when the user navigates back.
   addEventListener('pageshow', () => enable(true));
 }

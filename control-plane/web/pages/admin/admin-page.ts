@@ -1,4 +1,4 @@
-/** Owns the frame of the pages of administration. */
+/** The frame of the administration pages. */
 
 import { html } from '../../components/html.ts';
 import { type Page, page } from '../../components/page.ts';

@@ -1,4 +1,4 @@
-/** Owns the section of administration: users, roles, quotas, for those who may change them. */
+/** The administration section: users, roles and quotas, for roles that may change them. */
 import { Hono } from 'hono';
 import { authorise } from '../../../core/accounts/account.ts';
 import type { WebDeps, WebEnv } from '../../context.ts';
@@ -8,7 +8,7 @@ import { userPages } from './users.ts';
 
 export function adminPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
-  // The forms, too, are for nobody else; what they do is authorised by itself.
+  // Guards the forms as well; each operation authorises itself.
   routes.use(async (c, next) => {
     authorise(c.get('actor'), { kind: 'configure' });
     await next();

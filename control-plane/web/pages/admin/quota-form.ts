@@ -1,4 +1,4 @@
-/** Owns how the form of a quota looks in the administration, and who takes how much of it. */
+/** The form of a quota, and how much of the quota each user takes. */
 import * as z from 'zod';
 import type { Quota, User } from '../../../core/accounts/account.ts';
 import { memoryText } from '../../../core/views/explanation-text.ts';
@@ -16,8 +16,8 @@ const MAX_USERS = 50;
 
 const NOT_A_LIMIT = 'must be a number; 0 means no limit';
 
-/** What of a user counts now. */
-export interface Taken {
+/** What a user has placed now. */
+export interface Usage {
   user: User;
   executions: number;
   memoryBytes: number;
@@ -54,7 +54,7 @@ export const quotaFields = (shownBytes?: number) =>
 export const quotaPage = (
   c: WebContext,
   quota: Quota | null,
-  taken: readonly Taken[],
+  usages: readonly Usage[],
   entry: Entry,
 ): Promise<Response> =>
   adminPage(c, {
@@ -68,7 +68,7 @@ ${alert(entry.refused)}
 ${fields(entry)}
 <div class="bar"><button class="primary">${quota ? 'Save' : 'Create quota'}</button><a class="button" href="/admin/quotas">Cancel</a></div>
 </form>
-${quota ? usersPart(quota, taken) : ''}`,
+${quota ? usersPart(quota, usages) : ''}`,
   });
 
 function fields({ values, problems }: Entry): Html {
@@ -86,8 +86,8 @@ ${control('cores', 'Cores', html`type="number" min="0" step="1"`)}
 </div>`;
 }
 
-function usersPart(quota: Quota, taken: readonly Taken[]): Html {
-  if (taken.length === 0)
+function usersPart(quota: Quota, usages: readonly Usage[]): Html {
+  if (usages.length === 0)
     return html`
 <h2>Users</h2>
 <form method="post" action="/admin/quotas/${quota.id}/delete"><p>No user has this quota. <button class="danger" data-confirm="Delete this quota?">Delete quota</button></p></form>`;
@@ -95,11 +95,11 @@ function usersPart(quota: Quota, taken: readonly Taken[]): Html {
 <h2>Users</h2>
 <div class="scroll"><table>
 <thead><tr><th scope="col">User</th><th scope="col">Executions</th><th scope="col">Memory</th><th scope="col">Cores</th></tr></thead>
-<tbody>${taken.slice(0, MAX_USERS).map(
+<tbody>${usages.slice(0, MAX_USERS).map(
     ({ user, executions, memoryBytes, cores }) => html`
 <tr><th scope="row"><a href="/admin/users/${user.id}">${user.username}</a></th>
 <td>${share(executions, quota.concurrentExecutions)}</td><td>${share(memoryBytes, quota.memoryBytes, memoryText)}</td><td>${share(cores, quota.cores, coresNumber)}</td></tr>`,
   )}</tbody>
 </table></div>
-<p class="hint">${taken.length > MAX_USERS ? html`<a href="/admin/users?quota=${quota.id}">Show all ${taken.length} users</a>. ` : ''}A quota can be deleted once no user has it.</p>`;
+<p class="hint">${usages.length > MAX_USERS ? html`<a href="/admin/users?quota=${quota.id}">Show all ${usages.length} users</a>. ` : ''}A quota can be deleted once no user has it.</p>`;
 }

@@ -1,4 +1,4 @@
-/** Owns the pages of quotas in the administration: the limits, who has them, and how close they are to them. */
+/** The pages of quotas: their limits, who has them, and how close users are to the limits. */
 import { Hono } from 'hono';
 import type { Quota, User } from '../../../core/accounts/account.ts';
 import { memoryText } from '../../../core/views/explanation-text.ts';
@@ -13,23 +13,23 @@ import {
 } from '../../../operations/accounts/quotas.ts';
 import { listUsers } from '../../../operations/accounts/users.ts';
 import { listUsages } from '../../../operations/cluster/cluster.ts';
-import { takeForm } from '../../components/form-entry.ts';
+import { handleForm } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
 import { memoryEntry } from '../../components/memory-unit.ts';
 import { redirectAfter, redirectWith } from '../../components/notice.ts';
 import { coresNumber, share } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
-import { quotaFields, quotaPage, type Taken } from './quota-form.ts';
+import { quotaFields, quotaPage, type Usage } from './quota-form.ts';
 
 export function quotaPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/', (c) => listAll(deps, c));
   routes.get('/new', (c) => quotaPage(c, null, [], { values: FRESH }));
-  routes.post('/', (c) => makeQuota(deps, c));
+  routes.post('/', (c) => addQuota(deps, c));
   routes.get('/:id', async (c) => {
     const quota = await quotaIn(deps, c);
-    return quotaPage(c, quota, await takenOf(deps, c, quota), { values: valuesOf(quota) });
+    return quotaPage(c, quota, await usagesOf(deps, c, quota), { values: valuesOf(quota) });
   });
   routes.post('/:id', (c) => changeQuota(deps, c));
   routes.post('/:id/delete', async (c) => {
@@ -47,12 +47,12 @@ async function listAll(deps: WebDeps, c: WebContext): Promise<Response> {
     listUsers(deps, c.get('actor'), async () => ({})),
     listUsages(deps, c.get('actor')),
   ]);
-  const taken = Map.groupBy(takenBy(users, usages), ({ user }) => user.quotaId);
-  return listPage(c, quotas, taken);
+  const usagesByQuota = Map.groupBy(usagesBy(users, usages), ({ user }) => user.quotaId);
+  return listPage(c, quotas, usagesByQuota);
 }
 
-const makeQuota = (deps: WebDeps, c: WebContext): Promise<Response> =>
-  takeForm(
+const addQuota = (deps: WebDeps, c: WebContext): Promise<Response> =>
+  handleForm(
     c,
     quotaFields(),
     (entry) => quotaPage(c, null, [], entry),
@@ -64,10 +64,10 @@ const makeQuota = (deps: WebDeps, c: WebContext): Promise<Response> =>
 
 async function changeQuota(deps: WebDeps, c: WebContext): Promise<Response> {
   const quota = await quotaIn(deps, c);
-  return takeForm(
+  return handleForm(
     c,
     quotaFields(quota.memoryBytes),
-    async (entry) => quotaPage(c, quota, await takenOf(deps, c, quota), entry),
+    async (entry) => quotaPage(c, quota, await usagesOf(deps, c, quota), entry),
     async (value) => {
       await updateQuota(deps, c.get('actor'), quota.id, async () => value);
       return redirectWith(c, '/admin/quotas', { kind: 'done', text: `Quota ${value.name} was saved.` });
@@ -78,16 +78,16 @@ async function changeQuota(deps: WebDeps, c: WebContext): Promise<Response> {
 const quotaIn = (deps: WebDeps, c: WebContext): Promise<Quota> =>
   getQuota(deps, c.get('actor'), pathId(c, 'id'));
 
-async function takenOf(deps: WebDeps, c: WebContext, { id }: Quota): Promise<Taken[]> {
+async function usagesOf(deps: WebDeps, c: WebContext, { id }: Quota): Promise<Usage[]> {
   const [users, usages] = await Promise.all([
     listUsers(deps, c.get('actor'), async () => ({ quotaId: id })),
     listUsages(deps, c.get('actor')),
   ]);
-  return takenBy(users, usages);
+  return usagesBy(users, usages);
 }
 
-/** What each user has running, who has most first. */
-function takenBy(users: readonly User[], usages: readonly UserUsage[]): Taken[] {
+/** The usage of each user, largest first. */
+function usagesBy(users: readonly User[], usages: readonly UserUsage[]): Usage[] {
   const usageOf = new Map(usages.map((usage) => [usage.userId, usage]));
   return users
     .map((user) => ({ user, ...(usageOf.get(user.id) ?? { executions: 0, memoryBytes: 0, cores: 0 }) }))
@@ -110,7 +110,7 @@ function valuesOf(quota: Quota): Record<string, string> {
 const listPage = (
   c: WebContext,
   quotas: readonly Quota[],
-  takenOf: ReadonlyMap<number, Taken[]>,
+  usagesOf: ReadonlyMap<number, Usage[]>,
 ): Promise<Response> =>
   adminPage(c, {
     title: 'Quotas',
@@ -119,30 +119,30 @@ const listPage = (
 <p class="quiet">Limits for each user, and the highest usage of any one user now.</p>
 <div class="scroll"><table>
 <thead><tr><th scope="col">Quota</th><th scope="col">Executions</th><th scope="col">Memory</th><th scope="col">Cores</th><th scope="col" class="number">Users</th></tr></thead>
-<tbody>${quotas.map((quota) => quotaRow(quota, takenOf.get(quota.id) ?? []))}</tbody>
+<tbody>${quotas.map((quota) => quotaRow(quota, usagesOf.get(quota.id) ?? []))}</tbody>
 </table></div>`,
   });
 
-function quotaRow(quota: Quota, taken: readonly Taken[]): Html {
-  const most = (of: (one: Taken) => number) => Math.max(0, ...taken.map(of));
-  const users = html`<a href="/admin/users?quota=${quota.id}" aria-label="${taken.length} ${taken.length === 1 ? 'user' : 'users'} with this quota">${taken.length}</a>`;
+function quotaRow(quota: Quota, usages: readonly Usage[]): Html {
+  const highest = (of: (one: Usage) => number) => Math.max(0, ...usages.map(of));
+  const users = html`<a href="/admin/users?quota=${quota.id}" aria-label="${usages.length} ${usages.length === 1 ? 'user' : 'users'} with this quota">${usages.length}</a>`;
   return html`
 <tr><th scope="row"><a href="/admin/quotas/${quota.id}">${quota.name}</a></th>
 <td>${limited(
-    most(({ executions }) => executions),
+    highest(({ executions }) => executions),
     quota.concurrentExecutions,
   )}</td>
 <td>${limited(
-    most(({ memoryBytes }) => memoryBytes),
+    highest(({ memoryBytes }) => memoryBytes),
     quota.memoryBytes,
     memoryText,
   )}</td>
 <td>${limited(
-    most(({ cores }) => cores),
+    highest(({ cores }) => cores),
     quota.cores,
     coresNumber,
   )}</td>
-<td class="number">${taken.length === 0 ? 0 : users}</td></tr>`;
+<td class="number">${usages.length === 0 ? 0 : users}</td></tr>`;
 }
 
 const limited = (used: number, limit: number, text?: (amount: number) => string): Html =>

@@ -1,4 +1,4 @@
-/** Owns the pages of roles in the administration: what each allows, who has it. */
+/** The pages of roles: what each allows and who has it. */
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { ADMIN_ROLE, type Role, type User } from '../../../core/accounts/account.ts';
@@ -13,7 +13,7 @@ import {
   updateRole,
 } from '../../../operations/accounts/roles.ts';
 import { listUsers } from '../../../operations/accounts/users.ts';
-import { type Entry, takeForm } from '../../components/form-entry.ts';
+import { type Entry, handleForm } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';
 import { redirectAfter, redirectWith } from '../../components/notice.ts';
 import { alert, checkbox, field } from '../../components/pieces.ts';
@@ -22,7 +22,7 @@ import { adminPage } from './admin-page.ts';
 
 type Flag = Exclude<keyof NewRole, 'name'>;
 
-/** What each flag allows, in few words and in a sentence. */
+/** The label and the explanation of each flag. */
 export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string])[] = [
   [
     'canAccessApi',
@@ -41,14 +41,14 @@ export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string]
   ['canCustomizeResources', 'Choose resources', 'Set memory and cores of applications from the app shop.'],
 ];
 
-const ticked = z
+const checked = z
   .string()
   .optional()
   .transform((value) => value !== undefined);
 
 const roleFields: z.ZodType<NewRole> = z.object({
   name,
-  ...(Object.fromEntries(FLAGS.map(([flag]) => [flag, ticked])) as Record<Flag, typeof ticked>),
+  ...(Object.fromEntries(FLAGS.map(([flag]) => [flag, checked])) as Record<Flag, typeof checked>),
 });
 
 export function rolePages(deps: WebDeps): Hono<WebEnv> {
@@ -61,7 +61,7 @@ export function rolePages(deps: WebDeps): Hono<WebEnv> {
     return listPage(c, roles, users);
   });
   routes.get('/new', (c) => rolePage(c, null, 0, { values: { canAccessApi: 'on' } }));
-  routes.post('/', (c) => makeRole(deps, c));
+  routes.post('/', (c) => addRole(deps, c));
   routes.get('/:id', async (c) => {
     const role = await roleIn(deps, c);
     return rolePage(c, role, await countOf(deps, c, role), { values: valuesOf(role) });
@@ -76,8 +76,8 @@ export function rolePages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-const makeRole = (deps: WebDeps, c: WebContext): Promise<Response> =>
-  takeForm(
+const addRole = (deps: WebDeps, c: WebContext): Promise<Response> =>
+  handleForm(
     c,
     roleFields,
     (entry) => rolePage(c, null, 0, entry),
@@ -89,7 +89,7 @@ const makeRole = (deps: WebDeps, c: WebContext): Promise<Response> =>
 
 async function changeRole(deps: WebDeps, c: WebContext): Promise<Response> {
   const role = await roleIn(deps, c);
-  return takeForm(
+  return handleForm(
     c,
     roleFields,
     async (entry) => rolePage(c, role, await countOf(deps, c, role), entry),
@@ -127,7 +127,7 @@ function listPage(c: WebContext, roles: readonly Role[], users: readonly User[])
   });
 }
 
-/** What a role allows, in a line. */
+/** What a role allows, on one line. */
 export const allowedText = (role: Role): string =>
   FLAGS.filter(([flag]) => role[flag])
     .map(([, label]) => label)

@@ -1,4 +1,4 @@
-/** Owns the page that asks before a user is deleted, and says what goes along. */
+/** The page that asks before a user is deleted, and states what is deleted with the user. */
 import { Hono } from 'hono';
 import type { User } from '../../../core/accounts/account.ts';
 import { pathId } from '../../../http/request.ts';
@@ -33,13 +33,13 @@ const deletionPage = (
     body: html`
 <form class="card" method="post" action="/admin/users/${id}/delete">
 <h1>Delete ${username}?</h1>
-<p>${goingText(executions, unended)}</p>
+<p>${deletionText(executions, unended)}</p>
 <p>The user name can then be given to another user. This can't be undone.</p>
 <div class="bar"><button class="danger">Delete user</button><a class="button" href="/admin/users/${id}">Cancel</a></div>
 </form>`,
   });
 
-function goingText(executions: number, unended: number): string {
+function deletionText(executions: number, unended: number): string {
   if (executions === 0) return 'The user has no executions.';
   const deleted = executions === 1 ? '1 execution and its logs' : `${executions} executions and their logs`;
   const ends =

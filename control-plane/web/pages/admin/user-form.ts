@@ -1,4 +1,4 @@
-/** Owns how the forms of a user look in the administration. */
+/** The forms of a user. */
 import type { Quota, Role, User } from '../../../core/accounts/account.ts';
 import type { Problems } from '../../components/form.ts';
 import type { Entry } from '../../components/form-entry.ts';
@@ -13,7 +13,7 @@ export interface Choices {
 }
 
 export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Promise<Response> {
-  // The role of most users, where the seeded ones are there.
+  // The seeded role of ordinary users, if it still exists.
   const role = String(choices.roles.find(({ name }) => name === 'user')?.id ?? '');
   const values = { ...entry.values, role: entry.values.role || role };
   return adminPage(c, {
@@ -60,7 +60,7 @@ const passwordField = (label: string, problems: Problems | undefined): Html =>
     (it) => html`<input ${it} type="password" autocomplete="new-password" required>`,
   );
 
-/** `secret` is where the password goes, of a new user. */
+/** `secret` is the password field of a new user. */
 function userFields({ roles, quotas }: Choices, { values, problems }: Entry, secret: Html | '' = ''): Html {
   const text = (name: string, label: string, more: Html, hint?: string) =>
     field({ name, label, hint, problems }, (it) => html`<input ${it} value="${values[name] ?? ''}" ${more}>`);

@@ -1,4 +1,4 @@
-/** Owns the pages of one user in the administration: made, changed, given a password, deleted. */
+/** The pages of one user: create, change, set a password, delete. */
 import { Hono } from 'hono';
 import * as z from 'zod';
 import type { User } from '../../../core/accounts/account.ts';
@@ -8,7 +8,7 @@ import { MAX_CREDENTIAL_LENGTH } from '../../../operations/accounts/authenticati
 import { listQuotas } from '../../../operations/accounts/quotas.ts';
 import { listRoles } from '../../../operations/accounts/roles.ts';
 import { createUser, getUser, updateUser } from '../../../operations/accounts/users.ts';
-import { takeForm } from '../../components/form-entry.ts';
+import { handleForm } from '../../components/form-entry.ts';
 import { redirectWith } from '../../components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { userDeletionPages } from './user-deletion.ts';
@@ -48,7 +48,7 @@ const newUserFields = fields
 export function userEditPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/new', async (c) => newUserPage(c, await choicesOf(deps, c), { values: FRESH }));
-  routes.post('/', (c) => makeUser(deps, c));
+  routes.post('/', (c) => addUser(deps, c));
   routes.get('/:id', async (c) => {
     const user = await userIn(deps, c);
     return userPage(c, await choicesOf(deps, c), user, { values: valuesOf(user) });
@@ -59,9 +59,9 @@ export function userEditPages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-/** With the password, or not at all. */
-const makeUser = (deps: WebDeps, c: WebContext): Promise<Response> =>
-  takeForm(
+/** Creates the user with its password, or not at all (W105). */
+const addUser = (deps: WebDeps, c: WebContext): Promise<Response> =>
+  handleForm(
     c,
     newUserFields,
     async (entry) => newUserPage(c, await choicesOf(deps, c), entry),
@@ -73,7 +73,7 @@ const makeUser = (deps: WebDeps, c: WebContext): Promise<Response> =>
 
 async function changeUser(deps: WebDeps, c: WebContext): Promise<Response> {
   const user = await userIn(deps, c);
-  return takeForm(
+  return handleForm(
     c,
     userFields,
     async (entry) => userPage(c, await choicesOf(deps, c), user, entry),
@@ -86,7 +86,7 @@ async function changeUser(deps: WebDeps, c: WebContext): Promise<Response> {
 
 async function setPassword(deps: WebDeps, c: WebContext): Promise<Response> {
   const user = await userIn(deps, c);
-  return takeForm(
+  return handleForm(
     c,
     secretFields,
     async (entry) => userPage(c, await choicesOf(deps, c), user, { ...entry, values: valuesOf(user) }),

@@ -1,4 +1,4 @@
-/** Owns the list of users in the administration, with what each has running, and what is done to one of them. */
+/** The list of users with their running executions and filters. */
 import { Hono } from 'hono';
 import type { Quota, Role, User } from '../../../core/accounts/account.ts';
 import { listQuotas } from '../../../operations/accounts/quotas.ts';
@@ -11,10 +11,10 @@ import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { adminPage } from './admin-page.ts';
 import { userEditPages } from './user.ts';
 
-/** A page shows no more: the filters find the others. */
-const MOST = 200;
+/** Users shown at a time; the filters find the others. */
+const MAX_SHOWN = 200;
 
-interface Wanted {
+interface UserFilter {
   text: string;
   role: string;
   quota: string;
@@ -33,13 +33,13 @@ export function userPages(deps: WebDeps): Hono<WebEnv> {
       listUsages(deps, actor),
     ]);
     const running = new Map(usages.map((one) => [one.userId, one.executions]));
-    return listPage(c, wantedOf(c), { users, roles, quotas, running });
+    return listPage(c, filterOf(c), { users, roles, quotas, running });
   });
   routes.route('/', userEditPages(deps));
   return routes;
 }
 
-const wantedOf = (c: WebContext): Wanted => ({
+const filterOf = (c: WebContext): UserFilter => ({
   text: c.req.query('text') ?? '',
   role: c.req.query('role') ?? '',
   quota: c.req.query('quota') ?? '',
@@ -50,13 +50,13 @@ interface Accounts {
   users: readonly User[];
   roles: readonly Role[];
   quotas: readonly Quota[];
-  /** Executions that count, by user. */
+  /** Executions that count under the quota, by user. */
   running: ReadonlyMap<number, number>;
 }
 
-function listPage(c: WebContext, wanted: Wanted, accounts: Accounts): Promise<Response> {
-  const found = accounts.users.filter((user) => isWanted(user, wanted));
-  const shown = found.slice(0, MOST);
+function listPage(c: WebContext, filter: UserFilter, accounts: Accounts): Promise<Response> {
+  const found = accounts.users.filter((user) => matches(user, filter));
+  const shown = found.slice(0, MAX_SHOWN);
   const none = empty(
     'No matching users',
     html`<p><a href="/admin/users">Show all ${accounts.users.length} users</a></p>`,
@@ -65,18 +65,18 @@ function listPage(c: WebContext, wanted: Wanted, accounts: Accounts): Promise<Re
     title: 'Users',
     body: html`
 <div class="bar"><h1>Users</h1><a class="button primary" href="/admin/users/new">New user</a></div>
-${filters(wanted, accounts)}
+${filterForm(filter, accounts)}
 ${shown.length === 0 ? none : table(shown, accounts)}
-${found.length > MOST ? html`<p class="hint">${found.length - MOST} more are not shown. Use the filters to find them.</p>` : ''}`,
+${found.length > MAX_SHOWN ? html`<p class="hint">${found.length - MAX_SHOWN} more are not shown. Use the filters to find them.</p>` : ''}`,
   });
 }
 
-function isWanted({ username, email, roleId, quotaId, enabled }: User, wanted: Wanted): boolean {
-  const text = wanted.text.trim().toLowerCase();
+function matches({ username, email, roleId, quotaId, enabled }: User, filter: UserFilter): boolean {
+  const text = filter.text.trim().toLowerCase();
   const isLike = [username, email].some((one) => one.toLowerCase().includes(text));
-  const hasRole = wanted.role === '' || wanted.role === String(roleId);
-  const hasQuota = wanted.quota === '' || wanted.quota === String(quotaId);
-  const hasState = wanted.state === '' || (wanted.state === 'enabled') === enabled;
+  const hasRole = filter.role === '' || filter.role === String(roleId);
+  const hasQuota = filter.quota === '' || filter.quota === String(quotaId);
+  const hasState = filter.state === '' || (filter.state === 'enabled') === enabled;
   return isLike && hasRole && hasQuota && hasState;
 }
 
@@ -86,14 +86,14 @@ const STATES: [value: string, text: string][] = [
   ['disabled', 'disabled'],
 ];
 
-const filters = (wanted: Wanted, { roles, quotas }: Accounts): Html => html`
+const filterForm = (filter: UserFilter, { roles, quotas }: Accounts): Html => html`
 <form class="bar filters" method="get" action="/admin/users" role="search" data-sparse autocomplete="off">
-<label>Name or e-mail <input name="text" type="search" value="${wanted.text}" placeholder="any part"></label>
-<label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], wanted.role)}</select></label>
-<label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], wanted.quota)}</select></label>
-<label>State <select name="state">${options(STATES, wanted.state)}</select></label>
+<label>Name or e-mail <input name="text" type="search" value="${filter.text}" placeholder="any part"></label>
+<label>Role <select name="role">${options([['', 'any'], ...namesOf(roles)], filter.role)}</select></label>
+<label>Quota <select name="quota">${options([['', 'any'], ...namesOf(quotas)], filter.quota)}</select></label>
+<label>State <select name="state">${options(STATES, filter.state)}</select></label>
 <button>Filter</button>
-${Object.values(wanted).some((one) => one !== '') ? html`<a class="button quiet" href="/admin/users">Clear</a>` : ''}
+${Object.values(filter).some((one) => one !== '') ? html`<a class="button quiet" href="/admin/users">Clear</a>` : ''}
 </form>`;
 
 function table(users: readonly User[], { roles, quotas, running }: Accounts): Html {

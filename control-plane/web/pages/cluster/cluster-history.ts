@@ -1,10 +1,10 @@
-/** Owns the last hour of the cluster on its page: a table to read, and the samples from which browser/charts.ts draws. */
+/** The last hour of the cluster: a table, and the samples for browser/charts.ts. */
 import { memoryText } from '../../../core/views/explanation-text.ts';
 import type { Sample } from '../../../core/views/history.ts';
 import { type Html, html } from '../../components/html.ts';
 import { coresNumber } from '../../components/pieces.ts';
 
-/** Between two rows of the table, which is to be read; the charts have all samples. */
+/** Time between two rows of the table; the charts have all samples. */
 const ROW_MS = 5 * 60_000;
 
 export function historyPart(samples: readonly Sample[]): Html {
@@ -22,7 +22,7 @@ export function historyPart(samples: readonly Sample[]): Html {
 </details>`;
 }
 
-/** Times in seconds; browser/charts.ts knows the order. */
+/** Times are in seconds; browser/charts.ts has the same order. */
 const numbersOf = (one: Sample): (number | null)[] => [
   Math.round(one.atMs / 1_000),
   one.running,
@@ -31,7 +31,7 @@ const numbersOf = (one: Sample): (number | null)[] => [
   ...[one.reservedCores, rounded(one.usedCores), one.cores],
 ];
 
-/** The newest first, and then one each five minutes. */
+/** Newest first, one row every five minutes. */
 function rowsOf(samples: readonly Sample[]): Sample[] {
   const rows: Sample[] = [];
   for (const one of samples.toReversed()) {

@@ -1,4 +1,4 @@
-/** Owns the page of the cluster: its hosts, what waits and why, the last hour. */
+/** The page of the cluster: hosts, queue with reasons, and the last hour. */
 import { Hono } from 'hono';
 import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
 import { type HostView, hostStates } from '../../../core/views/host-view.ts';
@@ -17,8 +17,8 @@ import { hostPages } from './host.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
 import { joinPages } from './join-token.ts';
 
-/** Hosts that are found without a filter. */
-const FEW = 10;
+/** Up to this many hosts, the page has no filter. */
+const MAX_UNFILTERED = 10;
 
 export function clusterPages(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
@@ -31,7 +31,7 @@ export function clusterPages(deps: WebDeps): Hono<WebEnv> {
       scripts: ['charts'],
       body: html`
 <div class="bar"><h1>Cluster</h1>${canChangeConfig ? html`<a class="button primary" href="/cluster/join">Add a host</a>` : ''}</div>
-${cluster.summary.hosts.known > FEW || search.text || search.state ? filters(search) : ''}
+${cluster.summary.hosts.known > MAX_UNFILTERED || search.text || search.state ? filters(search) : ''}
 ${live('hosts', ['host', 'service', 'time'], hostsPart(c, cluster))}
 <h2 id="queue-title">Queue</h2>
 ${live('queue', ['execution', 'time'], queuePart(c, cluster))}

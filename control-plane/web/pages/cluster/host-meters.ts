@@ -1,4 +1,4 @@
-/** Owns how full a host is, as bars with words. */
+/** Bars that show how full a host is, with the amounts in words. */
 import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
 import type { HostView } from '../../../core/views/host-view.ts';
 import { type Html, html } from '../../components/html.ts';

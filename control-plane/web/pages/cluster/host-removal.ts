@@ -1,4 +1,4 @@
-/** Owns the page that asks before a host is removed, and says what becomes of what it runs. */
+/** The page that asks before a host is removed, and states what happens to its services. */
 import { Hono } from 'hono';
 import type { HostDetail } from '../../../core/views/host-view.ts';
 import { hostRemovalJson } from '../../../http/json/host-schemas.ts';
@@ -26,7 +26,7 @@ export function hostRemovalPages(deps: WebDeps): Hono<WebEnv> {
       return redirectWith(c, '/cluster', { kind: 'done', text: message + back });
     } catch (error) {
       if (!isOperationError(error)) throw error;
-      // As it is now, which is not what the page showed that was asked.
+      // Shows the page again as the host is now, which may differ from what the user confirmed.
       return redirectWith(c, `/cluster/hosts/${id}/remove`, {
         kind: 'failed',
         text: 'The host was not removed.',
@@ -46,12 +46,12 @@ ${crumbs([
 ])}
 <div class="card">
 <h1>Remove ${host.name}? ${badge(host.state)}</h1>
-${question(host)}
+${removalForm(host)}
 </div>`,
   });
 
-/** What C94 asks for, in words; an empty host goes whatever its state. */
-function question({ id, services, connected, lost, schedulable }: HostDetail): Html {
+/** Asks what C94 requires; an empty host may be removed in any state. */
+function removalForm({ id, services, connected, lost, schedulable }: HostDetail): Html {
   const left = services.length === 1 ? '1 service' : `${services.length} services`;
   if (services.length > 0 && connected && !lost)
     return html`

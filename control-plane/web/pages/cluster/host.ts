@@ -1,4 +1,4 @@
-/** Owns the page of a host: what it is, what runs there, and how it is drained, labelled and removed. */
+/** The page of a host: its facts and services, and the forms that drain, label and remove it. */
 import { Hono } from 'hono';
 import { hostLabels } from '../../../http/json/request-schemas.ts';
 import { checked, pathId } from '../../../http/request.ts';
@@ -46,7 +46,7 @@ export function hostPages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-/** As they were typed, apart by spaces or commas. */
+/** Splits labels at spaces and commas. */
 export const labelsIn = (text: string): string[] => text.split(/[\s,]+/).filter((label) => label !== '');
 
 const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>

@@ -1,11 +1,11 @@
-/** Owns the page that makes a host's join token and shows it, this once, with the line that installs the agent. */
+/** The page that creates a join token and shows it once, with the command that installs the agent. */
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { authorise } from '../../../core/accounts/account.ts';
 import { joinTokenFields } from '../../../http/json/request-schemas.ts';
 import { installLine } from '../../../http/routes/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
-import { type Entry, takeForm } from '../../components/form-entry.ts';
+import { type Entry, handleForm } from '../../components/form-entry.ts';
 import { html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { alert, crumbs, facts, field } from '../../components/pieces.ts';
@@ -26,13 +26,13 @@ export function joinPages(deps: WebDeps): Hono<WebEnv> {
     authorise(c.get('actor'), { kind: 'configure' });
     await next();
   });
-  routes.get('/', (c) => askPage(c, { values: {} }));
-  // No redirect: the token is on this page alone, and nowhere to be shown again.
+  routes.get('/', (c) => formPage(c, { values: {} }));
+  // No redirect: the token appears on this response only, and can't be shown again.
   routes.post('/', (c) =>
-    takeForm(
+    handleForm(
       c,
       fields,
-      (entry) => askPage(c, entry),
+      (entry) => formPage(c, entry),
       async (value) =>
         tokenPage(c, await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs())),
     ),
@@ -40,7 +40,7 @@ export function joinPages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-const askPage = (c: WebContext, { values, problems, refused, status = 200 }: Entry): Promise<Response> =>
+const formPage = (c: WebContext, { values, problems, refused, status = 200 }: Entry): Promise<Response> =>
   page(c, {
     title: 'Add a host',
     status,

@@ -1,11 +1,11 @@
-/** Owns how the list of executions is asked for in a URL: what it is narrowed down by, and where its page begins. */
+/** Converts between the URL of the list of executions, its filters and its position. */
 import * as z from 'zod';
 import { type ExecutionStatus, executionStatuses } from '../../../core/model/execution.ts';
 import type { ExecutionFilter, Position } from '../../../core/views/execution-filter.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Times that a list can be narrowed down to, in the words of the URL. */
+/** Time filters, by their word in the URL. */
 export const spans: Readonly<Record<string, { text: string; ms: number }>> = {
   '1h': { text: 'in the last hour', ms: HOUR_MS },
   '1d': { text: 'in the last 24 hours', ms: 24 * HOUR_MS },
@@ -31,7 +31,7 @@ const querySchema = z.object({
     .catch(undefined),
 });
 
-/** What the URL asks for; fields that can't be read, or are not known, count as not given. */
+/** The filters of a URL. Unknown or unreadable fields are ignored. */
 export type ListQuery = z.infer<typeof querySchema>;
 
 export const readListQuery = (query: Record<string, string>): ListQuery => querySchema.parse(query);
@@ -49,11 +49,11 @@ export function filterOf({ state, name, owner, within, before }: ListQuery, nowM
   };
 }
 
-/** Whether anything but the state and the page is asked for. */
+/** True if the list is filtered by more than its state and position. */
 export const isNarrowed = ({ name, owner, within }: ListQuery): boolean =>
   name !== '' || owner !== '' || within !== '';
 
-/** Path of the list with another state, or from another place on. */
+/** Path of the list with another state, or from another position on. */
 export function listPath(
   query: ListQuery,
   { state, after }: { state: ExecutionStatus | undefined; after?: Position | undefined },

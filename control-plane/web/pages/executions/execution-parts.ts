@@ -1,4 +1,4 @@
-/** Owns the parts of an execution's page: its way through the states, why it waits, its endpoints and its services. */
+/** Parts of an execution's page: its timeline, why it waits, its endpoints and its services. */
 
 import { type ExecutionStatus, isEnded } from '../../../core/model/execution.ts';
 import {
@@ -15,12 +15,12 @@ import { kindMark, TERMS, termHeading, termList } from '../../components/terms.t
 
 interface Step {
   name: string;
-  /** When it began, where that is known. */
+  /** When the state began, if that is recorded. */
   sinceMs: number | null;
   untilMs: number | null;
 }
 
-/** The states that an execution has been in or is in, with what is known of when. */
+/** The states that an execution has passed through, with their recorded times. */
 export function stepsOf(execution: ExecutionView): Step[] {
   const { status, timeSubmitMs, timePlaceMs, timeStartMs, timeStopMs, timeEndMs } = execution;
   const stepped: [name: ExecutionStatus, sinceMs: number | null][] = [
@@ -29,14 +29,14 @@ export function stepsOf(execution: ExecutionView): Step[] {
     ['running', timeStartMs],
     ['cleaning up', timeStopMs],
   ];
-  // One that ended in the queue had nothing to clean up.
-  const been = stepped.filter(
+  // An execution that ended in the queue never cleaned up.
+  const passed = stepped.filter(
     ([name, sinceMs]) => name === status || (sinceMs !== null && sinceMs !== timeEndMs),
   );
-  return been.map(([name, sinceMs], at) => ({
+  return passed.map(([name, sinceMs], at) => ({
     name,
     sinceMs,
-    untilMs: been[at + 1]?.[1] ?? timeEndMs,
+    untilMs: passed[at + 1]?.[1] ?? timeEndMs,
   }));
 }
 
@@ -57,14 +57,14 @@ ${isEnded(execution) ? html`<li aria-current="step" data-state="${status}"><stro
 </ol>`;
 }
 
-/** For how long it has been, or was, in the state. */
+/** How long the state lasted or has lasted. */
 function lengthOf({ sinceMs, untilMs }: Step, nowMs: number): Html | string {
   if (sinceMs === null) return '';
   if (untilMs === null) return html`for ${elapsed(sinceMs, nowMs)}`;
   return `for ${untilMs - sinceMs < 10_000 ? `${((untilMs - sinceMs) / 1_000).toFixed(1)} s` : duration(untilMs - sinceMs)}`;
 }
 
-/** Where a live execution is, what it waits for, and what would change that. */
+/** The state of a live execution, what it waits for, and what would change that. */
 export function waiting({
   status,
   summary,
@@ -89,8 +89,8 @@ ${places && places.length > 0 ? html`<p>Planned placement:</p><ul>${places}</ul>
 
 export function endpoints(services: readonly ServiceView[], status: ExecutionStatus): Html | '' {
   const found = endpointsOf(services);
-  const promised = services.some(({ description }) => description.ports.length > 0);
-  if (found.length === 0 && (!promised || status !== 'starting')) return '';
+  const expected = services.some(({ description }) => description.ports.length > 0);
+  if (found.length === 0 && (!expected || status !== 'starting')) return '';
   const rows = found.map(
     ([name, url], at) => html`
 <li><strong>${name}</strong>
@@ -104,7 +104,7 @@ ${rows.length > 0 ? html`<ul class="endpoints">${rows}</ul>` : html`<p class="qu
 </section>`;
 }
 
-/** Only such an address becomes a link: others could run something where they are clicked. */
+/** Only http and https addresses become links: other schemes could run code on a click. */
 export const isWebAddress = (url: string): boolean => /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 
 /** Rows shown at first. */
@@ -145,7 +145,7 @@ ${detailOf(service)}</th>
 </tr>`;
 }
 
-/** What went wrong, how far its start has come, or how it ended. */
+/** The error, the progress of a start, or the exit code. */
 function detailOf({ errorMessage, progress, exit }: ServiceView): Html | '' {
   if (errorMessage !== null) return html`<div class="why">${errorMessage}</div>`;
   if (progress) return html`<div class="why busy">${progress}</div>`;
@@ -153,7 +153,7 @@ function detailOf({ errorMessage, progress, exit }: ServiceView): Html | '' {
   return '';
 }
 
-/** When, and for how long, in a line. */
+/** When the execution ended and how long it ran, on one line. */
 export function ended({ timeStartMs, timeStopMs, timeEndMs }: ExecutionView, nowMs: number): Html {
   const ran =
     timeStartMs === null || timeEndMs === null

@@ -1,4 +1,4 @@
-/** Owns the page of an execution: where it is and why, and what can be done with it. */
+/** The page of an execution: its state with the reason, and its actions. */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
 import { type Execution, isEnded } from '../../../core/model/execution.ts';
@@ -65,7 +65,7 @@ const descriptionFile = (execution: ExecutionView): Response =>
     },
   });
 
-/** To the new one, or back with why there is none, as where the quota refuses it. */
+/** Redirects to the new execution, or back with the reason for a refusal, for example by the quota. */
 async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
   const { name, description } = await getExecution(deps, c.get('actor'), id);
   const body = { name, application: JSON.parse(description) };
@@ -81,7 +81,7 @@ async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Respo
   }
 }
 
-/** Undefined where nobody can tell at the moment: the rest of the page can. */
+/** Undefined if no coordinator is available: the rest of the page is shown nevertheless. */
 async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Explanation | undefined> {
   try {
     return await explainExecution(deps, c.get('actor'), id);

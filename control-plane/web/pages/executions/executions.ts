@@ -1,4 +1,4 @@
-/** Owns the list of executions, and what is done with many at once. */
+/** The list of executions and its bulk termination. */
 
 import { Hono } from 'hono';
 import type { Account } from '../../../core/accounts/account.ts';
@@ -29,7 +29,7 @@ import {
 } from './execution-filter-form.ts';
 
 const PAGE_SIZE = 50;
-/** Of one request; more than a page has. */
+/** Executions terminated by one request; more than a page shows. */
 const MAX_TERMINATED = 200;
 
 export function executionPages(deps: WebDeps): Hono<WebEnv> {
@@ -48,7 +48,7 @@ export function executionPages(deps: WebDeps): Hono<WebEnv> {
   return routes;
 }
 
-/** Each by itself: one that can't be terminated is in no other's way. */
+/** Terminates each execution independently of the others. */
 async function terminateAll(deps: WebDeps, c: WebContext, ids: readonly string[]): Promise<Notice> {
   const known = ids.filter((id) => /^\d{1,15}$/.test(id)).slice(0, MAX_TERMINATED);
   if (known.length === 0) return { kind: 'failed', text: 'No execution was selected.' };

@@ -1,4 +1,4 @@
-/** Owns the logs of an execution: the page that follows them, the stream that feeds it, and the output as it was written. */
+/** The log pages of an execution: the viewer, its stream, and the output as written. */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
 import type { LogPosition } from '../../../core/streams/log-frames.ts';
@@ -17,7 +17,7 @@ import { crumbs, empty } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { mergedLogs } from '../../log-stream.ts';
 
-/** In one page; each costs a window of memory, here and at its host. */
+/** Services in one view: each costs a window of memory here and on its host. */
 const MAX_SERVICES = 16;
 
 export function logPages(deps: WebDeps): Hono<WebEnv> {
@@ -26,7 +26,7 @@ export function logPages(deps: WebDeps): Hono<WebEnv> {
   routes.get('/:id/logs/stream', async (c) => {
     const from = positionsOf(c.req.query('from') ?? '');
     const opens = await openExecutionLogs(deps, c.get('actor'), pathId(c, 'id'), from);
-    // Nobody would read it.
+    // HEAD has no subscriber for the stream.
     return new Response(c.req.method === 'HEAD' ? null : mergedLogs(opens), {
       headers: { ...STREAM_HEADERS, 'content-type': 'application/octet-stream' },
     });
@@ -37,7 +37,7 @@ export function logPages(deps: WebDeps): Hono<WebEnv> {
 
 const STREAM_HEADERS = {
   'cache-control': 'no-store, no-transform',
-  // What is compressed on the way, or gathered by a proxy, is held back until there is enough of it.
+  // Compression and proxy buffers would delay output until there is enough of it.
   'content-encoding': 'identity',
   'x-accel-buffering': 'no',
   'x-content-type-options': 'nosniff',
@@ -56,13 +56,13 @@ async function logText(c: WebContext, deps: WebDeps): Promise<Response> {
       'content-type': 'text/plain; charset=utf-8',
       'content-disposition':
         c.req.query('download') === undefined ? 'inline' : `attachment; filename="${name}"`,
-      // Whatever a browser may take the output for, it is nothing that runs.
+      // No browser may execute the output, whatever type it detects.
       'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
     },
   });
 }
 
-/** `SERVICE.GENERATION.OFFSET` of each service, with commas between. */
+/** Parses `SERVICE.GENERATION.OFFSET` of each service, separated by commas. */
 function positionsOf(text: string): Map<number, LogPosition> {
   const parts = text.split(',');
   const positions = new Map<number, LogPosition>();
@@ -80,7 +80,7 @@ function positionsOf(text: string): Map<number, LogPosition> {
   return positions;
 }
 
-/** A header takes no other characters, and some systems no other in a file's name. */
+/** Headers and some file systems accept no other characters. */
 const fileName = (name: string): string => name.replace(/[^a-zA-Z0-9._-]/g, '_');
 
 async function logPage(c: WebContext, deps: WebDeps): Promise<Response> {

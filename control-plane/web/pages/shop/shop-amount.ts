@@ -1,4 +1,4 @@
-/** Owns the fields of the shop that take a number: with its limits, in units that can be read, and with what the quota leaves. */
+/** The number fields of the shop, with their limits, units and the rest of the quota. */
 import { type Allowance, MICRO } from '../../../core/accounts/quota.ts';
 import type { ShopEntry } from '../../../core/shop/shop.ts';
 import type { Parameter } from '../../../core/shop/shop-parameters.ts';
@@ -10,22 +10,22 @@ import { type MemoryEntry, memoryBytes, memoryEntry } from '../../components/mem
 /** Fields of the form by name, as they were typed. */
 export type ShopFields = Readonly<Record<string, string>>;
 
-/** Keys as names and ids of fields: these are lists in some attributes, and have no spaces. */
+/** Names and ids of fields must not contain spaces, because some attributes are lists of them. */
 export const fieldName = (key: string): string => key.replace(/[\s%]/g, encodeURIComponent);
 
-/** What the user's quota leaves; null where it has no cap. */
-export interface Leave {
+/** What is left of the user's quota; null for a limit that the quota does not have. */
+export interface QuotaLeft {
   memoryBytes: number | null;
   cores: number | null;
 }
 
-export const leaveOf = ({ quota, used }: Allowance): Leave => ({
+export const quotaLeft = ({ quota, used }: Allowance): QuotaLeft => ({
   memoryBytes: quota.memoryBytes === 0 ? null : Math.max(0, quota.memoryBytes - used.memoryBytes),
   cores: quota.cores === 0 ? null : Math.max(0, quota.cores * MICRO - used.microCores) / MICRO,
 });
 
-export function leaveText(allowance: Allowance): string {
-  const { memoryBytes, cores } = leaveOf(allowance);
+export function quotaLeftText(allowance: Allowance): string {
+  const { memoryBytes, cores } = quotaLeft(allowance);
   const parts = [
     ...(memoryBytes === null ? [] : [`${memoryText(memoryBytes)} of memory`]),
     ...(cores === null ? [] : [coresText(cores)]),
@@ -43,10 +43,10 @@ const isBytes = (parameter: Parameter): boolean =>
 const show = (parameter: Parameter, value: number): string =>
   isBytes(parameter) ? memoryText(value) : String(value);
 
-/** What the quota leaves for each of the instances that it needs to start; null where there is no cap. */
-function leftForEach({ application }: ShopEntry, parameter: Parameter, leave: Leave): number | null {
+/** What the quota leaves for each essential instance; null if the quota has no limit. */
+function leftForEach({ application }: ShopEntry, parameter: Parameter, quota: QuotaLeft): number | null {
   if (parameter.kind !== 'resources') return null;
-  const left = isMemory(parameter) ? leave.memoryBytes : leave.cores;
+  const left = isMemory(parameter) ? quota.memoryBytes : quota.cores;
   const service = application.services.find(({ name }) => parameter.name.startsWith(`${name}.`));
   if (left === null || !service) return null;
   const each = left / Math.max(1, service.essential_count);
@@ -54,10 +54,10 @@ function leftForEach({ application }: ShopEntry, parameter: Parameter, leave: Le
 }
 
 /** Limits in words. */
-export function amountHint(entry: ShopEntry, parameter: Parameter, leave: Leave): string {
+export function amountHint(entry: ShopEntry, parameter: Parameter, quota: QuotaLeft): string {
   const { type, max } = parameter;
   if (type === 'string') return '';
-  const left = leftForEach(entry, parameter, leave);
+  const left = leftForEach(entry, parameter, quota);
   return [
     limitText(parameter),
     left !== null &&
@@ -106,7 +106,7 @@ export interface Amount {
   parameter: Parameter;
   /** The fields of the form as they were typed. */
   fields: ShopFields;
-  leave: Leave;
+  quota: QuotaLeft;
 }
 
 /** A number whose slider follows it and leads it, by browser/shop.ts. Memory has a unit beside the number. */
@@ -150,9 +150,9 @@ export const labelOf = (parameter: Parameter): string =>
  * From min to the lower of max and what the quota leaves; no slider if neither bounds it. Memory is in bytes.
  * The slider is for pointers only: keyboards use the number.
  */
-function slider({ entry, parameter, leave }: Amount, value: string): Html | '' {
+function slider({ entry, parameter, quota }: Amount, value: string): Html | '' {
   const { min, max } = parameter;
-  const left = leftForEach(entry, parameter, leave);
+  const left = leftForEach(entry, parameter, quota);
   const from = min ?? 0;
   const end = Math.max(
     Math.min(max ?? Number.POSITIVE_INFINITY, left ?? Number.POSITIVE_INFINITY),

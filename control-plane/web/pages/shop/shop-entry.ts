@@ -1,4 +1,4 @@
-/** Owns the page of one application of the shop: what it is, and the form that starts it. */
+/** The page of a shop application: its text and the form that starts it. */
 import type { Role } from '../../../core/accounts/account.ts';
 import type { Allowance } from '../../../core/accounts/quota.ts';
 import { mayChange, parametersFor, type ShopEntry } from '../../../core/shop/shop.ts';
@@ -20,21 +20,21 @@ import {
   fieldName,
   fixedAmount,
   isMemory,
-  type Leave,
   labelOf,
-  leaveOf,
-  leaveText,
   memoryValue,
   problemText,
+  type QuotaLeft,
+  quotaLeft,
+  quotaLeftText,
   type ShopFields,
 } from './shop-amount.ts';
 
 export const shopPath = (id: string): string => `/shop/${encodeURIComponent(id)}`;
 
-/** Shown above the form; any number of fields can be sent. */
+/** Problems shown above the form; a request may send any number of fields. */
 const MAX_PROBLEMS = 20;
 
-/** What was sent, and what became of it. */
+/** The state of the form after a submission. */
 export interface Filled {
   /** The fields of the form as they were typed. */
   fields?: ShopFields;
@@ -43,7 +43,9 @@ export interface Filled {
   explanation?: Explanation;
 }
 
-/** What the form of the entry says; `do` is the button. Fields that it does not have are left for the operation to refuse. */
+/**
+ * Converts the form into an order; `do` is the button. The operation refuses fields of unknown parameters.
+ */
 export function orderOf(form: URLSearchParams, entry: ShopEntry, role: Role): ShopOrder {
   const { name = '', do: _, ...fields } = fieldsOf(form);
   const parameters = new Map(parametersFor(entry, role).map((one) => [fieldName(one.key), one]));
@@ -67,7 +69,7 @@ export async function entryPage(
   filled: Filled,
   readme: Html,
 ): Promise<Response> {
-  // Without a coordinator the page can be read all the same.
+  // The page can be read without a coordinator.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
     title: entry.name,
@@ -91,7 +93,7 @@ export const logo = ({ id, name, logo: picture }: ShopEntry): Html =>
     ? html`<img class="logo" src="${shopPath(id)}/logo" alt="" width="48" height="48">`
     : html`<span class="logo" aria-hidden="true">${[...name][0]}</span>`;
 
-/** What no field can show: problems of all together, and where it would go. */
+/** Problems that no field can show, and the result of a placement check. */
 function outcome(entry: ShopEntry, role: Role, { problems = [], explanation }: Filled): Html | '' {
   const keys = ['name', ...parametersFor(entry, role).map(({ key }) => key)];
   const others = problems.filter(({ parameter }) => parameter === null || !keys.includes(parameter));
@@ -108,9 +110,9 @@ ${others.slice(0, MAX_PROBLEMS).map(({ parameter, message }) => html`<p>${parame
 
 function entryForm(c: WebContext, entry: ShopEntry, filled: Filled, allowance: Allowance | undefined): Html {
   const { role, user } = c.get('account');
-  const leave = allowance ? leaveOf(allowance) : { memoryBytes: null, cores: null };
+  const quota = allowance ? quotaLeft(allowance) : { memoryBytes: null, cores: null };
   const fields: Fields = (some) =>
-    some.map((one) => parameterField(entry, one, filled, mayChange(role, one), leave));
+    some.map((one) => parameterField(entry, one, filled, mayChange(role, one), quota));
   const [resources, settings] = split(parametersFor(entry, role), ({ kind }) => kind === 'resources');
   return html`
 <form class="card order" method="post" action="${shopPath(entry.id)}"${draftOf(`shop=${entry.id}`, user.username, c.req.method === 'GET')}>
@@ -124,7 +126,7 @@ ${resources.length > 0 ? resourcesPart(entry, resources, fields, filled, allowan
 
 type Fields = (parameters: readonly Parameter[]) => Html[];
 
-/** Those of the manifest, and folded away those that it does not have. */
+/** The parameters of the manifest; all others are folded away. */
 function resourcesPart(
   { parameters }: ShopEntry,
   resources: readonly Parameter[],
@@ -139,13 +141,13 @@ function resourcesPart(
 <details${isWrong ? html` open` : ''}><summary>Resources of ${own.length > 0 ? 'the other services' : 'the services'}</summary>${fields(more)}</details>`;
   return html`
 <fieldset><legend>Resources</legend>
-${allowance ? html`<p class="quiet">${leaveText(allowance)}</p>` : ''}
+${allowance ? html`<p class="quiet">${quotaLeftText(allowance)}</p>` : ''}
 ${fields(own)}
 ${more.length > 0 ? folded : ''}
 </fieldset>`;
 }
 
-/** Those that are so, and the others. */
+/** Splits a list into the items that pass a test and the others. */
 function split<T>(all: readonly T[], isSo: (one: T) => boolean): [so: T[], others: T[]] {
   const { true: so = [], false: others = [] } = Object.groupBy(all, (one) => (isSo(one) ? 'true' : 'false'));
   return [so, others];
@@ -154,7 +156,7 @@ function split<T>(all: readonly T[], isSo: (one: T) => boolean): [so: T[], other
 const problemsOf = (problems: readonly ParameterProblem[] = []): Record<string, string> =>
   Object.fromEntries(problems.map(({ parameter, message }) => [fieldName(parameter ?? ''), message]));
 
-/** More follows it. */
+/** Ends a sentence that others follow. */
 const sentence = (text: string): string => (/[^.!?:]$/.test(text) ? `${text}.` : text);
 
 function parameterField(
@@ -162,13 +164,13 @@ function parameterField(
   parameter: Parameter,
   filled: Filled,
   changeable: boolean,
-  leave: Leave,
+  quota: QuotaLeft,
 ): Html {
   const { key, kind, default: standard, description, type } = parameter;
   const { fields = {}, problems = [] } = filled;
   const hints = [
     sentence(description),
-    amountHint(entry, parameter, leave),
+    amountHint(entry, parameter, quota),
     changeable ? '' : "Your role can't change this value.",
   ];
   return field(
@@ -180,7 +182,7 @@ function parameterField(
     },
     (it) => {
       if (!changeable) return fixedAmount(it, parameter);
-      if (type !== 'string') return amountInput(it, { entry, parameter, fields, leave });
+      if (type !== 'string') return amountInput(it, { entry, parameter, fields, quota });
       const value = fields[fieldName(key)]?.replaceAll('\r\n', '\n') ?? standard;
       const isLong = kind === 'command' || /\n/.test(value) || value.length > 60;
       return isLong

@@ -1,4 +1,7 @@
-/** Owns the texts of the shop's applications as HTML. They are kept while they are asked for and stay as they are: a long one takes a while. */
+/**
+ * Caches the rendered texts of shop applications by their content, because rendering a long one takes
+ * noticeable time.
+ */
 import type { ShopEntry } from '../../../core/shop/shop.ts';
 import { pictureType } from '../../../operations/shop/shop-entries.ts';
 import { type Html, html, trusted } from '../../components/html.ts';
@@ -6,22 +9,22 @@ import { renderMarkdown } from '../../components/markdown.ts';
 import { shopPath } from './shop-entry.ts';
 
 const MAX_CACHED = 200;
-/** Characters: a longer one is shown as it is, for Markdown can be written that takes seconds for each page of it. */
+/** In characters. A longer text is shown unrendered: some Markdown takes seconds per page. */
 const MAX_RENDERED_LENGTH = 64 * 1024;
 
 export class Readmes {
-  /** By id, the one asked for last at the end. */
-  readonly #kept = new Map<string, { readme: string; rendered: Html }>();
+  /** By id, most recently used last. */
+  readonly #cache = new Map<string, { readme: string; rendered: Html }>();
 
   async of(entry: ShopEntry): Promise<Html> {
     const { id, readme } = entry;
-    const kept = this.#kept.get(id);
-    const rendered = kept?.readme === readme ? kept.rendered : await render(entry);
-    this.#kept.delete(id);
-    this.#kept.set(id, { readme, rendered });
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_CACHED) break;
-      this.#kept.delete(oldest);
+    const cached = this.#cache.get(id);
+    const rendered = cached?.readme === readme ? cached.rendered : await render(entry);
+    this.#cache.delete(id);
+    this.#cache.set(id, { readme, rendered });
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_CACHED) break;
+      this.#cache.delete(oldest);
     }
     return rendered;
   }
@@ -34,7 +37,7 @@ async function render(entry: ShopEntry): Promise<Html> {
   return trusted(await renderMarkdown(withoutTitle(entry), { pictureUrl }));
 }
 
-/** Most texts begin with the name, which the page has already. */
+/** Removes a title that repeats the name, which the page already shows. */
 function withoutTitle({ readme, name }: ShopEntry): string {
   const [, title, rest = ''] = /^\s*#[ \t]+(\S[^\n]*)\n([\s\S]*)$/.exec(readme) ?? [];
   return title?.trim().toLowerCase() === name.toLowerCase() ? rest : readme;

@@ -1,4 +1,4 @@
-/** Owns the app shop: the list of its applications, their pictures, and what the form of one (shop-entry.ts) does. */
+/** The app shop: its list, its pictures, and the submission of its forms (shop-entry.ts). */
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { OperationError } from '../../../core/model/errors.ts';
@@ -26,14 +26,14 @@ export function shopPages(deps: WebDeps): Hono<WebEnv> {
   const readmes = new Readmes();
   routes.get('/', async (c) => {
     const { entries, problems } = await listShop(deps, c.get('actor'));
-    const found = entries.length > 0 ? categories(entries) : nothing;
+    const found = entries.length > 0 ? categories(entries) : noApplications;
     return page(c, {
       title: 'App shop',
       scripts: ['shop'],
       body: html`
 <div class="bar"><h1>App shop</h1>${entries.length > 1 ? search : ''}</div>
 ${found}
-${problems.length > 0 ? wrong(problems) : ''}`,
+${problems.length > 0 ? problemsTable(problems) : ''}`,
     });
   });
   for (const path of ['/:id/logo', '/:id/files/:name']) routes.use(path, etag());
@@ -80,14 +80,17 @@ async function explain(c: WebContext, deps: WebDeps, { id }: ShopEntry, order: S
   }
 }
 
-/** Over the quota, where that is refused, or nobody decides at the moment: what was filled in stays. */
+/** Keeps the form for refusals that may pass: the quota, or no coordinator. */
 function refusal(error: unknown): Filled {
   const isPassing = error instanceof OperationError && ['conflict', 'unavailable'].includes(error.code);
   if (!isPassing) throw error;
   return { problems: [{ parameter: null, message: error.message }], status: statusOf(error) };
 }
 
-/** Others made it: it is a picture and nothing else, also where somebody opens it by itself (SVG may have scripts). */
+/**
+ * Serves an untrusted picture under a policy that runs nothing, even if it is opened by itself (SVG may
+ * contain scripts).
+ */
 async function picture(c: WebContext, deps: WebDeps, id: string, name?: string): Promise<Response> {
   const { type, content } = await readPicture(deps, c.get('actor'), id, name);
   return file(content, type, {
@@ -108,7 +111,7 @@ function categories(entries: readonly ShopEntry[]): Html {
 }
 
 const card = (entry: ShopEntry): Html => html`
-<li class="card offer">
+<li class="card shop-item">
 ${logo(entry)}
 <div><h3><a href="${shopPath(entry.id)}">${entry.name}</a></h3><p class="quiet">${summaryOf(entry.readme)}</p></div>
 </li>`;
@@ -116,12 +119,12 @@ ${logo(entry)}
 /** By browser/shop.ts. */
 const search = html`<input type="search" id="find" class="scripted" placeholder="Find an application" aria-label="Find an application" autocomplete="off">`;
 
-const nothing = empty(
+const noApplications = empty(
   'No applications available',
   html`<p>You can <a href="/start">start an application of your own</a>.</p>`,
 );
 
-const wrong = (problems: readonly ShopProblem[]): Html => html`
+const problemsTable = (problems: readonly ShopProblem[]): Html => html`
 <section class="card">
 <h2>Problems in the app shop</h2>
 <p class="quiet">Only users who may change the configuration see this.</p>

@@ -1,4 +1,4 @@
-/** Owns the form that takes a description in full, and how its problems are told at their lines. */
+/** The form for a full description, with its problems by line. */
 import type { Application } from '../../../../shared/application-schema.ts';
 import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
@@ -12,7 +12,7 @@ import { actions, type FormPlace, startForm } from './start-frame.ts';
 
 export interface DescriptionForm {
   draft: Draft;
-  /** Of the name. */
+  /** Problems of the name. */
   problems?: Problems | undefined;
 }
 
@@ -33,7 +33,7 @@ ${actions('')}`;
   return startForm(place, body);
 }
 
-/** What is right or wrong with the text. `data-line` and `data-column` are for the script, which marks and finds the lines. */
+/** The result of the check. The script uses `data-line` and `data-column` to mark and find the lines. */
 export function checkedText(text: string): Html {
   if (text.trim() === '') return html`<p class="hint" id="check-summary" role="status"></p>`;
   const { valid, problems } = checkText(text);

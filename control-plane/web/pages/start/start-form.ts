@@ -1,4 +1,4 @@
-/** Owns the form for the common case: one container. */
+/** The form for one container. */
 import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { memoryInput } from '../../components/memory-input.ts';

@@ -1,4 +1,4 @@
-/** Owns what both ways to start have around them: the tabs, the outcome of the last button, and what the quota leaves. */
+/** The parts that both start forms share: tabs, the result of the last button, and the rest of the quota. */
 
 import type { Allowance } from '../../../core/accounts/quota.ts';
 import type { OperationError } from '../../../core/model/errors.ts';
@@ -10,7 +10,7 @@ import { draftOf, live, restoredNote, tabs } from '../../components/pieces.ts';
 
 export interface Outcome {
   status?: number;
-  /** Where it would go, or what it would wait for. */
+  /** Where the execution would be placed, or what it would wait for. */
   forecast?: Explanation;
   error?: OperationError;
 }
@@ -45,7 +45,7 @@ ${live('quota', ['execution'], allowance ? allowanceMeters(allowance) : html`<p 
 </div>`;
 }
 
-/** What came of the button that was pressed. It has the focus, so that it is read first. */
+/** The result of the button. It takes the focus, so that screen readers announce it first. */
 function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
   const body = error
     ? html`<p class="notice failed" role="alert">${error.message}</p>`
@@ -57,7 +57,7 @@ function outcomePart({ forecast: explanation, error, status }: Outcome): Html {
   return html`<div id="outcome"${body === '' ? '' : html` tabindex="-1" autofocus`}>${body}</div>`;
 }
 
-/** The buttons at the end of either form. */
+/** The buttons at the end of both forms. */
 export const actions = (more: Html | ''): Html => html`
 <div class="bar actions">
 <button class="primary" name="action" value="submit">Start</button>
@@ -65,21 +65,21 @@ export const actions = (more: Html | ''): Html => html`
 ${more}
 </div>`;
 
-/** Which form it is, for whom. */
+/** Which form it is, and whose. */
 export interface FormPlace {
   by: StartFrame['by'];
-  /** The execution that it began with. */
+  /** The execution that the description was taken from. */
   from?: string | undefined;
-  /** Nothing was sent yet: what was typed before may be brought back. */
+  /** True if nothing was sent yet, so that the script may restore a draft. */
   fresh: boolean;
   username: string;
-  /** What explains the format of descriptions; undefined where this variant of the API has no such page. */
+  /** Path of the API documentation; undefined in variants without one. */
   docsPath?: string | undefined;
 }
 
 /**
- * The form that everything is in. Its first button is the one that Enter in a field presses: one that changes nothing. The
- * script keeps what is typed (browser/parts/drafts.ts), and shows the note where it has brought that back.
+ * The form around all fields. Enter in a field presses its first button, which changes nothing. The script
+ * keeps what is typed (browser/parts/drafts.ts), and shows the note after it has restored a draft.
  */
 export function startForm({ by, from, fresh, username }: FormPlace, body: Html): Html {
   const query = from === undefined ? `by=${by}` : `by=${by}&from=${from}`;
@@ -91,5 +91,5 @@ ${body}
 </form>`;
 }
 
-/** What is wrong as a sentence. */
+/** A problem as a sentence. */
 export const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;

@@ -1,6 +1,6 @@
 /**
- * Owns the start page: a form for the common case or a description in full, what is wrong with it, where it would go, and
- * its submission. One form posts everything; the button that was pressed is its `action`.
+ * The start page: a form for one container, or a full description. It checks, explains the placement, and
+ * submits. One form posts everything; its `action` is the button.
  */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
@@ -45,28 +45,28 @@ export function startPages(deps: WebDeps): Hono<WebEnv> {
     const action = form.get('action') ?? 'explain';
     if (c.req.query('by') === 'description') {
       const draft = { name: form.get('name') ?? '', description: form.get('description') ?? '' };
-      return takeDraft(deps, c, draft, action);
+      return handleDraft(deps, c, draft, action);
     }
-    return takeSimple(deps, c, readSimple(form), action);
+    return handleSimple(deps, c, readSimple(form), action);
   });
   return routes;
 }
 
-/** Of an execution of before, to be changed and run again. */
+/** The draft of an earlier execution, to be changed and run again. */
 async function draftOf(deps: WebDeps, c: WebContext, from: string): Promise<Draft> {
   if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
   const { name, description } = await getExecution(deps, c.get('actor'), Number(from));
   return { name, description: JSON.stringify(JSON.parse(description), null, 2) };
 }
 
-async function takeDraft(deps: WebDeps, c: WebContext, draft: Draft, action: string): Promise<Response> {
+async function handleDraft(deps: WebDeps, c: WebContext, draft: Draft, action: string): Promise<Response> {
   const { body, problems } = checkDraft(draft);
   if (!body) return describedPage(deps, c, { draft, problems, outcome: { status: 400 } });
   const outcome = await act(deps, c, body, action);
   return outcome instanceof Response ? outcome : describedPage(deps, c, { draft, outcome });
 }
 
-async function takeSimple(
+async function handleSimple(
   deps: WebDeps,
   c: WebContext,
   simple: SimpleApplication,
@@ -89,7 +89,7 @@ async function takeSimple(
   return outcome instanceof Response ? outcome : simplePage(deps, c, { simple, outcome });
 }
 
-/** Submits, and leaves the page; or tells what would become of it. */
+/** Submits and leaves the page, or explains the placement. */
 async function act(
   deps: WebDeps,
   c: WebContext,
@@ -129,7 +129,7 @@ async function startPage(
   const { username } = c.get('account').user;
   const [from] = (by === 'description' && c.req.query('from')?.match(/^\d{1,15}$/)) || [];
   const form = formAt({ by, from, fresh: c.req.method === 'GET', username, docsPath: deps.docsPath });
-  // Beside the point where it can't be told: what is typed counts.
+  // The form must remain usable while the quota can't be read.
   const allowance = await getAllowance(deps, c.get('actor')).catch(() => undefined);
   return page(c, {
     title: 'New execution',
