@@ -65,7 +65,7 @@ async function demo(): Promise<void> {
   let greeted = false;
   const execution = await until(LIFE_MS, `execution ${id} did not end`, async () => {
     const now = await api<Execution>('GET', `execution/${id}`);
-    if (seen.size === 0 && now.status !== 'queued') print('queued', 'for no time: there was room at once');
+    if (seen.size === 0 && now.status !== 'queued') print('queued', 'for no time: there was capacity at once');
     if (!seen.has(now.status)) print(now.status, statusText(now));
     seen.add(now.status);
     if (now.status === 'running' && !greeted) greeted = await visitEndpoints(api, id);
@@ -91,9 +91,9 @@ function statusText({ status, time_submit, time_start, time_end, error_message }
   const since = (from: number | null, to: number | null) => `${((to ?? 0) - (from ?? 0)).toFixed(2)} s`;
   switch (status) {
     case 'queued':
-      return 'waits for room';
+      return 'waits for capacity';
     case 'starting':
-      return 'containers are being made';
+      return 'containers are being created';
     case 'running':
       return `${since(time_submit, time_start)} after it was submitted`;
     case 'cleaning up':

@@ -6,7 +6,7 @@ import { readNodeConfig } from '../config.ts';
 
 /** An error that a person can act on. */
 export class UsageError extends Error {
-  override name = 'Refusal';
+  override name = 'UsageError';
 }
 
 export interface Arguments {
@@ -33,16 +33,16 @@ export function databaseFile(env: NodeJS.ProcessEnv): string {
     return fileURLToPath(new URL(url, pathToFileURL('./')).href);
   throw new UsageError(
     url === ':memory:' || url === 'file::memory:'
-      ? 'The database is in the memory of the control plane, where nothing outlives it.'
-      : 'The database is on a server: back it up and restore it there (of a sqld, stop it and copy its folder; of ' +
-          'Turso, its point-in-time recovery). Start with BERTH_DATABASE_URL of what was restored.',
+      ? 'The database is in the memory of the control plane, and is lost when the control plane ends.'
+      : 'The database is on a server: back it up and restore it there (sqld: stop it and copy its folder; ' +
+          'Turso: use point-in-time recovery). Then start with BERTH_DATABASE_URL of the restored database.',
   );
 }
 
 export const urlOf = (path: string): string => pathToFileURL(path).href;
 
 export function mustExist(path: string, what: string): void {
-  if (!existsSync(path)) throw new UsageError(`${what} ${path} is not there.`);
+  if (!existsSync(path)) throw new UsageError(`${what} ${path} does not exist.`);
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Restarts the first start after an install (INST-7). Node has then loaded its TypeScript stripper, 13 MB
+ * Restarts the process at the first start after an install (INST-7). Node has then loaded its TypeScript stripper, 13 MB
  * that are never freed. The compile cache holds the result, so that the same process, restarted, needs no
  * stripper. A short-lived process compiles the sources of the agent in the same way.
  */

@@ -56,7 +56,7 @@ async function readShopFile(root: string, folder: string, name: string): Promise
     const path = await realpath(join(root, folder, name));
     // Links may lead to other places in the shop, as in a mounted ConfigMap, never out of it.
     if (!path.startsWith((await realpath(root)) + sep))
-      return { problem: `${name} is a link out of the shop.`, missing: false };
+      return { problem: `${name} is a link to a place outside the shop.`, missing: false };
     return await readWhole(path, name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
@@ -70,7 +70,7 @@ async function readWhole(path: string, name: string): Promise<ShopFile> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const status = await file.stat();
-    if (!status.isFile()) return { problem: `${name} is no file.`, missing: false };
+    if (!status.isFile()) return { problem: `${name} is not a file.`, missing: false };
     const buffer = new Uint8Array(Math.min(status.size, MAX_FILE_BYTES) + 1);
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
     if (bytesRead > MAX_FILE_BYTES)

@@ -10,7 +10,7 @@ export function dataFolder(...path: [setting: string, ...string[]]): string {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigError(`BERTH_DATA_DIR: there can be no folder ${folder} (${reason}).`);
+    throw new ConfigError(`BERTH_DATA_DIR: can't create the folder ${folder} (${reason}).`);
   }
   return folder;
 }
@@ -23,11 +23,11 @@ export function listenProblem(error: NodeJS.ErrnoException, host: string, port: 
     case 'EADDRINUSE':
       return new ConfigError(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
     case 'EACCES':
-      return new ConfigError(`port ${port} is not for this user: set BERTH_PORT to one above 1023`);
+      return new ConfigError(`port ${port} is reserved for privileged users: set BERTH_PORT to a port above 1023`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError(`BERTH_HOST: ${host} is no address of this machine`);
+      return new ConfigError(`BERTH_HOST: ${host} is not an address of this machine`);
     default:
       return error;
   }

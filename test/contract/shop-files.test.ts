@@ -179,7 +179,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
       await symlink(join(outside.root, 'app/README.md'), join(shop.root, 'app/out.md'));
       await symlink(join(outside.root, 'app'), join(shop.root, 'out'));
       const files = await shop.open(kind);
-      const refused = { problem: expect.stringContaining('is a link out of the shop.'), missing: false };
+      const refused = { problem: expect.stringContaining('is a link to a place outside the shop.'), missing: false };
       expect(await files.read('app', 'out.md')).toEqual(refused);
       expect(await files.read('out', 'README.md')).toEqual(refused);
       expect((await summary()).ids).toEqual(['app-0']);
@@ -191,7 +191,7 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
   test('W61, W62: a folder in place of a file is reported', async () => {
     await shop.write({ 'app/manifest.json': manifest(zapp()), 'app/README.md': '' });
     await mkdir(join(shop.root, 'app/app.json'));
-    expect((await summary()).problems).toEqual(['app: App: app.json is no file.']);
+    expect((await summary()).problems).toEqual(['app: App: app.json is not a file.']);
   });
 
   test('W63: a parameter or logo that does not fit is left out and reported', async () => {

@@ -23,7 +23,7 @@ const files = await Promise.all(SWAGGER_FILES.map(async (name) => [name, await s
 const shop = Buffer.from(JSON.stringify(await packShop(resolve(process.env.BERTH_SHOP || EXAMPLE_SHOP))));
 if (shop.length > MAX_PACK_BYTES) {
   throw new Error(
-    `the shop is ${shop.length} bytes when packed, more than ${MAX_PACK_BYTES}: take some files out of it`,
+    `the shop is ${shop.length} bytes when packed, more than ${MAX_PACK_BYTES}: remove some files from it`,
   );
 }
 const generated = [['install.sh', await agentScript()] as const, [SHOP_PACK, shop] as const];

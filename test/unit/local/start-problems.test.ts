@@ -25,9 +25,9 @@ test('H80: a data folder that can not be created is reported with its setting, a
 
 test.each([
   ['EADDRINUSE', 'port 5001 is in use: stop what listens there, or set BERTH_PORT'],
-  ['EACCES', 'port 5001 is not for this user: set BERTH_PORT to one above 1023'],
-  ['EADDRNOTAVAIL', 'BERTH_HOST: nowhere.example is no address of this machine'],
-  ['ENOTFOUND', 'BERTH_HOST: nowhere.example is no address of this machine'],
+  ['EACCES', 'port 5001 is reserved for privileged users: set BERTH_PORT to a port above 1023'],
+  ['EADDRNOTAVAIL', 'BERTH_HOST: nowhere.example is not an address of this machine'],
+  ['ENOTFOUND', 'BERTH_HOST: nowhere.example is not an address of this machine'],
 ])('H80: if the address can not be used (%s), the message names the setting to change', (code, words) => {
   const problem = listenProblem(Object.assign(new Error('listen'), { code }), 'nowhere.example', 5001);
   expect(problem).toBeInstanceOf(ConfigError);
