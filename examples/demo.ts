@@ -65,7 +65,8 @@ async function demo(): Promise<void> {
   let greeted = false;
   const execution = await until(LIFE_MS, `execution ${id} did not end`, async () => {
     const now = await api<Execution>('GET', `execution/${id}`);
-    if (seen.size === 0 && now.status !== 'queued') print('queued', 'for no time: there was capacity at once');
+    if (seen.size === 0 && now.status !== 'queued')
+      print('queued', 'for no time: there was capacity at once');
     if (!seen.has(now.status)) print(now.status, statusText(now));
     seen.add(now.status);
     if (now.status === 'running' && !greeted) greeted = await visitEndpoints(api, id);

@@ -1,7 +1,7 @@
 /**
- * Restarts the process at the first start after an install (INST-7). Node has then loaded its TypeScript stripper, 13 MB
- * that are never freed. The compile cache holds the result, so that the same process, restarted, needs no
- * stripper. A short-lived process compiles the sources of the agent in the same way.
+ * Restarts the process at the first start after an install (INST-7). Node has then loaded its TypeScript
+ * stripper, 13 MB that are never freed. The compile cache holds the result, so that the same process,
+ * restarted, needs no stripper. A short-lived process compiles the sources of the agent in the same way.
  */
 import { spawnSync } from 'node:child_process';
 import { flushCompileCache, getCompileCacheDir } from 'node:module';

@@ -23,7 +23,9 @@ export function listenProblem(error: NodeJS.ErrnoException, host: string, port: 
     case 'EADDRINUSE':
       return new ConfigError(`port ${port} is in use: stop what listens there, or set BERTH_PORT`);
     case 'EACCES':
-      return new ConfigError(`port ${port} is reserved for privileged users: set BERTH_PORT to a port above 1023`);
+      return new ConfigError(
+        `port ${port} is reserved for privileged users: set BERTH_PORT to a port above 1023`,
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

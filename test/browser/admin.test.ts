@@ -23,9 +23,9 @@ onSites('admin', (site) => {
     const page = await site().visit('/cluster');
     await page.clock.install();
     await page.reload();
-    const asked = page.waitForRequest((request) => request.headers()['berth-refresh'] !== undefined);
+    const refresh = page.waitForRequest((request) => request.headers()['berth-refresh'] !== undefined);
     await page.clock.fastForward(31_000);
-    await asked;
+    await refresh;
   });
 
   test('W83: a host is drained and undrained without script', async () => {

@@ -179,7 +179,10 @@ describe.each(shopKinds)('W72: a shop by its %s', (kind) => {
       await symlink(join(outside.root, 'app/README.md'), join(shop.root, 'app/out.md'));
       await symlink(join(outside.root, 'app'), join(shop.root, 'out'));
       const files = await shop.open(kind);
-      const refused = { problem: expect.stringContaining('is a link to a place outside the shop.'), missing: false };
+      const refused = {
+        problem: expect.stringContaining('is a link to a place outside the shop.'),
+        missing: false,
+      };
       expect(await files.read('app', 'out.md')).toEqual(refused);
       expect(await files.read('out', 'README.md')).toEqual(refused);
       expect((await summary()).ids).toEqual(['app-0']);

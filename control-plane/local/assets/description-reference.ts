@@ -1,6 +1,7 @@
 /**
- * Renders the reference of the description format in docs/user-guide.md and the file docs/application-3.schema.json,
- * both from the schema. `npm run docs` writes them; a test fails while they differ from what is rendered here.
+ * Renders the reference of the description format in docs/user-guide.md and the file
+ * docs/application-3.schema.json, both from the schema. `npm run docs` writes them. A test fails while the
+ * files differ from the rendered text.
  */
 import {
   applicationJsonSchema,

@@ -29,7 +29,7 @@ export async function changeOwnPassword(
     await authentication.authenticate({ basic, sessionTokens: [], addressOf });
   } catch (error) {
     if (!(error instanceof OperationError) || error.code !== 'unauthenticated') throw error;
-    throw new OperationError('invalid', 'This is not your present password.');
+    throw new OperationError('invalid', 'This is not your current password.');
   }
   await updateUser(context, actor, user.id, async () => ({ password }));
   return authentication.renew(user.id);

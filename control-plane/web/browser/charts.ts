@@ -42,7 +42,7 @@ interface Chart {
 
 const GIB = 2 ** 30;
 const HOUR_S = 3_600;
-/** Shown at least, though there is no sample yet of most of it. */
+/** Shortest time that the charts span, even before there are samples for all of it. */
 const MIN_SPAN_S = 600;
 /** Distances between grid lines: 1, 2, 5, 10 and so on. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();

@@ -1,4 +1,4 @@
-/** Amounts of memory as a number and a unit, as forms have them. Pure; runs on the server and in the browser. */
+/** Converts memory between bytes and the number and unit of a form, on the server and in the browser. Pure. */
 
 export const MEMORY_UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
 
@@ -16,8 +16,8 @@ export function memoryEntry(bytes: number): MemoryEntry {
 }
 
 /**
- * The amount in whole bytes, or NaN if the number or the unit can't be read. `shown` is the exact amount that the
- * form showed: its entry may be rounded, and an entry that was not touched must keep the amount to the byte.
+ * The amount in whole bytes, or NaN if the number or the unit can't be read. `shown` is the amount that the
+ * form showed, possibly rounded: an untouched entry keeps it to the byte.
  */
 export function memoryBytes({ amount, unit }: MemoryEntry, shown?: number): number {
   const factor = Object.hasOwn(MEMORY_UNITS, unit) ? MEMORY_UNITS[unit] : undefined;

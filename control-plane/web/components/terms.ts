@@ -1,4 +1,4 @@
-/** Short explanations of the words that tables of services use, shown as tooltips and, below the table, as a list. */
+/** Explains the words of service tables, as tooltips and as a list below the table. */
 import { type Html, html } from './html.ts';
 
 export const TERMS = {

@@ -201,7 +201,7 @@ function pairOf(line: string): [name: string, value: string] {
   return [name.trim(), line.slice(name.length + 1)];
 }
 
-/** The same reservation and limit. An empty amount reserves nothing; `unreadable` reports one that is not a number. */
+/** An equal reservation and limit; nothing for an empty amount. `unreadable` reports other texts. */
 const minAndMax = (amount: number) => {
   const known = Number.isNaN(amount) ? null : amount;
   return { min: known, max: known };

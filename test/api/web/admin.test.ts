@@ -87,8 +87,8 @@ onHosts(hosts, (host) => {
       const api = new ApiClient(host, name, 'secret');
       const [execution] = [await api.submit(waiting), await api.submit(waiting)];
       await accounts.as(name).delete(`execution/${execution}`);
-      const asked = await admin.get(`/admin/users/${id}/delete`);
-      expect(asked.text).toContain('Also deletes 2 executions and their logs.');
+      const confirmation = await admin.get(`/admin/users/${id}/delete`);
+      expect(confirmation.text).toContain('Also deletes 2 executions and their logs.');
       expect((await admin.act(`/admin/users/${id}/delete`)).text).toContain(`User ${name} was deleted.`);
       expect((await admin.get(`/admin/users/${id}`)).status).toBe(404);
       expect((await accounts.admin.get(`execution/${execution}`)).status).toBe(404);
@@ -191,7 +191,7 @@ onHosts(hosts, (host) => {
       const different = await own.post('/account/password', { ...change, repeated: 'another' });
       expect([different.status, different.text.includes('id="repeated-problem"')]).toEqual([400, true]);
       const wrong = await own.post('/account/password', { ...change, present: 'a guess' });
-      expect([wrong.status, wrong.text.includes('not your present password')]).toEqual([400, true]);
+      expect([wrong.status, wrong.text.includes('not your current password')]).toEqual([400, true]);
       expect(wrong.text).not.toContain('another one');
       const changed = await own.post('/account/password', change);
       expect([changed.status, changed.headers.location]).toEqual([303, '/account']);

@@ -126,8 +126,8 @@ onHosts(hosts, (host) => {
     await admin.act(`/cluster/hosts/${id}/labels`, { labels: name });
     const execution = await api.submit(application(own));
     await agent.assigned(execution);
-    const asked = await admin.get(`/cluster/hosts/${id}/remove`);
-    expect(asked.text).toContain('This host has 1 service and is connected');
+    const confirmation = await admin.get(`/cluster/hosts/${id}/remove`);
+    expect(confirmation.text).toContain('This host has 1 service and is connected');
     expect((await admin.act(`/cluster/hosts/${id}/remove`)).text).toContain('The host was not removed.');
     await agent.close();
     const away = await admin.get(`/cluster/hosts/${id}/remove`);

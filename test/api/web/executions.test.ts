@@ -166,9 +166,9 @@ onHosts(hosts, (host) => {
 
     test('W27: an execution is deleted after confirmation, by roles that may delete', async () => {
       const id = await api.submit(application(service({ labels: ['nowhere'] })), NASTY);
-      const asked = await admin.post(`/executions/${id}/delete`);
-      expect(asked.text).toContain('name="confirmed" value="yes"');
-      expect(asked.text).not.toContain('<script>alert');
+      const confirmation = await admin.post(`/executions/${id}/delete`);
+      expect(confirmation.text).toContain('name="confirmed" value="yes"');
+      expect(confirmation.text).not.toContain('<script>alert');
       expect((await api.execution(id)).status).toBe('queued');
       expect((await admin.act(`/executions/${id}/delete`, { confirmed: 'yes' })).text).toContain(
         'was deleted.',

@@ -18,8 +18,8 @@ onHosts(hosts, (host) => {
     anyone.send('POST', '/login', form({ username: 'admin', password: ADMIN_PASSWORD, ...fields }));
 
   test('W1: a page requires a session, and other visitors are redirected to the login', async () => {
-    const asked = await anyone.get('/executions/5?a=b&c');
-    expect([asked.status, asked.headers.location]).toEqual([
+    const reply = await anyone.get('/executions/5?a=b&c');
+    expect([reply.status, reply.headers.location]).toEqual([
       303,
       '/login?next=%2Fexecutions%2F5%3Fa%3Db%26c',
     ]);

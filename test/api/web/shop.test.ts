@@ -139,10 +139,10 @@ onHosts(hosts, (host) => {
 
   test('W76: Check placement starts nothing and keeps what was typed', async () => {
     const order = { name: 'a try', 'service_count:worker': '3', do: 'explain' };
-    const told = await admin.send('POST', '/shop/elastic-batch-0', form(order));
-    expect(told.status).toBe(200);
-    expect(told.text).toContain('Placement check');
-    expect(valuesOf(told)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
+    const checked = await admin.send('POST', '/shop/elastic-batch-0', form(order));
+    expect(checked.status).toBe(200);
+    expect(checked.text).toContain('Placement check');
+    expect(valuesOf(checked)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 
   test('W77: a picture is served under a policy that runs nothing, to users of the application only', async () => {

@@ -129,7 +129,7 @@ async function open(
   context.on('weberror', (error) => record(String(error.error())));
   context.on('request', (request) => {
     if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== baseURL)
-      record(`it asked ${request.url()}`);
+      record(`it requested ${request.url()}`);
   });
   const page = await context.newPage();
   return {

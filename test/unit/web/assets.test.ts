@@ -4,7 +4,7 @@ import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { assetRoutes } from '../../../control-plane/web/assets.ts';
 
 /** The error of a GET request. */
-async function ask(error: Error): Promise<unknown> {
+async function errorOf(error: Error): Promise<unknown> {
   let failure: unknown;
   const app = new Hono().route(
     '/',
@@ -20,7 +20,7 @@ async function ask(error: Error): Promise<unknown> {
 
 test('W8: a missing file is not found, but a failed build is reported as such', async () => {
   const missing = Object.assign(new Error('no such file'), { code: 'ENOENT' });
-  expect(await ask(missing)).toBeInstanceOf(OperationError);
+  expect(await errorOf(missing)).toBeInstanceOf(OperationError);
   const broken = new Error("files can't be made");
-  expect(await ask(broken)).toBe(broken);
+  expect(await errorOf(broken)).toBe(broken);
 });

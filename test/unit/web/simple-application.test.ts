@@ -86,12 +86,16 @@ describe('W43: problems of the form', () => {
 
   const port = (number: string, name = '') => ({ number, name, kind: 'http' });
   test.each<[string, Partial<SimpleApplication>, Record<string, string>]>([
-    ['nothing was typed', { name: ' ', image: '' }, { name: 'is required', image: 'is required' }],
+    ['an empty required field', { name: ' ', image: '' }, { name: 'is required', image: 'is required' }],
     ['an image with spaces', { image: 'a b' }, { image: 'must be an image name without spaces' }],
-    ['amounts', { memory: 'much', cores: '-1' }, { memory: 'must be a number', cores: 'must be a number' }],
+    [
+      'an amount that is not a number',
+      { memory: 'much', cores: '-1' },
+      { memory: 'must be a number', cores: 'must be a number' },
+    ],
     ['too much memory', { memory: '9'.repeat(20) }, { memory: expect.any(String) }],
-    ['a unit of another kind', { memory_unit: 'toString' }, { memory: 'must have the unit MiB or GiB' }],
-    ['a command', { command: 'sh -c "' }, { command: 'has no closing "' }],
+    ['an unknown unit', { memory_unit: 'toString' }, { memory: 'must have the unit MiB or GiB' }],
+    ['a command with an open quote', { command: 'sh -c "' }, { command: 'has no closing "' }],
     ['a line without =', { environment: 'A=1\n\nB' }, { environment: 'line 3 must be NAME=value' }],
     [
       'a line without a name',
@@ -99,15 +103,23 @@ describe('W43: problems of the form', () => {
       { environment: expect.stringMatching(/^line 3: /) },
     ],
     [
-      'a reference',
+      'an unknown variable',
       { environment: 'A=\nB={nope}' },
       { environment: expect.stringMatching(/^line 2: .*nope/) },
     ],
-    ['a port', { ports: [port('1'), port('70000')] }, { 'port_number-1': 'must be at most 65535' }],
-    ['a row in between', { ports: [port(''), port('http')] }, { 'port_number-1': expect.any(String) }],
+    [
+      'an invalid port number',
+      { ports: [port('1'), port('70000')] },
+      { 'port_number-1': 'must be at most 65535' },
+    ],
+    [
+      'a port in a row after an empty one',
+      { ports: [port(''), port('http')] },
+      { 'port_number-1': expect.any(String) },
+    ],
     ['a port with only a name', { ports: [port('', 'Web')] }, { 'port_number-0': expect.any(String) }],
-    ['a name of a port', { ports: [port('1', 'a'.repeat(129))] }, { 'port_name-0': expect.any(String) }],
-  ])('W43: %s is told at its field', (_, changes, problems) => {
+    ['a long name of a port', { ports: [port('1', 'a'.repeat(129))] }, { 'port_name-0': expect.any(String) }],
+  ])('W43: %s is reported at its field', (_, changes, problems) => {
     expect(typed(changes).problems).toEqual(problems);
   });
 });

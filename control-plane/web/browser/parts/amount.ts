@@ -1,4 +1,4 @@
-/** An amount of the shop's form: a number, for memory with a unit beside it, and a slider that goes with them. */
+/** Connects the controls of an amount in the shop's form: number, unit of memory, and slider. */
 import { MEMORY_UNITS, memoryBytes, memoryEntry } from '../../components/memory-unit.ts';
 import { memoryText } from './amount-text.ts';
 
@@ -30,7 +30,7 @@ export function amountOf(element: Element): Amount | undefined {
   return { slider, show, followSlider };
 }
 
-/** The amount in the unit that is chosen, if two decimals express it exactly there: the unit must not flicker. */
+/** The amount in the selected unit if two decimals express it exactly: the unit must not flicker. */
 function entryIn(unit: string, bytes: number): [amount: string, unit: string] {
   const amount = bytes / (MEMORY_UNITS[unit] ?? 1);
   if (Number(amount.toFixed(2)) === amount) return [String(amount), unit];

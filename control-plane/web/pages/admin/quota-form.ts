@@ -30,7 +30,7 @@ const number = z
   .regex(/^\d{1,12}(\.\d{1,9})?$/, NOT_A_LIMIT)
   .transform(Number);
 
-/** The fields of the form. `shownBytes` is the memory that the form showed: an untouched amount stays exact. */
+/** Parses the form. `shownBytes` is the memory that the form showed: an untouched amount stays exact. */
 export const quotaFields = (shownBytes?: number) =>
   z.preprocess(
     (form) => {

@@ -168,7 +168,7 @@ function about(c: WebContext, execution: ExecutionView): Html {
 </section>`;
 }
 
-/** For who has no script to ask first. */
+/** Asks for confirmation without script. */
 function confirmationPage(c: WebContext, { id, name, status }: ExecutionView): Promise<Response> {
   const running = isEnded({ status }) ? '' : ' It has not ended, so it is terminated first.';
   return page(c, {

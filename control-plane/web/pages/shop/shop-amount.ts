@@ -70,7 +70,7 @@ export function amountHint(entry: ShopEntry, parameter: Parameter, quota: QuotaL
 
 function limitText(parameter: Parameter): string {
   const { min, max } = parameter;
-  if (min !== null && max !== null) return `${show(parameter, min)} to ${show(parameter, max)}.`;
+  if (min !== null && max !== null) return `Allowed: ${show(parameter, min)} to ${show(parameter, max)}.`;
   if (min !== null) return `At least ${show(parameter, min)}.`;
   return max === null ? '' : `At most ${show(parameter, max)}.`;
 }
@@ -92,7 +92,7 @@ export function memoryValue(parameter: Parameter, fields: ShopFields): string {
   return Number.isNaN(bytes) ? '' : String(bytes);
 }
 
-/** A problem of a value in the words of its field: the shop reports memory in bytes, the form shows it with a unit. */
+/** A problem in the words of its field: the shop reports memory in bytes, the form has a unit. */
 export const problemText = (parameter: Parameter | undefined, message: string): string =>
   parameter && isMemory(parameter)
     ? message
@@ -100,7 +100,7 @@ export const problemText = (parameter: Parameter | undefined, message: string): 
         .replace(/\d+(\.\d+)?/g, (bytes) => memoryText(Number(bytes)))
     : message;
 
-/** What the controls of a parameter are made of. */
+/** A parameter and its form, for the controls of the parameter. */
 export interface Amount {
   entry: ShopEntry;
   parameter: Parameter;
@@ -144,7 +144,7 @@ const memoryControl = (attributes: Html, parameter: Parameter, entry: MemoryEntr
 
 /** The label of a field. Manifests may name the unit of memory, which the form shows in its own control. */
 export const labelOf = (parameter: Parameter): string =>
-  isMemory(parameter) ? parameter.readableName.replace(/\s*\(bytes\)$/i, '') : parameter.readableName;
+  isMemory(parameter) ? parameter.readableName.replace(/\s*\((in )?bytes\)$/i, '') : parameter.readableName;
 
 /**
  * From min to the lower of max and what the quota leaves; no slider if neither bounds it. Memory is in bytes.
