@@ -7,12 +7,12 @@ onSites('live', (site) => {
     const { api } = site().berth;
     const first = await api.submit(application(script('exec sleep 1000')));
     const page = await site().visit('/executions');
-    const ticked = page.locator(`input[type=checkbox][value="${first}"]`);
-    await ticked.check();
+    const selected = page.locator(`input[type=checkbox][value="${first}"]`);
+    await selected.check();
     const second = await api.submit(application(script('exec sleep 1000')));
     const row = page.locator('tr', { has: page.locator(`a[href="/executions/${second}"]`) });
     await row.locator('[data-state=running]').waitFor();
-    expect(await ticked.isChecked()).toBe(true);
+    expect(await selected.isChecked()).toBe(true);
     await api.terminate(second);
     await row.locator('[data-state=terminated]').waitFor();
   });

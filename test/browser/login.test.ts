@@ -9,7 +9,7 @@ onSites('login', (site) => {
     await page.getByLabel('User name').fill('admin');
     await page.getByLabel('Password').fill(PASSWORD);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Executions' }).waitFor();
+    await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
     expect(new URL(page.url()).search).toBe('?state=running');
   });
 
