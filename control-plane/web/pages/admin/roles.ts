@@ -29,15 +29,15 @@ export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string]
     'Use the API',
     'Required for the API and for these pages. Without it no other permission has an effect.',
   ],
-  ['canDeleteExecutions', 'Delete executions', 'With their logs. Terminating one needs no permission.'],
+  ['canDeleteExecutions', 'Delete executions', 'Delete executions with their logs. Terminating them needs no permission.'],
   [
     'canOperateOthers',
     "Operate others' executions",
     'See and terminate the executions of all users, and read their logs.',
   ],
-  ['canSeeStatus', 'See the cluster', 'Show hosts, queue and charts.'],
+  ['canSeeStatus', 'See the cluster', 'View hosts, queue and charts.'],
   ['canChangeConfig', 'Change the configuration', 'Manage users, roles, quotas and hosts.'],
-  ['canAccessFullAppShop', 'See the whole app shop', 'Include applications that are disabled for the role.'],
+  ['canAccessFullAppShop', 'See the whole app shop', 'Includes applications that are disabled for the role.'],
   ['canCustomizeResources', 'Choose resources', 'Set memory and cores of applications from the app shop.'],
 ];
 
