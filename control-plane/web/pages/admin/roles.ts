@@ -29,7 +29,11 @@ export const FLAGS: readonly (readonly [flag: Flag, label: string, hint: string]
     'Use the API',
     'Required for the API and for these pages. Without it no other permission has an effect.',
   ],
-  ['canDeleteExecutions', 'Delete executions', 'Delete executions with their logs. Terminating them needs no permission.'],
+  [
+    'canDeleteExecutions',
+    'Delete executions',
+    'Delete executions with their logs. Terminating them needs no permission.',
+  ],
   [
     'canOperateOthers',
     "Operate others' executions",
