@@ -1,4 +1,4 @@
-/** Shows forms showAgain with what was typed, the problem of each field, and the reason for a refusal. */
+/** Shows forms again with what was typed, the problem of each field, and the reason for a refusal. */
 import type * as z from 'zod';
 import type { WebContext } from '../context.ts';
 import { statusOf } from '../error-page.ts';
