@@ -1,7 +1,7 @@
 /** Parses input by its schema, and reports every problem at once with the name of its field. */
 import * as z from 'zod';
 import { schemaMessage } from '../../shared/application-words.ts';
-import { listText } from '../core/views/explanation-text.ts';
+import { listText } from '../core/model/text.ts';
 
 /**
  * Returns the parsed value, or all problems as text. `what` names the input if a problem belongs to no field.

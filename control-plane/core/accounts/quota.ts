@@ -3,6 +3,7 @@
  * decides a start and explains why an execution waits (C55). Pure.
  */
 
+import type { Resources } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import type { Quota } from './account.ts';
 
@@ -45,7 +46,7 @@ export function usageOf(services: Iterable<Pick<Service, 'requirement'>>, execut
   return usage;
 }
 
-export function addUsage(usage: Usage, { memoryBytes, cores }: Service['requirement'], sign: 1 | -1): void {
+export function addUsage(usage: Usage, { memoryBytes, cores }: Resources, sign: 1 | -1): void {
   usage.memoryBytes += sign * memoryBytes;
   usage.microCores += sign * Math.round(cores * MICRO);
 }

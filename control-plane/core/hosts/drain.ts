@@ -6,9 +6,9 @@
 import { type Execution, isEnded } from '../model/execution.ts';
 import { type Host, isReachable, setLabels } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
+import { count } from '../model/text.ts';
 import { releaseReservation } from '../scheduling/backfill-reservation.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { count } from '../views/explanation-text.ts';
 
 /** What is left out stays as it is. */
 export interface HostChanges {

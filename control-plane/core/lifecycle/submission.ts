@@ -3,7 +3,8 @@ import type { Application, ServiceDescription } from '../../../shared/applicatio
 import { expandApplication } from '../../../shared/expand.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
-import type { Requirement, Service } from '../model/service.ts';
+import type { Requirement } from '../model/resources.ts';
+import type { Service } from '../model/service.ts';
 import type { Cluster, NextIds } from '../state/cluster.ts';
 
 export interface Submission {

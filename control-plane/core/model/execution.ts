@@ -50,6 +50,10 @@ export interface Execution {
   readonly services: Service[];
 }
 
+/** The services that must all be placed for the execution to start. */
+export const essentialServices = ({ services }: Pick<Execution, 'services'>): Service[] =>
+  services.filter(({ essential }) => essential);
+
 export const isEnded = ({ status }: Pick<Execution, 'status'>): boolean =>
   status === 'terminated' || status === 'error';
 

@@ -1,5 +1,6 @@
 /** Owns what a service (one container) is: its fields, states, and the words for how it ended. Pure. */
 import type { Observation } from '../../../shared/protocol/up.ts';
+import type { Requirement } from './resources.ts';
 
 export const serviceStatuses = ['inactive', 'starting', 'active', 'terminating'] as const;
 export type ServiceStatus = (typeof serviceStatuses)[number];
@@ -18,13 +19,6 @@ export interface Failure {
 }
 
 type PublishedPort = Extract<Observation, { state: 'running' }>['ports'][number];
-
-/** What a service needs of its host. */
-export interface Requirement {
-  memoryBytes: number;
-  cores: number;
-  labels: readonly string[];
-}
 
 export interface Service {
   readonly id: number;

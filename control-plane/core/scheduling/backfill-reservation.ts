@@ -4,7 +4,7 @@
  * that is kept; it starts as soon as that is free, or fits anywhere else. Known to memory only: a restart begins anew.
  */
 
-import type { Execution } from '../model/execution.ts';
+import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
@@ -85,7 +85,7 @@ export function startReserved(cluster: Cluster, carryOut: (decision: Decision) =
   const demand = gangDemand(execution);
   if (!cluster.queue.has(execution.id) || cluster.exceededLimits(execution.userId, demand.usage).length > 0)
     return;
-  const essential = execution.services.filter((service) => service.essential);
+  const essential = essentialServices(execution);
   const found: PreemptionPlan | null =
     withReservation(cluster, () => withoutVictims(placeGang(essential, hostIndex))) ??
     withReservation(cluster, () => placeWithPreemption(cluster, execution, demand)) ??
@@ -139,14 +139,14 @@ const emptiestFirst = (hosts: Iterable<Host>): Host[] =>
     .map(({ host }) => host);
 
 /** Where the essential services would go if the hosts were empty, each on the first that it fits; or null. */
-function placeOnEmptyHosts({ services }: Execution, hosts: readonly Host[]): Placement[] | null {
+function placeOnEmptyHosts(execution: Execution, hosts: readonly Host[]): Placement[] | null {
   const emptyHosts: FreeCapacity[] = hosts.map((host) => ({
     host,
     memoryBytes: host.memoryBytes,
     cores: host.cores,
   }));
   const placements: Placement[] = [];
-  for (const service of largestFirst(services.filter(({ essential }) => essential))) {
+  for (const service of largestFirst(essentialServices(execution))) {
     const capacity = emptyHosts.find((whole) => fits(whole, service.requirement));
     if (!capacity) return null;
     adjust(capacity, service.requirement, -1);

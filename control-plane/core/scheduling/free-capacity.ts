@@ -1,12 +1,10 @@
 /** Owns what is left of a host, and whether a service fits there: each filter says so by itself. Pure. */
 import { blockingConditionOf, type Host, isReachable } from '../model/host.ts';
-import type { Requirement } from '../model/service.ts';
+import type { Requirement, Resources } from '../model/resources.ts';
 
 /** What is left of a host: of its own, less what is reserved there or kept for another. */
-export interface FreeCapacity {
+export interface FreeCapacity extends Resources {
   readonly host: Host;
-  memoryBytes: number;
-  cores: number;
 }
 
 /** Cores are fractions; this much over counts as equal. */
@@ -50,7 +48,7 @@ export function freeShare({ host, memoryBytes, cores }: FreeCapacity): number {
 }
 
 /** Adds a need to what is left, or takes it away. */
-export function adjust(free: FreeCapacity, { memoryBytes, cores }: Requirement, sign: 1 | -1): void {
+export function adjust(free: FreeCapacity, { memoryBytes, cores }: Resources, sign: 1 | -1): void {
   free.memoryBytes += sign * memoryBytes;
   free.cores += sign * cores;
 }

@@ -1,7 +1,8 @@
 /** Owns the placement of a gang: all of its services get a host, or none does. Pure; never changes a host. */
 import type { Host } from '../model/host.ts';
+import type { Requirement } from '../model/resources.ts';
 import { defaultSchedulerConfig, type SchedulerConfig } from '../model/scheduler-config.ts';
-import type { Requirement, Service } from '../model/service.ts';
+import type { Service } from '../model/service.ts';
 import { HostIndex } from './host-index.ts';
 
 export interface Placement {

@@ -3,8 +3,8 @@
  * left, so that a search passes over what can't fit or can't win. Pure.
  */
 import type { Host } from '../model/host.ts';
+import type { Requirement, Resources } from '../model/resources.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
-import type { Requirement } from '../model/service.ts';
 import { EPSILON, type FreeCapacity, fits, freeCapacityOf, freeShare, isUsable } from './free-capacity.ts';
 
 /** A host on its shelf. */
@@ -126,7 +126,7 @@ export class HostClass {
   }
 
   /** All that have room if what elastic services hold counts as free. */
-  preemptable({ memoryBytes, cores }: Requirement): IndexedHost[] {
+  preemptable({ memoryBytes, cores }: Resources): IndexedHost[] {
     const nodes = this.#nodes;
     const found: IndexedHost[] = [];
     const visit = (node: number) => {

@@ -5,8 +5,9 @@
 
 import { MICRO, type Usage } from '../accounts/quota.ts';
 import type { Host } from '../model/host.ts';
+import type { Requirement, Resources } from '../model/resources.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
-import type { Requirement, Service } from '../model/service.ts';
+import type { Service } from '../model/service.ts';
 import { adjust, type FreeCapacity, hasLabels } from './free-capacity.ts';
 import { HostClass, IndexedHost } from './host-class.ts';
 
@@ -83,7 +84,7 @@ export class HostIndex {
   }
 
   /** Counts a requirement as given back (1) or taken (-1), until the `restore` of the host. */
-  assume(host: Host, requirement: Requirement, sign: 1 | -1): void {
+  assume(host: Host, requirement: Resources, sign: 1 | -1): void {
     const indexed = this.#indexedHostOf(host);
     adjust(indexed.free, requirement, sign);
     indexed.hostClass.refresh(indexed);

@@ -4,9 +4,10 @@
  */
 
 import { addUsage } from '../accounts/quota.ts';
-import type { Execution } from '../model/execution.ts';
+import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
-import type { Requirement, Service } from '../model/service.ts';
+import type { Requirement, Resources } from '../model/resources.ts';
+import type { Service } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { adjust, EPSILON, type FreeCapacity, isUsable } from './free-capacity.ts';
 import { largestFirst, type Placement } from './gang-placement.ts';
@@ -16,8 +17,6 @@ export interface PreemptionPlan {
   placements: Placement[];
   victims: Service[];
 }
-
-type Amount = Pick<Requirement, 'memoryBytes' | 'cores'>;
 
 /** A service that fits nowhere, after others were placed; `left` is what each host has when its elastic services go, too. */
 export type OnUnplaceable = (
@@ -34,7 +33,7 @@ export function placeWithPreemption(
 ): PreemptionPlan | null {
   if (cluster.elasticCount === 0) return null;
   const own = victimsForQuota(cluster, execution, demand);
-  const essential = execution.services.filter((service) => service.essential);
+  const essential = essentialServices(execution);
   return own && placeWithVictims(cluster, essential, own);
 }
 
@@ -114,7 +113,7 @@ export function victimsForQuota(
 ): Service[] | null {
   const over = cluster.exceededLimits(userId, usage);
   if (over.length === 0) return [];
-  const shortfall: Amount = { memoryBytes: 0, cores: 0 };
+  const shortfall: Resources = { memoryBytes: 0, cores: 0 };
   for (const excess of over) {
     if (excess.dimension === 'executions') return null;
     if (excess.dimension === 'memory') shortfall.memoryBytes = excess.over;
@@ -158,11 +157,7 @@ const isPreemptible = (cluster: Cluster, service: Service): boolean =>
   cluster.executions.get(service.executionId)?.ending === null;
 
 /** Of `services` the fewest that give `wanted` room beside what is left, of equals the youngest; null where all do not. */
-function selectVictims(
-  left: Amount | FreeCapacity,
-  wanted: Amount,
-  services: readonly Service[],
-): Service[] | null {
+function selectVictims(left: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
   let shortfall = { memoryBytes: wanted.memoryBytes - left.memoryBytes, cores: wanted.cores - left.cores };
   const rest = services.toSorted((a, b) => b.id - a.id);
   const chosen: Service[] = [];
@@ -181,13 +176,13 @@ function selectVictims(
   return chosen;
 }
 
-const without = (shortfall: Amount, { requirement }: Service): Amount => ({
+const without = (shortfall: Resources, { requirement }: Service): Resources => ({
   memoryBytes: shortfall.memoryBytes - requirement.memoryBytes,
   cores: shortfall.cores - requirement.cores,
 });
 
 /** How much is lacking, as shares of what is wanted; 0 where nothing is. */
-function shortfallScore({ memoryBytes, cores }: Amount, wanted: Amount): number {
+function shortfallScore({ memoryBytes, cores }: Resources, wanted: Resources): number {
   const share = (amount: number, whole: number, ignored: number) =>
     amount <= ignored ? 0 : amount / Math.max(whole, ignored);
   return share(memoryBytes, wanted.memoryBytes, 0) + share(cores, wanted.cores, EPSILON);

@@ -1,6 +1,8 @@
 /** Owns what a start asks for, and how starts that ask for the same are known by it. Pure. */
 import { type Usage, usageOf } from '../accounts/quota.ts';
-import type { Requirement, Service } from '../model/service.ts';
+import { type Execution, essentialServices } from '../model/execution.ts';
+import type { Requirement } from '../model/resources.ts';
+import type { Service } from '../model/service.ts';
 
 export interface ResourceDemand {
   /** The same for the same needs. */
@@ -12,11 +14,7 @@ export interface ResourceDemand {
 }
 
 /** What the start of an execution asks for. */
-export const gangDemand = ({ services }: { services: readonly Service[] }): ResourceDemand =>
-  demandOf(
-    services.filter(({ essential }) => essential),
-    1,
-  );
+export const gangDemand = (execution: Execution): ResourceDemand => demandOf(essentialServices(execution), 1);
 
 /** `executions` is how many executions the start begins. */
 export function demandOf(

@@ -1,6 +1,6 @@
 /** Owns who gets the room there is: queued executions first, in the order of the queue, then elastic services. Pure. */
 
-import type { Execution } from '../model/execution.ts';
+import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
@@ -58,7 +58,7 @@ function findPlacement(
   demand: ResourceDemand,
   isOverQuota: boolean,
 ): PreemptionPlan | null {
-  const essential = execution.services.filter((service) => service.essential);
+  const essential = essentialServices(execution);
   const placements = isOverQuota ? null : placeGang(essential, cluster.hostIndex);
   return placements ? { placements, victims: [] } : placeWithPreemption(cluster, execution, demand);
 }
@@ -67,7 +67,7 @@ function findPlacement(
 function lacksCapacity(cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean {
   if (!cluster.hostIndex.mayFitInTotal(demand.usage)) return true;
   if (!victimsForQuota(cluster, execution, demand)) return false;
-  const essential = execution.services.filter((service) => service.essential);
+  const essential = essentialServices(execution);
   return placeWithVictims(cluster, essential, []) === null;
 }
 

@@ -3,7 +3,7 @@
  * that know the least any of their lines asks for, so that a search for what may fit passes over all others. Pure.
  */
 
-import type { Requirement } from '../model/service.ts';
+import type { Resources } from '../model/resources.ts';
 import { EPSILON } from './free-capacity.ts';
 import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } from './queue-policy.ts';
 import type { ResourceDemand } from './resource-demand.ts';
@@ -28,8 +28,6 @@ export interface ClassQueue<T extends QueueItem> {
   /** From this round on it is to be offered room; 0 where it isn't. */
   activeFromRound: number;
 }
-
-export type Resources = Pick<Requirement, 'memoryBytes' | 'cores'>;
 
 interface Chunk<T extends QueueItem> {
   readonly classQueues: ClassQueue<T>[];

@@ -2,31 +2,8 @@
 
 import type { ExceededLimit } from '../accounts/quota.ts';
 import { blockingConditions } from '../model/host.ts';
+import { coresText, count, listText, memoryText } from '../model/text.ts';
 import type { Failure, UnplaceableService } from './placement-diagnosis.ts';
-
-const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-
-/** E.g. `2.0 GiB`, with one decimal. */
-export function memoryText(bytes: number): string {
-  if (bytes < 1024) return count(bytes, 'byte');
-  let amount = bytes / 1024;
-  let unit = 0;
-  for (; amount >= 1023.95 && unit < UNITS.length - 1; unit++) amount /= 1024;
-  return `${amount.toFixed(1)} ${UNITS[unit]}`;
-}
-
-/** E.g. `0.25 cores`, with as many decimals as matter to anybody. */
-export const coresText = (cores: number): string => count(Number(cores.toPrecision(4)), 'core');
-
-/** E.g. `1 host`, `2 hosts`. */
-export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
-
-/** E.g. `web0, web1, web2 and 7 more`. */
-export function listText(names: readonly string[], most = 3): string {
-  const rest = names.length - most;
-  const told = rest > 0 ? [...names.slice(0, most), `${rest} more`] : names;
-  return told.length < 2 ? told.join('') : `${told.slice(0, -1).join(', ')} and ${told.at(-1)}`;
-}
 
 /** Why no host takes services of the same needs, as far as one filter goes. */
 export function failureText(misfit: UnplaceableService, failure: Failure): string {

@@ -5,14 +5,15 @@
 
 import { type ExceededLimit, noUsage } from '../accounts/quota.ts';
 import { projectedRequeueMs } from '../hosts/host-liveness.ts';
-import type { Ending, Execution, ExecutionStatus } from '../model/execution.ts';
+import { type Ending, type Execution, type ExecutionStatus, essentialServices } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
 import { isPreempted, type Service } from '../model/service.ts';
+import { count, listText } from '../model/text.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { count, delayText, exceededLimitText, failureText, listText } from './explanation-text.ts';
+import { delayText, exceededLimitText, failureText } from './explanation-text.ts';
 import {
   diagnose,
   diagnoseElastic,
@@ -225,10 +226,11 @@ function explainElastic(
   return { reasons: counted.flatMap(reasonsOf), quota: over.map(quotaReason) };
 }
 
-function summaryOf({ status, ending, services }: Execution): string {
+function summaryOf(execution: Execution): string {
+  const { status, ending } = execution;
   if (ending) return endingText(ending);
   if (status === 'running') return 'All its essential services have started.';
-  const essential = services.filter((service) => service.essential);
+  const essential = essentialServices(execution);
   const active = essential.filter((service) => service.status === 'active').length;
   const verb = active === 1 || essential.length === 1 ? 'is' : 'are';
   return `${active} of ${count(essential.length, 'essential service')} ${verb} active.`;

@@ -4,9 +4,10 @@
  */
 import type { Condition } from '../../../shared/protocol/up.ts';
 import { MICRO } from '../accounts/quota.ts';
-import type { Execution } from '../model/execution.ts';
+import { type Execution, essentialServices } from '../model/execution.ts';
 import { blockingConditionOf, isReachable } from '../model/host.ts';
-import type { Requirement, Service } from '../model/service.ts';
+import type { Requirement } from '../model/resources.ts';
+import type { Service } from '../model/service.ts';
 import { withReservation } from '../scheduling/backfill-reservation.ts';
 import {
   type FilterName,
@@ -59,7 +60,7 @@ interface Outages {
 /** Tries to start an execution; `own` are elastic services that would go for its quota. */
 export function diagnose(cluster: Cluster, execution: Execution, own: readonly Service[]): Diagnosis {
   const { reservation } = cluster;
-  const essential = execution.services.filter((service) => service.essential);
+  const essential = essentialServices(execution);
   const attempt = () => tryAll(cluster, essential, own);
   if (reservation?.execution === execution)
     return { ...withReservation(cluster, attempt), backfillReservedFor: null };

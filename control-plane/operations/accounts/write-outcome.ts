@@ -3,7 +3,7 @@
  * refused writes.
  */
 import { OperationError } from '../../core/model/errors.ts';
-import { count, listText } from '../../core/views/explanation-text.ts';
+import { count, listText } from '../../core/model/text.ts';
 import type { WriteOutcome } from '../../store/accounts/account-writes.ts';
 import { findReferences } from '../../store/accounts/references.ts';
 import type { Db } from '../../store/db/db.ts';

@@ -1,6 +1,6 @@
 /** Renders the limits of a quota and their present use. */
 import { type Allowance, MICRO } from '../../core/accounts/quota.ts';
-import { memoryText } from '../../core/views/explanation-text.ts';
+import { memoryText } from '../../core/model/text.ts';
 import { type Html, html } from './html.ts';
 import { coresNumber, meter } from './pieces.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Renders why an execution waits, or where it would be placed. The sentences come from core
- * (core/views/explanation-text.ts).
+ * (core/model/text.ts).
  */
 import type { Explanation } from '../../core/views/explanation.ts';
 import { type Html, html } from './html.ts';

@@ -2,7 +2,7 @@
  * The pieces of all pages, so that one thing looks the same everywhere. Their styles are in
  * styles/pieces.css.
  */
-import { coresText } from '../../core/views/explanation-text.ts';
+import { coresText } from '../../core/model/text.ts';
 import { duration } from './duration.ts';
 import type { Problems } from './form.ts';
 import { type Html, html } from './html.ts';

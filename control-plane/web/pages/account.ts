@@ -2,7 +2,7 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import { MICRO } from '../../core/accounts/quota.ts';
-import { memoryText } from '../../core/views/explanation-text.ts';
+import { memoryText } from '../../core/model/text.ts';
 import { email } from '../../http/json/account-fields.ts';
 import { isHttps, sessionCookie } from '../../http/request.ts';
 import { getAllowance } from '../../operations/accounts/allowance.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coresText, memoryText } from '../../../control-plane/core/views/explanation-text.ts';
+import { coresText, memoryText } from '../../../control-plane/core/model/text.ts';
 import * as browser from '../../../control-plane/web/browser/parts/amount-text.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 

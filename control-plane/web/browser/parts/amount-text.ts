@@ -1,4 +1,4 @@
-/** Texts of amounts in the browser, equal to those of the server (core/views/explanation-text.ts). */
+/** Texts of amounts in the browser, equal to those of the server (core/model/text.ts). */
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 

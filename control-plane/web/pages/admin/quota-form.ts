@@ -1,7 +1,7 @@
 /** The form of a quota, and how much of the quota each user takes. */
 import * as z from 'zod';
 import type { Quota, User } from '../../../core/accounts/account.ts';
-import { memoryText } from '../../../core/views/explanation-text.ts';
+import { memoryText } from '../../../core/model/text.ts';
 import { count, name } from '../../../http/json/account-fields.ts';
 import type { Entry } from '../../components/form-entry.ts';
 import { type Html, html } from '../../components/html.ts';

@@ -1,7 +1,7 @@
 /** The pages of quotas: their limits, who has them, and how close users are to the limits. */
 import { Hono } from 'hono';
 import type { Quota, User } from '../../../core/accounts/account.ts';
-import { memoryText } from '../../../core/views/explanation-text.ts';
+import { memoryText } from '../../../core/model/text.ts';
 import type { UserUsage } from '../../../core/views/overview.ts';
 import { pathId } from '../../../http/request.ts';
 import {

@@ -1,5 +1,5 @@
 /** The last hour of the cluster: a table, and the samples for browser/charts.ts. */
-import { memoryText } from '../../../core/views/explanation-text.ts';
+import { memoryText } from '../../../core/model/text.ts';
 import type { Sample } from '../../../core/views/history.ts';
 import { type Html, html } from '../../components/html.ts';
 import { coresNumber } from '../../components/pieces.ts';

@@ -1,6 +1,6 @@
 /** The page of the cluster: hosts, queue with reasons, and the last hour. */
 import { Hono } from 'hono';
-import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
+import { coresText, memoryText } from '../../../core/model/text.ts';
 import { type HostView, hostStates } from '../../../core/views/host-view.ts';
 import {
   type HostSearch,

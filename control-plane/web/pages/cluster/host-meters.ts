@@ -1,5 +1,5 @@
 /** Bars that show how full a host is, with the amounts in words. */
-import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
+import { coresText, memoryText } from '../../../core/model/text.ts';
 import type { HostView } from '../../../core/views/host-view.ts';
 import { type Html, html } from '../../components/html.ts';
 import { coresNumber, meter } from '../../components/pieces.ts';

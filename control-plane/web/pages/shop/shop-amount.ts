@@ -1,8 +1,8 @@
 /** The number fields of the shop, with their limits, units and the rest of the quota. */
 import { type Allowance, MICRO } from '../../../core/accounts/quota.ts';
+import { coresText, memoryText } from '../../../core/model/text.ts';
 import type { ShopEntry } from '../../../core/shop/shop.ts';
 import type { Parameter } from '../../../core/shop/shop-parameters.ts';
-import { coresText, memoryText } from '../../../core/views/explanation-text.ts';
 import { type Html, html } from '../../components/html.ts';
 import { memoryInput, unitField } from '../../components/memory-input.ts';
 import { type MemoryEntry, memoryBytes, memoryEntry } from '../../components/memory-unit.ts';

@@ -2,7 +2,7 @@
 import type { Application } from '../../../../shared/application-schema.ts';
 import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
-import { coresText, count, memoryText } from '../../../core/views/explanation-text.ts';
+import { coresText, count, memoryText } from '../../../core/model/text.ts';
 import { SCHEMA_PATH } from '../../../http/routes/schema.ts';
 import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
 import { type Host, newHost } from '../../../../control-plane/core/model/host.ts';
+import type { Requirement } from '../../../../control-plane/core/model/resources.ts';
 import {
   defaultSchedulerConfig,
   type SchedulerConfig,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
-import type { Requirement, Service } from '../../../../control-plane/core/model/service.ts';
+import type { Service } from '../../../../control-plane/core/model/service.ts';
 import { fits, freeCapacityOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
 import { hostIndexOf, placeGang } from '../../../../control-plane/core/scheduling/gang-placement.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
