@@ -16,6 +16,7 @@ import {
   type Service,
 } from '../model/service.ts';
 import { updateReservation } from '../scheduling/backfill-reservation.ts';
+import type { SchedulingActions } from '../scheduling/scheduler-state.ts';
 import { hasCandidates, runSchedulingPass } from '../scheduling/scheduling-pass.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { apply, type Decision } from '../state/decision.ts';
@@ -26,6 +27,10 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   const carryOut = (decision: Decision) => {
     apply(cluster, decision, nowMs);
     decisions.push(decision);
+  };
+  const actions: SchedulingActions = {
+    place: (execution, placements) => carryOut({ kind: 'place', execution, placements }),
+    preempt: (service) => carryOut({ kind: 'preempt', service }),
   };
   handleClockStep(cluster, nowMs);
   for (const host of cluster.hosts.values()) {
@@ -43,7 +48,7 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
       const execution = cluster.executions.get(id);
       if (execution) settle(cluster, execution, nowMs, carryOut);
     }
-    runSchedulingPass(cluster, carryOut);
+    runSchedulingPass(cluster, actions);
     if (cluster.dirty.size === 0 && !hasCandidates(cluster)) updateReservation(cluster, nowMs);
   } while (cluster.dirty.size > 0 || hasCandidates(cluster));
   return decisions;

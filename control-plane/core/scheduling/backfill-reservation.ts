@@ -1,104 +1,65 @@
 /**
- * Owns for whom room is kept, so that what is passed by others starts all the same: of those of the highest priority that
- * could start, the execution submitted first, once it has been that for 10 minutes (`holdAfterMs`). Nobody else is placed in the room
- * that is kept; it starts as soon as that is free, or fits anywhere else. Known to memory only: a restart begins anew.
+ * Backfill reservation: capacity reserved for one execution, so that later ones that fit cannot delay it for ever. It is
+ * for the execution submitted first, among those of the highest priority that are within their quota and would fit on an
+ * idle cluster, once that execution has been the first for `backfillReserveAfterMs`. No other execution is placed in the
+ * reserved capacity. The reservation is in memory only: after a restart the wait begins anew. Pure.
  */
 
 import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
-import type { Cluster } from '../state/cluster.ts';
-import type { Decision } from '../state/decision.ts';
-import {
-  adjust,
-  EPSILON,
-  type FreeCapacity,
-  fits,
-  freeCapacityOf,
-  freeShare,
-  hasLabels,
-  isUsable,
-} from './free-capacity.ts';
-import { largestFirst, type Placement, placeGang } from './gang-placement.ts';
-import { type PreemptionPlan, placeWithPreemption, preemptAt } from './preemption.ts';
+import { placeOnEmptyHosts } from './feasibility.ts';
+import { EPSILON, freeCapacityOf, freeShare, hasLabels, isUsable } from './free-capacity.ts';
+import { type Placement, placeGang } from './gang-placement.ts';
+import { type PreemptionPlan, placeWithPreemption, preemptAt, startWithPreemption } from './preemption.ts';
 import { gangDemand, type ResourceDemand } from './resource-demand.ts';
+import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 
-export interface BackfillReservation {
-  readonly execution: Execution;
-  /** When room will be kept for it; null from then on. */
-  dueMs: number | null;
-  /** Where room is kept for which service; empty as long as none is. */
-  placements: readonly Placement[];
-  /** It may start in the room that has just come to be kept. */
-  isUntried: boolean;
-}
-
-const MAX_CACHED = 10_000;
-
-/** Whether a gang would fit on the hosts that are there, were they empty: else no room is kept for it. Remembered. */
-export class FeasibilityCache {
-  #version = -1;
-  readonly #known = new Map<string, boolean>();
-
-  has(cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean {
-    const { hostIndex, hosts } = cluster;
-    if (this.#version !== hostIndex.version || this.#known.size > MAX_CACHED) this.#known.clear();
-    this.#version = hostIndex.version;
-    const known = this.#known.get(demand.key) ?? placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
-    this.#known.set(demand.key, known);
-    return known;
-  }
-}
-
-/** Sees to it that room is kept for the right one. */
-export function updateReservation(cluster: Cluster, nowMs: number): void {
-  const { queue, reservation, feasibility } = cluster;
+/** Moves the reservation to the execution that it is due for, and reserves capacity once its time has come. */
+export function updateReservation(state: SchedulerState, nowMs: number): void {
+  const { queue, reservation } = state;
   const first = queue.oldest(
-    (userId) => cluster.fairShareKey(userId),
-    (execution, demand) =>
-      cluster.exceededLimits(execution.userId, demand.usage).length === 0 &&
-      feasibility.has(cluster, execution, demand),
+    (userId) => state.fairShareKey(userId),
+    (execution, demand) => isEligible(state, execution, demand),
   );
   if (reservation && (reservation.execution !== first || !reservation.placements.every(isSound)))
-    releaseReservation(cluster);
+    releaseReservation(state);
   if (!first) {
-    cluster.reservation = null;
+    state.reservation = null;
     return;
   }
   if (reservation?.execution !== first) {
-    const dueMs = nowMs + cluster.schedulerConfig.backfillReserveAfterMs;
-    cluster.reservation = { execution: first, dueMs, placements: [], isUntried: false };
+    const dueMs = nowMs + state.schedulerConfig.backfillReserveAfterMs;
+    state.reservation = { execution: first, dueMs, placements: [], isUntried: false };
   }
-  const { reservation: current } = cluster;
+  const { reservation: current } = state;
   if (!current || (current.dueMs ?? 0) > nowMs || current.placements.length > 0) return;
   current.dueMs = null;
-  current.placements = placeOnEmptyHosts(first, emptiestFirst(cluster.hosts.values())) ?? [];
+  current.placements = placeOnEmptyHosts(first, emptiestFirst(state.hosts.values())) ?? [];
   current.isUntried = current.placements.length > 0;
-  reserve(cluster, current.placements, 1);
+  reserve(state, current.placements, 1);
 }
 
-/** Starts the execution for which room is kept, if it can start now: worth a try where a host grew, and once at first. */
-export function startReserved(cluster: Cluster, carryOut: (decision: Decision) => void): void {
-  const { reservation, hostIndex } = cluster;
+/** Starts the execution that capacity is reserved for, if it can start now: there, or anywhere else. */
+export function startReserved(state: SchedulerState, actions: SchedulingActions): void {
+  const { reservation, hostIndex } = state;
   if (!reservation || reservation.placements.length === 0) return;
   const { execution, placements } = reservation;
   reservation.isUntried = false;
   const demand = gangDemand(execution);
-  if (!cluster.queue.has(execution.id) || cluster.exceededLimits(execution.userId, demand.usage).length > 0)
+  if (!state.queue.has(execution.id) || state.exceededLimits(execution.userId, demand.usage).length > 0)
     return;
-  const essential = essentialServices(execution);
-  const found: PreemptionPlan | null =
-    withReservation(cluster, () => withoutVictims(placeGang(essential, hostIndex))) ??
-    withReservation(cluster, () => placeWithPreemption(cluster, execution, demand)) ??
-    preemptAt(cluster, placements);
-  if (!found) return;
-  releaseReservation(cluster);
-  cluster.reservation = null;
-  for (const service of found.victims) carryOut({ kind: 'preempt', service });
-  carryOut({ kind: 'place', execution, placements: found.placements });
+  const plan: PreemptionPlan | null =
+    withReservation(state, () => withoutVictims(placeGang(essentialServices(execution), hostIndex))) ??
+    withReservation(state, () => placeWithPreemption(state, execution, demand)) ??
+    preemptAt(state, placements);
+  if (!plan) return;
+  releaseReservation(state);
+  state.reservation = null;
+  startWithPreemption(actions, execution, plan);
 }
 
-/** What is found when the room that is kept is there for it, too. */
-export function withReservation<T>({ reservation, hostIndex }: Cluster, find: () => T): T {
+/** Runs `find` with the reserved capacity counted as free. */
+export function withReservation<T>({ reservation, hostIndex }: SchedulerState, find: () => T): T {
   for (const { service, host } of reservation?.placements ?? [])
     hostIndex.assume(host, service.requirement, 1);
   const found = find();
@@ -109,48 +70,35 @@ export function withReservation<T>({ reservation, hostIndex }: Cluster, find: ()
 const withoutVictims = (placements: Placement[] | null): PreemptionPlan | null =>
   placements && { placements, victims: [] };
 
-/** Room is kept no longer where it was; `keepRoom` finds other, if it is still due. */
-export function releaseReservation(cluster: Cluster): void {
-  const { reservation } = cluster;
+/** Frees the reserved capacity. `updateReservation` reserves other capacity if the reservation is still due. */
+export function releaseReservation(state: SchedulerState): void {
+  const { reservation } = state;
   if (!reservation) return;
-  reserve(cluster, reservation.placements, -1);
+  reserve(state, reservation.placements, -1);
   reservation.placements = [];
 }
 
-function reserve(cluster: Cluster, placements: readonly Placement[], sign: 1 | -1): void {
+function reserve(state: SchedulerState, placements: readonly Placement[], sign: 1 | -1): void {
   for (const { service, host } of placements) {
     host.backfillReservedMemoryBytes += sign * service.requirement.memoryBytes;
     host.backfillReservedCores += sign * service.requirement.cores;
-    cluster.hostIndex.update(host);
+    state.hostIndex.update(host);
   }
 }
 
-/** Whether the host still is one where the service can run some day. */
+const isEligible = (state: SchedulerState, execution: Execution, demand: ResourceDemand): boolean =>
+  state.exceededLimits(execution.userId, demand.usage).length === 0 &&
+  state.feasibility.isFeasible(execution, demand, state.hosts, state.hostIndex.version);
+
+/** Whether the service could still run on the host once the host is idle. */
 const isSound = ({ service, host }: Placement): boolean =>
   isUsable(host) &&
   hasLabels(host, service.requirement.labels) &&
   host.backfillReservedMemoryBytes <= host.memoryBytes &&
   host.backfillReservedCores <= host.cores + EPSILON;
 
-/** Those with most of themselves left, since they may be free first. */
+/** Hosts with the largest free share first, since they may be idle soonest. */
 const emptiestFirst = (hosts: Iterable<Host>): Host[] =>
   Array.from(hosts, freeCapacityOf)
     .sort((a, b) => freeShare(b) - freeShare(a) || a.host.id - b.host.id)
     .map(({ host }) => host);
-
-/** Where the essential services would go if the hosts were empty, each on the first that it fits; or null. */
-function placeOnEmptyHosts(execution: Execution, hosts: readonly Host[]): Placement[] | null {
-  const emptyHosts: FreeCapacity[] = hosts.map((host) => ({
-    host,
-    memoryBytes: host.memoryBytes,
-    cores: host.cores,
-  }));
-  const placements: Placement[] = [];
-  for (const service of largestFirst(essentialServices(execution))) {
-    const capacity = emptyHosts.find((whole) => fits(whole, service.requirement));
-    if (!capacity) return null;
-    adjust(capacity, service.requirement, -1);
-    placements.push({ service, host: capacity.host });
-  }
-  return placements;
-}

@@ -8,14 +8,24 @@ import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
-import type { Cluster } from '../state/cluster.ts';
 import { adjust, EPSILON, type FreeCapacity, isUsable } from './free-capacity.ts';
 import { largestFirst, type Placement } from './gang-placement.ts';
 import type { ResourceDemand } from './resource-demand.ts';
+import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 
 export interface PreemptionPlan {
   placements: Placement[];
   victims: Service[];
+}
+
+/** Preempts the victims, then places the execution where they were. */
+export function startWithPreemption(
+  actions: SchedulingActions,
+  execution: Execution,
+  { placements, victims }: PreemptionPlan,
+): void {
+  for (const service of victims) actions.preempt(service);
+  actions.place(execution, placements);
 }
 
 /** A service that fits nowhere, after others were placed; `left` is what each host has when its elastic services go, too. */
@@ -27,24 +37,24 @@ export type OnUnplaceable = (
 
 /** Places all essential services of an execution, which do not fit without, with what elastic ones give back, or none: then null. */
 export function placeWithPreemption(
-  cluster: Cluster,
+  state: SchedulerState,
   execution: Execution,
   demand: ResourceDemand,
 ): PreemptionPlan | null {
-  if (cluster.elasticCount === 0) return null;
-  const own = victimsForQuota(cluster, execution, demand);
+  if (state.elasticCount === 0) return null;
+  const own = victimsForQuota(state, execution, demand);
   const essential = essentialServices(execution);
-  return own && placeWithVictims(cluster, essential, own);
+  return own && placeWithVictims(state, essential, own);
 }
 
 /** Places all of `services`, where `own` go in any case, or none: then null, and `missed` is told of the first that fits nowhere. */
 export function placeWithVictims(
-  cluster: Cluster,
+  state: SchedulerState,
   services: readonly Service[],
   own: readonly Service[],
   missed?: OnUnplaceable,
 ): PreemptionPlan | null {
-  const { hostIndex } = cluster;
+  const { hostIndex } = state;
   const victims = new Set<Service>();
   const touched = new Set<Host>();
   const assume = (host: Host, requirement: Requirement, sign: 1 | -1) => {
@@ -52,7 +62,7 @@ export function placeWithVictims(
     touched.add(host);
   };
   const take = (service: Service) => {
-    const host = cluster.hosts.get(service.hostId ?? 0);
+    const host = state.hosts.get(service.hostId ?? 0);
     if (!host) throw new Error(`service ${service.id} has no host`);
     assume(host, service.requirement, 1);
     victims.add(service);
@@ -62,12 +72,12 @@ export function placeWithVictims(
   for (const service of largestFirst(services)) {
     let host = hostIndex.selectHost(service);
     if (!host) {
-      const choice = selectHostAndVictims(cluster, service.requirement, victims);
+      const choice = selectHostAndVictims(state, service.requirement, victims);
       for (const victim of choice?.victims ?? []) take(victim);
       host = choice?.host;
     }
     if (!host) {
-      missed?.(service, placements, freeWithoutElastic(cluster, victims));
+      missed?.(service, placements, freeWithoutElastic(state, victims));
       break;
     }
     assume(host, service.requirement, -1);
@@ -78,7 +88,7 @@ export function placeWithVictims(
 }
 
 /** Takes the room at these places, those of one gang for which it is kept, or nothing: then null. */
-export function preemptAt(cluster: Cluster, placements: readonly Placement[]): PreemptionPlan | null {
+export function preemptAt(state: SchedulerState, placements: readonly Placement[]): PreemptionPlan | null {
   const victims: Service[] = [];
   for (const host of new Set(placements.map((placement) => placement.host))) {
     const left = {
@@ -86,7 +96,7 @@ export function preemptAt(cluster: Cluster, placements: readonly Placement[]): P
       cores: host.cores - host.reservedCores,
     };
     const reserved = { memoryBytes: host.backfillReservedMemoryBytes, cores: host.backfillReservedCores };
-    const services = [...cluster.servicesAt(host.id)].filter((service) => isPreemptible(cluster, service));
+    const services = [...state.servicesAt(host.id)].filter((service) => isPreemptible(state, service));
     const chosen = isUsable(host) ? selectVictims(left, reserved, services) : null;
     if (!chosen) return null;
     victims.push(...chosen);
@@ -95,11 +105,11 @@ export function preemptAt(cluster: Cluster, placements: readonly Placement[]): P
 }
 
 /** What each host has left where all elastic services go, of which these have gone. */
-function freeWithoutElastic(cluster: Cluster, gone: ReadonlySet<Service>): FreeCapacity[] {
-  return Array.from(cluster.hosts.values(), (host) => {
-    const capacity = { ...cluster.hostIndex.freeCapacityOf(host) };
-    for (const service of cluster.servicesAt(host.id)) {
-      if (!gone.has(service) && isPreemptible(cluster, service)) adjust(capacity, service.requirement, 1);
+function freeWithoutElastic(state: SchedulerState, gone: ReadonlySet<Service>): FreeCapacity[] {
+  return Array.from(state.hosts.values(), (host) => {
+    const capacity = { ...state.hostIndex.freeCapacityOf(host) };
+    for (const service of state.servicesAt(host.id)) {
+      if (!gone.has(service) && isPreemptible(state, service)) adjust(capacity, service.requirement, 1);
     }
     return capacity;
   });
@@ -107,11 +117,11 @@ function freeWithoutElastic(cluster: Cluster, gone: ReadonlySet<Service>): FreeC
 
 /** Elastic services of the execution's own user that must go for its quota; null where that would not be enough. */
 export function victimsForQuota(
-  cluster: Cluster,
+  state: SchedulerState,
   { userId }: Execution,
   { usage }: ResourceDemand,
 ): Service[] | null {
-  const over = cluster.exceededLimits(userId, usage);
+  const over = state.exceededLimits(userId, usage);
   if (over.length === 0) return [];
   const shortfall: Resources = { memoryBytes: 0, cores: 0 };
   for (const excess of over) {
@@ -119,23 +129,23 @@ export function victimsForQuota(
     if (excess.dimension === 'memory') shortfall.memoryBytes = excess.over;
     else shortfall.cores = excess.over;
   }
-  const services = [...cluster.elasticOf(userId)].filter((service) => isPreemptible(cluster, service));
+  const services = [...state.elasticOf(userId)].filter((service) => isPreemptible(state, service));
   const chosen = selectVictims({ memoryBytes: 0, cores: 0 }, shortfall, services);
   const wanted = { ...usage };
   for (const { requirement } of chosen ?? []) addUsage(wanted, requirement, -1);
-  return cluster.exceededLimits(userId, wanted).length === 0 ? chosen : null;
+  return state.exceededLimits(userId, wanted).length === 0 ? chosen : null;
 }
 
 /** Of more hosts than these, once one has been found, no more are looked at. */
 const ENOUGH_HOSTS = 100;
 
 /** The host where the fewest must go, of equals the youngest. */
-function selectHostAndVictims(cluster: Cluster, requirement: Requirement, taken: ReadonlySet<Service>) {
+function selectHostAndVictims(state: SchedulerState, requirement: Requirement, taken: ReadonlySet<Service>) {
   let best: { host: Host; victims: Service[]; oldest: number } | undefined;
-  for (const [at, capacity] of cluster.hostIndex.preemptableHosts(requirement).entries()) {
+  for (const [at, capacity] of state.hostIndex.preemptableHosts(requirement).entries()) {
     if (best && at >= ENOUGH_HOSTS) break;
-    const services = [...cluster.servicesAt(capacity.host.id)].filter(
-      (service) => !taken.has(service) && isPreemptible(cluster, service),
+    const services = [...state.servicesAt(capacity.host.id)].filter(
+      (service) => !taken.has(service) && isPreemptible(state, service),
     );
     const victims = selectVictims(capacity, requirement, services);
     if (!victims) continue;
@@ -148,13 +158,13 @@ function selectHostAndVictims(cluster: Cluster, requirement: Requirement, taken:
 }
 
 /** One that has ended or is about to gives its room back anyway. */
-const isPreemptible = (cluster: Cluster, service: Service): boolean =>
+const isPreemptible = (state: SchedulerState, service: Service): boolean =>
   service.placed &&
   !service.essential &&
   !service.exit &&
   !service.failure &&
   service.status !== 'terminating' &&
-  cluster.executions.get(service.executionId)?.ending === null;
+  state.executions.get(service.executionId)?.ending === null;
 
 /** Of `services` the fewest that give `wanted` room beside what is left, of equals the youngest; null where all do not. */
 function selectVictims(left: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {

@@ -11,11 +11,10 @@ import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } f
 import type { ResourceDemand } from './resource-demand.ts';
 import { type ClassQueue, type EquivalenceClass, UserQueue } from './user-queue.ts';
 
-export interface Candidate<T> {
-  item: T;
-  demand: ResourceDemand;
-  /** Says that no host has room for these needs, nor will have before one grows. */
-  markUnschedulable(): void;
+/** What a round hands out to be placed. */
+export interface Candidate<T extends QueueItem> {
+  readonly item: T;
+  readonly demand: EquivalenceClass<T>;
 }
 
 /** What of a user decides where its executions stand. */
@@ -32,10 +31,20 @@ interface Entry<T extends QueueItem> {
   readonly fairShareKey: FairShareKey;
 }
 
-interface HeapEntry<T extends QueueItem> extends Entry<T> {
+interface RoundEntry<T extends QueueItem> extends Entry<T>, Candidate<T> {
   readonly classQueue: ClassQueue<T>;
-  /** What of its row was offered room before. */
+  /** The item of the user that was handed out before this one. */
   readonly after: T | null;
+}
+
+/** The progress of one round; a value for `beginRound` and `next` only. */
+export interface Round<T extends QueueItem> {
+  readonly fairShareKeyOf: (userId: number) => FairShareKey;
+  readonly increase: CapacityIncrease | undefined;
+  /** The next candidate of each user; the first to be handed out is last, to be popped. */
+  entries: RoundEntry<T>[];
+  /** The candidate handed out last, until `next` is called again. */
+  current: RoundEntry<T> | undefined;
 }
 
 interface Location<T extends QueueItem> {
@@ -102,37 +111,53 @@ export class Queue<T extends QueueItem> {
   }
 
   /**
-   * Offers room to those who may have it now, in order; where hosts grew, also to what fitted nowhere and may fit now.
-   * Who takes it is removed before the next; where it isn't, no other in its line has a better chance.
+   * Begins a round over all items that may be placed now, in order (`next`). If hosts have freed capacity (`increase`),
+   * the round includes unschedulable items that may fit now.
    */
-  *candidates(
-    fairShareKeyOf: (userId: number) => FairShareKey,
-    increase?: CapacityIncrease,
-  ): Generator<Candidate<T>> {
-    const round = ++this.#round;
-    const isWanted = ({ activeFromRound, equivalenceClass }: ClassQueue<T>) =>
-      equivalenceClass.unschedulable
-        ? equivalenceClass.round !== round && increase?.mayFit(equivalenceClass) === true
-        : activeFromRound > 0 && activeFromRound <= round;
-    const next = (userQueue: UserQueue<T>, after: T | null): HeapEntry<T>[] => {
-      const classQueue = userQueue.next(after, increase?.largestIncrease() ?? null, isWanted);
-      const item = classQueue?.items[0];
-      return classQueue && item
-        ? [{ item, classQueue, after, fairShareKey: fairShareKeyOf(userQueue.userId) }]
-        : [];
-    };
+  beginRound(fairShareKeyOf: (userId: number) => FairShareKey, increase?: CapacityIncrease): Round<T> {
+    this.#round++;
+    const round: Round<T> = { fairShareKeyOf, increase, entries: [], current: undefined };
     const userQueues = [...(increase ? this.#userQueues.values() : this.#active)];
-    const entries = userQueues
-      .flatMap((userQueue) => next(userQueue, null))
+    round.entries = userQueues
+      .map((userQueue) => this.#entryAfter(null, userQueue, round))
+      .filter((entry) => entry !== undefined)
       .sort((a, b) => this.#compareEntries(b, a));
-    for (let entry = entries.pop(); entry; entry = entries.pop()) {
-      const { classQueue, item, after, fairShareKey } = entry;
+    return round;
+  }
+
+  /**
+   * The next candidate. By then the previous one has been removed from the queue if it was placed; if it was not, no other
+   * item of its class queue is tried in this round.
+   */
+  next(round: Round<T>): Candidate<T> | undefined {
+    const { fairShareKeyOf, increase, current } = round;
+    if (current) this.#advance(round, current);
+    round.current = undefined;
+    for (let entry = round.entries.pop(); entry; entry = round.entries.pop()) {
+      const { classQueue, demand, fairShareKey } = entry;
       const { userQueue } = classQueue;
-      const isCurrent =
-        fairShareKeyOf(userQueue.userId).executions === fairShareKey.executions && isWanted(classQueue);
-      if (isCurrent) yield* this.#offerNext(classQueue, item, increase);
-      for (const one of next(userQueue, isCurrent ? item : after)) this.#insert(entries, one);
+      const hasMoved = fairShareKeyOf(userQueue.userId).executions !== fairShareKey.executions;
+      if (hasMoved || !this.#isCandidate(classQueue, increase)) {
+        this.#insertAfter(entry.after, userQueue, round);
+        continue;
+      }
+      if (demand.unschedulable) this.#retry(demand);
+      this.#setActive(classQueue, 0);
+      if (demand.round !== this.#round || increase?.mayFit(demand)) {
+        round.current = entry;
+        return entry;
+      }
+      this.markUnschedulable(entry);
+      this.#advance(round, entry);
     }
+    return undefined;
+  }
+
+  /** Records that no host can take this demand: its class is skipped until hosts free capacity. */
+  markUnschedulable({ demand }: Candidate<T>): void {
+    demand.unschedulable = true;
+    demand.round = this.#round;
+    for (const classQueue of demand.classQueues) this.#setActive(classQueue, 0);
   }
 
   /** All that wait, as they would be started if there were room for all; with another one, as if it waited, too. */
@@ -178,34 +203,46 @@ export class Queue<T extends QueueItem> {
     return found;
   }
 
-  *#offerNext(
-    classQueue: ClassQueue<T>,
-    item: T,
-    increase: CapacityIncrease | undefined,
-  ): Generator<Candidate<T>> {
-    const { equivalenceClass } = classQueue;
-    if (equivalenceClass.unschedulable) {
-      equivalenceClass.unschedulable = false;
-      equivalenceClass.round = this.#round;
-      for (const each of equivalenceClass.classQueues) this.#setActive(each, this.#round);
-    }
-    this.#setActive(classQueue, 0);
-    const hasHope = equivalenceClass.round !== this.#round || increase?.mayFit(equivalenceClass);
-    if (hasHope)
-      yield {
-        item,
-        demand: equivalenceClass,
-        markUnschedulable: () => this.#markUnschedulable(equivalenceClass),
-      };
-    else this.#markUnschedulable(equivalenceClass);
-    if (!equivalenceClass.unschedulable && classQueue.items.length > 0 && classQueue.items[0] !== item)
-      this.#setActive(classQueue, this.#round);
+  /** Makes all class queues of an unschedulable class candidates of this round. */
+  #retry(equivalenceClass: EquivalenceClass<T>): void {
+    equivalenceClass.unschedulable = false;
+    equivalenceClass.round = this.#round;
+    for (const classQueue of equivalenceClass.classQueues) this.#setActive(classQueue, this.#round);
   }
 
-  #markUnschedulable(equivalenceClass: EquivalenceClass<T>): void {
-    equivalenceClass.unschedulable = true;
-    equivalenceClass.round = this.#round;
-    for (const classQueue of equivalenceClass.classQueues) this.#setActive(classQueue, 0);
+  /** After a candidate was tried: its class queue stays active if the candidate was placed; the user's next item enters. */
+  #advance(round: Round<T>, { item, demand, classQueue }: RoundEntry<T>): void {
+    if (!demand.unschedulable && classQueue.items.length > 0 && classQueue.items[0] !== item)
+      this.#setActive(classQueue, this.#round);
+    this.#insertAfter(item, classQueue.userQueue, round);
+  }
+
+  #insertAfter(after: T | null, userQueue: UserQueue<T>, round: Round<T>): void {
+    const entry = this.#entryAfter(after, userQueue, round);
+    if (entry) this.#insert(round.entries, entry);
+  }
+
+  #entryAfter(
+    after: T | null,
+    userQueue: UserQueue<T>,
+    { fairShareKeyOf, increase }: Round<T>,
+  ): RoundEntry<T> | undefined {
+    const classQueue = userQueue.next(after, increase?.largestIncrease() ?? null, (one) =>
+      this.#isCandidate(one, increase),
+    );
+    const item = classQueue?.items[0];
+    if (!classQueue || !item) return undefined;
+    const fairShareKey = fairShareKeyOf(userQueue.userId);
+    return { item, demand: classQueue.equivalenceClass, classQueue, after, fairShareKey };
+  }
+
+  #isCandidate(
+    { activeFromRound, equivalenceClass }: ClassQueue<T>,
+    increase: CapacityIncrease | undefined,
+  ): boolean {
+    return equivalenceClass.unschedulable
+      ? equivalenceClass.round !== this.#round && increase?.mayFit(equivalenceClass) === true
+      : activeFromRound > 0 && activeFromRound <= this.#round;
   }
 
   #setActive(classQueue: ClassQueue<T>, from: number): void {

@@ -1,75 +1,99 @@
-/** Owns who gets the room there is: queued executions first, in the order of the queue, then elastic services. Pure. */
+/**
+ * The scheduling pass: places queued executions in the order of the queue, then elastic services, within the capacity of
+ * the hosts and the quotas of the users. Pure.
+ */
 
 import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
-import type { Cluster } from '../state/cluster.ts';
-import type { Decision } from '../state/decision.ts';
 import { startReserved } from './backfill-reservation.ts';
 import { CapacityIncrease } from './capacity-increase.ts';
 import { type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
 import { placeGang } from './gang-placement.ts';
-import { type PreemptionPlan, placeWithPreemption, placeWithVictims, victimsForQuota } from './preemption.ts';
+import {
+  type PreemptionPlan,
+  placeWithPreemption,
+  placeWithVictims,
+  startWithPreemption,
+  victimsForQuota,
+} from './preemption.ts';
 import type { ResourceDemand } from './resource-demand.ts';
+import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 
-/** Whether anybody is to be offered room. */
-export const hasCandidates = ({ queue, elastic, hostIndex, reservation }: Cluster): boolean =>
+/** Whether another pass may place anything. */
+export const hasCandidates = ({ queue, elastic, hostIndex, reservation }: SchedulerState): boolean =>
   queue.isActive ||
   elastic.isActive ||
   hostIndex.withFreedCapacity.size > 0 ||
   reservation?.isUntried === true;
 
-/** Places what fits and may have more than before, within hosts and quotas. */
-export function runSchedulingPass(cluster: Cluster, carryOut: (decision: Decision) => void): void {
-  const { queue, elastic, hostIndex } = cluster;
-  const freed = [...hostIndex.withFreedCapacity];
-  hostIndex.withFreedCapacity.clear();
-  if (freed.length > 0 || cluster.reservation?.isUntried) startReserved(cluster, carryOut);
-  const fairShareKeyOf = (userId: number) => cluster.fairShareKey(userId);
-  const increaseBy = (left: (host: Host) => FreeCapacity) =>
-    freed.length > 0 ? new CapacityIncrease(freed, left) : undefined;
-  for (const { item: execution, demand, markUnschedulable } of queue.candidates(
-    fairShareKeyOf,
-    increaseBy(preemptableCapacityOf),
-  )) {
-    const isOverQuota = cluster.exceededLimits(execution.userId, demand.usage).length > 0;
-    const found = hostIndex.mayFitInTotal(demand.usage)
-      ? findPlacement(cluster, execution, demand, isOverQuota)
-      : null;
-    for (const service of found?.victims ?? []) carryOut({ kind: 'preempt', service });
-    if (found) carryOut({ kind: 'place', execution, placements: found.placements });
-    else if (!isOverQuota || lacksCapacity(cluster, execution, demand)) markUnschedulable();
-  }
-  for (const { item, demand, markUnschedulable } of elastic.candidates(
-    fairShareKeyOf,
-    increaseBy(freeCapacityOf),
-  )) {
-    const { execution, service } = item;
-    if (cluster.exceededLimits(execution.userId, demand.usage).length > 0) continue;
-    const placements = placeGang([service], hostIndex);
-    if (placements) carryOut({ kind: 'place', execution, placements });
-    else markUnschedulable();
+/** Tries every candidate once. */
+export function runSchedulingPass(state: SchedulerState, actions: SchedulingActions): void {
+  const freed = [...state.hostIndex.withFreedCapacity];
+  state.hostIndex.withFreedCapacity.clear();
+  if (freed.length > 0 || state.reservation?.isUntried) startReserved(state, actions);
+  placeExecutions(state, actions, freed);
+  placeElasticServices(state, actions, freed);
+}
+
+/** Places each execution with all of its essential services, or not at all. */
+function placeExecutions(state: SchedulerState, actions: SchedulingActions, freed: readonly Host[]): void {
+  const { queue } = state;
+  const round = queue.beginRound(
+    (userId) => state.fairShareKey(userId),
+    increaseOf(freed, preemptableCapacityOf),
+  );
+  for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
+    const { item: execution, demand } = candidate;
+    const isOverQuota = state.exceededLimits(execution.userId, demand.usage).length > 0;
+    const plan = findPlacement(state, execution, demand, isOverQuota);
+    if (plan) startWithPreemption(actions, execution, plan);
+    else if (!isOverQuota || lacksCapacity(state, execution, demand)) queue.markUnschedulable(candidate);
   }
 }
 
-/** Room for the essential services, free or else reclaimed; `isOver`: only with what the quota of the user gets back. */
+/** Places each elastic service on its own, in free capacity only. */
+function placeElasticServices(
+  state: SchedulerState,
+  actions: SchedulingActions,
+  freed: readonly Host[],
+): void {
+  const { elastic, hostIndex } = state;
+  const round = elastic.beginRound((userId) => state.fairShareKey(userId), increaseOf(freed, freeCapacityOf));
+  for (let candidate = elastic.next(round); candidate; candidate = elastic.next(round)) {
+    const { execution, service } = candidate.item;
+    if (state.exceededLimits(execution.userId, candidate.demand.usage).length > 0) continue;
+    const placements = placeGang([service], hostIndex);
+    if (placements) actions.place(execution, placements);
+    else elastic.markUnschedulable(candidate);
+  }
+}
+
+/** Finds hosts for the essential services: in free capacity, or else with preemption. Over the quota, only with preemption. */
 function findPlacement(
-  cluster: Cluster,
+  state: SchedulerState,
   execution: Execution,
   demand: ResourceDemand,
   isOverQuota: boolean,
 ): PreemptionPlan | null {
-  const essential = essentialServices(execution);
-  const placements = isOverQuota ? null : placeGang(essential, cluster.hostIndex);
-  return placements ? { placements, victims: [] } : placeWithPreemption(cluster, execution, demand);
+  if (!state.hostIndex.mayFitInTotal(demand.usage)) return null;
+  const placements = isOverQuota ? null : placeGang(essentialServices(execution), state.hostIndex);
+  return placements ? { placements, victims: [] } : placeWithPreemption(state, execution, demand);
 }
 
-/** Whether hosts hold what is over the quota, too: where they grow, its own elastic services may give it what it lacks there. */
-function lacksCapacity(cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean {
-  if (!cluster.hostIndex.mayFitInTotal(demand.usage)) return true;
-  if (!victimsForQuota(cluster, execution, demand)) return false;
-  const essential = essentialServices(execution);
-  return placeWithVictims(cluster, essential, []) === null;
+/**
+ * True if no hosts could take an execution that is over its quota even with quota to spare. It then waits for capacity as
+ * well, and must be tried again when hosts free some.
+ */
+function lacksCapacity(state: SchedulerState, execution: Execution, demand: ResourceDemand): boolean {
+  if (!state.hostIndex.mayFitInTotal(demand.usage)) return true;
+  if (!victimsForQuota(state, execution, demand)) return false;
+  return placeWithVictims(state, essentialServices(execution), []) === null;
 }
+
+const increaseOf = (
+  freed: readonly Host[],
+  capacityOf: (host: Host) => FreeCapacity,
+): CapacityIncrease | undefined => (freed.length > 0 ? new CapacityIncrease(freed, capacityOf) : undefined);
 
 function preemptableCapacityOf(host: Host): FreeCapacity {
   const { memoryBytes, cores } = freeCapacityOf(host);

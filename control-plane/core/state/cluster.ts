@@ -9,11 +9,15 @@ import { type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import { isPreempted, type Service } from '../model/service.ts';
-import { type BackfillReservation, FeasibilityCache } from '../scheduling/backfill-reservation.ts';
+import { FeasibilityCache } from '../scheduling/feasibility.ts';
 import { HostIndex } from '../scheduling/host-index.ts';
 import { type FairShareKey, Queue } from '../scheduling/queue.ts';
-import type { QueueItem } from '../scheduling/queue-policy.ts';
 import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
+import type {
+  BackfillReservation,
+  QueuedElasticService,
+  SchedulerState,
+} from '../scheduling/scheduler-state.ts';
 import { type Changes, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
 
@@ -24,7 +28,7 @@ export interface NextIds {
   host: number;
 }
 
-export class Cluster {
+export class Cluster implements SchedulerState {
   readonly executions = new Map<number, Execution>();
   readonly services = new Map<number, Service>();
   readonly hosts = new Map<number, Host>();
@@ -38,7 +42,7 @@ export class Cluster {
   /** Queued executions, but for those whose start failed and is to be tried again later. */
   readonly queue: Queue<Execution>;
   /** Elastic services without a host, of running executions. */
-  readonly elastic: Queue<ElasticPlace>;
+  readonly elastic: Queue<QueuedElasticService>;
   /** For whom room is kept, or will be. */
   reservation: BackfillReservation | null = null;
   readonly feasibility = new FeasibilityCache();
@@ -286,12 +290,6 @@ export class Cluster {
     }
     this.hostIndex.update(host);
   }
-}
-
-/** A service that may be placed while its execution runs. */
-export interface ElasticPlace extends QueueItem {
-  execution: Execution;
-  service: Service;
 }
 
 /** Live: the coordinator still has something to do for it. */

@@ -11,7 +11,7 @@ import { isPreempted, type Service } from '../model/service.ts';
 import { count, listText } from '../model/text.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
-import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
+import { demandOf, gangDemand, type ResourceDemand } from '../scheduling/resource-demand.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { delayText, exceededLimitText, failureText } from './explanation-text.ts';
 import {
@@ -115,7 +115,7 @@ function explainQueued(
   const quota = own ? [] : cluster.exceededLimits(userId, needs.usage).map(quotaReason);
   const { placements, unplaceable, backfillReservedFor } = diagnose(cluster, execution, own ?? []);
   const reasons = unplaceable.flatMap(reasonsOf);
-  const fitsHosts = unplaceable.length === 0 || cluster.feasibility.has(cluster, execution, needs);
+  const fitsHosts = unplaceable.length === 0 || isFeasible(cluster, execution, needs);
   const fitsQuota = cluster.exceededLimits(userId, needs.usage, noUsage()).length === 0;
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
@@ -137,6 +137,9 @@ function explainQueued(
     placement: placements && own ? byHost(placements) : null,
   };
 }
+
+const isFeasible = (cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean =>
+  cluster.feasibility.isFeasible(execution, demand, cluster.hosts, cluster.hostIndex.version);
 
 /** The queue as it would be with the execution in it. */
 const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>

@@ -44,16 +44,19 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
     /** Has everything refused that is offered, and says what. */
     refused(growth?: CapacityIncrease): number[] {
       const ids: number[] = [];
-      for (const { item, markUnschedulable } of queue.candidates(standingOf, growth)) {
-        ids.push(item.id);
-        markUnschedulable();
+      const round = queue.beginRound(standingOf, growth);
+      for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
+        ids.push(candidate.item.id);
+        queue.markUnschedulable(candidate);
       }
       return ids;
     },
     /** Ids in the order they are offered room; those whom `starts` says take it. */
     offered(starts: (item: Item) => boolean): number[] {
       const ids: number[] = [];
-      for (const { item } of queue.candidates(standingOf)) {
+      const round = queue.beginRound(standingOf);
+      for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
+        const { item } = candidate;
         ids.push(item.id);
         if (!starts(item)) continue;
         queue.remove(item.id);

@@ -1,0 +1,47 @@
+/** Feasibility: whether a gang would fit if the cluster were idle. Pure. */
+
+import { type Execution, essentialServices } from '../model/execution.ts';
+import type { Host } from '../model/host.ts';
+import { adjust, type FreeCapacity, fits } from './free-capacity.ts';
+import { largestFirst, type Placement } from './gang-placement.ts';
+import type { ResourceDemand } from './resource-demand.ts';
+
+const MAX_CACHED = 10_000;
+
+/** Answers by demand, valid for one version of the hosts (`HostIndex.version`). */
+export class FeasibilityCache {
+  #version = -1;
+  readonly #answers = new Map<string, boolean>();
+
+  /** Whether the essential services would fit on these hosts if the hosts were empty. */
+  isFeasible(
+    execution: Execution,
+    demand: ResourceDemand,
+    hosts: ReadonlyMap<number, Host>,
+    version: number,
+  ): boolean {
+    if (this.#version !== version || this.#answers.size > MAX_CACHED) this.#answers.clear();
+    this.#version = version;
+    const answer =
+      this.#answers.get(demand.key) ?? placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
+    this.#answers.set(demand.key, answer);
+    return answer;
+  }
+}
+
+/** Places the essential services as if the hosts were empty, each on the first host that it fits; or null. */
+export function placeOnEmptyHosts(execution: Execution, hosts: readonly Host[]): Placement[] | null {
+  const emptyHosts: FreeCapacity[] = hosts.map((host) => ({
+    host,
+    memoryBytes: host.memoryBytes,
+    cores: host.cores,
+  }));
+  const placements: Placement[] = [];
+  for (const service of largestFirst(essentialServices(execution))) {
+    const capacity = emptyHosts.find((empty) => fits(empty, service.requirement));
+    if (!capacity) return null;
+    adjust(capacity, service.requirement, -1);
+    placements.push({ service, host: capacity.host });
+  }
+  return placements;
+}
