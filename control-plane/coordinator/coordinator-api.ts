@@ -4,7 +4,8 @@
 import type { LogFormat } from '../../shared/protocol/down.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
-import type { HostChanges, HostRemoval } from '../core/hosts/drain.ts';
+import type { HostChanges } from '../core/hosts/drain.ts';
+import type { HostRemoval } from '../core/hosts/host-removal.ts';
 import type { Registration } from '../core/hosts/registration.ts';
 import type { Submission } from '../core/lifecycle/submission.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';

@@ -6,19 +6,15 @@ import type { LogFormat } from '../../shared/protocol/down.ts';
 import { noSuchExecution } from '../core/accounts/account.ts';
 import type { AccountChange } from '../core/accounts/account-input.ts';
 import type { Allowance } from '../core/accounts/quota.ts';
-import {
-  changeHost,
-  type HostChanges,
-  type HostRemoval,
-  removalBlocker,
-  removeHost,
-} from '../core/hosts/drain.ts';
+import { changeHost, type HostChanges } from '../core/hosts/drain.ts';
+import { type HostRemoval, removalBlocker, removeHost } from '../core/hosts/host-removal.ts';
 import {
   type Registration,
   type RegistrationRecords,
   register,
   type VerifiedProof,
 } from '../core/hosts/registration.ts';
+import { requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
 import { assertEnabled, newExecution, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { isEnded } from '../core/model/execution.ts';
@@ -26,7 +22,7 @@ import type { Host } from '../core/model/host.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
 import type { Cluster } from '../core/state/cluster.ts';
-import { type Decision, requestDeletion, requestEnd } from '../core/state/decision.ts';
+import type { Decision } from '../core/state/decision.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';

@@ -4,10 +4,8 @@
  */
 
 import { type Execution, isEnded } from '../model/execution.ts';
-import { type Host, isReachable, setLabels } from '../model/host.ts';
+import { type Host, setLabels } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
-import { count } from '../model/text.ts';
-import { releaseReservation } from '../scheduling/backfill-reservation.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 /** What is left out stays as it is. */
@@ -33,19 +31,6 @@ export function changeHost(cluster: Cluster, host: Host, changes: HostChanges): 
 export const servicesLeftAt = (cluster: Cluster, host: Host): Service[] =>
   [...cluster.servicesAt(host.id)].filter(({ placed, status }) => placed || status !== 'inactive');
 
-/**
- * Why the host is not to be removed as it is; null where it may. What is started elsewhere must not run there still, so
- * one that can be asked is emptied first, and of one that can't somebody must know (`force`), or it is lost.
- */
-export function removalBlocker(cluster: Cluster, host: Host, force: boolean): string | null {
-  const left = servicesLeftAt(cluster, host).length;
-  if (left === 0 || host.lost || (force && !isReachable(host))) return null;
-  const has = `Host ${host.name} has ${count(left, 'service')}`;
-  if (isReachable(host))
-    return `${has} and is connected: drain it first (POST host/${host.id} with {"schedulable": false, "force": true} also moves its essential services), and remove it when it is empty; or stop its agent.`;
-  return `${has} and has not been away for long enough to count as lost: wait until it does, or remove it with ?force=true if its containers do not run any more.`;
-}
-
 /** Puts each execution that has essential services on the host back in the queue; `reason` is a sentence's end. Returns them. */
 export function requeueFrom(cluster: Cluster, host: Host, reason: string): Execution[] {
   const executions = new Set<Execution>();
@@ -62,26 +47,6 @@ function requeue(cluster: Cluster, execution: Execution, message: string): boole
   execution.ending = { status: 'queued', message, moving: true };
   cluster.touch(execution);
   return true;
-}
-
-/** What became of the host's services when it was removed. */
-export interface HostRemoval {
-  name: string;
-  /** Executions that go back to the queue. */
-  requeued: number[];
-  /** Containers that may still be there. */
-  leftBehind: number;
-}
-
-/** Takes the host out of the cluster. Its containers, of which nobody will hear any more, count as gone. */
-export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRemoval {
-  const leftBehind = [...cluster.servicesAt(host.id)].filter(({ status }) => status !== 'inactive').length;
-  const requeued = requeueFrom(cluster, host, `host ${host.name} was removed`);
-  if (cluster.reservation?.placements.some((placement) => placement.host === host))
-    releaseReservation(cluster);
-  cluster.removeHost(host, nowMs);
-  for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
-  return { name: host.name, requeued: requeued.map(({ id }) => id), leftBehind };
 }
 
 /** What a lost host ran counts as gone; the host stays, and comes back with its next hello. */

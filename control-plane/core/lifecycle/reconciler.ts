@@ -19,7 +19,8 @@ import { updateReservation } from '../scheduling/backfill-reservation.ts';
 import type { SchedulingActions } from '../scheduling/scheduler-state.ts';
 import { hasCandidates, runSchedulingPass } from '../scheduling/scheduling-pass.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { apply, type Decision } from '../state/decision.ts';
+import type { Decision } from '../state/decision.ts';
+import { apply } from './state-transitions.ts';
 
 /** Decides and applies all that follows from the state at `nowMs`; returns the decisions in order. */
 export function reconcile(cluster: Cluster, nowMs: number): Decision[] {

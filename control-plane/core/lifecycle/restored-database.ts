@@ -8,7 +8,7 @@ import { type Execution, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { startGeneration } from '../state/decision.ts';
+import { startGeneration } from './state-transitions.ts';
 
 type Hello = Pick<Extract<Up, { type: 'hello' }>, 'highest' | 'inventory'>;
 

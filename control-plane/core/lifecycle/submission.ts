@@ -5,7 +5,8 @@ import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Requirement } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
-import type { Cluster, NextIds } from '../state/cluster.ts';
+import type { NextIds } from '../state/changes.ts';
+import type { Cluster } from '../state/cluster.ts';
 
 export interface Submission {
   userId: number;

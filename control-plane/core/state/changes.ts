@@ -3,7 +3,13 @@ import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
-import type { NextIds } from './cluster.ts';
+
+/** The ids of the next execution, service and host. An id is never given twice, not even after a deletion. */
+export interface NextIds {
+  execution: number;
+  service: number;
+  host: number;
+}
 
 /** Rows to write in the next commit; and what has no row, and is told to those who watch (events.ts). */
 export interface Changes {

@@ -18,15 +18,8 @@ import type {
   QueuedElasticService,
   SchedulerState,
 } from '../scheduling/scheduler-state.ts';
-import { type Changes, noChanges } from './changes.ts';
+import { type Changes, type NextIds, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
-
-/** The ids the next execution, service and host get; never given twice, also not after a deletion. */
-export interface NextIds {
-  execution: number;
-  service: number;
-  host: number;
-}
 
 export class Cluster implements SchedulerState {
   readonly executions = new Map<number, Execution>();

@@ -1,6 +1,6 @@
 /** Schemas of answers about hosts, and their rendering; schemas.ts has the other schemas. */
 import * as z from 'zod';
-import type { HostRemoval } from '../../core/hosts/drain.ts';
+import type { HostRemoval } from '../../core/hosts/host-removal.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
 import { type HostDetail, type HostService, type HostView, hostStates } from '../../core/views/host-view.ts';
 

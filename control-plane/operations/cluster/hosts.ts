@@ -1,6 +1,7 @@
 /** Use cases on hosts. Each one authorises on its first line. */
 import { type Actor, authorise } from '../../core/accounts/account.ts';
-import type { HostChanges, HostRemoval } from '../../core/hosts/drain.ts';
+import type { HostChanges } from '../../core/hosts/drain.ts';
+import type { HostRemoval } from '../../core/hosts/host-removal.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { HostDetail, HostView } from '../../core/views/host-view.ts';
 import type { Input } from '../accounts/write-outcome.ts';

@@ -2,7 +2,7 @@
  * Rows about assigned ids: the sequences, and the ranges that a restored database does not contain (STORE-9).
  */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
-import type { NextIds } from '../../core/state/cluster.ts';
+import type { NextIds } from '../../core/state/changes.ts';
 import type { Db, Statement } from '../db/db.ts';
 
 /** Ranges of service ids that were assigned, but are not in this database. */

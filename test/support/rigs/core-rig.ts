@@ -3,13 +3,15 @@
  * would pass on. Sends nothing and commits nothing.
  */
 import type { Quota, User } from '../../../control-plane/core/accounts/account.ts';
-import { changeHost, type HostChanges, removeHost } from '../../../control-plane/core/hosts/drain.ts';
+import { changeHost, type HostChanges } from '../../../control-plane/core/hosts/drain.ts';
+import { removeHost } from '../../../control-plane/core/hosts/host-removal.ts';
 import {
   observe,
   observeForgotten,
   welcomeHost,
 } from '../../../control-plane/core/lifecycle/observations.ts';
 import { reconcile } from '../../../control-plane/core/lifecycle/reconciler.ts';
+import { requestDeletion, requestEnd } from '../../../control-plane/core/lifecycle/state-transitions.ts';
 import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
@@ -19,7 +21,7 @@ import {
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Service } from '../../../control-plane/core/model/service.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
-import { type Decision, requestDeletion, requestEnd } from '../../../control-plane/core/state/decision.ts';
+import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { application } from '../fixtures/applications.ts';

@@ -3,7 +3,8 @@
  * on both, drawn by fast-check. A sequence of operations gives the same run each time.
  */
 
-import { type HostChanges, removalBlocker } from '../../../control-plane/core/hosts/drain.ts';
+import type { HostChanges } from '../../../control-plane/core/hosts/drain.ts';
+import { removalBlocker } from '../../../control-plane/core/hosts/host-removal.ts';
 import { nextDeadline } from '../../../control-plane/core/lifecycle/reconciler.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';

@@ -84,7 +84,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'let a retry win over a termination',
-    file: 'control-plane/core/state/decision.ts',
+    file: 'control-plane/core/lifecycle/state-transitions.ts',
     from: "(execution.ending && execution.ending.status !== 'queued')",
     to: 'execution.ending',
   },
@@ -204,7 +204,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'remove connected hosts that have services',
-    file: 'control-plane/core/hosts/drain.ts',
+    file: 'control-plane/core/hosts/host-removal.ts',
     from: '  if (left === 0 || host.lost || (force && !isReachable(host))) return null;',
     to: '  if (left >= 0) return null;',
   },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type HostChanges, removalBlocker } from '../../../../control-plane/core/hosts/drain.ts';
+import type { HostChanges } from '../../../../control-plane/core/hosts/drain.ts';
+import { removalBlocker } from '../../../../control-plane/core/hosts/host-removal.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import { explain } from '../../../../control-plane/core/views/explanation.ts';

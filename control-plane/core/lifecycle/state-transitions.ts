@@ -1,0 +1,167 @@
+/** State transitions: what each decision changes in the state, and what users and restored databases change. Pure. */
+
+import { releaseLostHost } from '../hosts/drain.ts';
+import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
+import type { Host } from '../model/host.ts';
+import type { Service } from '../model/service.ts';
+import type { Placement } from '../scheduling/gang-placement.ts';
+import type { Cluster } from '../state/cluster.ts';
+import type { Decision } from '../state/decision.ts';
+
+/** Carries a decision out on the state, and notes the rows to write. */
+export function apply(cluster: Cluster, decision: Decision, nowMs: number): void {
+  switch (decision.kind) {
+    case 'place':
+      place(cluster, decision.execution, decision.placements, nowMs);
+      break;
+    case 'start':
+      startGeneration(cluster, decision.service, decision.service.generation + 1);
+      break;
+    case 'mark-running':
+      markRunning(cluster, decision.execution, nowMs);
+      break;
+    case 'stop':
+      decision.service.status = 'terminating';
+      cluster.touch(decision.service);
+      break;
+    case 'replace-service':
+      replace(cluster, decision.service, decision.restartAtMs);
+      break;
+    case 'preempt':
+    case 'evict':
+      cluster.release(decision.service);
+      break;
+    case 'begin-cleanup':
+      beginCleanup(cluster, decision.execution, decision.ending, nowMs);
+      break;
+    case 'finish':
+      finish(cluster, decision.execution, decision.ending, nowMs);
+      break;
+    case 'forget':
+      decision.service.logs = 'forgetting';
+      break;
+    case 'purge':
+      cluster.changes.purged.add(decision.execution);
+      cluster.dropExecution(decision.execution);
+      break;
+    case 'lose-host':
+      loseHost(cluster, decision.host, nowMs);
+      break;
+    case 'requeue-host':
+      releaseLostHost(cluster, decision.host);
+      break;
+  }
+}
+
+/** Decides the end as a user asked for it, unless an end is already decided; a start that was to be tried again ends, too. */
+export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number): void {
+  if (isEnded(execution) || (execution.ending && execution.ending.status !== 'queued')) return;
+  apply(
+    cluster,
+    { kind: 'begin-cleanup', execution, ending: { status: 'terminated', message: null } },
+    nowMs,
+  );
+}
+
+/** Hides the execution at once, and ends it where it has not ended. */
+export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: number): void {
+  execution.deleted = true;
+  cluster.changes.deleted.add(execution);
+  requestEnd(cluster, execution, nowMs);
+  cluster.touch(execution);
+}
+
+/** Makes the service as it is when a start of it begins. */
+export function startGeneration(cluster: Cluster, service: Service, generation: number): void {
+  service.status = 'starting';
+  service.generation = generation;
+  service.backendStatus = 'undefined';
+  service.containerId = null;
+  service.ipAddress = null;
+  service.ports = [];
+  service.exit = null;
+  service.failure = null;
+  service.restartAtMs = null;
+  service.errorMessage = null;
+  service.preparing = '';
+  cluster.touch(service);
+}
+
+function place(
+  cluster: Cluster,
+  execution: Execution,
+  placements: readonly Placement[],
+  nowMs: number,
+): void {
+  for (const { service, host } of placements) cluster.place(service, host);
+  if (execution.status !== 'queued') return;
+  cluster.admit(execution);
+  execution.status = 'starting';
+  execution.timePlaceMs = nowMs;
+  execution.retryAtMs = null;
+  cluster.touch(execution);
+}
+
+function markRunning(cluster: Cluster, execution: Execution, nowMs: number): void {
+  execution.status = 'running';
+  execution.timeStartMs = nowMs;
+  cluster.touch(execution);
+}
+
+function replace(cluster: Cluster, service: Service, restartAtMs: number): void {
+  service.exit = null;
+  service.failure = null;
+  service.restartAtMs = restartAtMs;
+  // Others may have its room meanwhile.
+  if (!service.essential) cluster.release(service);
+  cluster.touch(service);
+}
+
+function beginCleanup(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
+  execution.ending = ending;
+  if (ending.status !== 'queued') {
+    execution.status = 'cleaning up';
+    execution.timeStopMs = nowMs;
+  }
+  cluster.touch(execution);
+}
+
+function loseHost(cluster: Cluster, host: Host, nowMs: number): void {
+  host.lost = true;
+  host.silentSinceMs = nowMs;
+  for (const service of cluster.servicesAt(host.id)) {
+    if (!service.placed) continue;
+    service.backendStatus = 'undefined';
+    cluster.touch(service);
+  }
+  cluster.changes.hosts.add(host);
+}
+
+function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
+  for (const service of execution.services) cluster.release(service);
+  cluster.dismiss(execution);
+  execution.ending = null;
+  cluster.touch(execution);
+  if (ending.status === 'queued') {
+    execution.status = 'queued';
+    execution.timePlaceMs = null;
+    execution.timeStartMs = null;
+    if (!ending.moving) {
+      execution.attempts += 1;
+      execution.retryAtMs = nowMs + backoffMs(execution.attempts);
+    }
+    for (const service of execution.services) {
+      service.exit = null;
+      service.failure = null;
+      service.restartAtMs = null;
+      service.deathsMs = [];
+      cluster.touch(service);
+    }
+    return;
+  }
+  execution.status = ending.status;
+  execution.errorMessage = ending.message;
+  execution.timeEndMs = nowMs;
+  // A deleted execution stays until its logs are gone, too.
+  if (!execution.deleted) cluster.dropExecution(execution);
+}
