@@ -4,13 +4,15 @@
  */
 
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
+export type QueuePolicy = (typeof queuePolicies)[number];
 export const placementPolicies = ['average', 'waterfill', 'random'] as const;
+export type PlacementPolicy = (typeof placementPolicies)[number];
 
 export const hostLossPolicies = ['wait', 'requeue'] as const;
 
 export interface SchedulerConfig {
-  queuePolicy: (typeof queuePolicies)[number];
-  placementPolicy: (typeof placementPolicies)[number];
+  queuePolicy: QueuePolicy;
+  placementPolicy: PlacementPolicy;
   /** Of `random` placement: the same seed and state give the same hosts. */
   seed: number;
   /** How long the oldest that waits is passed by what fits; then room is kept for it (hold.ts). */

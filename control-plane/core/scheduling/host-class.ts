@@ -4,8 +4,9 @@
  */
 import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
-import type { SchedulerConfig } from '../model/scheduler-config.ts';
-import { EPSILON, type FreeCapacity, fits, freeCapacityOf, freeShare, isUsable } from './free-capacity.ts';
+import type { PlacementPolicy } from '../model/scheduler-config.ts';
+import { EPSILON, type FreeCapacity, fits, freeCapacityOf, isUsable } from './free-capacity.ts';
+import { placementScores } from './placement-policy.ts';
 
 /** A host on its shelf. */
 export class IndexedHost {
@@ -14,7 +15,7 @@ export class IndexedHost {
   readonly free: FreeCapacity;
   position = 0;
   /** Lowest first: the order in which the policy takes hosts that fit. */
-  rank = 0;
+  score = 0;
   /** What is left with what elastic services have; nothing, where the host takes no services. */
   preemptableBytes = Number.NEGATIVE_INFINITY;
   preemptableCores = Number.NEGATIVE_INFINITY;
@@ -69,12 +70,12 @@ export class IndexedHost {
 }
 
 /** What a node knows of the hosts beneath it: the most of each but the rank, and the lowest of that. */
-const [BYTES, CORES, PREEMPTABLE_BYTES, PREEMPTABLE_CORES, RANK, FIELDS] = [0, 1, 2, 3, 4, 5];
+const [BYTES, CORES, PREEMPTABLE_BYTES, PREEMPTABLE_CORES, SCORE, FIELDS] = [0, 1, 2, 3, 4, 5];
 
 export class HostClass {
   readonly key: string;
   readonly labels: readonly string[];
-  readonly #placement: SchedulerConfig['placementPolicy'];
+  readonly #scoreOf: (free: FreeCapacity) => number;
   /** By id of the host. */
   #hosts: IndexedHost[] = [];
   /** Leaves of the tree. Node 1 is the root, the children of n are 2n and 2n+1, FIELDS numbers each. */
@@ -82,10 +83,10 @@ export class HostClass {
   #nodes = emptyNodes(1);
   #best = -1;
 
-  constructor(key: string, labels: readonly string[], placement: SchedulerConfig['placementPolicy']) {
+  constructor(key: string, labels: readonly string[], policy: PlacementPolicy) {
     this.key = key;
     this.labels = labels;
-    this.#placement = placement;
+    this.#scoreOf = placementScores[policy];
   }
 
   get size(): number {
@@ -107,14 +108,15 @@ export class HostClass {
   /** Takes in what is left of a host now. */
   refresh(indexed: IndexedHost): void {
     const { free } = indexed;
-    indexed.rank = rankOf(free, this.#placement);
+    indexed.score =
+      free.memoryBytes !== Number.NEGATIVE_INFINITY ? this.#scoreOf(free) : Number.POSITIVE_INFINITY;
     const leaf = (this.#width + indexed.position) * FIELDS;
     const nodes = this.#nodes;
     nodes[leaf + BYTES] = free.memoryBytes;
     nodes[leaf + CORES] = free.cores;
     nodes[leaf + PREEMPTABLE_BYTES] = indexed.preemptableBytes;
     nodes[leaf + PREEMPTABLE_CORES] = indexed.preemptableCores;
-    nodes[leaf + RANK] = indexed.rank;
+    nodes[leaf + SCORE] = indexed.score;
     for (let node = (this.#width + indexed.position) >> 1; node >= 1; node >>= 1) this.#join(node);
   }
 
@@ -149,9 +151,9 @@ export class HostClass {
     if (first + width <= from) return;
     if ((nodes[at + BYTES] ?? 0) < requirement.memoryBytes) return;
     if ((nodes[at + CORES] ?? 0) + EPSILON < requirement.cores) return;
-    const rank = nodes[at + RANK] ?? 0;
+    const score = nodes[at + SCORE] ?? 0;
     const best = this.#hosts[this.#best];
-    if (best && (rank > best.rank || (rank === best.rank && first > best.position))) return;
+    if (best && (score > best.score || (score === best.score && first > best.position))) return;
     if (width === 1) {
       const indexed = this.#hosts[first];
       if (indexed && fits(indexed.free, requirement)) this.#best = first;
@@ -159,7 +161,7 @@ export class HostClass {
     }
     const half = width / 2;
     const [left, right] = [2 * node, 2 * node + 1];
-    const leftFirst = (nodes[left * FIELDS + RANK] ?? 0) <= (nodes[right * FIELDS + RANK] ?? 0);
+    const leftFirst = (nodes[left * FIELDS + SCORE] ?? 0) <= (nodes[right * FIELDS + SCORE] ?? 0);
     if (leftFirst) this.#descend(left, first, half, requirement, from);
     this.#descend(right, first + half, half, requirement, from);
     if (!leftFirst) this.#descend(left, first, half, requirement, from);
@@ -178,9 +180,9 @@ export class HostClass {
   #join(node: number): void {
     const nodes = this.#nodes;
     const [at, left, right] = [node * FIELDS, 2 * node * FIELDS, (2 * node + 1) * FIELDS];
-    for (let field = BYTES; field < RANK; field++)
+    for (let field = BYTES; field < SCORE; field++)
       nodes[at + field] = Math.max(nodes[left + field] ?? 0, nodes[right + field] ?? 0);
-    nodes[at + RANK] = Math.min(nodes[left + RANK] ?? 0, nodes[right + RANK] ?? 0);
+    nodes[at + SCORE] = Math.min(nodes[left + SCORE] ?? 0, nodes[right + SCORE] ?? 0);
   }
 }
 
@@ -188,13 +190,6 @@ const idOf = ({ free }: IndexedHost): number => free.host.id;
 
 function emptyNodes(width: number): Float64Array {
   const nodes = new Float64Array(2 * width * FIELDS).fill(Number.NEGATIVE_INFINITY);
-  for (let node = 0; node < 2 * width; node++) nodes[node * FIELDS + RANK] = Number.POSITIVE_INFINITY;
+  for (let node = 0; node < 2 * width; node++) nodes[node * FIELDS + SCORE] = Number.POSITIVE_INFINITY;
   return nodes;
-}
-
-/** `average` takes the host with most of itself left, `waterfill` the fullest. */
-function rankOf(free: FreeCapacity, placement: SchedulerConfig['placementPolicy']): number {
-  if (free.memoryBytes === Number.NEGATIVE_INFINITY) return Number.POSITIVE_INFINITY;
-  if (placement === 'random') return 0;
-  return placement === 'average' ? -freeShare(free) : freeShare(free);
 }

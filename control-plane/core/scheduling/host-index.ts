@@ -62,8 +62,8 @@ export class HostIndex {
       if (
         indexed &&
         (!found ||
-          indexed.rank < found.rank ||
-          (indexed.rank === found.rank && indexed.free.host.id < found.free.host.id))
+          indexed.score < found.score ||
+          (indexed.score === found.score && indexed.free.host.id < found.free.host.id))
       )
         found = indexed;
     }

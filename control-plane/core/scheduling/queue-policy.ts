@@ -1,5 +1,5 @@
 /** Owns the order in which each policy has what waits. Pure. */
-import type { SchedulerConfig } from '../model/scheduler-config.ts';
+import type { QueuePolicy } from '../model/scheduler-config.ts';
 
 /** Ids ascend with the time of submission. */
 export interface QueueItem {
@@ -16,7 +16,7 @@ export type Comparator = (a: QueueItem, b: QueueItem) => number;
 const SHRINK_MS = 1_000;
 const sizeAtSubmission = ({ size, timeSubmitMs }: QueueItem) => size + timeSubmitMs / SHRINK_MS;
 
-export const queuePolicyComparators: Record<SchedulerConfig['queuePolicy'], Comparator> = {
+export const queuePolicyComparators: Record<QueuePolicy, Comparator> = {
   FIFO: (a, b) => a.id - b.id,
   SIZE: (a, b) => a.size - b.size || a.id - b.id,
   DYNSIZE: (a, b) => sizeAtSubmission(a) - sizeAtSubmission(b) || a.id - b.id,

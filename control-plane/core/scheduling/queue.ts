@@ -5,7 +5,7 @@
  * Pure.
  */
 
-import type { SchedulerConfig } from '../model/scheduler-config.ts';
+import type { QueuePolicy } from '../model/scheduler-config.ts';
 import type { CapacityIncrease } from './capacity-increase.ts';
 import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } from './queue-policy.ts';
 import type { ResourceDemand } from './resource-demand.ts';
@@ -63,7 +63,7 @@ export class Queue<T extends QueueItem> {
   /** Of offers: what becomes due in one of them is offered room in the next. */
   #round = 1;
 
-  constructor(policy: SchedulerConfig['queuePolicy']) {
+  constructor(policy: QueuePolicy) {
     this.#compare = queuePolicyComparators[policy];
   }
 

@@ -1,7 +1,7 @@
 /** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
 
 import { newHost } from '../../../control-plane/core/model/host.ts';
-import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { QueuePolicy } from '../../../control-plane/core/model/scheduler-config.ts';
 import { CapacityIncrease } from '../../../control-plane/core/scheduling/capacity-increase.ts';
 import { freeCapacityOf } from '../../../control-plane/core/scheduling/free-capacity.ts';
 import { Queue } from '../../../control-plane/core/scheduling/queue.ts';
@@ -16,7 +16,7 @@ interface Item extends QueueItem {
 type Given = Partial<Item> & { id: number };
 
 interface Options {
-  policy?: SchedulerConfig['queuePolicy'];
+  policy?: QueuePolicy;
   /** By user; others have 0. */
   priorities?: Record<number, number>;
   /** Executions that have room, by user; others have none. */
