@@ -10,8 +10,8 @@
  */
 export const conditionKinds = {
   'low-disk': { blocks: 'low on disk' },
-  'no-engine': { blocks: 'without an engine that answers' },
-  'no-network': { blocks: 'without the network that services are on' },
+  'no-engine': { blocks: 'without a responding engine' },
+  'no-network': { blocks: 'without the service network' },
   'clock-skew': { blocks: null },
   'unknown-containers': { blocks: null },
 } as const satisfies Record<string, { blocks: string | null }>;

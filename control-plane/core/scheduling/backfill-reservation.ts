@@ -8,8 +8,9 @@
 import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import { placeOnEmptyHosts } from './feasibility.ts';
-import { EPSILON, freeCapacityOf, freeShare, hasLabels, isUsable } from './free-capacity.ts';
+import { EPSILON, freeCapacityOf, freeShare } from './free-capacity.ts';
 import { type Placement, placeGang } from './gang-placement.ts';
+import { hasLabels, isUsable } from './host-filters.ts';
 import { type PreemptionPlan, placeWithPreemption, preemptAt, startWithPreemption } from './preemption.ts';
 import { gangDemand, type ResourceDemand } from './resource-demand.ts';
 import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';

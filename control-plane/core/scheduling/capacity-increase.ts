@@ -1,7 +1,8 @@
 /** Owns what came to have more room, so that only what may fit now is tried again. Pure. */
 import type { Host } from '../model/host.ts';
 import type { Resources } from '../model/resources.ts';
-import { type FreeCapacity, fits, isUsable } from './free-capacity.ts';
+import type { FreeCapacity } from './free-capacity.ts';
+import { fits, isUsable } from './host-filters.ts';
 import type { ResourceDemand } from './resource-demand.ts';
 
 /** Of more hosts than these each is not looked at: whatever fitted nowhere is tried again. */

@@ -2,8 +2,9 @@
 
 import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
-import { adjust, type FreeCapacity, fits } from './free-capacity.ts';
+import { adjust, type FreeCapacity } from './free-capacity.ts';
 import { largestFirst, type Placement } from './gang-placement.ts';
+import { fits } from './host-filters.ts';
 import type { ResourceDemand } from './resource-demand.ts';
 
 const MAX_CACHED = 10_000;

@@ -1,6 +1,6 @@
-/** Owns what is left of a host, and whether a service fits there: each filter says so by itself. Pure. */
-import { blockingConditionOf, type Host, isReachable } from '../model/host.ts';
-import type { Requirement, Resources } from '../model/resources.ts';
+/** The free capacity of a host. Pure. */
+import type { Host } from '../model/host.ts';
+import type { Resources } from '../model/resources.ts';
 
 /** What is left of a host: of its own, less what is reserved there or kept for another. */
 export interface FreeCapacity extends Resources {
@@ -15,29 +15,6 @@ export const freeCapacityOf = (host: Host): FreeCapacity => ({
   memoryBytes: host.memoryBytes - host.reservedMemoryBytes - host.backfillReservedMemoryBytes,
   cores: host.cores - host.reservedCores - host.backfillReservedCores,
 });
-
-export type FilterName = 'schedulable' | 'labels' | 'memory' | 'cores';
-
-interface Filter {
-  name: FilterName;
-  check: (free: FreeCapacity, requirement: Requirement) => boolean;
-}
-
-export const filters: readonly Filter[] = [
-  { name: 'schedulable', check: ({ host }) => isUsable(host) },
-  { name: 'labels', check: ({ host }, { labels }) => hasLabels(host, labels) },
-  { name: 'memory', check: (free, { memoryBytes }) => free.memoryBytes >= memoryBytes },
-  { name: 'cores', check: (free, { cores }) => free.cores + EPSILON >= cores },
-];
-
-export const fits = (free: FreeCapacity, requirement: Requirement): boolean =>
-  filters.every(({ check }) => check(free, requirement));
-
-export const isUsable = (host: Host): boolean =>
-  isReachable(host) && host.schedulable && !blockingConditionOf(host);
-
-export const hasLabels = (host: Pick<Host, 'labels'>, labels: readonly string[]): boolean =>
-  labels.every((label) => host.labels.includes(label));
 
 /** The share of itself that a host has left, by the scarcer of memory and cores. */
 export function freeShare({ host, memoryBytes, cores }: FreeCapacity): number {

@@ -5,7 +5,8 @@
 import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import type { PlacementPolicy } from '../model/scheduler-config.ts';
-import { EPSILON, type FreeCapacity, fits, freeCapacityOf, isUsable } from './free-capacity.ts';
+import { EPSILON, type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
+import { fits, isUsable } from './host-filters.ts';
 import { placementScores } from './placement-policy.ts';
 
 /** A host on its shelf. */

@@ -8,8 +8,9 @@ import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import type { Service } from '../model/service.ts';
-import { adjust, type FreeCapacity, hasLabels } from './free-capacity.ts';
+import { adjust, type FreeCapacity } from './free-capacity.ts';
 import { HostClass, IndexedHost } from './host-class.ts';
+import { hasLabels } from './host-filters.ts';
 
 /** Sums of fractions drift. */
 const SLACK_CORES = 0.01;

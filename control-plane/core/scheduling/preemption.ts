@@ -8,8 +8,9 @@ import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
-import { adjust, EPSILON, type FreeCapacity, isUsable } from './free-capacity.ts';
+import { adjust, EPSILON, type FreeCapacity } from './free-capacity.ts';
 import { largestFirst, type Placement } from './gang-placement.ts';
+import { isUsable } from './host-filters.ts';
 import type { ResourceDemand } from './resource-demand.ts';
 import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 

@@ -13,7 +13,7 @@ import type { Placement } from '../scheduling/gang-placement.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf, gangDemand, type ResourceDemand } from '../scheduling/resource-demand.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { delayText, exceededLimitText, failureText } from './explanation-text.ts';
+import { delayText, exceededLimitText } from './explanation-text.ts';
 import {
   diagnose,
   diagnoseElastic,
@@ -45,7 +45,7 @@ export interface Explanation {
 }
 
 /** A filter at which hosts fail services of the same needs; `instance` is the first of so many. */
-export type Reason = Failure & { instance: string; instances: number; text: string };
+export type Reason = Failure & { instance: string; instances: number };
 export type QuotaReason = ExceededLimit & { text: string };
 
 export interface HostPlacement {
@@ -155,15 +155,14 @@ function remedies(
   backfillReservedFor: number | null,
 ): string[] {
   if (unplaceable.length === 0) return [];
-  if (!fitsHosts)
-    return ['Waiting alone is not enough: there would be no room for it even if nothing else ran.'];
+  if (!fitsHosts) return ['Waiting alone is not enough: it would not fit even if nothing else ran.'];
   return [
     ...(backfillReservedFor === null
       ? []
       : [
-          `There would be room if some were not kept for execution ${backfillReservedFor}, which has waited longer.`,
+          `It would fit if no capacity were reserved for execution ${backfillReservedFor}, which has waited longer.`,
         ]),
-    'Waiting is enough: there is room for it when enough of what runs has ended.',
+    'Waiting is enough: it fits when enough running services have ended.',
   ];
 }
 
@@ -172,7 +171,6 @@ const reasonsOf = (unplaceableService: UnplaceableService): Reason[] =>
     ...failure,
     instance: unplaceableService.service.name,
     instances: unplaceableService.instances,
-    text: failureText(unplaceableService, failure),
   }));
 
 const quotaReason = (excess: ExceededLimit): QuotaReason => ({ ...excess, text: exceededLimitText(excess) });
@@ -186,7 +184,7 @@ function retries({ retryAtMs, attempts, services }: Execution, nowMs: number): s
   if (retryAtMs === null || retryAtMs <= nowMs) return [];
   const failed = services.find(({ errorMessage }) => errorMessage !== null);
   const why = failed ? ` (service ${failed.name}: ${failed.errorMessage})` : '';
-  return [`${count(attempts, 'start')} failed${why}; it is tried again ${delayText(retryAtMs - nowMs)}.`];
+  return [`${count(attempts, 'start')} failed${why}; the next attempt is ${delayText(retryAtMs - nowMs)}.`];
 }
 
 function byHost(placements: readonly Placement[]): HostPlacement[] {
@@ -220,13 +218,12 @@ function explainElastic(
       !essential && !placed && status === 'inactive' && (restartAtMs ?? 0) <= nowMs,
   );
   const first = waiting.filter((service, at) => waiting.findIndex((other) => isAlike(other, service)) === at);
-  const unplaceable = first.flatMap((service) => diagnoseElastic(cluster, service) ?? []);
-  const counted = unplaceable.map((unplaceableService) => {
-    const alike = waiting.filter((service) => isAlike(service, unplaceableService.service));
-    return { ...unplaceableService, instances: alike.length };
+  const unplaceable = first.flatMap((service) => {
+    const { length: instances } = waiting.filter((other) => isAlike(other, service));
+    return diagnoseElastic(cluster, service, instances) ?? [];
   });
   const over = first.flatMap((service) => cluster.exceededLimits(userId, demandOf([service], 0).usage));
-  return { reasons: counted.flatMap(reasonsOf), quota: over.map(quotaReason) };
+  return { reasons: unplaceable.flatMap(reasonsOf), quota: over.map(quotaReason) };
 }
 
 function summaryOf(execution: Execution): string {
@@ -273,18 +270,17 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
   const host = cluster.hosts.get(service.hostId ?? 0);
   if (status === 'inactive') {
     if (ending || service.exit) return null;
-    if (restartAtMs !== null && restartAtMs > nowMs)
-      return `to be started again ${delayText(restartAtMs - nowMs)}`;
+    if (restartAtMs !== null && restartAtMs > nowMs) return `restarting ${delayText(restartAtMs - nowMs)}`;
     if (!service.placed) return null;
     if (host && cluster.hasDepartingContainers(host.id))
-      return `waiting until services that gave it their room have left host ${host.name}`;
+      return `waiting until the services that it preempts have left host ${host.name}`;
     return 'waiting for essential services that start earlier (lower startup_order)';
   }
   if (host && !isReachable(host)) return silenceText(cluster, host, nowMs);
   if (isPreempted(service))
     return host?.schedulable === false
       ? `leaving host ${host.name}, which is drained`
-      : `giving its room on host ${host?.name} to others`;
+      : `giving its capacity on host ${host?.name} to others`;
   if (status === 'active') return null;
   if (status === 'terminating') return `being stopped on host ${host?.name}`;
   const progress = preparing === '' ? '' : ` (${preparing})`;
@@ -296,7 +292,7 @@ function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs
 function silenceText(cluster: Cluster, host: Host, nowMs: number): string {
   const requeueMs = projectedRequeueMs(cluster, host);
   if (requeueMs === null)
-    return `on host ${host.name}, which is not connected; it goes on when its agent is back`;
+    return `on host ${host.name}, which is not connected; waiting for its agent to reconnect`;
   const silentS = Math.max(0, Math.round((nowMs - host.heardMs) / 1000));
-  return `on host ${host.name}, which has not been heard of for ${silentS} s; it goes on when its agent is back, and is started elsewhere ${delayText(requeueMs - nowMs)} if it is not`;
+  return `on host ${host.name}, which has been silent for ${silentS} s; waiting for its agent to reconnect, or to be started elsewhere ${delayText(requeueMs - nowMs)}`;
 }

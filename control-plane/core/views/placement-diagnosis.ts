@@ -2,21 +2,12 @@
  * Owns why services find no host: for each need, at which filters hosts fail, how many do, and what they lack. It goes
  * through a gang by the very functions that place it, and so comes to the same end. Pure; never changes a host.
  */
-import type { Condition } from '../../../shared/protocol/up.ts';
-import { MICRO } from '../accounts/quota.ts';
 import { type Execution, essentialServices } from '../model/execution.ts';
-import { blockingConditionOf, isReachable } from '../model/host.ts';
-import type { Requirement } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import { withReservation } from '../scheduling/backfill-reservation.ts';
-import {
-  type FilterName,
-  type FreeCapacity,
-  filters,
-  fits,
-  freeCapacityOf,
-} from '../scheduling/free-capacity.ts';
+import { type FreeCapacity, freeCapacityOf } from '../scheduling/free-capacity.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
+import { type FailureExplanation, type FilterName, fits, hostFilters } from '../scheduling/host-filters.ts';
 import { placeWithVictims } from '../scheduling/preemption.ts';
 import type { Cluster } from '../state/cluster.ts';
 
@@ -34,27 +25,17 @@ export interface UnplaceableService {
   /** The first of them. */
   service: Service;
   instances: number;
-  /** Others that have room, and which these come on top of. */
-  beside: number;
   /** Every host fails at one filter at least. */
   failures: Failure[];
 }
 
-/** A filter that hosts fail (without any host: that there is none), of so many that were asked: all, those that are schedulable, those with the labels. */
-export type Failure = { hosts: number; of: number } & (
-  | ({ filter: 'schedulable' } & Outages)
-  /** Of the labels those that none of the asked hosts has or, where each is somewhere, all. */
-  | { filter: 'labels'; labels: readonly string[] }
-  /** Bytes or cores: `missing` is what the nearest of the hosts lacks (more than all, where more is kept than is left), `largest` what the largest of them has in all. */
-  | { filter: 'memory' | 'cores'; missing: number; largest: number }
-);
-
-/** Why hosts take nothing; each counts once. */
-interface Outages {
-  disconnected: number;
-  drained: number;
-  /** By the kind of condition for which they take nothing: these conditions. */
-  blocked: ReadonlyMap<string, readonly Condition[]>;
+/** A filter that hosts fail; for a cluster without hosts, the first filter. */
+export interface Failure extends FailureExplanation {
+  filter: FilterName;
+  /** How many hosts fail. */
+  hosts: number;
+  /** How many hosts the filter examined. */
+  of: number;
 }
 
 /** Tries to start an execution; `own` are elastic services that would go for its quota. */
@@ -95,12 +76,16 @@ function tryAll(
   return { placements: unplaceable.length === 0 && placed ? placed : null, unplaceable };
 }
 
-/** Why an elastic service, which nobody goes for, finds no host; undefined where it finds one. */
-export function diagnoseElastic(cluster: Cluster, service: Service): UnplaceableService | undefined {
+/** Why elastic services of the same demand, for which nothing is preempted, find no host; undefined if one fits. */
+export function diagnoseElastic(
+  cluster: Cluster,
+  service: Service,
+  instances: number,
+): UnplaceableService | undefined {
   const capacities = Array.from(cluster.hosts.values(), freeCapacityOf);
   return capacities.some((capacity) => fits(capacity, service.requirement))
     ? undefined
-    : unplaceableService(service, 1, 0, capacities);
+    : unplaceableService(service, instances, 0, capacities);
 }
 
 /** Whether two services ask for the same. */
@@ -114,68 +99,20 @@ function unplaceableService(
   beside: number,
   capacities: readonly FreeCapacity[],
 ): UnplaceableService {
-  const { requirement } = service;
-  const [unschedulable, schedulable] = split(capacities, 'schedulable', requirement);
-  const [unlabelled, labelled] = split(schedulable, 'labels', requirement);
-  const [small] = split(labelled, 'memory', requirement);
-  const [busy] = split(labelled, 'cores', requirement);
-  const failures: Failure[] = [
-    { filter: 'schedulable', hosts: unschedulable.length, of: capacities.length, ...outages(unschedulable) },
-    {
-      filter: 'labels',
-      hosts: unlabelled.length,
-      of: schedulable.length,
-      labels: lackedLabels(requirement.labels, schedulable),
-    },
-    {
-      filter: 'memory',
-      hosts: small.length,
-      of: labelled.length,
-      missing: least(small, (capacity) => requirement.memoryBytes - capacity.memoryBytes),
-      largest: most(small, ({ host }) => host.memoryBytes),
-    },
-    {
-      filter: 'cores',
-      hosts: busy.length,
-      of: labelled.length,
-      missing: Math.round(least(busy, (capacity) => requirement.cores - capacity.cores) * MICRO) / MICRO,
-      largest: most(busy, ({ host }) => host.cores),
-    },
-  ];
-  // Where there is no host at all, that is what is told.
-  const told = failures.filter(({ hosts }) => hosts > 0);
-  return { service, instances, beside, failures: capacities.length > 0 ? told : failures.slice(0, 1) };
+  const { requirement, name } = service;
+  const services = { name, instances, beside };
+  const hosts = capacities.length;
+  const failures: Failure[] = [];
+  let examined = capacities;
+  for (const filter of hosts > 0 ? hostFilters : hostFilters.slice(0, 1)) {
+    const { failed = [], passed = [] } = Object.groupBy(examined, (capacity) =>
+      filter.check(capacity, requirement) ? 'passed' : 'failed',
+    );
+    if (failed.length > 0 || hosts === 0) {
+      const explained = filter.explain({ requirement, services, failed, examined, hosts });
+      failures.push({ filter: filter.name, hosts: failed.length, of: examined.length, ...explained });
+    }
+    if (filter.narrows) examined = passed;
+  }
+  return { service, instances, failures };
 }
-
-/** Those that fail the filter, and those that pass it. */
-function split(
-  capacities: readonly FreeCapacity[],
-  name: FilterName,
-  requirement: Requirement,
-): [failed: FreeCapacity[], passed: FreeCapacity[]] {
-  const filter = filters.find((one) => one.name === name);
-  const { failed = [], passed = [] } = Object.groupBy(capacities, (capacity) =>
-    filter?.check(capacity, requirement) ? 'passed' : 'failed',
-  );
-  return [failed, passed];
-}
-
-function outages(capacities: readonly FreeCapacity[]): Outages {
-  const reachable = capacities.filter(({ host }) => isReachable(host));
-  const paused = reachable.flatMap(({ host }) => (host.schedulable ? (blockingConditionOf(host) ?? []) : []));
-  return {
-    disconnected: capacities.length - reachable.length,
-    drained: reachable.length - paused.length,
-    blocked: Map.groupBy(paused, ({ kind }) => kind),
-  };
-}
-
-function lackedLabels(labels: readonly string[], capacities: readonly FreeCapacity[]): readonly string[] {
-  const lacked = labels.filter((label) => !capacities.some(({ host }) => host.labels.includes(label)));
-  return lacked.length > 0 ? lacked : labels;
-}
-
-const least = (capacities: readonly FreeCapacity[], of: (capacity: FreeCapacity) => number): number =>
-  capacities.reduce((found, capacity) => Math.min(found, of(capacity)), Number.POSITIVE_INFINITY);
-const most = (capacities: readonly FreeCapacity[], of: (capacity: FreeCapacity) => number): number =>
-  capacities.reduce((found, capacity) => Math.max(found, of(capacity)), 0);

@@ -7,7 +7,7 @@ import { MICRO } from '../accounts/quota.ts';
 import type { ExecutionStatus } from '../model/execution.ts';
 import { type Host, isReachable } from '../model/host.ts';
 import { isAssigned } from '../model/service.ts';
-import { isUsable } from '../scheduling/free-capacity.ts';
+import { isUsable } from '../scheduling/host-filters.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 export interface SchedulerState {

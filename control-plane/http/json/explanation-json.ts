@@ -27,8 +27,8 @@ const reasonJson = (reason: Reason): ExplanationJson['reasons'][number] => ({
   filter: reason.filter,
   hosts: reason.hosts,
   of_hosts: reason.of,
-  missing: 'missing' in reason ? reason.missing : null,
-  largest: 'largest' in reason ? reason.largest : null,
-  labels: 'labels' in reason ? reason.labels : null,
+  missing: reason.missing ?? null,
+  largest: reason.largest ?? null,
+  labels: reason.labels ?? null,
   text: reason.text,
 });

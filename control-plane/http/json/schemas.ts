@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { applicationSchema, serviceSchema } from '../../../shared/application-schema.ts';
 import { executionStatuses } from '../../core/model/execution.ts';
 import { backendStatuses, serviceStatuses } from '../../core/model/service.ts';
+import { filterNames } from '../../core/scheduling/host-filters.ts';
 import type { Words } from '../words.ts';
 
 const id = z.int().positive();
@@ -84,7 +85,7 @@ const reasonSchema = z
   .strictObject({
     instance: z.string().describe('The first of the service instances with the same requirements'),
     instances: z.int().positive().describe('Number of instances with these requirements'),
-    filter: z.enum(['schedulable', 'labels', 'memory', 'cores']),
+    filter: z.enum(filterNames),
     hosts: z.int().nonnegative().describe('Number of hosts that fail the filter'),
     of_hosts: z.int().nonnegative().describe('Number of hosts that passed all earlier filters'),
     missing: z.number().nullable().describe('Bytes or cores that the closest of these hosts lacks'),

@@ -127,7 +127,7 @@ onHosts(hosts, (host) => {
   test('W44: Check placement explains the placement and queues nothing', async () => {
     const before = (await api.http.get('execution')).json();
     const reply = await admin.post(BY_FORM, simple());
-    expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('There is no host')]);
+    expect([reply.status, reply.text]).toEqual([200, expect.stringContaining('The cluster has no host')]);
     expect(reply.text).toContain('it would stay queued until something changes');
     expect((await api.http.get('execution')).json()).toEqual(before);
   });

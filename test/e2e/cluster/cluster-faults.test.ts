@@ -131,7 +131,7 @@ test('C113, C114: the containers of a killed engine end when the engine is start
   const more = application(script(IDLE, onHost('two')));
   await eventually(async () => {
     const { waiting_for } = await api.explainSubmission(more);
-    return String(waiting_for).includes('1 without an engine that answers');
+    return String(waiting_for).includes('1 without a responding engine');
   });
   const waiting = await api.submit(more);
   expect((await api.execution(waiting)).status).toBe('queued');

@@ -192,7 +192,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'place on drained hosts',
-    file: 'control-plane/core/scheduling/free-capacity.ts',
+    file: 'control-plane/core/scheduling/host-filters.ts',
     from: 'isReachable(host) && host.schedulable && !blockingConditionOf(host);',
     to: 'isReachable(host) && !blockingConditionOf(host);',
   },

@@ -7,8 +7,9 @@ import {
   type SchedulerConfig,
 } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Service } from '../../../../control-plane/core/model/service.ts';
-import { fits, freeCapacityOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
+import { freeCapacityOf } from '../../../../control-plane/core/scheduling/free-capacity.ts';
 import { hostIndexOf, placeGang } from '../../../../control-plane/core/scheduling/gang-placement.ts';
+import { fits } from '../../../../control-plane/core/scheduling/host-filters.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 

@@ -53,14 +53,17 @@ const draft = (rig: CoreRig, described: Application): Explanation => {
   );
 };
 
-const NOT_ENOUGH = 'Waiting alone is not enough: there would be no room for it even if nothing else ran.';
-const ENOUGH = 'Waiting is enough: there is room for it when enough of what runs has ended.';
+const NOT_ENOUGH = 'Waiting alone is not enough: it would not fit even if nothing else ran.';
+const ENOUGH = 'Waiting is enough: it fits when enough running services have ended.';
 
 describe('H212: why no host takes a service', () => {
   test('H212: there is no host', () => {
     const { reasons, waitingFor, fitsWhenIdle } = waiting(new CoreRig(), application());
     expect(reasons).toMatchObject([{ instance: 'web0', filter: 'schedulable', hosts: 0, of: 0 }]);
-    expect(waitingFor).toEqual(['There is no host: start an agent on one.', NOT_ENOUGH]);
+    expect(waitingFor).toEqual([
+      'The cluster has no host: start an agent on a machine to add one.',
+      NOT_ENOUGH,
+    ]);
     expect(fitsWhenIdle).toBe(false);
   });
 
@@ -73,11 +76,11 @@ describe('H212: why no host takes a service', () => {
     rig.advance(100_000);
     const { reasons, waitingFor } = waiting(rig, of({ resources: needs(9 * GIB, 1) }));
     expect(reasons).toMatchObject([
-      { filter: 'schedulable', hosts: 2, of: 3, disconnected: 1, drained: 1 },
+      { filter: 'schedulable', hosts: 2, of: 3 },
       { filter: 'memory', hosts: 1, of: 1 },
     ]);
     expect(waitingFor[0]).toBe(
-      '2 of 3 hosts take no services now: 1 not connected (start the agent there), 1 drained (until an administrator takes it back).',
+      '2 of 3 hosts take no new services: 1 not connected (start its agent), 1 drained (an administrator can make it schedulable again).',
     );
   });
 
@@ -89,17 +92,17 @@ describe('H212: why no host takes a service', () => {
     two.schedulable = false;
     two.conditions = [lowDisk];
     const { reasons, waitingFor } = waiting(rig, of({}));
-    expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2, drained: 1 }]);
+    expect(reasons).toMatchObject([{ filter: 'schedulable', hosts: 2, of: 2 }]);
     expect(waitingFor[0]).toBe(
-      '2 of 2 hosts take no services now: 1 drained (until an administrator takes it back), 1 low on disk (0.4 GiB free at /var/lib/docker).',
+      '2 of 2 hosts take no new services: 1 drained (an administrator can make it schedulable again), 1 low on disk (0.4 GiB free at /var/lib/docker).',
     );
     two.schedulable = true;
     expect(waiting(rig, of({})).waitingFor[0]).toBe(
-      '2 of 2 hosts take no services now: 2 low on disk (one: 0.4 GiB free at /var/lib/docker).',
+      '2 of 2 hosts take no new services: 2 low on disk (for example: 0.4 GiB free at /var/lib/docker).',
     );
     two.conditions = [{ kind: 'no-engine', text: 'connect ECONNREFUSED' }];
     expect(waiting(rig, of({})).waitingFor[0]).toBe(
-      '2 of 2 hosts take no services now: 1 low on disk (0.4 GiB free at /var/lib/docker), 1 without an engine that answers (connect ECONNREFUSED).',
+      '2 of 2 hosts take no new services: 1 low on disk (0.4 GiB free at /var/lib/docker), 1 without a responding engine (connect ECONNREFUSED).',
     );
   });
 
@@ -109,17 +112,17 @@ describe('H212: why no host takes a service', () => {
     const none = waiting(rig, of({ labels: ['ssd', 'gpu'] }));
     expect(none.reasons).toMatchObject([{ filter: 'labels', hosts: 2, of: 2, labels: ['gpu'] }]);
     expect(none.waitingFor[0]).toBe(
-      'web0 needs the label gpu, which 0 of 2 usable hosts have: an administrator can add it to one, as can its agent (BERTH_AGENT_LABELS).',
+      'web0 needs the label gpu, but no host has this label: an administrator can add it to a host, or to BERTH_AGENT_LABELS of its agent.',
     );
     const some = waiting(rig, of({ labels: ['ssd'], resources: needs(9 * GIB, 1) }));
     expect(some.waitingFor).toEqual([
-      'web0 needs the label ssd, which 1 of 2 usable hosts has.',
-      'web0 needs 9.0 GiB of memory, 1.0 GiB more than 1 host has left, and more than it has in all (8.0 GiB): ask for less, or add a larger host.',
+      'web0 needs the label ssd, but only 1 of 2 usable hosts has this label.',
+      'web0 needs 9.0 GiB of memory, but two, the best fit, has 8.0 GiB free: 1.0 GiB short. It has only 8.0 GiB in all: request less, or add a larger host.',
       NOT_ENOUGH,
     ]);
     rig.hello(hostFacts('three', { labels: ['gpu'] }));
     expect(draft(rig, of({ labels: ['ssd', 'gpu'] })).waitingFor[0]).toBe(
-      'web0 needs the labels ssd and gpu, which 0 of 3 usable hosts have together: an administrator can add them to one, as can its agent (BERTH_AGENT_LABELS).',
+      'web0 needs the labels ssd and gpu, but no host has all of these labels: an administrator can add them to a host, or to BERTH_AGENT_LABELS of its agent.',
     );
   });
 
@@ -132,7 +135,7 @@ describe('H212: why no host takes a service', () => {
       { filter: 'memory', hosts: 2, of: 2, missing: GIB, largest: 8 * GIB, instance: 'web0', instances: 1 },
     ]);
     expect(waitingFor).toEqual([
-      'web0 needs 4.0 GiB of memory, at least 1.0 GiB more than 2 hosts have left.',
+      'web0 needs 4.0 GiB of memory, but two, the best fit of 2 hosts, has 3.0 GiB free: 1.0 GiB short.',
       ENOUGH,
     ]);
     expect(fitsWhenIdle).toBe(true);
@@ -147,8 +150,8 @@ describe('H212: why no host takes a service', () => {
       { filter: 'cores', hosts: 1, of: 1, missing: 0.7, largest: 4 },
     ]);
     expect(waitingFor.slice(0, 2)).toEqual([
-      'web0 needs 1.5 GiB of memory, 512.0 MiB more than 1 host has left.',
-      'web0 needs 2 cores, 0.7 cores more than 1 host has left.',
+      'web0 needs 1.5 GiB of memory, but one, the best fit, has 1.0 GiB free: 512.0 MiB short.',
+      'web0 needs 2 cores, but one, the best fit, has 1.3 cores free: 0.7 cores short.',
     ]);
   });
 
@@ -161,7 +164,7 @@ describe('H212: why no host takes a service', () => {
     const { reasons, waitingFor } = waiting(rig, gang);
     expect(reasons).toMatchObject([{ filter: 'memory', instance: 'web2', instances: 4, missing: GIB }]);
     expect(waitingFor[0]).toBe(
-      'web2 and 3 more like it need 3.0 GiB of memory each, 1.0 GiB more than 1 host has left once 2 other services of the execution have room.',
+      'web2 and 3 more like it need 3.0 GiB of memory each, but one, the best fit, has 2.0 GiB free once 2 other services of the execution are placed: 1.0 GiB short.',
     );
   });
 
@@ -199,9 +202,9 @@ describe('H213: why the quota or time holds it', () => {
     ]);
     const later = "it starts when enough of the user's executions have ended, or when the quota is raised";
     expect(waitingFor.slice(0, 3)).toEqual([
-      `The user's quota allows 1 execution at a time and 1 is there: ${later}.`,
-      `The user's quota allows 4.0 GiB of memory at a time, of which 3.0 GiB are reserved; this needs 2.0 GiB, 1.0 GiB too much: ${later}.`,
-      "The user's quota allows 3 cores at a time, of which 1 core is reserved; this needs 3.5 cores, 1.5 cores too much: it can start only when the quota is raised, or when it asks for less.",
+      `The user's quota allows 1 execution at a time, of which 1 is in use: ${later}.`,
+      `The user's quota allows 4.0 GiB of memory at a time, of which 3.0 GiB is reserved; 2.0 GiB more would exceed it by 1.0 GiB: ${later}.`,
+      "The user's quota allows 3 cores at a time, of which 1 core is reserved; 3.5 cores more would exceed it by 1.5 cores: it can start only if the quota is raised or it requests less.",
     ]);
   });
 
@@ -228,7 +231,7 @@ describe('H213: why the quota or time holds it', () => {
     expect(explained(rig, execution)).toMatchObject({
       ...{ status: 'queued', retryAtMs: rig.nowMs + 1_000, reasons: [], quota: [], fitsWhenIdle: true },
       placement: [{ host: 'one', instances: ['web0'] }],
-      waitingFor: ['1 start failed (service web0: the engine is busy); it is tried again in 1 s.'],
+      waitingFor: ['1 start failed (service web0: the engine is busy); the next attempt is in 1 s.'],
     });
     rig.advance(1_000);
     expect(explained(rig, execution)).toMatchObject({ status: 'starting', retryAtMs: null });
@@ -249,8 +252,8 @@ describe('H213: room that is kept for another', () => {
       placement: null,
     });
     expect(small.waitingFor).toEqual([
-      'web0 needs 1.0 GiB of memory, 3.0 GiB more than 1 host has left.',
-      `There would be room if some were not kept for execution ${large.id}, which has waited longer.`,
+      'web0 needs 1.0 GiB of memory, but one, the best fit, has 2.0 GiB more reserved than it has in all: 3.0 GiB short.',
+      `It would fit if no capacity were reserved for execution ${large.id}, which has waited longer.`,
       ENOUGH,
     ]);
     expect(explained(rig, large)).toMatchObject({
@@ -341,12 +344,12 @@ describe('H216: what is not in the queue', () => {
     rig.see(named(execution, 'web0'), running);
     rig.see(named(execution, 'base1'), exited(1));
     rig.see(named(execution, 'base1'), gone);
-    expect(explained(rig, execution).waitingFor).toEqual(['base1: to be started again in 1 s.']);
+    expect(explained(rig, execution).waitingFor).toEqual(['base1: restarting in 1 s.']);
     const [one] = rig.cluster.hosts.values();
     if (one) rig.disconnect(one);
     expect(explained(rig, execution).waitingFor).toEqual([
-      'web0, base0 and base2: on host one, which is not connected; it goes on when its agent is back.',
-      'base1: to be started again in 1 s.',
+      'web0, base0 and base2: on host one, which is not connected; waiting for its agent to reconnect.',
+      'base1: restarting in 1 s.',
     ]);
   });
 
@@ -359,7 +362,9 @@ describe('H216: what is not in the queue', () => {
     rig.see(named(execution, 'web0'), running);
     expect(explained(rig, execution)).toMatchObject({
       reasons: [{ instance: 'web1', instances: 3, filter: 'memory', missing: 2 * GIB }],
-      waitingFor: ['web1 and 2 more like it need 5.0 GiB of memory each, 2.0 GiB more than 1 host has left.'],
+      waitingFor: [
+        'web1 and 2 more like it need 5.0 GiB of memory each, but one, the best fit, has 3.0 GiB free: 2.0 GiB short.',
+      ],
     });
     rig.cluster.setQuota(quota(1, { memoryBytes: 9 * GIB }));
     expect(explained(rig, execution).quota).toMatchObject([{ dimension: 'memory', over: GIB }]);
@@ -375,7 +380,7 @@ describe('H216: what is not in the queue', () => {
     rig.see(named(execution, 'side0'), exited(1));
     rig.see(named(execution, 'side0'), gone);
     expect(explained(rig, execution)).toMatchObject({
-      waitingFor: ['side0: to be started again in 1 s.'],
+      waitingFor: ['side0: restarting in 1 s.'],
       reasons: [],
     });
   });
@@ -392,10 +397,10 @@ describe('H216: what is not in the queue', () => {
     expect(draft(rig, of({ resources: needs(5 * GIB, 1) })).reasons).toMatchObject([{ missing: GIB }]);
     const essential = rig.submit(of({ resources: needs(3 * GIB, 1) }));
     rig.turn();
-    expect(explained(rig, elastic).waitingFor).toEqual(['web1: giving its room on host one to others.']);
+    expect(explained(rig, elastic).waitingFor).toEqual(['web1: giving its capacity on host one to others.']);
     expect(explained(rig, essential)).toMatchObject({
       status: 'starting',
-      waitingFor: ['web0: waiting until services that gave it their room have left host one.'],
+      waitingFor: ['web0: waiting until the services that it preempts have left host one.'],
     });
     rig.see(named(elastic, 'web1'), gone);
     expect(explained(rig, essential).waitingFor).toEqual(['web0: being prepared on host one.']);
@@ -466,7 +471,7 @@ describe('H215: what was not submitted', () => {
       summary: 'It would wait as number 2 of 2 in the queue.',
       placement: null,
       waitingFor: [
-        'web0 needs 4.25 cores, 0.25 cores more than 1 host has left, and more than it has in all (4 cores): ask for less, or add a larger host.',
+        'web0 needs 4.25 cores, but one, the best fit, has 4 cores free: 0.25 cores short. It has only 4 cores in all: request less, or add a larger host.',
         NOT_ENOUGH,
       ],
     });
