@@ -1,20 +1,26 @@
-/** Owns the closed set of errors an operation can end with. http/render maps them to statuses; nothing else does. */
+/**
+ * The closed set of errors that an operation can end with. Only http/json/render.ts maps them to HTTP
+ * statuses.
+ */
 
 export type ErrorCode =
   | 'invalid' // malformed input
   | 'unauthenticated'
-  | 'bad-token' // unauthenticated, too: the Bearer token is not valid, or not any more
+  | 'bad-token' // a kind of unauthenticated: the Bearer token is invalid or has expired
   | 'forbidden'
-  | 'revoked' // forbidden, too: the host was removed
-  | 'unknown-host' // unauthenticated, too: no such host, or with another key
+  | 'revoked' // a kind of forbidden: the host was removed
+  | 'unknown-host' // a kind of unauthenticated: no such host, or the host has another key
   | 'not-found'
-  | 'wrong-method' // the path is there, but not for this method
+  | 'wrong-method' // the path exists, but not for this method
   | 'conflict' // the object's state does not allow it
   | 'too-large'
-  | 'too-many' // failed logins, or streams that are open
-  | 'unavailable'; // database or coordinator out of reach; trying again later may help
+  | 'too-many' // failed logins, or open streams
+  | 'unavailable'; // the database or the coordinator is out of reach; a later attempt may succeed
 
-/** An error for the caller: `message` says what is wrong and what to do; `details` lists every problem where there are several, `retryAfterS` tells when to try again. */
+/**
+ * An error for the caller. `message` states what is wrong and what to do, `details` lists every problem if
+ * there are several, and `retryAfterS` states when to try again.
+ */
 export class OperationError extends Error {
   override name = 'OperationError';
   readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** Owns what an execution is: its fields, states and how it ends. Pure. */
+/** Executions: fields, states and how they end. Pure. */
 import type { Service } from './service.ts';
 
 export const executionStatuses = [
@@ -12,11 +12,14 @@ export const executionStatuses = [
 ] as const;
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
-/** The end that was decided, carried out once all containers are gone. `queued` is a start that will be tried again. */
+/** The decided end, carried out once all containers are gone. `queued`: the start will be tried again. */
 export interface Ending {
   status: 'terminated' | 'error' | 'queued';
   message: string | null;
-  /** Of `queued`: no start failed, but a host is left. It is tried again at once, and counts as no attempt. */
+  /**
+   * For `queued`: no start failed, but the execution leaves a host. It is tried again at once, and this does
+   * not count as an attempt.
+   */
   moving?: true;
 }
 
@@ -24,17 +27,20 @@ export interface Execution {
   readonly id: number;
   readonly name: string;
   readonly userId: number;
-  /** The description as submitted, as JSON text: parsed only where a service starts, so that a long queue stays small. */
+  /**
+   * The submitted description as JSON text. It is parsed only when a service starts, so that a long queue
+   * stays small.
+   */
   readonly description: string;
-  /** The description's, for the order of the queue. */
+  /** From the description; orders the queue. */
   readonly size: number;
   status: ExecutionStatus;
   ending: Ending | null;
-  /** Hidden from the API; the row goes when the containers and logs are gone. */
+  /** Hidden from the API. The row is deleted when the containers and logs are gone. */
   deleted: boolean;
   errorMessage: string | null;
   timeSubmitMs: number;
-  /** When it had room and left the queue, the last time. */
+  /** When it was last placed and left the queue. */
   timePlaceMs: number | null;
   /** When all essential services had started. */
   timeStartMs: number | null;
@@ -42,9 +48,9 @@ export interface Execution {
   timeStopMs: number | null;
   /** When its containers were gone. */
   timeEndMs: number | null;
-  /** Starts that were tried and given up for a while. */
+  /** Failed starts after which it returned to the queue. */
   attempts: number;
-  /** Not placed before this time, after a start that failed for a passing reason. */
+  /** Not placed before this time, after a start that failed temporarily. */
   retryAtMs: number | null;
   /** In the order of the description. */
   readonly services: Service[];
@@ -57,7 +63,7 @@ export const essentialServices = ({ services }: Pick<Execution, 'services'>): Se
 export const isEnded = ({ status }: Pick<Execution, 'status'>): boolean =>
   status === 'terminated' || status === 'error';
 
-/** Whether no further start of the service will come: its own end, or that of its execution, is decided. */
+/** Whether the service will never start again: its own end, or that of its execution, is decided. */
 export function isOver({ status, ending }: Execution, service: Service): boolean {
   if (status === 'terminated' || status === 'error') return true;
   if (ending) return ending.status !== 'queued';
@@ -66,6 +72,6 @@ export function isOver({ status, ending }: Execution, service: Service): boolean
 
 export const MAX_BACKOFF_MS = 60_000;
 
-/** Delay before attempt number `attempt` (1 is the first repetition): 1 s, 2 s, 4 s ... at most 60 s. */
+/** Delay before retry number `attempt`, counted from 1: 1 s, 2 s, 4 s ... at most 60 s. */
 export const backoffMs = (attempt: number): number =>
   Math.min(MAX_BACKOFF_MS, 1_000 * 2 ** Math.min(attempt - 1, 10));

@@ -1,53 +1,62 @@
-/** Owns what a host is and when it may take services. Pure. */
+/** Hosts: fields, labels, and when a host may take services. Pure. */
 import { conditionKinds } from '../../../shared/protocol/conditions.ts';
 import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 
 export interface Host {
   readonly id: number;
   readonly name: string;
-  /** The public half of its agent's key (base64url); null for a host of an earlier release that has not joined again. */
+  /**
+   * The public half of its agent's key (base64url). Null for a host of an earlier release that has not joined
+   * again.
+   */
   publicKey: string | null;
   address: string;
-  /** Those of its agent and those of the administrator: what services are placed by. */
+  /** The labels of its agent and those of the administrator together; placement uses these. */
   labels: readonly string[];
-  /** As its agent reports them. */
+  /** As the agent reports them. */
   agentLabels: readonly string[];
-  /** As an administrator gave them; kept whatever the agent reports. */
+  /** Set by an administrator; the agent's reports do not change them. */
   adminLabels: readonly string[];
   memoryBytes: number;
   cores: number;
-  /** False while an administrator drains it. */
+  /** False while the host is drained. */
   schedulable: boolean;
   agentVersion: string;
   engineVersion: string;
-  /** Its silence counts from here: from its last contact, or from when this coordinator began. */
+  /** Silence is measured from here: the last contact, or the start of this coordinator. */
   lastContactMs: number;
-  /** When anything was last heard of it. In its row as of its last hello or end of connection. */
+  /** When the last message arrived. The row holds its value as of the last hello or disconnection. */
   heardMs: number;
-  /** Whether an agent is connected now; known to memory only. */
+  /** Whether an agent is connected now; in memory only. */
   connected: boolean;
-  /** No contact for longer than the loss time; cleared by the next hello. */
+  /** No contact for longer than `lostAfterMs`; the next hello clears it. */
   lost: boolean;
-  /** Since when its silence is counted: it is not connected, or lost. Null while it is connected, and when nothing is left to count for. */
+  /**
+   * Start of the silence of a host that is not connected, or lost. Null while the host is connected, and when
+   * no timeout is left to run.
+   */
   silentSinceMs: number | null;
-  /** After this long without contact its agent stops all it runs, as it has confirmed; null: it never does. */
+  /**
+   * The confirmed lease: after this long without contact the agent stops all its containers. Null: it never
+   * does.
+   */
   leaseMs: number | null;
-  /** What its agent says is wrong with it; known to memory only. */
+  /** Conditions that its agent reports; in memory only. */
   conditions: readonly Condition[];
-  /** What its containers really use, where its agent has told; known to memory only. */
+  /** Actual usage of its containers, if the agent has reported it; in memory only. */
   usage: HostUsage | null;
-  /** Sums of the requirements of the services placed here; derived, never stored. */
+  /** Sums over the services placed here; derived, never stored. */
   reservedMemoryBytes: number;
   reservedCores: number;
-  /** The part of these that elastic services have. */
+  /** The part of these sums that belongs to elastic services. */
   elasticMemoryBytes: number;
   elasticCores: number;
-  /** Kept for the execution that has waited longest; derived, never stored. */
+  /** Capacity of the backfill reservation; derived, never stored. */
   backfillReservedMemoryBytes: number;
   backfillReservedCores: number;
 }
 
-/** Of a host where nothing is placed. */
+/** The sums of a host without services. */
 export const unreserved = {
   reservedMemoryBytes: 0,
   reservedCores: 0,
@@ -57,7 +66,7 @@ export const unreserved = {
   backfillReservedCores: 0,
 };
 
-/** Takes in what its agent or an administrator says of its labels. */
+/** Updates the labels of the agent, of the administrator, or both. */
 export function setLabels(host: Host, { agentLabels, adminLabels }: Partial<Labels>): void {
   host.agentLabels = agentLabels ?? host.agentLabels;
   host.adminLabels = adminLabels ? [...new Set(adminLabels)] : host.adminLabels;
@@ -70,33 +79,44 @@ export const allLabels = ({ agentLabels, adminLabels }: Labels): readonly string
   ...new Set([...agentLabels, ...adminLabels]),
 ];
 
-/** Whether its agent can be told anything. */
+/** Whether commands can be sent to its agent. */
 export const isReachable = ({ connected, lost }: Pick<Host, 'connected' | 'lost'>): boolean =>
   connected && !lost;
 
-/** Kinds of conditions that block new services, each with what its host is called in explanations. */
+/** Kinds of conditions that block new services, each with the words that describe such a host. */
 export const blockingConditions: ReadonlyMap<string, string> = new Map(
   Object.entries(conditionKinds).flatMap(([kind, { blocks }]) => (blocks === null ? [] : [[kind, blocks]])),
 );
 
-/** The condition for which it takes nothing new, where it has one: what runs would suffer, and what starts fail. */
+/**
+ * The first condition for which the host takes no new services, if any: running services would suffer, and
+ * starts would fail.
+ */
 export const blockingConditionOf = ({ conditions }: Pick<Host, 'conditions'>): Condition | undefined =>
   conditions.find(({ kind }) => blockingConditions.has(kind));
 
-/** Of a host whose agent has not said anything yet. */
+/** The facts of a host whose agent has not reported yet. */
 export const unknownFacts = { connected: false, conditions: [], usage: null };
 
-/** An agent sends a sign of life this often: nine times, at least, before its silence makes its host lost. */
+/**
+ * Period of an agent's reports: at least nine fall into the time after which its silence makes the host lost.
+ */
 export const reportPeriodMs = (lostAfterMs: number): number => Math.min(10_000, Math.floor(lostAfterMs / 9));
 
-/** Of the work that a control plane has with one agent that comes back. */
+/** The control plane's work for one agent that reconnects. */
 const RETURN_MS = 30;
 
-/** Over how long so many agents come back, so that clients are answered meanwhile: short for few, and no long silence for any. */
+/**
+ * The period over which this many agents reconnect, so that clients are answered meanwhile. It is short for
+ * few agents, and no longer than a report period.
+ */
 export const spreadMs = (hosts: number, lostAfterMs: number): number =>
   Math.min(RETURN_MS * hosts, reportPeriodMs(lostAfterMs));
 
-/** A host that has just been registered; its facts follow with its first hello (observe.ts). */
+/**
+ * A host that has just been registered. The other facts arrive with its first hello
+ * (lifecycle/observations.ts).
+ */
 export const newHost = (id: number, name: string, nowMs: number): Host => ({
   id,
   name,

@@ -1,7 +1,4 @@
-/**
- * Owns how the scheduler may be set: which of those that wait comes first, which of the hosts that fit is taken, when room
- * is kept, and when a host that is silent is lost. Pure.
- */
+/** Settings of the scheduler: queue order, choice of hosts, backfill reservation and host loss. Pure. */
 
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
 export type QueuePolicy = (typeof queuePolicies)[number];
@@ -13,13 +10,18 @@ export const hostLossPolicies = ['wait', 'requeue'] as const;
 export interface SchedulerConfig {
   queuePolicy: QueuePolicy;
   placementPolicy: PlacementPolicy;
-  /** Of `random` placement: the same seed and state give the same hosts. */
+  /** For `random` placement: the same seed and state give the same hosts. */
   seed: number;
-  /** How long the oldest that waits is passed by what fits; then room is kept for it (hold.ts). */
+  /**
+   * How long executions that fit may pass the oldest waiting one. Then capacity is reserved for that one
+   * (scheduling/backfill-reservation.ts).
+   */
   backfillReserveAfterMs: number;
-  /** Without contact for this long a host counts as lost. */
+  /** After this long without contact a host is lost. */
   lostAfterMs: number;
-  /** What becomes of what a lost host runs: it is waited for, or goes back to the queue once its lease has passed. */
+  /**
+   * For the services of a lost host: wait for the host, or requeue them once the host's lease has expired.
+   */
   hostLossPolicy: (typeof hostLossPolicies)[number];
 }
 

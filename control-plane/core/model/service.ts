@@ -1,4 +1,4 @@
-/** Owns what a service (one container) is: its fields, states, and the words for how it ended. Pure. */
+/** Services: one container each, with fields, states, and the words that describe an end. Pure. */
 import type { Observation } from '../../../shared/protocol/up.ts';
 import type { Requirement } from './resources.ts';
 
@@ -8,7 +8,7 @@ export const backendStatuses = ['undefined', 'created', 'started', 'dead', 'dest
 export type BackendStatus = (typeof backendStatuses)[number];
 
 export interface Exit {
-  /** Null where the container vanished without an exit code. */
+  /** Null if the container vanished without an exit code. */
   code: number | null;
   outOfMemory: boolean;
 }
@@ -32,29 +32,35 @@ export interface Service {
   readonly requirement: Requirement;
   status: ServiceStatus;
   backendStatus: BackendStatus;
-  /** The host of the current or last start; kept after the end, since the logs are there. */
+  /** The host of the current or last start. It is kept after the end, since the logs are there. */
   hostId: number | null;
   /** True while `requirement` is reserved on the host. */
   placed: boolean;
-  /** Starts so far; with the id it names one container (PROTOCOL.md P5). */
+  /** Starts so far. Id and generation together name one container (PROTOCOL.md P5). */
   generation: number;
   containerId: string | null;
   ipAddress: string | null;
   ports: readonly PublishedPort[];
-  /** Set when the container of this generation ended or could not start; cleared by the next generation. */
+  /** Set when the container of this generation ended or could not start. The next generation clears it. */
   exit: Exit | null;
   failure: Failure | null;
-  /** Times of unwanted ends of late, for the limit on restarts. */
+  /** Times of recent unwanted ends, for the limit on restarts. */
   deathsMs: readonly number[];
   restartAtMs: number | null;
   errorMessage: string | null;
-  /** What the host does towards a start, e.g. the progress of a pull; empty where nobody said. Known to memory only. */
+  /**
+   * What the host does to start the service, such as the progress of a pull; empty if the host has not
+   * reported any. In memory only.
+   */
   preparing: string;
-  /** `forgetting`: the host was told to remove them (known to memory only, told again after a reconnect). */
+  /**
+   * `forgetting`: the host was sent the command to remove the logs. In memory only, and sent again after a
+   * reconnect.
+   */
   logs: 'kept' | 'forgetting' | 'forgotten';
 }
 
-/** More unwanted ends than this within the window end the execution. */
+/** An execution ends if a service has more unwanted ends than this within the window. */
 export const MAX_DEATHS = 5;
 export const DEATH_WINDOW_MS = 10 * 60_000;
 
@@ -83,8 +89,8 @@ const SIGNALS: Record<number, string> = {
 const KILLED = 137;
 
 /**
- * A sentence for people, e.g. `service worker0 ended with exit code 137 (out of memory)`. Engines do not always tell
- * that memory was the reason of a SIGKILL.
+ * A clause for people, such as `service worker0 ended with exit code 137 (out of memory)`. Engines do not
+ * always report that a lack of memory caused a SIGKILL.
  */
 export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string {
   if (exit.code === null) return `the container of service ${service.name} was removed from outside Berth`;
@@ -94,14 +100,14 @@ export function describeExit(service: Pick<Service, 'name'>, exit: Exit): string
   return `service ${service.name} ended with exit code ${exit.code}${reason ? ` (${reason})` : ''}`;
 }
 
-/** True while the container of one that gave its room away is still there. */
+/** True while the container of a preempted or evicted service is still there. */
 export const isPreempted = ({ placed, status }: Pick<Service, 'placed' | 'status'>): boolean =>
   !placed && status !== 'inactive';
 
-/** True while a container of the service exists or may come to exist on its host. */
+/** True while a container of the service exists, or may come to exist, on its host. */
 export const isAssigned = ({ status }: Pick<Service, 'status'>): boolean =>
   status === 'starting' || status === 'active';
 
-/** What its host does towards its start; empty where nobody said, and where it does not start. */
+/** What its host does to start it; empty if the host has not reported any, or the service is not starting. */
 export const progressOf = (service: Service | undefined): string =>
   service?.status === 'starting' ? service.preparing : '';

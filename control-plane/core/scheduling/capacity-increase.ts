@@ -1,24 +1,26 @@
-/** Owns what came to have more room, so that only what may fit now is tried again. Pure. */
+/**
+ * An increase of free capacity on some hosts, so that only demands that may fit now are tried again. Pure.
+ */
 import type { Host } from '../model/host.ts';
 import type { Resources } from '../model/resources.ts';
 import type { FreeCapacity } from './free-capacity.ts';
 import { fits, isUsable } from './host-filters.ts';
 import type { ResourceDemand } from './resource-demand.ts';
 
-/** Of more hosts than these each is not looked at: whatever fitted nowhere is tried again. */
+/** With more hosts than this, each is not examined: all unschedulable demands are tried again. */
 const MANY_HOSTS = 100;
 
 export class CapacityIncrease {
   readonly #hosts: readonly Host[];
   readonly #freeCapacityOf: (host: Host) => FreeCapacity;
 
-  /** Hosts that grew; `left` is what they have now. */
+  /** `hosts` freed capacity; `freeCapacityOf` is what each of them has now. */
   constructor(hosts: readonly Host[], freeCapacityOf: (host: Host) => FreeCapacity) {
     this.#hosts = hosts;
     this.#freeCapacityOf = freeCapacityOf;
   }
 
-  /** No service that needs more of either may fit. */
+  /** An upper bound: a service that requires more memory, or more cores, cannot fit on these hosts. */
   largestIncrease(): Resources {
     if (this.#isMany()) return EVERYTHING;
     const largest = { memoryBytes: Number.NEGATIVE_INFINITY, cores: Number.NEGATIVE_INFINITY };
@@ -31,7 +33,7 @@ export class CapacityIncrease {
     return largest;
   }
 
-  /** Whether a part of the needs may fit now on one of the hosts. */
+  /** Whether a part of the demand may fit on one of the hosts now. */
   mayFit({ requirements }: ResourceDemand): boolean {
     if (this.#isMany()) return true;
     return this.#hosts.some((host) => {

@@ -2,12 +2,12 @@
 import type { Host } from '../model/host.ts';
 import type { Resources } from '../model/resources.ts';
 
-/** What is left of a host: of its own, less what is reserved there or kept for another. */
+/** Free capacity: what the host has, minus all reservations on it. */
 export interface FreeCapacity extends Resources {
   readonly host: Host;
 }
 
-/** Cores are fractions; this much over counts as equal. */
+/** Cores are fractions; sums that differ by no more than this count as equal. */
 export const EPSILON = 1e-9;
 
 export const freeCapacityOf = (host: Host): FreeCapacity => ({
@@ -16,7 +16,7 @@ export const freeCapacityOf = (host: Host): FreeCapacity => ({
   cores: host.cores - host.reservedCores - host.backfillReservedCores,
 });
 
-/** The share of itself that a host has left, by the scarcer of memory and cores. */
+/** The free share of a host, by the scarcer of memory and cores. */
 export function freeShare({ host, memoryBytes, cores }: FreeCapacity): number {
   return Math.min(
     host.memoryBytes === 0 ? 0 : memoryBytes / host.memoryBytes,
@@ -24,7 +24,7 @@ export function freeShare({ host, memoryBytes, cores }: FreeCapacity): number {
   );
 }
 
-/** Adds a need to what is left, or takes it away. */
+/** Adds resources to the free capacity, or subtracts them. */
 export function adjust(free: FreeCapacity, { memoryBytes, cores }: Resources, sign: 1 | -1): void {
   free.memoryBytes += sign * memoryBytes;
   free.cores += sign * cores;

@@ -1,4 +1,4 @@
-/** Owns the placement of a gang: all of its services get a host, or none does. Pure; never changes a host. */
+/** Gang placement: each service of a gang gets a host, or none does. Pure; never changes a host. */
 import type { Host } from '../model/host.ts';
 import type { Requirement } from '../model/resources.ts';
 import { defaultSchedulerConfig, type SchedulerConfig } from '../model/scheduler-config.ts';
@@ -10,7 +10,7 @@ export interface Placement {
   host: Host;
 }
 
-/** Places all of `services` or none. Null when any of them fits nowhere. The rooms are as before. */
+/** Places all of `services`, or returns null. The host index is left as it was. */
 export function placeGang(services: readonly Service[], hostIndex: HostIndex): Placement[] | null {
   const placements: Placement[] = [];
   for (const service of largestFirst(services)) {
@@ -23,7 +23,7 @@ export function placeGang(services: readonly Service[], hostIndex: HostIndex): P
   return placements.length === services.length ? placements : null;
 }
 
-/** What is hardest to fit gets the most choice. */
+/** Services that are hardest to fit choose first. */
 export const largestFirst = (services: readonly Service[]): Service[] =>
   services.toSorted((a, b) => compareRequirements(b.requirement, a.requirement) || a.id - b.id);
 

@@ -1,6 +1,6 @@
 /**
- * Owns a row of hosts with the same labels and size, as a tree: each node knows the most that any host beneath it has
- * left, so that a search passes over what can't fit or can't win. Pure.
+ * Host class: hosts with equal labels and size, as a search tree. Each node records the largest capacity of
+ * any host beneath it, so that a search skips hosts that cannot fit or cannot win (SCHED-8). Pure.
  */
 import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
@@ -9,20 +9,20 @@ import { EPSILON, type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
 import { fits, isUsable } from './host-filters.ts';
 import { placementScores } from './placement-policy.ts';
 
-/** A host on its shelf. */
+/** A host in its class. */
 export class IndexedHost {
   readonly hostClass: HostClass;
-  /** What is left, with what is only supposed. */
+  /** Free capacity, including assumed changes. */
   readonly free: FreeCapacity;
   position = 0;
-  /** Lowest first: the order in which the policy takes hosts that fit. */
+  /** By the placement policy; the lowest wins. */
   score = 0;
-  /** What is left with what elastic services have; nothing, where the host takes no services. */
+  /** Free capacity plus what elastic services hold; negative infinity if the host is not usable. */
   preemptableBytes = Number.NEGATIVE_INFINITY;
   preemptableCores = Number.NEGATIVE_INFINITY;
   #freeBytes = Number.NEGATIVE_INFINITY;
   #freeCores = Number.NEGATIVE_INFINITY;
-  /** As the host was when it was put here. */
+  /** As of the insertion into the class. */
   readonly #labels: readonly string[];
   readonly #memoryBytes: number;
   readonly #cores: number;
@@ -35,7 +35,7 @@ export class IndexedHost {
     this.#cores = host.cores;
   }
 
-  /** Whether it took services at the last update. */
+  /** Whether the host was usable at the last update. */
   get isUsable(): boolean {
     return this.#freeBytes !== Number.NEGATIVE_INFINITY;
   }
@@ -44,7 +44,7 @@ export class IndexedHost {
     return this.#labels === labels && this.#memoryBytes === memoryBytes && this.#cores === cores;
   }
 
-  /** Follows the host, forgetting what was supposed; true where there is more for the taking, by reclaiming or without. */
+  /** Reads the host and discards assumed changes. True if its free or preemptable capacity has grown. */
   update(): boolean {
     const { host } = this.free;
     const nothing = isUsable(host) ? 0 : Number.NEGATIVE_INFINITY;
@@ -70,16 +70,19 @@ export class IndexedHost {
   }
 }
 
-/** What a node knows of the hosts beneath it: the most of each but the rank, and the lowest of that. */
+/** The fields of a node: maxima over the hosts beneath it, and the minimum of their scores. */
 const [BYTES, CORES, PREEMPTABLE_BYTES, PREEMPTABLE_CORES, SCORE, FIELDS] = [0, 1, 2, 3, 4, 5];
 
 export class HostClass {
   readonly key: string;
   readonly labels: readonly string[];
   readonly #scoreOf: (free: FreeCapacity) => number;
-  /** By id of the host. */
+  /** In ascending order of host id. */
   #hosts: IndexedHost[] = [];
-  /** Leaves of the tree. Node 1 is the root, the children of n are 2n and 2n+1, FIELDS numbers each. */
+  /**
+   * Number of leaves of the tree. Node 1 is the root, the children of n are 2n and 2n+1, with FIELDS numbers
+   * each.
+   */
   #width = 1;
   #nodes = emptyNodes(1);
   #best = -1;
@@ -106,7 +109,7 @@ export class HostClass {
     this.#build();
   }
 
-  /** Takes in what is left of a host now. */
+  /** Updates the tree after a change of a host's free capacity. */
   refresh(indexed: IndexedHost): void {
     const { free } = indexed;
     indexed.score =
@@ -121,14 +124,14 @@ export class HostClass {
     for (let node = (this.#width + indexed.position) >> 1; node >= 1; node >>= 1) this.#join(node);
   }
 
-  /** The host of the lowest rank that has room, from position `from` on; of equals the first. */
+  /** The fitting host with the lowest score, at position `from` or later; of equals the first. */
   search(requirement: Requirement, from = 0): IndexedHost | undefined {
     this.#best = -1;
     this.#descend(1, 0, this.#width, requirement, from);
     return this.#hosts[this.#best];
   }
 
-  /** All that have room if what elastic services hold counts as free. */
+  /** All hosts that fit if the capacity of their elastic services counts as free. */
   preemptable({ memoryBytes, cores }: Resources): IndexedHost[] {
     const nodes = this.#nodes;
     const found: IndexedHost[] = [];

@@ -1,6 +1,7 @@
 /**
- * Owns which host has how much room, indexed so that the one to take is found without looking at all: hosts of the same
- * labels and size stand on one shelf (shelf.ts). Follows the hosts by `update`; never changes one. Pure.
+ * An index of the hosts' free capacity, so that a host is found without examining all. Hosts with equal
+ * labels and size form a host class (host-class.ts, SCHED-8). `update` reads a host; the index never changes
+ * one. Pure.
  */
 
 import { MICRO, type Usage } from '../accounts/quota.ts';
@@ -12,18 +13,18 @@ import { adjust, type FreeCapacity } from './free-capacity.ts';
 import { HostClass, IndexedHost } from './host-class.ts';
 import { hasLabels } from './host-filters.ts';
 
-/** Sums of fractions drift. */
+/** Tolerance for the drift of sums of fractions. */
 const SLACK_CORES = 0.01;
 
 export class HostIndex {
-  /** Hosts that have more room, free or held by elastic services, than when this was last emptied. */
+  /** Hosts whose free or preemptable capacity has grown since this was last cleared. */
   readonly withFreedCapacity = new Set<Host>();
-  /** Changes with the hosts that take services, and with what they are. */
+  /** Changes with the set of usable hosts, and with their labels and sizes. */
   version = 0;
   readonly #config: SchedulerConfig;
   readonly #classes = new Map<string, HostClass>();
   readonly #indexed = new Map<number, IndexedHost>();
-  /** Sums over all hosts, with what elastic services have. */
+  /** Sums of the preemptable capacity of all hosts. */
   #totalFreeBytes = 0;
   #totalFreeCores = 0;
 
@@ -31,7 +32,7 @@ export class HostIndex {
     this.#config = config;
   }
 
-  /** Takes in a host as it is now. Costs little where nothing changed. */
+  /** Reads the current state of a host. Cheap if nothing has changed. */
   update(host: Host): void {
     let indexed = this.#indexed.get(host.id);
     if (!indexed?.matches(host)) indexed = this.#addToClass(host, indexed);
@@ -40,7 +41,6 @@ export class HostIndex {
     if (indexed.isUsable !== isUsable) this.version++;
   }
 
-  /** Forgets a host that is no longer there. */
   remove(host: Host): void {
     const indexed = this.#indexed.get(host.id);
     if (!indexed) return;
@@ -50,7 +50,7 @@ export class HostIndex {
     this.version++;
   }
 
-  /** The host that the policy gives a service, or undefined where it fits nowhere. */
+  /** The host that the placement policy chooses for a service, or undefined if the service fits nowhere. */
   selectHost(service: Pick<Service, 'id' | 'requirement'>): Host | undefined {
     const { requirement } = service;
     const classes = [...this.#classes.values()].filter((hostClass) =>
@@ -71,7 +71,7 @@ export class HostIndex {
     return found?.free.host;
   }
 
-  /** Hosts that could take a service if all their elastic services went. */
+  /** Hosts that could take a service if all their elastic services were preempted. */
   preemptableHosts(requirement: Requirement): FreeCapacity[] {
     return [...this.#classes.values()]
       .filter((hostClass) => hasLabels(hostClass, requirement.labels))
@@ -79,25 +79,28 @@ export class HostIndex {
       .map(({ free }) => free);
   }
 
-  /** What a host has left, with what is supposed of it. */
+  /** Free capacity of a host, including assumed changes. */
   freeCapacityOf(host: Host): Readonly<FreeCapacity> {
     return this.#indexedHostOf(host).free;
   }
 
-  /** Counts a requirement as given back (1) or taken (-1), until the `restore` of the host. */
+  /** Counts resources as released (1) or taken (-1) until `forgetAssumed`. */
   assume(host: Host, requirement: Resources, sign: 1 | -1): void {
     const indexed = this.#indexedHostOf(host);
     adjust(indexed.free, requirement, sign);
     indexed.hostClass.refresh(indexed);
   }
 
-  /** Ends what was supposed of a host. */
+  /** Discards the assumed changes of a host. */
   forgetAssumed(host: Host): void {
     const indexed = this.#indexed.get(host.id);
     if (indexed) this.#follow(indexed);
   }
 
-  /** Whether all hosts together have so much left, if all elastic services went: a gang that asks for more fits nowhere. */
+  /**
+   * False if a gang requires more than all hosts together have, including preemptable capacity: it then fits
+   * nowhere.
+   */
   mayFitInTotal({ memoryBytes, microCores }: Usage): boolean {
     return memoryBytes <= this.#totalFreeBytes && microCores <= (this.#totalFreeCores + SLACK_CORES) * MICRO;
   }
@@ -120,7 +123,7 @@ export class HostIndex {
     return indexed;
   }
 
-  /** The first that fits, going round from a place that seed and service draw. */
+  /** The first host that fits, going round from a position drawn from seed and service id. */
   #selectHostFrom(classes: readonly HostClass[], { id, requirement }: Pick<Service, 'id' | 'requirement'>) {
     const total = classes.reduce((sum, hostClass) => sum + hostClass.size, 0);
     let from = draw(this.#config.seed, id) % Math.max(1, total);
@@ -141,7 +144,7 @@ export class HostIndex {
     if (indexed.hostClass.size === 0) this.#classes.delete(indexed.hostClass.key);
   }
 
-  /** Puts a host where hosts like it are; it may have stood elsewhere. */
+  /** Puts a host into the class of hosts like it, and takes it out of its former class. */
   #addToClass(host: Host, former: IndexedHost | undefined): IndexedHost {
     if (former) this.#removeFromClass(former);
     const key = `${host.memoryBytes} ${host.cores} ${host.labels.toSorted().join(' ')}`;
@@ -155,7 +158,7 @@ export class HostIndex {
   }
 }
 
-/** A number that looks like chance, the same for the same two. */
+/** A pseudo-random number, the same for the same seed and id. */
 function draw(seed: number, id: number): number {
   let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(id, 0xc2b2ae35);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);

@@ -1,6 +1,7 @@
 /**
- * Owns which elastic services give their room to essential ones that fit nowhere else, or to which their user's quota
- * leaves none: the fewest, of equals the youngest, and none unless the whole gang fits then. Pure; never changes a host.
+ * Preemption: chooses the elastic services whose capacity goes to essential services that fit nowhere else,
+ * or whose user's quota is used up (SCHED-4). It takes as few as possible, of equals the youngest, and none
+ * unless the whole gang then fits. Pure; never changes a host.
  */
 
 import { addUsage } from '../accounts/quota.ts';
@@ -19,7 +20,7 @@ export interface PreemptionPlan {
   victims: Service[];
 }
 
-/** Preempts the victims, then places the execution where they were. */
+/** Preempts the victims, then places the execution. */
 export function startWithPreemption(
   actions: SchedulingActions,
   execution: Execution,
@@ -29,14 +30,20 @@ export function startWithPreemption(
   actions.place(execution, placements);
 }
 
-/** A service that fits nowhere, after others were placed; `left` is what each host has when its elastic services go, too. */
+/**
+ * Called with a service that fits nowhere, the placements made before it, and the free capacity of each host
+ * without its elastic services.
+ */
 export type OnUnplaceable = (
   service: Service,
   placements: readonly Placement[],
   left: FreeCapacity[],
 ) => void;
 
-/** Places all essential services of an execution, which do not fit without, with what elastic ones give back, or none: then null. */
+/**
+ * Places all essential services of an execution with preemption, or returns null. For executions that do not
+ * fit without.
+ */
 export function placeWithPreemption(
   state: SchedulerState,
   execution: Execution,
@@ -48,7 +55,10 @@ export function placeWithPreemption(
   return own && placeWithVictims(state, essential, own);
 }
 
-/** Places all of `services`, where `own` go in any case, or none: then null, and `missed` is told of the first that fits nowhere. */
+/**
+ * Places all of `services`, or returns null; `own` are victims in any case. Calls `onUnplaceable` with the
+ * first service that fits nowhere.
+ */
 export function placeWithVictims(
   state: SchedulerState,
   services: readonly Service[],
@@ -88,7 +98,7 @@ export function placeWithVictims(
   return placements.length === services.length ? { placements, victims: [...victims] } : null;
 }
 
-/** Takes the room at these places, those of one gang for which it is kept, or nothing: then null. */
+/** Places a gang at its reserved placements by preempting services there, or returns null. */
 export function preemptAt(state: SchedulerState, placements: readonly Placement[]): PreemptionPlan | null {
   const victims: Service[] = [];
   for (const host of new Set(placements.map((placement) => placement.host))) {
@@ -105,7 +115,9 @@ export function preemptAt(state: SchedulerState, placements: readonly Placement[
   return { placements: [...placements], victims };
 }
 
-/** What each host has left where all elastic services go, of which these have gone. */
+/**
+ * The free capacity of each host without its elastic services; those in `gone` are already counted as free.
+ */
 function freeWithoutElastic(state: SchedulerState, gone: ReadonlySet<Service>): FreeCapacity[] {
   return Array.from(state.hosts.values(), (host) => {
     const capacity = { ...state.hostIndex.freeCapacityOf(host) };
@@ -116,7 +128,7 @@ function freeWithoutElastic(state: SchedulerState, gone: ReadonlySet<Service>): 
   });
 }
 
-/** Elastic services of the execution's own user that must go for its quota; null where that would not be enough. */
+/** The user's own elastic services that must be preempted for the quota; null if that would not suffice. */
 export function victimsForQuota(
   state: SchedulerState,
   { userId }: Execution,
@@ -137,10 +149,10 @@ export function victimsForQuota(
   return state.exceededLimits(userId, wanted).length === 0 ? chosen : null;
 }
 
-/** Of more hosts than these, once one has been found, no more are looked at. */
+/** After this many hosts the search stops if a host has been found. */
 const ENOUGH_HOSTS = 100;
 
-/** The host where the fewest must go, of equals the youngest. */
+/** The host on which the fewest services must be preempted, of equals the youngest. */
 function selectHostAndVictims(state: SchedulerState, requirement: Requirement, taken: ReadonlySet<Service>) {
   let best: { host: Host; victims: Service[]; oldest: number } | undefined;
   for (const [at, capacity] of state.hostIndex.preemptableHosts(requirement).entries()) {
@@ -158,7 +170,7 @@ function selectHostAndVictims(state: SchedulerState, requirement: Requirement, t
   return best;
 }
 
-/** One that has ended or is about to gives its room back anyway. */
+/** False for a service that has ended or is ending: it releases its capacity anyway. */
 const isPreemptible = (state: SchedulerState, service: Service): boolean =>
   service.placed &&
   !service.essential &&
@@ -167,7 +179,10 @@ const isPreemptible = (state: SchedulerState, service: Service): boolean =>
   service.status !== 'terminating' &&
   state.executions.get(service.executionId)?.ending === null;
 
-/** Of `services` the fewest that give `wanted` room beside what is left, of equals the youngest; null where all do not. */
+/**
+ * The fewest of `services` that free `wanted` on top of `left`, of equals the youngest; null if all of them
+ * do not suffice.
+ */
 function selectVictims(left: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
   let shortfall = { memoryBytes: wanted.memoryBytes - left.memoryBytes, cores: wanted.cores - left.cores };
   const rest = services.toSorted((a, b) => b.id - a.id);
@@ -192,7 +207,7 @@ const without = (shortfall: Resources, { requirement }: Service): Resources => (
   cores: shortfall.cores - requirement.cores,
 });
 
-/** How much is lacking, as shares of what is wanted; 0 where nothing is. */
+/** How much is short, as shares of `wanted`; 0 if nothing is. */
 function shortfallScore({ memoryBytes, cores }: Resources, wanted: Resources): number {
   const share = (amount: number, whole: number, ignored: number) =>
     amount <= ignored ? 0 : amount / Math.max(whole, ignored);

@@ -1,18 +1,21 @@
-/** Owns the order in which each policy has what waits. Pure. */
+/** Queue policies: the order in which each policy sorts the items that wait (SCHED-2). Pure. */
 import type { QueuePolicy } from '../model/scheduler-config.ts';
 
 /** Ids ascend with the time of submission. */
 export interface QueueItem {
   readonly id: number;
   readonly userId: number;
-  /** As its application says; what it means is the users' affair. */
+  /** As the application states it; Berth gives it no meaning of its own. */
   readonly size: number;
   readonly timeSubmitMs: number;
 }
 
 export type Comparator = (a: QueueItem, b: QueueItem) => number;
 
-/** A size of DYNSIZE shrinks by 1 in this time; what waits alike keeps its order. */
+/**
+ * Under DYNSIZE a size shrinks by 1 in this time. All sizes shrink alike, so the order of waiting items never
+ * changes.
+ */
 const SHRINK_MS = 1_000;
 const sizeAtSubmission = ({ size, timeSubmitMs }: QueueItem) => size + timeSubmitMs / SHRINK_MS;
 
@@ -22,7 +25,7 @@ export const queuePolicyComparators: Record<QueuePolicy, Comparator> = {
   DYNSIZE: (a, b) => sizeAtSubmission(a) - sizeAtSubmission(b) || a.id - b.id,
 };
 
-/** How many of what ascends come before `wanted`. */
+/** How many elements of an ascending array come before `wanted`. */
 export function lowerBound<T, W>(
   sorted: readonly T[],
   wanted: W,
@@ -30,7 +33,7 @@ export function lowerBound<T, W>(
 ): number {
   let from = 0;
   let to = sorted.length;
-  // Most come last.
+  // Most are appended.
   if (to > 0 && compare(sorted[to - 1] as T, wanted) < 0) return to;
   while (from < to) {
     const middle = (from + to) >>> 1;

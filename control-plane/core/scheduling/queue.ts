@@ -1,8 +1,7 @@
 /**
- * Owns those that wait for room, and the order in which they are offered it: by the priority of their users, then those of
- * the user with the fewest executions, then by the policy. What one user wants more than once with the same needs
- * stands in one line, since of a line the first fits or none does; a line is offered room again only when there is more.
- * Pure.
+ * The queue of executions, or of elastic services, that wait for capacity. The order is by the priority of
+ * the user, then by fair share, then by the policy (SCHED-1). Items of one user with the same demand share a
+ * class queue, which is tried again only when it may fit (SCHED-6). Pure.
  */
 
 import type { QueuePolicy } from '../model/scheduler-config.ts';
@@ -11,39 +10,39 @@ import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } f
 import type { ResourceDemand } from './resource-demand.ts';
 import { type ClassQueue, type EquivalenceClass, UserQueue } from './user-queue.ts';
 
-/** What a round hands out to be placed. */
+/** An item that a round hands out to be placed. */
 export interface Candidate<T extends QueueItem> {
   readonly item: T;
   readonly demand: EquivalenceClass<T>;
 }
 
-/** What of a user decides where its executions stand. */
+/** What orders users among each other. */
 export interface FairShareKey {
   priority: number;
-  /** Executions that have room. */
+  /** Executions that are placed. */
   executions: number;
 }
 
-/** What decides where the next of a user stands. */
+/** The next item of a user, for the order among users. */
 interface Entry<T extends QueueItem> {
   readonly item: T;
-  /** As it was when the entry took its place. */
+  /** The key by which the entry was sorted. */
   readonly fairShareKey: FairShareKey;
 }
 
 interface RoundEntry<T extends QueueItem> extends Entry<T>, Candidate<T> {
   readonly classQueue: ClassQueue<T>;
-  /** The item of the user that was handed out before this one. */
+  /** The item of the same user after which this one was found. */
   readonly after: T | null;
 }
 
-/** The progress of one round; a value for `beginRound` and `next` only. */
+/** The state of one round, for `next` only. */
 export interface Round<T extends QueueItem> {
   readonly fairShareKeyOf: (userId: number) => FairShareKey;
   readonly increase: CapacityIncrease | undefined;
-  /** The next candidate of each user; the first to be handed out is last, to be popped. */
+  /** The next candidate of each user. The first in order is last, so that it can be popped. */
   entries: RoundEntry<T>[];
-  /** The candidate handed out last, until `next` is called again. */
+  /** The candidate handed out last, until the next call of `next`. */
   current: RoundEntry<T> | undefined;
 }
 
@@ -55,12 +54,12 @@ interface Location<T extends QueueItem> {
 export class Queue<T extends QueueItem> {
   readonly #compare: Comparator;
   readonly #classes = new Map<string, EquivalenceClass<T>>();
-  /** By user. */
+  /** By user id. */
   readonly #userQueues = new Map<number, UserQueue<T>>();
   readonly #locations = new Map<number, Location<T>>();
-  /** Rows with lines that are to be offered room. */
+  /** User queues with active class queues. */
   readonly #active = new Set<UserQueue<T>>();
-  /** Of offers: what becomes due in one of them is offered room in the next. */
+  /** What becomes active during a round is tried in the next one. */
   #round = 1;
 
   constructor(policy: QueuePolicy) {
@@ -71,7 +70,7 @@ export class Queue<T extends QueueItem> {
     return this.#locations.size;
   }
 
-  /** Whether some are to be offered room. */
+  /** Whether a round may hand out candidates. */
   get isActive(): boolean {
     return this.#active.size > 0;
   }
@@ -91,7 +90,7 @@ export class Queue<T extends QueueItem> {
       this.#setActive(classQueue, this.#round + 1);
   }
 
-  /** One that does not wait changes nothing. */
+  /** Has no effect if the item is not in the queue. */
   remove(id: number): void {
     const { item, classQueue } = this.#locations.get(id) ?? {};
     if (!item || !classQueue) return;
@@ -103,7 +102,7 @@ export class Queue<T extends QueueItem> {
     if (equivalenceClass.classQueues.length === 0) this.#classes.delete(equivalenceClass.key);
   }
 
-  /** A user may have more than before: what it waits for is offered room again. */
+  /** The user's quota may allow more than before: its items are tried again. */
   requeueUser(userId: number): void {
     for (const classQueue of this.#userQueues.get(userId)?.classQueues ?? [])
       if (!classQueue.equivalenceClass.unschedulable && classQueue.activeFromRound === 0)
@@ -111,8 +110,8 @@ export class Queue<T extends QueueItem> {
   }
 
   /**
-   * Begins a round over all items that may be placed now, in order (`next`). If hosts have freed capacity (`increase`),
-   * the round includes unschedulable items that may fit now.
+   * Begins a round over all items that may fit now (`next`). If hosts have freed capacity (`increase`), these
+   * include items that were unschedulable.
    */
   beginRound(fairShareKeyOf: (userId: number) => FairShareKey, increase?: CapacityIncrease): Round<T> {
     this.#round++;
@@ -126,8 +125,8 @@ export class Queue<T extends QueueItem> {
   }
 
   /**
-   * The next candidate. By then the previous one has been removed from the queue if it was placed; if it was not, no other
-   * item of its class queue is tried in this round.
+   * The next candidate in order. A placed candidate must be removed from the queue before the next call.
+   * After one that was not placed, no other item of its class queue is tried in this round.
    */
   next(round: Round<T>): Candidate<T> | undefined {
     const { fairShareKeyOf, increase, current } = round;
@@ -153,14 +152,19 @@ export class Queue<T extends QueueItem> {
     return undefined;
   }
 
-  /** Records that no host can take this demand: its class is skipped until hosts free capacity. */
+  /**
+   * Records that no host can take this demand: its equivalence class is skipped until hosts free capacity.
+   */
   markUnschedulable({ demand }: Candidate<T>): void {
     demand.unschedulable = true;
     demand.round = this.#round;
     for (const classQueue of demand.classQueues) this.#setActive(classQueue, 0);
   }
 
-  /** All that wait, as they would be started if there were room for all; with another one, as if it waited, too. */
+  /**
+   * All items in the order in which they would be placed if there were capacity for all. `other` is included
+   * as if it were queued.
+   */
   projectedOrder(fairShareKeyOf: (userId: number) => FairShareKey, other?: T): T[] {
     const itemsOf = new Map(
       Array.from(this.#userQueues.values(), (userQueue) => [userQueue.userId, userQueue.items()]),
@@ -184,7 +188,7 @@ export class Queue<T extends QueueItem> {
     return order;
   }
 
-  /** The one that was submitted first, of those of the highest priority whose needs pass `isEligible`. */
+  /** The eligible item that was submitted first, among those of the highest priority that has any. */
   oldest(
     fairShareKeyOf: (userId: number) => FairShareKey,
     isEligible: (item: T, demand: ResourceDemand) => boolean,
@@ -203,14 +207,17 @@ export class Queue<T extends QueueItem> {
     return found;
   }
 
-  /** Makes all class queues of an unschedulable class candidates of this round. */
+  /** Makes all class queues of an unschedulable class active in this round. */
   #retry(equivalenceClass: EquivalenceClass<T>): void {
     equivalenceClass.unschedulable = false;
     equivalenceClass.round = this.#round;
     for (const classQueue of equivalenceClass.classQueues) this.#setActive(classQueue, this.#round);
   }
 
-  /** After a candidate was tried: its class queue stays active if the candidate was placed; the user's next item enters. */
+  /**
+   * Continues after a tried candidate with the next item of its user. The class queue stays active if the
+   * candidate was placed.
+   */
   #advance(round: Round<T>, { item, demand, classQueue }: RoundEntry<T>): void {
     if (!demand.unschedulable && classQueue.items.length > 0 && classQueue.items[0] !== item)
       this.#setActive(classQueue, this.#round);
@@ -252,7 +259,7 @@ export class Queue<T extends QueueItem> {
     else this.#active.delete(userQueue);
   }
 
-  /** Puts an entry among others of which the first to come is the last: it is popped. */
+  /** Inserts an entry into entries of which the first in order is last. */
   #insert<E extends Entry<T>>(entries: E[], entry: E): void {
     const at = lowerBound(entries, entry, (a, b) => this.#compareEntries(b, a));
     entries.splice(at, 0, entry);
@@ -267,7 +274,7 @@ export class Queue<T extends QueueItem> {
   }
 }
 
-/** Written out, since a spread would take more memory. */
+/** Written out, since a spread takes more memory. */
 const equivalenceClassOf = <T extends QueueItem>({
   key,
   requirements,
@@ -281,5 +288,5 @@ const equivalenceClassOf = <T extends QueueItem>({
   classQueues: NO_CLASS_QUEUES,
 });
 
-/** Never changed: most kinds have one line, in an array of that length. */
+/** Shared and never changed: most classes then have one class queue, in an array of exactly that length. */
 const NO_CLASS_QUEUES: readonly never[] = [];

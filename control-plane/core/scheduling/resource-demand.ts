@@ -1,22 +1,22 @@
-/** Owns what a start asks for, and how starts that ask for the same are known by it. Pure. */
+/** Resource demand: what a start requires, with a key that is equal for equal demands. Pure. */
 import { type Usage, usageOf } from '../accounts/quota.ts';
 import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Requirement } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 
 export interface ResourceDemand {
-  /** The same for the same needs. */
+  /** Equal for equal demands. */
   readonly key: string;
-  /** Each that differs, once. */
+  /** Each distinct requirement once. */
   readonly requirements: readonly Requirement[];
-  /** What a start adds to what runs of its user. */
+  /** What the start adds to the usage of the user. */
   readonly usage: Usage;
 }
 
-/** What the start of an execution asks for. */
+/** The demand of an execution's start. */
 export const gangDemand = (execution: Execution): ResourceDemand => demandOf(essentialServices(execution), 1);
 
-/** `executions` is how many executions the start begins. */
+/** `executions` is how many executions the start adds to the user's usage. */
 export function demandOf(
   services: readonly Pick<Service, 'requirement'>[],
   executions: number,
@@ -27,7 +27,7 @@ export function demandOf(
     const [count, first] = counts.get(key) ?? [0, requirement];
     counts.set(key, [count + 1, first]);
   }
-  // Texts that are joined are one object; those of templates are one for each of their parts.
+  // Joined strings are stored as one object; template strings keep one object for each part.
   const key = Array.from(counts, ([need, [count]]) => [count, need].join('x')).join();
   const requirements = [...counts.values()].map(([, requirement]) => requirement);
   return { key, requirements, usage: usageOf(services, executions) };

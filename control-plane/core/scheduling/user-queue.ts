@@ -1,6 +1,7 @@
 /**
- * Owns what one user has waiting: a line for each of its needs, the lines in the order of the policy. They stand in blocks
- * that know the least any of their lines asks for, so that a search for what may fit passes over all others. Pure.
+ * The queue of one user: a class queue for each distinct demand, ordered by the policy. Class queues are
+ * divided into chunks that record their least demand, so that a search for what may fit skips whole chunks
+ * (SCHED-6, SCHED-7). Pure.
  */
 
 import type { Resources } from '../model/resources.ts';
@@ -8,47 +9,47 @@ import { EPSILON } from './free-capacity.ts';
 import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } from './queue-policy.ts';
 import type { ResourceDemand } from './resource-demand.ts';
 
-/** All with the same needs, of whatever user. */
+/** All items with the same demand, of all users. */
 export interface EquivalenceClass<T extends QueueItem> extends ResourceDemand {
-  /** True where no host had room for it when it was last tried, nor came to have more since. */
+  /** True if no host could take it when it was last tried, and no host has freed enough since. */
   unschedulable: boolean;
-  /** The round in which it was last found unfit, or tried again since hosts had grown. */
+  /** The round in which it was last marked unschedulable, or retried after hosts freed capacity. */
   round: number;
   classQueues: readonly ClassQueue<T>[];
 }
 
-/** All of one user with the same needs: the first fits or none does. */
+/** All items of one user with the same demand: if the first does not fit, none does. */
 export interface ClassQueue<T extends QueueItem> {
   readonly userQueue: UserQueue<T>;
   readonly equivalenceClass: EquivalenceClass<T>;
-  /** In the order of the policy; never empty while the line stands in its row. */
+  /** In the order of the policy; never empty while the class queue is in its user queue. */
   readonly items: T[];
-  /** Of the items the one submitted first, where it is known. */
+  /** The item submitted first, if it has been determined. */
   oldest: T | undefined;
-  /** From this round on it is to be offered room; 0 where it isn't. */
+  /** The first round in which it may be tried; 0 if it may not. */
   activeFromRound: number;
 }
 
 interface Chunk<T extends QueueItem> {
   readonly classQueues: ClassQueue<T>[];
-  /** How many of them are due. */
+  /** How many of the class queues are active. */
   active: number;
-  /** None asks for less of either. */
+  /** No item of the chunk requires less memory, or less cores, than these. */
   leastBytes: number;
   leastCores: number;
 }
 
-/** In a block at most. */
+/** Capacity of a chunk. */
 const MAX_CLASS_QUEUES = 64;
 
 export class UserQueue<T extends QueueItem> {
   readonly userId: number;
-  /** Lines to be offered room. */
+  /** How many class queues are active. */
   active = 0;
   readonly #compare: Comparator;
   readonly #chunks: Chunk<T>[] = [];
   readonly #classQueues = new Map<EquivalenceClass<T>, ClassQueue<T>>();
-  /** The line of what was submitted first, where it is known. */
+  /** The class queue of the item submitted first, if it has been determined. */
   #oldest: ClassQueue<T> | undefined;
 
   constructor(userId: number, compare: Comparator) {
@@ -76,7 +77,7 @@ export class UserQueue<T extends QueueItem> {
     return classQueue;
   }
 
-  /** A line that has lost its last item is gone. */
+  /** Removes an item, and its class queue with its last item. */
   remove(item: T, classQueue: ClassQueue<T>): void {
     const { items, equivalenceClass } = classQueue;
     if (classQueue === this.#oldest) this.#oldest = undefined;
@@ -97,7 +98,7 @@ export class UserQueue<T extends QueueItem> {
     equivalenceClass.classQueues = equivalenceClass.classQueues.filter((other) => other !== classQueue);
   }
 
-  /** Has a line offered room from round `from` on; 0: not at all. */
+  /** Makes a class queue active from a round on; 0 makes it inactive. */
   setActive(classQueue: ClassQueue<T>, from: number): void {
     const change = Number(from > 0) - Number(classQueue.activeFromRound > 0);
     classQueue.activeFromRound = from;
@@ -108,8 +109,8 @@ export class UserQueue<T extends QueueItem> {
   }
 
   /**
-   * The first line after `after` that is wanted. Such as are not due are asked only where one of their block may need no
-   * more than `most`.
+   * The first class queue after `after` for which `isCandidate` holds. Class queues that are not active are
+   * examined only in chunks that may contain a demand within `largest`.
    */
   next(
     after: T | null,
@@ -127,7 +128,7 @@ export class UserQueue<T extends QueueItem> {
     return undefined;
   }
 
-  /** All that wait, in the order of the policy. */
+  /** All items, in the order of the policy. */
   items(): T[] {
     return this.#chunks
       .flatMap(({ classQueues }) => classQueues)
@@ -135,7 +136,7 @@ export class UserQueue<T extends QueueItem> {
       .sort(this.#compare);
   }
 
-  /** Of those with ids below `before` the lowest that is eligible: the one submitted first. */
+  /** The eligible item with the lowest id below `before`: the one submitted first. */
   oldest(before: number, isEligible: (item: T, demand: ResourceDemand) => boolean): T | undefined {
     const ages = (classQueue: ClassQueue<T>) => this.#oldestOf(classQueue).id;
     this.#oldest ??= [...this.#classQueues.values()].reduce((a, b) => (ages(b) < ages(a) ? b : a));
@@ -165,13 +166,13 @@ export class UserQueue<T extends QueueItem> {
       activeFromRound: 0,
     };
     this.#classQueues.set(equivalenceClass, classQueue);
-    // Not by a spread: that leaves space for sixteen more.
+    // Not a spread: that allocates capacity for sixteen more.
     equivalenceClass.classQueues = equivalenceClass.classQueues.concat(classQueue);
     this.#insert(classQueue);
     return classQueue;
   }
 
-  /** Puts a line where its first item belongs. */
+  /** Inserts a class queue where its first item belongs. */
   #insert(classQueue: ClassQueue<T>): void {
     const chunks = this.#chunks;
     let [number, at] = this.#locate(firstOf(classQueue));
@@ -183,20 +184,22 @@ export class UserQueue<T extends QueueItem> {
       return;
     }
     const classQueues = chunk?.classQueues.toSpliced(at, 0, classQueue) ?? [classQueue];
-    // Most come last: then the block before stays full.
+    // Most arrive in ascending order: then the previous chunk stays full.
     const half = at === MAX_CLASS_QUEUES ? at : MAX_CLASS_QUEUES / 2;
     const halves = chunk ? [classQueues.slice(0, half), classQueues.slice(half)] : [classQueues];
     chunks.splice(number, 1, ...halves.map(chunkOf));
   }
 
-  /** Takes a line from where it stands. */
+  /** Removes a class queue from its chunk. */
   #detach(classQueue: ClassQueue<T>): void {
     const [number, at] = this.#locate(firstOf(classQueue));
     const classQueues = this.#chunks[number]?.classQueues.toSpliced(at, 1) ?? [];
     this.#chunks.splice(number, 1, ...(classQueues.length > 0 ? [chunkOf(classQueues)] : []));
   }
 
-  /** The block, and the place in it, of the first line that begins with `item` or later. */
+  /**
+   * The chunk, and the position in it, of the first class queue whose first item is `item` or a later one.
+   */
   #locate(item: T): [number, number] {
     const number = lowerBound(this.#chunks, item, ({ classQueues }, wanted) =>
       this.#compare(firstOf(classQueues.at(-1) as ClassQueue<T>), wanted),
