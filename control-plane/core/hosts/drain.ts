@@ -1,6 +1,7 @@
 /**
- * Owns what an administrator does to a host, and what becomes of the services of one that is left: executions go back to
- * the queue with all their services, once the containers on hosts that can be asked are gone. Pure.
+ * Drain: changes that an administrator makes to a host, and the return of its executions to the queue. An
+ * execution returns with all its services, once its containers on reachable hosts are gone (HOST-9 to
+ * HOST-12). Pure.
  */
 
 import { type Execution, isEnded } from '../model/execution.ts';
@@ -8,16 +9,19 @@ import { type Host, setLabels } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
 
-/** What is left out stays as it is. */
+/** Fields that are left out stay unchanged. */
 export interface HostChanges {
   schedulable?: boolean | undefined;
-  /** The administrator's own, besides those of the agent. */
+  /** The administrator's labels, in addition to those of the agent. */
   labels?: readonly string[] | undefined;
-  /** Essential services do not stay on a drained host, either. */
+  /** With `schedulable: false`: moves essential services as well. */
   force?: boolean | undefined;
 }
 
-/** Elastic services leave a drained host in the next turn (reconcile.ts). Returns what goes back to the queue. */
+/**
+ * Applies the changes. Elastic services leave a drained host in the next turn (lifecycle/reconciler.ts).
+ * Returns the executions that return to the queue.
+ */
 export function changeHost(cluster: Cluster, host: Host, changes: HostChanges): Execution[] {
   const { schedulable = host.schedulable, labels, force = false } = changes;
   host.schedulable = schedulable;
@@ -31,7 +35,10 @@ export function changeHost(cluster: Cluster, host: Host, changes: HostChanges): 
 export const servicesLeftAt = (cluster: Cluster, host: Host): Service[] =>
   [...cluster.servicesAt(host.id)].filter(({ placed, status }) => placed || status !== 'inactive');
 
-/** Puts each execution that has essential services on the host back in the queue; `reason` is a sentence's end. Returns them. */
+/**
+ * Returns each execution with essential services on the host to the queue. `reason` is a clause for people.
+ * Returns these executions.
+ */
 export function requeueFrom(cluster: Cluster, host: Host, reason: string): Execution[] {
   const executions = new Set<Execution>();
   for (const { essential, placed, executionId } of cluster.servicesAt(host.id)) {
@@ -41,7 +48,10 @@ export function requeueFrom(cluster: Cluster, host: Host, reason: string): Execu
   return [...executions].filter((execution) => requeue(cluster, execution, reason));
 }
 
-/** Not for a failed start: it is tried again at once, and counts as no attempt. False where another end is decided. */
+/**
+ * The execution is tried again at once, and this does not count as a failed start. False if another end is
+ * decided.
+ */
 function requeue(cluster: Cluster, execution: Execution, message: string): boolean {
   if (execution.ending || execution.deleted || isEnded(execution)) return false;
   execution.ending = { status: 'queued', message, moving: true };
@@ -49,7 +59,7 @@ function requeue(cluster: Cluster, execution: Execution, message: string): boole
   return true;
 }
 
-/** What a lost host ran counts as gone; the host stays, and comes back with its next hello. */
+/** The services of a lost host count as gone. The host stays, and becomes usable with its next hello. */
 export function releaseLostHost(cluster: Cluster, host: Host): void {
   requeueFrom(cluster, host, `host ${host.name} was lost`);
   for (const service of [...cluster.servicesAt(host.id)]) countAsGone(cluster, service);
@@ -57,14 +67,17 @@ export function releaseLostHost(cluster: Cluster, host: Host): void {
   cluster.changes.hosts.add(host);
 }
 
-/** The agent has stopped the container by itself, as its lease wants: the execution starts again. */
+/** The agent has stopped the container itself when its lease expired: the execution starts again. */
 export function requeueLapsed(cluster: Cluster, host: Host, service: Service): void {
   const execution = cluster.executions.get(service.executionId);
   if (service.essential && execution) requeue(cluster, execution, `host ${host.name} was out of contact`);
   countAsGone(cluster, service);
 }
 
-/** No end and no death: an elastic one is placed again, an essential one waits for the end of its execution. */
+/**
+ * Neither an end nor a death: an elastic service is placed again, an essential one waits for the end of its
+ * execution.
+ */
 export function countAsGone(cluster: Cluster, service: Service): void {
   if (service.status !== 'inactive') {
     service.status = 'inactive';
@@ -73,6 +86,6 @@ export function countAsGone(cluster: Cluster, service: Service): void {
     cluster.touch(service);
   }
   if (!service.essential && !service.exit && !service.failure) cluster.release(service);
-  // Its logs went with the host, if it is one of a deleted execution.
+  // If the execution is deleted, its logs are gone with the host, and it may be purged.
   cluster.dirty.add(service.executionId);
 }

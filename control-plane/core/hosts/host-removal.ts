@@ -1,6 +1,7 @@
 /**
- * The removal of a host: whether it may be removed, and what becomes of its services. Executions return to the queue with
- * all their services; containers that the control plane can no longer reach count as gone. Pure.
+ * Host removal: whether a host may be removed, and what becomes of its services. Executions return to the
+ * queue with all their services. Containers that the control plane can no longer reach count as gone (HOST-9
+ * to HOST-12). Pure.
  */
 
 import { type Host, isReachable } from '../model/host.ts';
@@ -9,16 +10,18 @@ import { releaseReservation } from '../scheduling/backfill-reservation.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { countAsGone, requeueFrom, servicesLeftAt } from './drain.ts';
 
-/** What became of the host's services when it was removed. */
+/** What became of the host's services. */
 export interface HostRemoval {
   name: string;
-  /** Executions that go back to the queue. */
+  /** Ids of executions that return to the queue. */
   requeued: number[];
-  /** Containers that may still be there. */
+  /** How many containers may still be there. */
   leftBehind: number;
 }
 
-/** Takes the host out of the cluster. Its containers, of which nobody will hear any more, count as gone. */
+/**
+ * Takes the host out of the cluster. Its containers count as gone, because no agent reports on them any more.
+ */
 export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRemoval {
   const leftBehind = [...cluster.servicesAt(host.id)].filter(({ status }) => status !== 'inactive').length;
   const requeued = requeueFrom(cluster, host, `host ${host.name} was removed`);
@@ -30,8 +33,9 @@ export function removeHost(cluster: Cluster, host: Host, nowMs: number): HostRem
 }
 
 /**
- * Why the host is not to be removed as it is; null where it may. What is started elsewhere must not run there still, so
- * one that can be asked is emptied first, and of one that can't somebody must know (`force`), or it is lost.
+ * Why the host must not be removed as it is; null if it may be. A service that starts elsewhere must not
+ * still run here. A reachable host must therefore be empty; an unreachable one must be lost, or the
+ * administrator must force its removal.
  */
 export function removalBlocker(cluster: Cluster, host: Host, force: boolean): string | null {
   const left = servicesLeftAt(cluster, host).length;
@@ -39,5 +43,5 @@ export function removalBlocker(cluster: Cluster, host: Host, force: boolean): st
   const has = `Host ${host.name} has ${count(left, 'service')}`;
   if (isReachable(host))
     return `${has} and is connected: drain it first (POST host/${host.id} with {"schedulable": false, "force": true} also moves its essential services), and remove it when it is empty; or stop its agent.`;
-  return `${has} and has not been away for long enough to count as lost: wait until it does, or remove it with ?force=true if its containers do not run any more.`;
+  return `${has} and is not connected, but not lost yet: wait until it is lost, or remove it with ?force=true if its containers no longer run.`;
 }

@@ -1,4 +1,4 @@
-/** Owns what an agent's reports change in the state. Pure; what follows from it is reconcile's. */
+/** Observations: what an agent's reports change in the state. The reconciler decides what follows. Pure. */
 import type { Condition, HostFacts, HostUsage, Observation } from '../../../shared/protocol/up.ts';
 import { requeueLapsed } from '../hosts/drain.ts';
 import { type Host, setLabels } from '../model/host.ts';
@@ -14,21 +14,24 @@ import {
 import type { Cluster } from '../state/cluster.ts';
 import { adopt } from './restored-database.ts';
 
-/** Of what a host tells of the progress of a start; thousands of these are kept as events. */
+/** Limit for the text on the progress of a start; the event ring holds thousands of these. */
 const MAX_DETAIL_LENGTH = 500;
 
-/** A copy of the beginning: a mere part of a long text keeps all of it in memory. */
-const cut = (text: string): string =>
+/** A copy of the beginning: a slice of a long string would keep all of it in memory. */
+const truncated = (text: string): string =>
   text.length > MAX_DETAIL_LENGTH ? JSON.parse(JSON.stringify(text.slice(0, MAX_DETAIL_LENGTH))) : text;
 
-/** Takes in one observation from a host. One of another host's service or of an earlier generation changes nothing (P12). */
+/**
+ * Applies one observation of a host. It has no effect if it is about a service of another host, or an earlier
+ * generation (P12).
+ */
 export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
   const service = cluster.services.get(observation.service);
   if (!service || service.hostId !== host.id || service.generation !== observation.generation) return;
   if (service.status === 'inactive') return;
   switch (observation.state) {
     case 'preparing':
-      service.preparing = cut(observation.detail);
+      service.preparing = truncated(observation.detail);
       cluster.changes.progressed.add(service);
       return;
     case 'created':
@@ -50,7 +53,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
       recordExit(service, { code: observation.exitCode, outOfMemory: observation.outOfMemory }, nowMs);
       break;
     case 'failed':
-      // Of a start that is no longer wanted nobody needs to know.
+      // The failure of a start that was already cancelled does not matter.
       if (service.failure || service.status === 'terminating') return;
       recordFailure(service, { temporary: observation.temporary, message: observation.message }, nowMs);
       break;
@@ -67,8 +70,8 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
 }
 
 /**
- * Takes in a hello: the facts of the host, and its complete inventory. A service whose container was seen before and is
- * not in the inventory has lost it (P5: the same key is never started again).
+ * Applies a hello: the facts of the host, and its complete inventory. A service whose container was reported
+ * before and is not in the inventory has lost that container (P5: the same key is never started again).
  */
 export function welcomeHost(
   cluster: Cluster,
@@ -100,21 +103,21 @@ export function welcomeHost(
   for (const observation of inventory) observe(cluster, host, observation, nowMs);
 }
 
-/** Takes in what is wrong with a host; true where that is not of the kinds that it was. */
+/** Replaces the conditions of a host. True if their kinds have changed. */
 export function observeConditions(host: Host, conditions: readonly Condition[]): boolean {
   const kindsOf = (of: readonly Condition[]) => of.map(({ kind }) => kind).join(' ');
-  const isNews = kindsOf(conditions) !== kindsOf(host.conditions);
+  const haveChanged = kindsOf(conditions) !== kindsOf(host.conditions);
   host.conditions = conditions;
-  return isNews;
+  return haveChanged;
 }
 
-/** Takes in what the containers of a host use; nothing is known of it while its engine does not answer. */
+/** Updates the usage of a host's containers. It is unknown while the engine does not answer. */
 export function observeUsage(host: Host, usage: HostUsage | undefined): void {
-  const isBlind = host.conditions.some(({ kind }) => kind === 'no-engine');
-  host.usage = isBlind ? null : (usage ?? host.usage);
+  const isUnknown = host.conditions.some(({ kind }) => kind === 'no-engine');
+  host.usage = isUnknown ? null : (usage ?? host.usage);
 }
 
-/** Takes in that a host removed the logs of a service. */
+/** Records that a host has removed the logs of a service. */
 export function observeForgotten(cluster: Cluster, host: Host, serviceId: number): void {
   const service = cluster.services.get(serviceId);
   if (service?.hostId !== host.id || service.logs !== 'forgetting') return;
@@ -122,10 +125,10 @@ export function observeForgotten(cluster: Cluster, host: Host, serviceId: number
   cluster.touch(service);
 }
 
-/** An end that was asked for is no death. */
+/** A requested end is not a death. */
 function recordExit(service: Service, exit: Exit, nowMs: number): void {
   service.backendStatus = 'dead';
-  // One that gave its room away comes back: this was not its end.
+  // A preempted or evicted service comes back: this was not its end.
   if (service.exit || isPreempted(service)) return;
   service.exit = exit;
   if (service.status === 'terminating') return;
@@ -139,12 +142,12 @@ function recordFailure(service: Service, failure: Failure, nowMs: number): void 
   recordDeath(service, nowMs);
 }
 
-/** Of those too long ago to count none is kept. */
+/** Drops deaths that are too old to count. */
 function recordDeath(service: Service, nowMs: number): void {
   service.deathsMs = [...recentDeaths(service, nowMs), nowMs];
 }
 
-/** The container is gone: as wanted, or, where it was still to run, as an end without an exit code. */
+/** The container is gone: as requested or, if it should still run, as an end without an exit code. */
 function recordGone(service: Service, nowMs: number): void {
   if (service.status !== 'terminating' && !service.exit && !service.failure) {
     recordExit(service, { code: null, outOfMemory: false }, nowMs);

@@ -1,7 +1,8 @@
 /**
- * Owns what happens next: `decide` is the whole life of an execution in one place, `reconcile` applies it until nothing
- * more follows. No I/O, no clock, no chance: the same state and time give the same decisions. Works in place on the
- * cluster it is given, since that may hold 100,000 executions; a caller whose commit fails throws the cluster away.
+ * Decides what happens next. `decide` has the whole life of an execution in one place; `reconcile` applies
+ * decisions until none follows. No I/O, no clock, no randomness: the same state and time give the same
+ * decisions. Changes the cluster in place, because it may hold 100,000 executions; a caller whose commit
+ * fails discards the cluster.
  */
 import { handleClockStep } from '../hosts/clock-step.ts';
 import { livenessDeadlineMs, missedItsDeadline, restartTimeout } from '../hosts/host-liveness.ts';
@@ -22,7 +23,7 @@ import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
 import { apply } from './state-transitions.ts';
 
-/** Decides and applies all that follows from the state at `nowMs`; returns the decisions in order. */
+/** Decides and applies all that follows from the state at `nowMs`. Returns the decisions in order. */
 export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   const decisions: Decision[] = [];
   const carryOut = (decision: Decision) => {
@@ -35,7 +36,7 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   };
   handleClockStep(cluster, nowMs);
   for (const host of cluster.hosts.values()) {
-    // Its agent may need all of the second count: a clock that was set must not take that away.
+    // The agent may need the whole second timeout to stop its containers: a clock step must not shorten it.
     if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout(cluster, host, nowMs);
     else if (nowMs >= livenessDeadlineMs(cluster, host))
       carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
@@ -43,9 +44,9 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   }
   for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
   do {
-    const looked = [...cluster.dirty];
+    const ids = [...cluster.dirty];
     cluster.dirty.clear();
-    for (const id of looked) {
+    for (const id of ids) {
       const execution = cluster.executions.get(id);
       if (execution) settle(cluster, execution, nowMs, carryOut);
     }
@@ -55,7 +56,10 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   return decisions;
 }
 
-/** When the clock alone will change something next, or null. Passed already where the last turn was long ago. */
+/**
+ * When the passing of time alone leads to the next decision, or null. It may be in the past if the last turn
+ * was long ago.
+ */
 export function nextDeadline(cluster: Cluster): number | null {
   const known = [cluster.deadlines.next(), cluster.reservation?.dueMs ?? null].filter(
     (time) => time !== null,
@@ -72,7 +76,7 @@ function settle(
   nowMs: number,
   carryOut: (decision: Decision) => void,
 ): void {
-  // The last decision on an execution, finish or purge, lets go of it.
+  // The last decision on an execution, `finish` or `purge`, drops it.
   while (cluster.executions.has(execution.id)) {
     const decision = decide(cluster, execution, nowMs);
     if (!decision) break;
@@ -86,7 +90,7 @@ function settle(
   }
 }
 
-/** The next thing to do for an execution, but for placing it (that depends on the others). */
+/** The next decision on an execution, except for its placement, which depends on all others. */
 function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
   if (isEnded(execution)) return execution.deleted ? decideDeletion(cluster, execution) : null;
   if (execution.ending === null) {
@@ -110,23 +114,32 @@ function decide(cluster: Cluster, execution: Execution, nowMs: number): Decision
   return nextServiceStep(cluster, execution, nowMs);
 }
 
-/** Whether it is an elastic service on a drained host. One that has ended, or is about to, gives its room back anyway. */
+/**
+ * True for an elastic service on a drained host. One that has ended, or is ending, releases its capacity
+ * anyway.
+ */
 function mustMove(cluster: Cluster, { ending }: Execution, service: Service): boolean {
   if (!service.placed || service.essential || ending || service.exit || service.failure) return false;
   return service.status !== 'terminating' && cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;
 }
 
-/** An ended execution that was deleted goes when its hosts have removed its logs; those of a removed host are gone. */
+/**
+ * A deleted execution that has ended is purged once its hosts have removed its logs. Logs on removed hosts
+ * are gone.
+ */
 function decideDeletion({ hosts }: Cluster, execution: Execution): Decision | null {
   const withLogs = execution.services.filter(
     ({ generation, hostId, logs }) => generation > 0 && logs !== 'forgotten' && hosts.has(hostId ?? 0),
   );
-  const untold = withLogs.find(({ logs }) => logs === 'kept');
-  if (untold) return { kind: 'forget', service: untold };
+  const kept = withLogs.find(({ logs }) => logs === 'kept');
+  if (kept) return { kind: 'forget', service: kept };
   return withLogs.length === 0 ? { kind: 'purge', execution } : null;
 }
 
-/** The reason to end, if there is one. What is deleted ends, whatever it does. Monitor services decide the end once everything has started. */
+/**
+ * The reason to end, if there is one. A deleted execution ends in any state. Monitor services decide the end
+ * once everything has started.
+ */
 function endingOf({ deleted, status, services }: Execution, nowMs: number): Ending | null {
   if (deleted) return { status: 'terminated', message: null };
   if (status !== 'starting' && status !== 'running') return null;
@@ -136,7 +149,7 @@ function endingOf({ deleted, status, services }: Execution, nowMs: number): Endi
     if (failure && status === 'starting')
       return { status: 'queued', message: `service ${name}: ${failure.message}` };
     if (exit && service.monitor) {
-      // A clean end while others still start waits for them: then the execution has run.
+      // A clean end waits until all other services have started: only then has the execution run.
       if (exit.code !== 0) return error(describeExit(service, exit));
       if (status === 'running') return { status: 'terminated', message: null };
     }
@@ -151,18 +164,19 @@ function endingOf({ deleted, status, services }: Execution, nowMs: number): Endi
 
 const error = (message: string): Ending => ({ status: 'error', message });
 
-/** Starts in order, and starts again what died. */
+/** Starts services in start-up order, and restarts those that died. */
 function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number): Decision | null {
   for (const service of execution.services) {
     if (service.status !== 'inactive' || !service.placed) continue;
-    // A monitor that ended well while others still start is done; the execution ends once they have.
+    // A monitor that ended cleanly during the start is not restarted; the execution ends once all others have
+    // started.
     if (service.exit && service.monitor) continue;
     if (service.exit || service.failure) {
       const restartAtMs = nowMs + backoffMs(Math.max(1, recentDeaths(service, nowMs).length));
       return { kind: 'replace-service', service, restartAtMs };
     }
     const { hostId, restartAtMs } = service;
-    // What gave its room away uses it until its container is gone.
+    // A preempted or evicted service uses its former capacity until its container is gone (SCHED-4).
     if (hostId === null || cluster.hasDepartingContainers(hostId)) continue;
     if (restartAtMs !== null ? restartAtMs <= nowMs : isTurnOf(service, execution)) {
       return { kind: 'start', service };
@@ -171,7 +185,7 @@ function nextServiceStep(cluster: Cluster, execution: Execution, nowMs: number):
   return null;
 }
 
-/** Lower start-up orders come first: their essential services must have started. */
+/** True once the essential services of all lower start-up orders have started. */
 const isTurnOf = ({ startupOrder }: Service, { services }: Execution): boolean =>
   services.every((other) => !other.essential || other.startupOrder >= startupOrder || hasRun(other));
 

@@ -1,6 +1,7 @@
 /**
- * Owns what is done where hosts are ahead of the state, because the database was restored from an older copy: ids that
- * were given since are not given again, and containers that were started since are not started twice. Pure.
+ * Handles hosts that are ahead of the state because the database was restored from an older copy. Ids that
+ * were assigned since then are not assigned again, and containers that were started since then are not
+ * started twice (STORE-8 to STORE-10). Pure.
  */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
@@ -12,16 +13,16 @@ import { startGeneration } from './state-transitions.ts';
 
 type Hello = Pick<Extract<Up, { type: 'hello' }>, 'highest' | 'inventory'>;
 
-/** More than these at once is no restored copy, but an agent that would use them up. */
+/** A larger gap is not an older copy, but an agent that would use up the ids. */
 const MAX_SKIPPED_IDS = 100_000_000;
 
-/** False where the ids of a host are beyond all that can have been given. */
+/** False if the ids of a host are beyond all that can have been assigned. */
 export function isPlausible({ nextIds }: Cluster, hello: Hello): boolean {
   const { execution, service } = highestOf(hello);
   return execution - nextIds.execution < MAX_SKIPPED_IDS && service - nextIds.service < MAX_SKIPPED_IDS;
 }
 
-/** Goes past ids that a host has seen; those of services are remembered as unknown. */
+/** Skips ids that a host has seen. Skipped ids of services are recorded as unknown. */
 export function skipIds(cluster: Cluster, hello: Hello): void {
   const { execution, service } = highestOf(hello);
   const { nextIds, unknown, changes } = cluster;
@@ -36,7 +37,7 @@ export function skipIds(cluster: Cluster, hello: Hello): void {
   changes.raisedIds = { ...nextIds };
 }
 
-/** Services in these ranges, of all that a host lists. */
+/** Services of an inventory that are in these ranges. */
 export const unknownIn = (ranges: readonly IdRange[], inventory: readonly Observation[]): number[] => [
   ...new Set(inventory.map(({ service }) => service).filter((id) => ranges.some((range) => isIn(range, id)))),
 ];
@@ -44,8 +45,9 @@ export const unknownIn = (ranges: readonly IdRange[], inventory: readonly Observ
 const isIn = ({ first, last }: IdRange, id: number): boolean => first <= id && id <= last;
 
 /**
- * Takes in that a host has containers of later starts than the state knows. Where the service is placed there, that
- * start becomes its own. Elsewhere the container goes first, so that a later start does not run beside it.
+ * Adopts containers of later starts than the state has. If the service is placed on the host, that start
+ * becomes the current one. Otherwise the container is removed first, so that a later start does not run
+ * beside it.
  */
 export function adopt(cluster: Cluster, host: Host, inventory: readonly Observation[]): void {
   for (const { service: id, generation } of inventory) {
@@ -62,14 +64,15 @@ function adoptOne(
   service: Service,
   generation: number,
 ): void {
-  // Where it is placed elsewhere, that host tells what became of it.
+  // A service that is placed elsewhere is reported by that host.
   if (isEnded(execution) || (service.placed && service.hostId !== host.id)) return;
-  const goesOn = service.placed && !execution.ending;
+  const continues = service.placed && !execution.ending;
   startGeneration(cluster, service, generation);
   cluster.recordHost(service, host);
-  if (goesOn) return;
+  if (continues) return;
   service.status = 'terminating';
-  // What is queued in the copy has started since: it begins anew once nothing of that runs.
+  // An execution that is queued in the copy has been started since: it starts again once no container of that
+  // start is left.
   if (execution.status === 'queued' && !execution.ending) {
     execution.ending = { status: 'queued', message: 'it was started after this state was saved' };
     cluster.touch(execution);
@@ -77,6 +80,6 @@ function adoptOne(
 }
 
 function highestOf({ highest, inventory }: Hello): { execution: number; service: number } {
-  const seen = inventory.reduce((most, { service }) => Math.max(most, service), 0);
+  const seen = inventory.reduce((highestId, { service }) => Math.max(highestId, service), 0);
   return { execution: highest?.execution ?? 0, service: Math.max(highest?.service ?? 0, seen) };
 }

@@ -1,4 +1,7 @@
-/** State transitions: what each decision changes in the state, and what users and restored databases change. Pure. */
+/**
+ * State transitions: the changes that each decision, each request of a user and each adopted start makes to
+ * the state. Pure.
+ */
 
 import { releaseLostHost } from '../hosts/drain.ts';
 import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
@@ -8,7 +11,7 @@ import type { Placement } from '../scheduling/gang-placement.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
 
-/** Carries a decision out on the state, and notes the rows to write. */
+/** Applies a decision to the state, and marks the rows to write. */
 export function apply(cluster: Cluster, decision: Decision, nowMs: number): void {
   switch (decision.kind) {
     case 'place':
@@ -53,7 +56,10 @@ export function apply(cluster: Cluster, decision: Decision, nowMs: number): void
   }
 }
 
-/** Decides the end as a user asked for it, unless an end is already decided; a start that was to be tried again ends, too. */
+/**
+ * Decides the end that a user requested, unless an end is already decided. A start that would be tried again
+ * ends with it.
+ */
 export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number): void {
   if (isEnded(execution) || (execution.ending && execution.ending.status !== 'queued')) return;
   apply(
@@ -63,7 +69,7 @@ export function requestEnd(cluster: Cluster, execution: Execution, nowMs: number
   );
 }
 
-/** Hides the execution at once, and ends it where it has not ended. */
+/** Hides the execution at once, and ends it if it has not ended. */
 export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: number): void {
   execution.deleted = true;
   cluster.changes.deleted.add(execution);
@@ -71,7 +77,7 @@ export function requestDeletion(cluster: Cluster, execution: Execution, nowMs: n
   cluster.touch(execution);
 }
 
-/** Makes the service as it is when a start of it begins. */
+/** Resets the service for the start of a generation. */
 export function startGeneration(cluster: Cluster, service: Service, generation: number): void {
   service.status = 'starting';
   service.generation = generation;
@@ -112,7 +118,7 @@ function replace(cluster: Cluster, service: Service, restartAtMs: number): void 
   service.exit = null;
   service.failure = null;
   service.restartAtMs = restartAtMs;
-  // Others may have its room meanwhile.
+  // Other services may take its capacity meanwhile.
   if (!service.essential) cluster.release(service);
   cluster.touch(service);
 }
@@ -162,6 +168,6 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
   execution.status = ending.status;
   execution.errorMessage = ending.message;
   execution.timeEndMs = nowMs;
-  // A deleted execution stays until its logs are gone, too.
+  // A deleted execution stays until its logs are gone.
   if (!execution.deleted) cluster.dropExecution(execution);
 }

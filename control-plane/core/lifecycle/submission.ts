@@ -1,4 +1,7 @@
-/** Owns how an execution begins: ids, instances and needs from a validated description. Pure. */
+/**
+ * Submission: makes an execution with ids, service instances and requirements from a validated description.
+ * Pure.
+ */
 import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { OperationError } from '../model/errors.ts';
@@ -12,19 +15,19 @@ export interface Submission {
   userId: number;
   name: string;
   application: Application;
-  /** The application as JSON text, as it was submitted. */
+  /** The application as JSON text, as submitted. */
   description: string;
 }
 
-/** Whoever was known when the request came may have been deleted or disabled since. */
+/** The user may have been deleted or disabled since the request arrived. */
 export function assertEnabled({ users }: Cluster, userId: number): void {
   if (!users.get(userId)?.enabled)
     throw new OperationError('unauthenticated', 'The user has been deleted or disabled.');
 }
 
 /**
- * A new execution with its services, queued at once. Takes its ids from `ids`. Objects that wait are written out field by
- * field, here and in the store: made by spreads they take a quarter more memory.
+ * A new execution with its services, queued at once, with the next ids of `ids`. Queued objects are written
+ * out field by field, here and in the store: made by spreads they take a quarter more memory.
  */
 export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
   const { userId, name, application, description } = submission;
@@ -50,7 +53,10 @@ export function newExecution(ids: NextIds, submission: Submission, nowMs: number
   };
 }
 
-/** What a description says of each service, once and for all; keyed by name where rows are read back. */
+/**
+ * The constant part of a service, as its description states it. The store matches instances with rows by
+ * name.
+ */
 export type Instance = Pick<
   Service,
   'name' | 'group' | 'essential' | 'monitor' | 'startupOrder' | 'requirement'
@@ -70,7 +76,7 @@ export function instancesOf(application: Application): Instance[] {
   }));
 }
 
-/** What a definition needs of its host: the minimum, or 0 memory and 0.1 cores. */
+/** What a definition requires of its host: the minimum, or 0 memory and 0.1 cores. */
 function requirementOf({ resources, labels }: ServiceDescription): Requirement {
   return {
     memoryBytes: resources.memory.min ?? 0,

@@ -1,8 +1,9 @@
 /**
- * Backfill reservation: capacity reserved for one execution, so that later ones that fit cannot delay it for ever. It is
- * for the execution submitted first, among those of the highest priority that are within their quota and would fit on an
- * idle cluster, once that execution has been the first for `backfillReserveAfterMs`. No other execution is placed in the
- * reserved capacity. The reservation is in memory only: after a restart the wait begins anew. Pure.
+ * Backfill reservation: capacity reserved for one execution, so that later executions that fit cannot delay
+ * it for ever. The candidate is the execution submitted first among those of the highest priority that are
+ * within their quota and would fit on an idle cluster. It gets the reservation once it has been the candidate
+ * for `backfillReserveAfterMs`, and no other execution is placed in the reserved capacity. The reservation
+ * exists in memory only: after a restart the wait begins again (SCHED-5). Pure.
  */
 
 import { type Execution, essentialServices } from '../model/execution.ts';
@@ -15,7 +16,7 @@ import { type PreemptionPlan, placeWithPreemption, preemptAt, startWithPreemptio
 import { gangDemand, type ResourceDemand } from './resource-demand.ts';
 import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 
-/** Moves the reservation to the execution that it is due for, and reserves capacity once its time has come. */
+/** Follows changes of the candidate, and reserves capacity for it once its time has come. */
 export function updateReservation(state: SchedulerState, nowMs: number): void {
   const { queue, reservation } = state;
   const first = queue.oldest(
@@ -40,7 +41,9 @@ export function updateReservation(state: SchedulerState, nowMs: number): void {
   reserve(state, current.placements, 1);
 }
 
-/** Starts the execution that capacity is reserved for, if it can start now: there, or anywhere else. */
+/**
+ * Starts the execution with the reservation if it can start now, in the reserved capacity or anywhere else.
+ */
 export function startReserved(state: SchedulerState, actions: SchedulingActions): void {
   const { reservation, hostIndex } = state;
   if (!reservation || reservation.placements.length === 0) return;
@@ -71,7 +74,10 @@ export function withReservation<T>({ reservation, hostIndex }: SchedulerState, f
 const withoutVictims = (placements: Placement[] | null): PreemptionPlan | null =>
   placements && { placements, victims: [] };
 
-/** Frees the reserved capacity. `updateReservation` reserves other capacity if the reservation is still due. */
+/**
+ * Releases the reserved capacity. `updateReservation` reserves other capacity if the reservation is still
+ * due.
+ */
 export function releaseReservation(state: SchedulerState): void {
   const { reservation } = state;
   if (!reservation) return;

@@ -8,7 +8,7 @@ import { fits, isUsable } from './host-filters.ts';
 import type { ResourceDemand } from './resource-demand.ts';
 
 /** With more hosts than this, each is not examined: all unschedulable demands are tried again. */
-const MANY_HOSTS = 100;
+const MAX_EXAMINED_HOSTS = 100;
 
 export class CapacityIncrease {
   readonly #hosts: readonly Host[];
@@ -22,7 +22,7 @@ export class CapacityIncrease {
 
   /** An upper bound: a service that requires more memory, or more cores, cannot fit on these hosts. */
   largestIncrease(): Resources {
-    if (this.#isMany()) return EVERYTHING;
+    if (this.#hasTooManyHosts()) return EVERYTHING;
     const largest = { memoryBytes: Number.NEGATIVE_INFINITY, cores: Number.NEGATIVE_INFINITY };
     for (const host of this.#hosts) {
       if (!isUsable(host)) continue;
@@ -35,15 +35,15 @@ export class CapacityIncrease {
 
   /** Whether a part of the demand may fit on one of the hosts now. */
   mayFit({ requirements }: ResourceDemand): boolean {
-    if (this.#isMany()) return true;
+    if (this.#hasTooManyHosts()) return true;
     return this.#hosts.some((host) => {
       const free = this.#freeCapacityOf(host);
       return requirements.some((requirement) => fits(free, requirement));
     });
   }
 
-  #isMany(): boolean {
-    return this.#hosts.length > MANY_HOSTS;
+  #hasTooManyHosts(): boolean {
+    return this.#hosts.length > MAX_EXAMINED_HOSTS;
   }
 }
 

@@ -47,24 +47,23 @@ export class IndexedHost {
   /** Reads the host and discards assumed changes. True if its free or preemptable capacity has grown. */
   update(): boolean {
     const { host } = this.free;
-    const nothing = isUsable(host) ? 0 : Number.NEGATIVE_INFINITY;
-    const leftBytes =
-      nothing + host.memoryBytes - host.reservedMemoryBytes - host.backfillReservedMemoryBytes;
-    const leftCores = nothing + host.cores - host.reservedCores - host.backfillReservedCores;
-    const bytes = leftBytes + host.elasticMemoryBytes;
-    const cores = leftCores + host.elasticCores;
+    const base = isUsable(host) ? 0 : Number.NEGATIVE_INFINITY;
+    const freeBytes = base + host.memoryBytes - host.reservedMemoryBytes - host.backfillReservedMemoryBytes;
+    const freeCores = base + host.cores - host.reservedCores - host.backfillReservedCores;
+    const preemptableBytes = freeBytes + host.elasticMemoryBytes;
+    const preemptableCores = freeCores + host.elasticCores;
     const grew =
-      leftBytes > this.#freeBytes ||
-      bytes > this.preemptableBytes ||
-      leftCores > this.#freeCores + EPSILON ||
-      cores > this.preemptableCores + EPSILON;
+      freeBytes > this.#freeBytes ||
+      preemptableBytes > this.preemptableBytes ||
+      freeCores > this.#freeCores + EPSILON ||
+      preemptableCores > this.preemptableCores + EPSILON;
     const { free } = this;
-    const same = bytes === this.preemptableBytes && cores === this.preemptableCores;
-    if (same && free.memoryBytes === leftBytes && free.cores === leftCores) return false;
-    free.memoryBytes = this.#freeBytes = leftBytes;
-    free.cores = this.#freeCores = leftCores;
-    this.preemptableBytes = bytes;
-    this.preemptableCores = cores;
+    const same = preemptableBytes === this.preemptableBytes && preemptableCores === this.preemptableCores;
+    if (same && free.memoryBytes === freeBytes && free.cores === freeCores) return false;
+    free.memoryBytes = this.#freeBytes = freeBytes;
+    free.cores = this.#freeCores = freeCores;
+    this.preemptableBytes = preemptableBytes;
+    this.preemptableCores = preemptableCores;
     this.hostClass.refresh(this);
     return grew;
   }

@@ -1,6 +1,6 @@
 /**
- * Host filters: the conditions that a host must meet to take a service. Each filter has its check and the explanation of a
- * failure side by side, so that a further filter is one more entry of `hostFilters`. Pure.
+ * Host filters: the conditions that a host must meet to take a service. Each filter has its check and its
+ * explanation of a failure side by side: a new filter is one more entry of `hostFilters`. Pure.
  */
 import { MICRO } from '../accounts/quota.ts';
 import { blockingConditionOf, blockingConditions, type Host, isReachable } from '../model/host.ts';
@@ -36,7 +36,7 @@ export interface UnplacedServices {
   /** Name of the first service. */
   readonly name: string;
   readonly instances: number;
-  /** Other services of the gang that have capacity, and take it first. */
+  /** Other services of the gang that do find a host and are placed first. */
   readonly beside: number;
 }
 
@@ -45,7 +45,10 @@ export interface FailureExplanation {
   text: string;
   /** The labels that no examined host has or, if each exists on some host, all required labels. */
   labels?: readonly string[];
-  /** Bytes or cores that the best-fitting host lacks. More than the requirement if that host is over-reserved. */
+  /**
+   * Bytes or cores that the best-fitting host lacks. This exceeds the requirement if the host has more
+   * reserved than it has.
+   */
   missing?: number;
   /** Bytes or cores of the largest failing host, in all. */
   largest?: number;
@@ -88,7 +91,7 @@ export const isUsable = (host: Host): boolean =>
 export const hasLabels = (host: Pick<Host, 'labels'>, labels: readonly string[]): boolean =>
   labels.every((label) => host.labels.includes(label));
 
-/** For example `2 of 3 hosts take no new services: 1 not connected (…), 1 drained (…).` Each host counts once. */
+/** Such as `2 of 3 hosts take no new services: 1 not connected (…), 1 drained (…).` */
 function outageText(failed: readonly FreeCapacity[], examined: number): string {
   if (examined === 0) return 'The cluster has no host: start an agent on a machine to add one.';
   const reachable = failed.filter(({ host }) => isReachable(host));
@@ -139,7 +142,7 @@ function explainLabels({
 /** A resource of which hosts may have too little. */
 interface Dimension {
   amountOf: (resources: Resources) => number;
-  /** Removes what sums of fractions drift by. */
+  /** Removes the drift of sums of fractions. */
   rounded: (amount: number) => number;
   text: (amount: number) => string;
   noun: string;
@@ -159,7 +162,9 @@ const CORES: Dimension = {
   noun: '',
 };
 
-/** For example `web0 needs 4.0 GiB of memory, but vm, the best fit of 2 hosts, has 3.0 GiB free: 1.0 GiB short.` */
+/**
+ * Such as `web0 needs 4.0 GiB of memory, but vm, the best fit of 2 hosts, has 3.0 GiB free: 1.0 GiB short.`
+ */
 function explainShortage(
   { requirement, services, failed }: FilterFailure,
   { amountOf, rounded, text: textOf, noun }: Dimension,
@@ -178,7 +183,9 @@ function explainShortage(
   return { missing, largest, text: `${text} ${whole} in all: request less, or add a larger host.` };
 }
 
-/** Less than nothing is free where a backfill reservation waits for capacity, or a host has become smaller. */
+/**
+ * Less than nothing is free if a backfill reservation exceeds what is left, or the host has become smaller.
+ */
 const freeText = (free: number, textOf: (amount: number) => string): string =>
   free < 0 ? `${textOf(-free)} more reserved than it has in all` : `${textOf(free)} free`;
 

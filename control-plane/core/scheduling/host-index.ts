@@ -37,7 +37,7 @@ export class HostIndex {
     let indexed = this.#indexed.get(host.id);
     if (!indexed?.matches(host)) indexed = this.#addToClass(host, indexed);
     const { isUsable } = indexed;
-    if (this.#follow(indexed)) this.withFreedCapacity.add(host);
+    if (this.#refresh(indexed)) this.withFreedCapacity.add(host);
     if (indexed.isUsable !== isUsable) this.version++;
   }
 
@@ -94,7 +94,7 @@ export class HostIndex {
   /** Discards the assumed changes of a host. */
   forgetAssumed(host: Host): void {
     const indexed = this.#indexed.get(host.id);
-    if (indexed) this.#follow(indexed);
+    if (indexed) this.#refresh(indexed);
   }
 
   /**
@@ -105,7 +105,7 @@ export class HostIndex {
     return memoryBytes <= this.#totalFreeBytes && microCores <= (this.#totalFreeCores + SLACK_CORES) * MICRO;
   }
 
-  #follow(indexed: IndexedHost): boolean {
+  #refresh(indexed: IndexedHost): boolean {
     this.#count(indexed, -1);
     const grew = indexed.update();
     this.#count(indexed, 1);
@@ -119,7 +119,7 @@ export class HostIndex {
 
   #indexedHostOf(host: Host): IndexedHost {
     const indexed = this.#indexed.get(host.id);
-    if (!indexed) throw new Error(`host ${host.name} has no free`);
+    if (!indexed) throw new Error(`host ${host.name} is not in the host index`);
     return indexed;
   }
 

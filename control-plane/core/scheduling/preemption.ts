@@ -37,7 +37,7 @@ export function startWithPreemption(
 export type OnUnplaceable = (
   service: Service,
   placements: readonly Placement[],
-  left: FreeCapacity[],
+  capacities: FreeCapacity[],
 ) => void;
 
 /**
@@ -63,7 +63,7 @@ export function placeWithVictims(
   state: SchedulerState,
   services: readonly Service[],
   own: readonly Service[],
-  missed?: OnUnplaceable,
+  onUnplaceable?: OnUnplaceable,
 ): PreemptionPlan | null {
   const { hostIndex } = state;
   const victims = new Set<Service>();
@@ -88,7 +88,7 @@ export function placeWithVictims(
       host = choice?.host;
     }
     if (!host) {
-      missed?.(service, placements, freeWithoutElastic(state, victims));
+      onUnplaceable?.(service, placements, freeWithoutElastic(state, victims));
       break;
     }
     assume(host, service.requirement, -1);
@@ -102,13 +102,13 @@ export function placeWithVictims(
 export function preemptAt(state: SchedulerState, placements: readonly Placement[]): PreemptionPlan | null {
   const victims: Service[] = [];
   for (const host of new Set(placements.map((placement) => placement.host))) {
-    const left = {
+    const free = {
       memoryBytes: host.memoryBytes - host.reservedMemoryBytes,
       cores: host.cores - host.reservedCores,
     };
     const reserved = { memoryBytes: host.backfillReservedMemoryBytes, cores: host.backfillReservedCores };
     const services = [...state.servicesAt(host.id)].filter((service) => isPreemptible(state, service));
-    const chosen = isUsable(host) ? selectVictims(left, reserved, services) : null;
+    const chosen = isUsable(host) ? selectVictims(free, reserved, services) : null;
     if (!chosen) return null;
     victims.push(...chosen);
   }
@@ -134,13 +134,13 @@ export function victimsForQuota(
   { userId }: Execution,
   { usage }: ResourceDemand,
 ): Service[] | null {
-  const over = state.exceededLimits(userId, usage);
-  if (over.length === 0) return [];
+  const exceeded = state.exceededLimits(userId, usage);
+  if (exceeded.length === 0) return [];
   const shortfall: Resources = { memoryBytes: 0, cores: 0 };
-  for (const excess of over) {
-    if (excess.dimension === 'executions') return null;
-    if (excess.dimension === 'memory') shortfall.memoryBytes = excess.over;
-    else shortfall.cores = excess.over;
+  for (const limit of exceeded) {
+    if (limit.dimension === 'executions') return null;
+    if (limit.dimension === 'memory') shortfall.memoryBytes = limit.over;
+    else shortfall.cores = limit.over;
   }
   const services = [...state.elasticOf(userId)].filter((service) => isPreemptible(state, service));
   const chosen = selectVictims({ memoryBytes: 0, cores: 0 }, shortfall, services);
@@ -150,13 +150,13 @@ export function victimsForQuota(
 }
 
 /** After this many hosts the search stops if a host has been found. */
-const ENOUGH_HOSTS = 100;
+const MAX_COMPARED_HOSTS = 100;
 
 /** The host on which the fewest services must be preempted, of equals the youngest. */
 function selectHostAndVictims(state: SchedulerState, requirement: Requirement, taken: ReadonlySet<Service>) {
   let best: { host: Host; victims: Service[]; oldest: number } | undefined;
   for (const [at, capacity] of state.hostIndex.preemptableHosts(requirement).entries()) {
-    if (best && at >= ENOUGH_HOSTS) break;
+    if (best && at >= MAX_COMPARED_HOSTS) break;
     const services = [...state.servicesAt(capacity.host.id)].filter(
       (service) => !taken.has(service) && isPreemptible(state, service),
     );
@@ -180,11 +180,11 @@ const isPreemptible = (state: SchedulerState, service: Service): boolean =>
   state.executions.get(service.executionId)?.ending === null;
 
 /**
- * The fewest of `services` that free `wanted` on top of `left`, of equals the youngest; null if all of them
+ * The fewest of `services` that free `wanted` on top of `free`, of equals the youngest; null if all of them
  * do not suffice.
  */
-function selectVictims(left: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
-  let shortfall = { memoryBytes: wanted.memoryBytes - left.memoryBytes, cores: wanted.cores - left.cores };
+function selectVictims(free: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
+  let shortfall = { memoryBytes: wanted.memoryBytes - free.memoryBytes, cores: wanted.cores - free.cores };
   const rest = services.toSorted((a, b) => b.id - a.id);
   const chosen: Service[] = [];
   while (shortfallScore(shortfall, wanted) > 0) {

@@ -196,13 +196,14 @@ export class Queue<T extends QueueItem> {
     let found: T | undefined;
     let priority = Number.NEGATIVE_INFINITY;
     for (const userQueue of this.#userQueues.values()) {
-      const { priority: its } = fairShareKeyOf(userQueue.userId);
-      if (its < priority) continue;
-      const before = its > priority ? Number.POSITIVE_INFINITY : (found?.id ?? Number.POSITIVE_INFINITY);
+      const key = fairShareKeyOf(userQueue.userId);
+      if (key.priority < priority) continue;
+      const before =
+        key.priority > priority ? Number.POSITIVE_INFINITY : (found?.id ?? Number.POSITIVE_INFINITY);
       const first = userQueue.oldest(before, isEligible);
       if (!first) continue;
       found = first;
-      priority = its;
+      priority = key.priority;
     }
     return found;
   }
@@ -252,9 +253,9 @@ export class Queue<T extends QueueItem> {
       : activeFromRound > 0 && activeFromRound <= this.#round;
   }
 
-  #setActive(classQueue: ClassQueue<T>, from: number): void {
+  #setActive(classQueue: ClassQueue<T>, fromRound: number): void {
     const { userQueue } = classQueue;
-    userQueue.setActive(classQueue, from);
+    userQueue.setActive(classQueue, fromRound);
     if (userQueue.active > 0) this.#active.add(userQueue);
     else this.#active.delete(userQueue);
   }

@@ -1,6 +1,7 @@
 /**
- * The scheduler's view of the cluster: the state that it reads, and the two actions by which it changes that state. The
- * cluster satisfies `SchedulerState` (state/cluster.ts), the reconciler supplies the actions. Pure.
+ * The scheduler's view of the cluster: the state that it reads, and the two actions by which it changes that
+ * state. The cluster satisfies `SchedulerState` (state/cluster.ts), and the reconciler supplies the actions.
+ * Pure.
  */
 import type { ExceededLimit, Usage } from '../accounts/quota.ts';
 import type { Execution } from '../model/execution.ts';
@@ -25,7 +26,7 @@ export interface SchedulerState {
   /** How many elastic services are placed. */
   readonly elasticCount: number;
   readonly feasibility: FeasibilityCache;
-  /** Written by the scheduler only (backfill-reservation.ts). */
+  /** Managed in backfill-reservation.ts. */
   reservation: BackfillReservation | null;
 
   fairShareKey(userId: number): FairShareKey;
@@ -38,7 +39,7 @@ export interface SchedulerState {
 
 /** Both take effect at once: the state that the scheduler reads next includes them. */
 export interface SchedulingActions {
-  /** Reserves the capacity of the placements. An execution leaves the queue, an elastic service leaves `elastic`. */
+  /** Reserves the placements. A queued execution leaves the queue; an elastic service leaves `elastic`. */
   place(execution: Execution, placements: Placement[]): void;
   /** Releases the reservation of an elastic service, whose container is then stopped. */
   preempt(service: Service): void;
@@ -53,10 +54,10 @@ export interface QueuedElasticService extends QueueItem {
 /** Capacity that is reserved for one execution, so that backfill by others cannot delay it for ever. */
 export interface BackfillReservation {
   readonly execution: Execution;
-  /** When the capacity will be reserved; null once it is. */
+  /** When capacity will be reserved; null once it is. */
   dueMs: number | null;
   /** The reserved capacity, by service; empty while none is reserved. */
   placements: readonly Placement[];
-  /** True until the first attempt to start in the reserved capacity. */
+  /** True from the moment that capacity is reserved until the first attempt to start in it. */
   isUntried: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The scheduling pass: places queued executions in the order of the queue, then elastic services, within the capacity of
- * the hosts and the quotas of the users. Pure.
+ * Scheduling pass: places queued executions in the order of the queue, then elastic services, within the
+ * capacity of the hosts and the quotas of the users. Pure.
  */
 
 import { type Execution, essentialServices } from '../model/execution.ts';
@@ -26,7 +26,7 @@ export const hasCandidates = ({ queue, elastic, hostIndex, reservation }: Schedu
   hostIndex.withFreedCapacity.size > 0 ||
   reservation?.isUntried === true;
 
-/** Tries every candidate once. */
+/** Tries each candidate once. */
 export function runSchedulingPass(state: SchedulerState, actions: SchedulingActions): void {
   const freed = [...state.hostIndex.withFreedCapacity];
   state.hostIndex.withFreedCapacity.clear();
@@ -68,7 +68,10 @@ function placeElasticServices(
   }
 }
 
-/** Finds hosts for the essential services: in free capacity, or else with preemption. Over the quota, only with preemption. */
+/**
+ * Finds hosts for the essential services: in free capacity, or else with preemption. An execution that is
+ * over its quota can only be placed with preemption.
+ */
 function findPlacement(
   state: SchedulerState,
   execution: Execution,
@@ -81,8 +84,8 @@ function findPlacement(
 }
 
 /**
- * True if no hosts could take an execution that is over its quota even with quota to spare. It then waits for capacity as
- * well, and must be tried again when hosts free some.
+ * True if no hosts could take an execution even with quota to spare. It then waits for capacity in addition
+ * to quota, and must be tried again when hosts free some.
  */
 function lacksCapacity(state: SchedulerState, execution: Execution, demand: ResourceDemand): boolean {
   if (!state.hostIndex.mayFitInTotal(demand.usage)) return true;

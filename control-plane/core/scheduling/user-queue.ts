@@ -35,8 +35,8 @@ interface Chunk<T extends QueueItem> {
   /** How many of the class queues are active. */
   active: number;
   /** No item of the chunk requires less memory, or less cores, than these. */
-  leastBytes: number;
-  leastCores: number;
+  minMemoryBytes: number;
+  minCores: number;
 }
 
 /** Capacity of a chunk. */
@@ -99,9 +99,9 @@ export class UserQueue<T extends QueueItem> {
   }
 
   /** Makes a class queue active from a round on; 0 makes it inactive. */
-  setActive(classQueue: ClassQueue<T>, from: number): void {
-    const change = Number(from > 0) - Number(classQueue.activeFromRound > 0);
-    classQueue.activeFromRound = from;
+  setActive(classQueue: ClassQueue<T>, fromRound: number): void {
+    const change = Number(fromRound > 0) - Number(classQueue.activeFromRound > 0);
+    classQueue.activeFromRound = fromRound;
     if (change === 0) return;
     this.active += change;
     const chunk = this.#chunks[this.#locate(firstOf(classQueue))[0]];
@@ -138,8 +138,8 @@ export class UserQueue<T extends QueueItem> {
 
   /** The eligible item with the lowest id below `before`: the one submitted first. */
   oldest(before: number, isEligible: (item: T, demand: ResourceDemand) => boolean): T | undefined {
-    const ages = (classQueue: ClassQueue<T>) => this.#oldestOf(classQueue).id;
-    this.#oldest ??= [...this.#classQueues.values()].reduce((a, b) => (ages(b) < ages(a) ? b : a));
+    const oldestId = (classQueue: ClassQueue<T>) => this.#oldestOf(classQueue).id;
+    this.#oldest ??= [...this.#classQueues.values()].reduce((a, b) => (oldestId(b) < oldestId(a) ? b : a));
     const first = this.#oldestOf(this.#oldest);
     if (first.id >= before) return undefined;
     if (isEligible(first, this.#oldest.equivalenceClass)) return first;
@@ -215,8 +215,8 @@ export class UserQueue<T extends QueueItem> {
 const firstOf = <T extends QueueItem>({ items }: ClassQueue<T>): T => items[0] as T;
 
 function chunkOf<T extends QueueItem>(classQueues: ClassQueue<T>[]): Chunk<T> {
-  const [leastBytes, leastCores] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  const chunk = { classQueues, active: 0, leastBytes, leastCores };
+  const [minMemoryBytes, minCores] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const chunk = { classQueues, active: 0, minMemoryBytes, minCores };
   for (const classQueue of classQueues) include(chunk, classQueue);
   return chunk;
 }
@@ -227,10 +227,12 @@ function include<T extends QueueItem>(
 ): void {
   if (activeFromRound > 0) chunk.active += 1;
   for (const { memoryBytes, cores } of equivalenceClass.requirements) {
-    chunk.leastBytes = Math.min(chunk.leastBytes, memoryBytes);
-    chunk.leastCores = Math.min(chunk.leastCores, cores);
+    chunk.minMemoryBytes = Math.min(chunk.minMemoryBytes, memoryBytes);
+    chunk.minCores = Math.min(chunk.minCores, cores);
   }
 }
 
-const mayContain = <T extends QueueItem>({ leastBytes, leastCores }: Chunk<T>, largest: Resources): boolean =>
-  leastBytes <= largest.memoryBytes && leastCores <= largest.cores + EPSILON;
+const mayContain = <T extends QueueItem>(
+  { minMemoryBytes, minCores }: Chunk<T>,
+  largest: Resources,
+): boolean => minMemoryBytes <= largest.memoryBytes && minCores <= largest.cores + EPSILON;

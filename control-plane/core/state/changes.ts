@@ -1,4 +1,4 @@
-/** Owns the list of what changed in the live state and must be written. Pure. */
+/** The changes of the live state that the next commit writes. Pure. */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
@@ -11,27 +11,30 @@ export interface NextIds {
   host: number;
 }
 
-/** Rows to write in the next commit; and what has no row, and is told to those who watch (events.ts). */
+/**
+ * Rows to write in the next commit, and changes without a row that are sent to subscribers
+ * (streams/events.ts).
+ */
 export interface Changes {
   newExecutions: Set<Execution>;
   executions: Set<Execution>;
   services: Set<Service>;
   newHosts: Set<Host>;
   hosts: Set<Host>;
-  /** Join tokens that were used, by their hash, and the hosts they made. */
+  /** Used join tokens, by hash, with the hosts that they registered. */
   usedTokens: Map<string, Host>;
-  /** With the time of their removal. */
+  /** With the time of removal. */
   removedHosts: Map<Host, number>;
   purged: Set<Execution>;
-  /** Ranges of services that became known as unknown. */
+  /** Ranges of service ids that have become unknown. */
   unknown: Set<IdRange>;
-  /** The next ids, where they are beyond those of the rows. */
+  /** The next ids, if they are beyond those of the rows. */
   raisedIds: NextIds | null;
-  /** Of the executions above, those that nobody may see from now on. */
+  /** The executions among those above that no user may see from now on. */
   deleted: Set<Execution>;
-  /** Services whose start has come further. */
+  /** Services whose start has progressed. */
   progressed: Set<Service>;
-  /** Hosts that something else is wrong with than before. */
+  /** Hosts whose conditions have changed in kind. */
   conditions: Set<Host>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Owns the live state: executions that have not ended, their services, the hosts, users and quotas, and what follows from
- * them (queue, reservations, services by host, what runs of a user). Also notes what changed, for the commit. Pure; the store and the agents are elsewhere.
+ * The live state: executions that have not ended, their services, hosts, users and quotas, and what is
+ * derived from them (queues, reservations, services by host, usage by user). It also records what changed,
+ * for the commit. Pure: it knows neither the store nor the agents.
  */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Quota, User } from '../accounts/account.ts';
@@ -25,38 +26,41 @@ export class Cluster implements SchedulerState {
   readonly executions = new Map<number, Execution>();
   readonly services = new Map<number, Service>();
   readonly hosts = new Map<number, Host>();
-  /** Also deleted ones, who are disabled, until the next start. */
+  /** Includes deleted users, who are disabled, until the next start. */
   readonly users = new Map<number, User>();
   readonly quotas = new Map<number, Quota>();
   readonly nextIds: NextIds;
-  /** Services whose ids were given before the database was restored from a copy that does not have them. */
+  /** Ids of services that were assigned before the database was restored from a copy without them. */
   readonly unknown: IdRange[] = [];
   readonly schedulerConfig: SchedulerConfig;
-  /** Queued executions, but for those whose start failed and is to be tried again later. */
+  /** Queued executions, without those that wait for a retry. */
   readonly queue: Queue<Execution>;
   /** Elastic services without a host, of running executions. */
   readonly elastic: Queue<QueuedElasticService>;
-  /** For whom room is kept, or will be. */
+  /** The backfill reservation, due or in effect. */
   reservation: BackfillReservation | null = null;
   readonly feasibility = new FeasibilityCache();
-  /** What the hosts have left. */
+  /** The free capacity of the hosts. */
   readonly hostIndex: HostIndex;
-  /** Executions that count under the quota of their user: from their placing to their end or return to the queue. */
+  /** Executions that count under their user's quota: from placement to the end or the return to the queue. */
   readonly admitted = new Set<Execution>();
-  /** Elastic services that are placed. */
+  /** How many elastic services are placed. */
   elasticCount = 0;
-  /** By execution. */
+  /** By execution id. */
   readonly deadlines = new Deadlines();
-  /** When the last turn was, by the clock of then. Before the first one: by one that may have been ahead. */
+  /**
+   * Wall-clock time of the previous turn. Infinity before the first turn, because the previous coordinator's
+   * clock may have been ahead.
+   */
   lastTurnMs = Number.POSITIVE_INFINITY;
-  /** Executions to look at in the next turn. */
+  /** Ids of executions to examine in the next turn. */
   readonly dirty = new Set<number>();
   changes: Changes = noChanges();
   readonly #hostsByName = new Map<string, Host>();
   readonly #servicesByHost = new Map<number, Set<Service>>();
-  /** By user; none is kept of those of whom nothing was ever admitted. */
+  /** By user; only of users with an execution that was placed at some time. */
   readonly #usages = new Map<number, Usage>();
-  /** Placed ones, by user. */
+  /** Placed elastic services, by user. */
   readonly #elasticOf = new Map<number, Set<Service>>();
 
   constructor(nextIds: NextIds, config: SchedulerConfig) {
@@ -67,7 +71,7 @@ export class Cluster implements SchedulerState {
     this.hostIndex = new HostIndex(config);
   }
 
-  /** Takes in an execution read from the store or just submitted. */
+  /** Adds an execution that was read from the store or has just been submitted. */
   addExecution(execution: Execution): void {
     this.executions.set(execution.id, execution);
     for (const service of execution.services) {
@@ -79,7 +83,7 @@ export class Cluster implements SchedulerState {
     this.dirty.add(execution.id);
   }
 
-  /** Lets go of an execution that needs nothing any more; its row, if kept, is served from the store. */
+  /** Drops an execution that needs no more work. Its row, if it has one, is served from the store. */
   dropExecution(execution: Execution): void {
     this.executions.delete(execution.id);
     this.queue.remove(execution.id);
@@ -96,7 +100,9 @@ export class Cluster implements SchedulerState {
     this.#hostsByName.set(host.name, host);
   }
 
-  /** Its services stay as they are, but for their room on it (departure.ts). */
+  /**
+   * The services of the host keep their state, except for their reservations on it (hosts/host-removal.ts).
+   */
   removeHost(host: Host, nowMs: number): void {
     this.hosts.delete(host.id);
     this.#hostsByName.delete(host.name);
@@ -121,33 +127,33 @@ export class Cluster implements SchedulerState {
     return quota;
   }
 
-  /** Caps of the user's quota that `wanted` would exceed, where it comes to `used`: what is there now, unless told otherwise. */
+  /** Caps of the user's quota that `wanted` would exceed on top of `used`, by default the current usage. */
   exceededLimits(userId: number, wanted: Usage, used: Usage = this.usage(userId)): ExceededLimit[] {
     return exceededLimits(this.quotaOf(userId), used, wanted);
   }
 
-  /** What of the user is admitted, and reserved. */
+  /** Placed executions of the user, and the reservations of their services. */
   usage(userId: number): Readonly<Usage> {
     return this.#usages.get(userId) ?? noUsage();
   }
 
-  /** Where the user's executions stand in the queue. */
+  /** The order of the user's executions among those of other users. */
   fairShareKey(userId: number): FairShareKey {
     return { priority: this.users.get(userId)?.priority ?? 0, executions: this.usage(userId).executions };
   }
 
-  /** Elastic services of the user that are placed. */
+  /** Placed elastic services of the user. */
   elasticOf(userId: number): ReadonlySet<Service> {
     return this.#elasticOf.get(userId) ?? new Set();
   }
 
-  /** Whether room on the host was given away by services whose containers are still there. */
+  /** Whether containers of preempted or evicted services are still on the host. */
   hasDepartingContainers(hostId: number): boolean {
     for (const service of this.#at(hostId)) if (isPreempted(service)) return true;
     return false;
   }
 
-  /** A container is gone that others may have waited for. */
+  /** Called when a container is gone: executions with services on the host may have waited for that. */
   wakeWaitingFor(host: Host): void {
     for (const { executionId } of this.#at(host.id)) this.dirty.add(executionId);
   }
@@ -160,20 +166,20 @@ export class Cluster implements SchedulerState {
     return this.#at(hostId);
   }
 
-  /** Takes an execution from the queue: it counts under its user's quota from here on. */
+  /** Takes an execution from the queue. From here on it counts under its user's quota. */
   admit(execution: Execution): void {
     this.queue.remove(execution.id);
     this.#count(execution);
   }
 
-  /** The execution counts no longer, if it did. */
+  /** Stops counting the execution under its user's quota, if it was counted. */
   dismiss(execution: Execution): void {
     if (!this.admitted.delete(execution)) return;
     this.#usageOf(execution.userId).executions -= 1;
     this.#requeueUser(execution.userId);
   }
 
-  /** Reserves the service's needs on a host. */
+  /** Reserves the requirement of a service on a host. */
   place(service: Service, host: Host): void {
     this.recordHost(service, host);
     service.placed = true;
@@ -182,14 +188,16 @@ export class Cluster implements SchedulerState {
     this.touch(service);
   }
 
-  /** Notes on which host its container is. Of one that is placed, only its own. */
+  /**
+   * Records the host of the service's container. A placed service must already have its reservation there.
+   */
   recordHost(service: Service, host: Host): void {
     if (service.hostId !== null) this.#at(service.hostId).delete(service);
     service.hostId = host.id;
     this.#at(host.id).add(service);
   }
 
-  /** Gives the reservation back; the host stays known, for the logs. */
+  /** Releases the reservation. The host stays recorded, for the logs. */
   release(service: Service): void {
     if (!service.placed) return;
     this.#reserve(service, -1);
@@ -197,7 +205,10 @@ export class Cluster implements SchedulerState {
     this.touch(service);
   }
 
-  /** Has those wait for room, of an execution and its elastic services, that may be placed at `nowMs`, and no others. */
+  /**
+   * Queues an execution, and each of its elastic services, if it may be placed at `nowMs`; otherwise removes
+   * it from the queue.
+   */
   updateQueues(execution: Execution, nowMs: number): void {
     const { id, userId, size, timeSubmitMs, status, ending, retryAtMs, services } = execution;
     if (status === 'queued' && !ending && (retryAtMs ?? 0) <= nowMs) {
@@ -214,7 +225,7 @@ export class Cluster implements SchedulerState {
     }
   }
 
-  /** Notes that a row must be written and its execution looked at. */
+  /** Marks a row to be written, and its execution to be examined. */
   touch(changed: Service | Execution): void {
     const [rows, executionId] =
       'services' in changed
@@ -224,14 +235,14 @@ export class Cluster implements SchedulerState {
     this.dirty.add(executionId);
   }
 
-  /** Hands out what changed since the last call. */
+  /** Returns the changes since the last call. */
   takeChanges(): Changes {
     const changes = this.changes;
     this.changes = noChanges();
     return changes;
   }
 
-  /** What the user may have has grown: an end, another quota. */
+  /** The user's quota has free capacity again, after an end or with another quota. */
   #requeueUser(userId: number): void {
     this.queue.requeueUser(userId);
     this.elastic.requeueUser(userId);
@@ -285,5 +296,5 @@ export class Cluster implements SchedulerState {
   }
 }
 
-/** Live: the coordinator still has something to do for it. */
+/** True while the coordinator still has work to do for the execution. */
 export const isLive = (execution: Execution): boolean => !isEnded(execution) || execution.deleted;

@@ -1,8 +1,8 @@
-/** Owns when to look at what again although nothing happened. Pure. */
+/** Deadlines: when to examine an execution although nothing happened. Pure. */
 export class Deadlines {
   readonly #timesMs = new Map<number, number>();
 
-  /** Wakes `id` at `timeMs`; the earlier of several wins. */
+  /** Sets a deadline; the earlier one wins if `id` has one already. */
   set(id: number, timeMs: number): void {
     this.#timesMs.set(id, Math.min(this.#timesMs.get(id) ?? Number.POSITIVE_INFINITY, timeMs));
   }
@@ -11,14 +11,14 @@ export class Deadlines {
     this.#timesMs.delete(id);
   }
 
-  /** Hands out the ids that are due. */
+  /** Removes and returns the ids whose deadline has passed. */
   take(nowMs: number): number[] {
     const due = [...this.#timesMs].filter(([, timeMs]) => timeMs <= nowMs).map(([id]) => id);
     for (const id of due) this.#timesMs.delete(id);
     return due;
   }
 
-  /** The earliest, or null. */
+  /** The earliest deadline, or null. */
   next(): number | null {
     let next: number | null = null;
     for (const timeMs of this.#timesMs.values()) next = Math.min(next ?? timeMs, timeMs);

@@ -1,14 +1,11 @@
 /**
- * Owns why an execution is where it is: what holds it in the queue, by the very functions that place it, and what it
- * waits for later on. Decides nothing and changes nothing. Pure.
+ * Explanation: why an execution has not progressed further. For a queued execution the functions of the
+ * scheduler give the answer (SCHED-9); for a started one, the state of its services. Pure; changes nothing.
  */
 
 import { type ExceededLimit, noUsage } from '../accounts/quota.ts';
-import { projectedRequeueMs } from '../hosts/host-liveness.ts';
 import { type Ending, type Execution, type ExecutionStatus, essentialServices } from '../model/execution.ts';
-import { type Host, isReachable } from '../model/host.ts';
-import { isPreempted, type Service } from '../model/service.ts';
-import { count, listText } from '../model/text.ts';
+import { count } from '../model/text.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf, gangDemand, type ResourceDemand } from '../scheduling/resource-demand.ts';
@@ -21,30 +18,37 @@ import {
   isAlike,
   type UnplaceableService,
 } from './placement-diagnosis.ts';
+import { serviceSteps } from './service-steps.ts';
 
 export interface Explanation {
-  /** Null for what was not submitted. */
+  /** Null for an application that was not submitted. */
   status: ExecutionStatus | null;
-  /** Where it is, in a sentence. */
+  /** The state in a sentence. */
   summary: string;
-  /** Of those that may start as soon as there is room, itself among them: 1 is next. */
+  /** Position in the queue, counted from 1. */
   position: number | null;
   queueLength: number | null;
-  /** Sentences for people: all that holds it, and what would change that. Empty where nothing does. */
+  /** Sentences for people: all that the execution waits for, and what would change that. */
   waitingFor: string[];
   reasons: Reason[];
   quota: QuotaReason[];
-  /** An execution that has waited longer, whose kept room is all that is lacking. */
+  /** An execution that has waited longer, if the capacity reserved for it is all that is missing. */
   backfillReservedFor: number | null;
-  /** Not started before, after a start that failed for a passing reason. */
+  /** The next attempt after a start that failed temporarily. */
   retryAtMs: number | null;
-  /** Of what waits: whether hosts and quota had room for it, if nothing else ran. */
+  /** For a queued execution: whether hosts and quota would have capacity for it if nothing else ran. */
   fitsWhenIdle: boolean | null;
-  /** Of what waits: where its essential services would go now, if nothing but time or the queue held it. */
+  /**
+   * For a queued execution: the hosts of its essential services if it were placed now; null if hosts or
+   * quota prevent that.
+   */
   placement: HostPlacement[] | null;
 }
 
-/** A filter at which hosts fail services of the same needs; `instance` is the first of so many. */
+/**
+ * A filter that hosts fail for services with the same requirement. `instance` is the first of `instances`
+ * services.
+ */
 export type Reason = Failure & { instance: string; instances: number };
 export type QuotaReason = ExceededLimit & { text: string };
 
@@ -53,13 +57,13 @@ export interface HostPlacement {
   instances: string[];
 }
 
-/** Why a live execution is where it is, as of a turn that has decided all there was to decide. */
+/** Explains a live execution. The last turn must have decided all that could be decided. */
 export function explain(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
   if (execution.status === 'queued') return explainQueued(cluster, execution, nowMs);
   return explainStarted(cluster, execution, nowMs);
 }
 
-/** What would become of an execution, were it submitted now. */
+/** Explains what would happen to an execution if it were submitted now. */
 export function explainSubmission(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
   const explained = explainQueued(cluster, execution, nowMs);
   const summary = explained.placement
@@ -68,7 +72,7 @@ export function explainSubmission(cluster: Cluster, execution: Execution, nowMs:
   return { ...explained, status: null, summary };
 }
 
-/** The reason of an end. */
+/** Explains an execution that has ended. */
 export function explainEnd({
   status,
   errorMessage,
@@ -90,14 +94,14 @@ const NOTHING = {
   placement: null,
 };
 
-/** What holds those that would start first. */
+/** Explains the first executions of the queue. */
 export function explainHead(
   cluster: Cluster,
-  most: number,
+  limit: number,
   nowMs: number,
 ): { execution: Execution; waitingFor: string[] }[] {
   const order = cluster.queue.projectedOrder((id) => cluster.fairShareKey(id));
-  return order.slice(0, most).map((execution) => ({
+  return order.slice(0, limit).map((execution) => ({
     execution,
     waitingFor: explainQueued(cluster, execution, nowMs, order).waitingFor,
   }));
@@ -110,13 +114,13 @@ function explainQueued(
   order = orderWith(cluster, execution),
 ): Explanation {
   const { userId } = execution;
-  const needs = gangDemand(execution);
-  const own = victimsForQuota(cluster, execution, needs);
-  const quota = own ? [] : cluster.exceededLimits(userId, needs.usage).map(quotaReason);
+  const demand = gangDemand(execution);
+  const own = victimsForQuota(cluster, execution, demand);
+  const quota = own ? [] : cluster.exceededLimits(userId, demand.usage).map(quotaReason);
   const { placements, unplaceable, backfillReservedFor } = diagnose(cluster, execution, own ?? []);
   const reasons = unplaceable.flatMap(reasonsOf);
-  const fitsHosts = unplaceable.length === 0 || isFeasible(cluster, execution, needs);
-  const fitsQuota = cluster.exceededLimits(userId, needs.usage, noUsage()).length === 0;
+  const fitsHosts = unplaceable.length === 0 || isFeasible(cluster, execution, demand);
+  const fitsQuota = cluster.exceededLimits(userId, demand.usage, noUsage()).length === 0;
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
     status: execution.status,
@@ -141,14 +145,14 @@ function explainQueued(
 const isFeasible = (cluster: Cluster, execution: Execution, demand: ResourceDemand): boolean =>
   cluster.feasibility.isFeasible(execution, demand, cluster.hosts, cluster.hostIndex.version);
 
-/** The queue as it would be with the execution in it. */
+/** The queue as if the execution were in it. */
 const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
   cluster.queue.projectedOrder(
     (id) => cluster.fairShareKey(id),
     cluster.queue.has(execution.id) ? undefined : execution,
   );
 
-/** What becomes of misfits by waiting. */
+/** Whether waiting helps services that find no host. */
 function remedies(
   unplaceable: readonly UnplaceableService[],
   fitsHosts: boolean,
@@ -173,9 +177,9 @@ const reasonsOf = (unplaceableService: UnplaceableService): Reason[] =>
     instances: unplaceableService.instances,
   }));
 
-const quotaReason = (excess: ExceededLimit): QuotaReason => ({ ...excess, text: exceededLimitText(excess) });
+const quotaReason = (limit: ExceededLimit): QuotaReason => ({ ...limit, text: exceededLimitText(limit) });
 
-/** Each once: what hosts do is the same for all services. */
+/** Each sentence once, since outages of hosts are the same for all services. */
 const texts = (reasons: readonly { text: string }[]): string[] => [
   ...new Set(reasons.map(({ text }) => text)),
 ];
@@ -203,11 +207,18 @@ function explainStarted(cluster: Cluster, execution: Execution, nowMs: number): 
     ...elastic,
     status: execution.status,
     summary: summaryOf(execution),
-    waitingFor: [...stepsOf(cluster, execution, nowMs), ...texts(elastic.quota), ...texts(elastic.reasons)],
+    waitingFor: [
+      ...serviceSteps(cluster, execution, nowMs),
+      ...texts(elastic.quota),
+      ...texts(elastic.reasons),
+    ],
   };
 }
 
-/** What holds services beyond the essential ones, which are placed one by one: what holds one holds all like it. */
+/**
+ * Explains the elastic services that have no host. They are placed one by one, so one explanation serves all
+ * with the same requirement.
+ */
 function explainElastic(
   cluster: Cluster,
   { services, userId }: Execution,
@@ -241,58 +252,4 @@ function endingText({ status, message, moving }: Ending): string {
   if (status === 'error') return `It ends with an error when its containers are gone: ${message}`;
   if (moving) return `It moves (${message}): it goes back to the queue when its containers are gone.`;
   return `Its start failed (${message}): it goes back to the queue when its containers are gone.`;
-}
-
-/** Sentences told at most. */
-const MAX_STEPS = 20;
-
-/** What services wait for, those that wait for the same in one sentence. */
-function stepsOf(cluster: Cluster, execution: Execution, nowMs: number): string[] {
-  const steps = execution.services.map((service) => ({
-    name: service.name,
-    text: stepOf(cluster, execution, service, nowMs),
-  }));
-  const alike = Map.groupBy(
-    steps.filter(({ text }) => text !== null),
-    ({ text }) => text,
-  );
-  const sentences = Array.from(
-    alike,
-    ([text, those]) => `${listText(those.map(({ name }) => name))}: ${text}.`,
-  );
-  const rest = sentences.length - MAX_STEPS;
-  return rest > 0 ? [...sentences.slice(0, MAX_STEPS), `And ${rest} more like these.`] : sentences;
-}
-
-/** What has to happen next with a service; null where nothing has to. */
-function stepOf(cluster: Cluster, { ending }: Execution, service: Service, nowMs: number): string | null {
-  const { status, restartAtMs, preparing, backendStatus } = service;
-  const host = cluster.hosts.get(service.hostId ?? 0);
-  if (status === 'inactive') {
-    if (ending || service.exit) return null;
-    if (restartAtMs !== null && restartAtMs > nowMs) return `restarting ${delayText(restartAtMs - nowMs)}`;
-    if (!service.placed) return null;
-    if (host && cluster.hasDepartingContainers(host.id))
-      return `waiting until the services that it preempts have left host ${host.name}`;
-    return 'waiting for essential services that start earlier (lower startup_order)';
-  }
-  if (host && !isReachable(host)) return silenceText(cluster, host, nowMs);
-  if (isPreempted(service))
-    return host?.schedulable === false
-      ? `leaving host ${host.name}, which is drained`
-      : `giving its capacity on host ${host?.name} to others`;
-  if (status === 'active') return null;
-  if (status === 'terminating') return `being stopped on host ${host?.name}`;
-  const progress = preparing === '' ? '' : ` (${preparing})`;
-  return backendStatus === 'created'
-    ? `being started on host ${host?.name}`
-    : `being prepared on host ${host?.name}${progress}`;
-}
-
-function silenceText(cluster: Cluster, host: Host, nowMs: number): string {
-  const requeueMs = projectedRequeueMs(cluster, host);
-  if (requeueMs === null)
-    return `on host ${host.name}, which is not connected; waiting for its agent to reconnect`;
-  const silentS = Math.max(0, Math.round((nowMs - host.heardMs) / 1000));
-  return `on host ${host.name}, which has been silent for ${silentS} s; waiting for its agent to reconnect, or to be started elsewhere ${delayText(requeueMs - nowMs)}`;
 }

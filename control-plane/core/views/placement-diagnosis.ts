@@ -1,6 +1,7 @@
 /**
- * Owns why services find no host: for each need, at which filters hosts fail, how many do, and what they lack. It goes
- * through a gang by the very functions that place it, and so comes to the same end. Pure; never changes a host.
+ * Placement diagnosis: why services find no host. For each demand it reports at which filters hosts fail, how
+ * many fail, and what they lack. It attempts the placement with the functions of the scheduler, so that both
+ * come to the same result (SCHED-9). Pure; never changes a host.
  */
 import { type Execution, essentialServices } from '../model/execution.ts';
 import type { Service } from '../model/service.ts';
@@ -11,21 +12,21 @@ import { type FailureExplanation, type FilterName, fits, hostFilters } from '../
 import { placeWithVictims } from '../scheduling/preemption.ts';
 import type { Cluster } from '../state/cluster.ts';
 
-/** Where services would go, or why they would not. */
+/** The hosts of all services, or why some find none. */
 export interface Diagnosis {
-  /** Null where some are misfits. */
+  /** Null if some services are unplaceable. */
   placements: Placement[] | null;
   unplaceable: UnplaceableService[];
-  /** The execution but for whose kept room they had a host. */
+  /** The execution with a backfill reservation, if the reserved capacity is all that is missing. */
   backfillReservedFor: number | null;
 }
 
-/** Services of the same needs that no host takes. */
+/** Services with the same requirement that no host takes. */
 export interface UnplaceableService {
-  /** The first of them. */
+  /** The first of these services. */
   service: Service;
   instances: number;
-  /** Every host fails at one filter at least. */
+  /** Each host fails at least one of these filters. */
   failures: Failure[];
 }
 
@@ -38,11 +39,13 @@ export interface Failure extends FailureExplanation {
   of: number;
 }
 
-/** Tries to start an execution; `own` are elastic services that would go for its quota. */
+/**
+ * Attempts to place an execution; `own` are elastic services that would be preempted for the user's quota.
+ */
 export function diagnose(cluster: Cluster, execution: Execution, own: readonly Service[]): Diagnosis {
   const { reservation } = cluster;
   const essential = essentialServices(execution);
-  const attempt = () => tryAll(cluster, essential, own);
+  const attempt = () => placeOrDiagnose(cluster, essential, own);
   if (reservation?.execution === execution)
     return { ...withReservation(cluster, attempt), backfillReservedFor: null };
   const diagnosis = attempt();
@@ -51,32 +54,34 @@ export function diagnose(cluster: Cluster, execution: Execution, own: readonly S
   return { ...diagnosis, backfillReservedFor: found && reservation.execution.id };
 }
 
-/** Each is a look at every host. */
+/** Limits the cost: each of these demands is checked against all hosts. */
 const MAX_UNPLACEABLE = 10;
 
-/** Places all, or finds those that fit nowhere beside those that do, the largest needs first. */
-function tryAll(
+/** Places all services, or finds those that fit nowhere in addition to the others, the largest first. */
+function placeOrDiagnose(
   cluster: Cluster,
   services: readonly Service[],
   own: readonly Service[],
 ): Omit<Diagnosis, 'backfillReservedFor'> {
   const unplaceable: UnplaceableService[] = [];
   let rest = services;
-  let placed: Placement[] | undefined;
-  while (!placed && unplaceable.length < MAX_UNPLACEABLE) {
-    placed = placeWithVictims(cluster, rest, own, (missed, placements, left) => {
-      const alike = rest.filter((service) => isAlike(service, missed));
-      const capacity = new Set(placements.map(({ service }) => service));
-      const without = alike.filter((service) => !capacity.has(service));
-      unplaceable.push(unplaceableService(missed, without.length, placements.length, left));
-      rest = rest.filter((service) => !isAlike(service, missed));
+  let found: Placement[] | undefined;
+  while (!found && unplaceable.length < MAX_UNPLACEABLE) {
+    found = placeWithVictims(cluster, rest, own, (failed, placements, capacities) => {
+      const placed = new Set(placements.map(({ service }) => service));
+      const alike = rest.filter((service) => isAlike(service, failed) && !placed.has(service));
+      unplaceable.push(unplaceableService(failed, alike.length, placements.length, capacities));
+      rest = rest.filter((service) => !isAlike(service, failed));
     })?.placements;
   }
   unplaceable.sort((a, b) => a.service.id - b.service.id);
-  return { placements: unplaceable.length === 0 && placed ? placed : null, unplaceable };
+  return { placements: unplaceable.length === 0 && found ? found : null, unplaceable };
 }
 
-/** Why elastic services of the same demand, for which nothing is preempted, find no host; undefined if one fits. */
+/**
+ * Why elastic services with the same requirement find no host; undefined if one takes them. Nothing is
+ * preempted for these.
+ */
 export function diagnoseElastic(
   cluster: Cluster,
   service: Service,
@@ -88,7 +93,7 @@ export function diagnoseElastic(
     : unplaceableService(service, instances, 0, capacities);
 }
 
-/** Whether two services ask for the same. */
+/** Whether two services have the same requirement. */
 export const isAlike = ({ requirement: a }: Service, { requirement: b }: Service): boolean =>
   a === b ||
   (a.memoryBytes === b.memoryBytes && a.cores === b.cores && a.labels.join(' ') === b.labels.join(' '));

@@ -400,7 +400,7 @@ describe('H216: what is not in the queue', () => {
     expect(explained(rig, elastic).waitingFor).toEqual(['web1: giving its capacity on host one to others.']);
     expect(explained(rig, essential)).toMatchObject({
       status: 'starting',
-      waitingFor: ['web0: waiting until the services that it preempts have left host one.'],
+      waitingFor: ['web0: waiting until preempted services have left host one.'],
     });
     rig.see(named(elastic, 'web1'), gone);
     expect(explained(rig, essential).waitingFor).toEqual(['web0: being prepared on host one.']);
