@@ -1,6 +1,6 @@
 /**
- * Owns the pure core on a table for tests: a cluster, a clock that only moves when told, and the inputs the coordinator
- * would pass on. Sends nothing and commits nothing.
+ * The pure core on a test rig: a cluster, a clock that only tests advance, and the inputs that the
+ * coordinator would pass on. Sends and commits nothing.
  */
 import type { Quota, User } from '../../../control-plane/core/accounts/account.ts';
 import { changeHost, type HostChanges } from '../../../control-plane/core/hosts/drain.ts';
@@ -67,10 +67,10 @@ export const hostFacts = (name: string, changes: Partial<HostFacts> = {}): HostF
   ...changes,
 });
 
-/** A condition for which a host takes nothing new. */
+/** A condition for which a host takes no new services. */
 export const lowDisk: Condition = { kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' };
 
-/** No caps but those that are given. */
+/** No caps except those given. */
 export const quota = (id: number, caps: Partial<Quota> = {}): Quota => ({
   id,
   name: `quota-${id}`,
@@ -93,12 +93,12 @@ export const user = (id: number, quotaId: number): User => ({
   credentialVersion: 1,
 });
 
-/** User 1 has quota 1, user 2 quota 2, both without caps. */
+/** User 1 has quota 1, user 2 has quota 2, both without caps. */
 export class CoreRig {
   cluster: Cluster;
   nowMs = 1_000_000_000;
-  /** Every decision so far, as text: what happened, in order. */
-  readonly journal: string[] = [];
+  /** Every decision so far, as text, in order. */
+  readonly decisionLog: string[] = [];
 
   constructor(scheduling: Partial<SchedulerConfig> = {}) {
     this.cluster = new Cluster(
@@ -124,7 +124,7 @@ export class CoreRig {
     return execution;
   }
 
-  /** A host says hello; one that was not known joins. */
+  /** A host says hello; an unknown one joins first. */
   hello(facts: HostFacts, inventory: readonly Observation[] = []): Host {
     let host = this.cluster.hostNamed(facts.name);
     if (!host) {
@@ -152,7 +152,7 @@ export class CoreRig {
     return this.turn();
   }
 
-  /** The host of a service reports on its current start, and all that follows is decided. */
+  /** The host of a service reports on its current start, and a turn follows. */
   see(service: Service, seen: Seen): Decision[] {
     return this.report(this.hostOf(service), [{ ...seen, ...keyOfService(service) } as Observation]);
   }
@@ -177,11 +177,11 @@ export class CoreRig {
 
   turn(): Decision[] {
     const decisions = reconcile(this.cluster, this.nowMs);
-    this.journal.push(...decisions.map(describe));
+    this.decisionLog.push(...decisions.map(decisionText));
     return decisions;
   }
 
-  /** Time passes; hosts that are connected keep in contact, unless told otherwise. */
+  /** Advances the clock. Connected hosts stay in contact unless `silent`. */
   advance(ms: number, { silent = false } = {}): Decision[] {
     this.nowMs += ms;
     if (!silent) {
@@ -197,14 +197,14 @@ export class CoreRig {
   }
 }
 
-/** Ids of those that wait for room, in order. */
+/** Ids of queued executions, in order. */
 export const queuedIds = (cluster: Cluster): number[] =>
   cluster.queue.projectedOrder((userId) => cluster.fairShareKey(userId)).map(({ id }) => id);
 
 export const keyOfService = ({ id, generation }: Service) => ({ service: id, generation });
 
-/** One decision as text, e.g. `start web0.1`. */
-export function describe(decision: Decision): string {
+/** One decision as text, such as `start web0.1`. */
+export function decisionText(decision: Decision): string {
   const { kind } = decision;
   if ('service' in decision) return `${kind} ${decision.service.name}.${decision.service.generation}`;
   if (decision.kind === 'lose-host' || decision.kind === 'requeue-host')
@@ -214,10 +214,8 @@ export function describe(decision: Decision): string {
   return `${kind} ${decision.execution.id}${'ending' in decision ? ` ${decision.ending.status}` : ''}`;
 }
 
-/** Kinds of decisions with whom they are about, in order. */
-export const told = (decisions: readonly Decision[]): string[] => decisions.map(describe);
+export const decisionTexts = (decisions: readonly Decision[]): string[] => decisions.map(decisionText);
 
-/** The service of that name. */
 export function named({ services }: Execution, name: string): Service {
   const found = services.find((service) => service.name === name);
   if (!found) throw new Error(`no service ${name}`);

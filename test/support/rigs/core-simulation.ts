@@ -1,6 +1,6 @@
 /**
- * Owns a whole cluster in miniature for simulations: the core on a rig, model hosts that obey it, and random operations
- * on both, drawn by fast-check. A sequence of operations gives the same run each time.
+ * A small cluster for simulations: the core on a rig, model hosts that obey it, and random operations on
+ * both, drawn by fast-check. A sequence of operations gives the same run each time.
  */
 
 import type { HostChanges } from '../../../control-plane/core/hosts/drain.ts';
@@ -16,7 +16,7 @@ import { application, needs, service } from '../fixtures/applications.ts';
 import { fc } from '../tools/random-cases.ts';
 import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
 
-const fates: readonly ServiceScript[] = [
+const scripts: readonly ServiceScript[] = [
   'well',
   'well',
   'well',
@@ -27,7 +27,7 @@ const fates: readonly ServiceScript[] = [
   'vanish',
 ];
 const index = fc.nat({ max: 30 });
-/** Of users and of quotas there are two. */
+/** There are two users and two quotas. */
 const oneOfTwo = (at: number) => 1 + (at % 2);
 
 export const operation = fc.oneof(
@@ -53,7 +53,7 @@ export const operation = fc.oneof(
       do: fc.constant('step'),
       host: index,
       which: index,
-      fate: fc.constantFrom(...fates),
+      script: fc.constantFrom(...scripts),
     }),
   },
   { weight: 8, arbitrary: fc.record({ do: fc.constant('report'), host: index }) },
@@ -79,7 +79,7 @@ export const operation = fc.oneof(
 );
 export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
-/** What can be submitted: gangs, orders, elastic services, labels, and one that never fits. */
+/** Applications to submit: gangs, start-up orders, elastic services, labels, and one that never fits. */
 const applications: readonly Application[] = [
   application(service({ resources: needs(10, 1) })),
   application(service({ total_count: 3, essential_count: 2, resources: needs(30, 0.1) })),
@@ -101,7 +101,7 @@ const applications: readonly Application[] = [
   application(service({ total_count: 9, essential_count: 1, resources: needs(15, 0.5) })),
 ];
 
-/** Which of them may fill all hosts with elastic services. */
+/** Index of the application that can fill all hosts with elastic services. */
 export const ELASTIC = 5;
 
 export type Check = (simulation: Simulation, decisions: readonly Decision[]) => void;
@@ -112,7 +112,7 @@ export class Simulation {
     new ModelHost('one', { memoryBytes: 100, cores: 2 }),
     new ModelHost('two', { memoryBytes: 50, cores: 3, labels: ['ssd'] }),
   ];
-  /** All that were submitted, also those that have ended. */
+  /** All submitted executions, including ended ones. */
   readonly submitted: Execution[] = [];
   removed = 0;
   readonly #check: Check;
@@ -149,7 +149,7 @@ export class Simulation {
         this.#turned(rig.turn());
         break;
       case 'step':
-        this.#host(operation.host).step(operation.which, operation.fate);
+        this.#host(operation.host).step(operation.which, operation.script);
         break;
       case 'report':
         this.#report(this.#host(operation.host));
@@ -176,7 +176,7 @@ export class Simulation {
     if (known) this.#turned(this.rig.change(known, changes));
   }
 
-  /** What is removed does not run any more; a machine of that name may come anew. */
+  /** Nothing runs on the host any more; a host of the same name may join later. */
   #removeHost(host: ModelHost, force: boolean): void {
     const known = this.rig.cluster.hostNamed(host.facts.name);
     if (!known || removalBlocker(this.rig.cluster, known, force) !== null) return;
@@ -191,7 +191,7 @@ export class Simulation {
     else if (this.rig.cluster.executions.has(execution.id)) this.#turned(this.rig.terminate(execution));
   }
 
-  /** All goes well from here on: hosts are there and obey, time passes. */
+  /** Ends all faults: hosts connect and obey, and time passes. */
   heal(): void {
     for (const host of this.hosts) this.#connect(host);
     for (let round = 0; round < 40; round++) {
@@ -235,7 +235,7 @@ export class Simulation {
     this.#turned(this.rig.report(known, observations, forgotten));
   }
 
-  /** Tells the hosts what was decided, as the coordinator does; `greeted` knows from its sync. */
+  /** Sends the decisions to the hosts, as the coordinator does; `greeted` has them from its sync. */
   #turned(decisions: readonly Decision[], greeted?: ModelHost): void {
     for (const decision of decisions) {
       if (decision.kind === 'lose-host') this.#named(decision.host.name).connected = false;

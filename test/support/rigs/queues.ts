@@ -1,4 +1,4 @@
-/** Owns a queue on a table for tests: who waits is given as ids and users, who takes room is said by the test. */
+/** A queue on a test rig: items are given as ids and users, and the test decides which are placed. */
 
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import type { QueuePolicy } from '../../../control-plane/core/model/scheduler-config.ts';
@@ -9,7 +9,7 @@ import type { QueueItem } from '../../../control-plane/core/scheduling/queue-pol
 import { demandOf } from '../../../control-plane/core/scheduling/resource-demand.ts';
 
 interface Item extends QueueItem {
-  /** Those with the same have the same needs. */
+  /** Items with the same number of cores have the same demand. */
   cores: number;
 }
 
@@ -17,19 +17,19 @@ type Given = Partial<Item> & { id: number };
 
 interface Options {
   policy?: QueuePolicy;
-  /** By user; others have 0. */
+  /** By user id; the default is 0. */
   priorities?: Record<number, number>;
-  /** Executions that have room, by user; others have none. */
+  /** Placed executions by user id; the default is none. */
   executions?: Record<number, number>;
 }
 
 export function queueOf(given: readonly Given[], options: Options = {}) {
   const { policy = 'FIFO', priorities = {}, executions = {} } = options;
   const queue = new Queue<Item>(policy);
-  const started = new Map(Object.entries(executions).map(([userId, count]) => [Number(userId), count]));
-  const standingOf = (userId: number) => ({
+  const placed = new Map(Object.entries(executions).map(([userId, count]) => [Number(userId), count]));
+  const fairShareKeyOf = (userId: number) => ({
     priority: priorities[userId] ?? 0,
-    executions: started.get(userId) ?? 0,
+    executions: placed.get(userId) ?? 0,
   });
   const add = (one: Given) => {
     const item = { userId: 1, size: 0, timeSubmitMs: 0, cores: 1, ...one };
@@ -39,34 +39,37 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
   return {
     queue,
     add,
-    /** Ids of all that wait, in order. */
-    order: () => queue.projectedOrder(standingOf).map(({ id }) => id),
-    /** Has everything refused that is offered, and says what. */
-    refused(growth?: CapacityIncrease): number[] {
+    /** Ids of all items, in order. */
+    order: () => queue.projectedOrder(fairShareKeyOf).map(({ id }) => id),
+    /** Runs a round, marks every candidate as unschedulable, and returns their ids. */
+    failRound(increase?: CapacityIncrease): number[] {
       const ids: number[] = [];
-      const round = queue.beginRound(standingOf, growth);
+      const round = queue.beginRound(fairShareKeyOf, increase);
       for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
         ids.push(candidate.item.id);
         queue.markUnschedulable(candidate);
       }
       return ids;
     },
-    /** Ids in the order they are offered room; those whom `starts` says take it. */
-    offered(starts: (item: Item) => boolean): number[] {
+    /**
+     * Runs a round and returns the ids of the candidates, in order. Those for which `isPlaced` holds are
+     * placed.
+     */
+    runRound(isPlaced: (item: Item) => boolean): number[] {
       const ids: number[] = [];
-      const round = queue.beginRound(standingOf);
+      const round = queue.beginRound(fairShareKeyOf);
       for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
         const { item } = candidate;
         ids.push(item.id);
-        if (!starts(item)) continue;
+        if (!isPlaced(item)) continue;
         queue.remove(item.id);
-        started.set(item.userId, standingOf(item.userId).executions + 1);
+        placed.set(item.userId, fairShareKeyOf(item.userId).executions + 1);
       }
       return ids;
     },
   };
 }
 
-/** A host came to have so many cores left. */
-export const grownTo = (cores: number): CapacityIncrease =>
+/** A host that now has this many free cores. */
+export const increasedTo = (cores: number): CapacityIncrease =>
   new CapacityIncrease([{ ...newHost(1, 'one', 0), connected: true, cores, memoryBytes: 1 }], freeCapacityOf);

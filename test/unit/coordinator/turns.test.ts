@@ -11,7 +11,7 @@ import { commit, takeOver } from '../../../control-plane/store/cluster/cluster-r
 import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
 import { application } from '../../support/fixtures/applications.ts';
 import { FaultyDb, memoryDatabase } from '../../support/hosts/memory-database.ts';
-import { told } from '../../support/rigs/core-rig.ts';
+import { decisionTexts } from '../../support/rigs/core-rig.ts';
 import { TestClock } from '../../support/rigs/test-clock.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
@@ -28,7 +28,7 @@ let events: string[];
 function makeTurns(faulty: () => boolean = () => false): Turns {
   return new Turns(db, clock, () => {}, defaultSchedulerConfig, {
     committed: (decisions: readonly Decision[]) => {
-      events.push(`sent ${told(decisions).join(', ')}`);
+      events.push(`sent ${decisionTexts(decisions).join(', ')}`);
       if (faulty()) throw new Error('a fault of ours');
     },
     changed: () => {},

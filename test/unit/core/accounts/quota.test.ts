@@ -4,13 +4,13 @@ import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   exited,
   gone,
   hostFacts,
   named,
   quota,
   running,
-  told,
   user,
 } from '../../../support/rigs/core-rig.ts';
 import { queueOf } from '../../../support/rigs/queues.ts';
@@ -87,8 +87,8 @@ describe('C52: a start beyond a cap waits', () => {
   });
 });
 
-describe('C53: capacity under a quota is offered at once', () => {
-  test('C53: capacity under the quota is offered when another execution has ended, and not before', () => {
+describe('C53: capacity under a quota is runRound at once', () => {
+  test('C53: capacity under the quota is runRound when another execution has ended, and not before', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const [first, second] = [rig.submit(), rig.submit()];
     rig.turn();
@@ -99,7 +99,7 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['terminated', 'starting']);
   });
 
-  test('C53: capacity under a raised quota is offered to the oldest executions first', () => {
+  test('C53: capacity under a raised quota is runRound to the oldest executions first', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 4 }, () => rig.submit());
     rig.turn();
@@ -111,7 +111,7 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect(executions[3]?.status).toBe('starting');
   });
 
-  test('C53: capacity is offered when the user gets another quota', () => {
+  test('C53: capacity is runRound when the user gets another quota', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = [rig.submit(), rig.submit()];
     rig.turn();
@@ -135,7 +135,7 @@ describe('C53: capacity under a quota is offered at once', () => {
     expect([first.status, second.status]).toEqual(['starting', 'terminated']);
   });
 
-  test('C53: capacity is offered when an execution ends that had nothing placed', () => {
+  test('C53: capacity is runRound when an execution ends that had nothing placed', () => {
     const rig = new CoreRig();
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
     const elastic = application(service({ essential_count: 0 }));
@@ -167,7 +167,7 @@ describe('C54: elastic services and lowered quotas', () => {
     rig.see(named(execution, 'web0'), running);
     expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, false]);
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1, memoryBytes: 300 }));
-    expect(told(rig.turn())).toEqual(['place web2@large', 'start web2.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['place web2@large', 'start web2.1']);
   });
 
   test('C54: a lowered quota stops nothing, but delays new executions', () => {
@@ -197,7 +197,7 @@ describe('C54: elastic services and lowered quotas', () => {
     const helper = named(execution, 'helper0');
     rig.see(helper, exited(1));
     rig.see(helper, gone);
-    expect(told(rig.advance(1_000))).toEqual(['start helper0.2']);
+    expect(decisionTexts(rig.advance(1_000))).toEqual(['start helper0.2']);
   });
 });
 
@@ -222,10 +222,10 @@ describe('C55: reasons for waiting', () => {
 
 describe('C57: the cost of waiting executions', () => {
   test('C57: however many executions of a user wait, one is examined if the user may start no more', () => {
-    const { queue, offered } = queueOf(
+    const { queue, runRound } = queueOf(
       Array.from({ length: 10_000 }, (_, at) => ({ id: at + 1, userId: at < 3 ? 2 : 1 })),
     );
-    expect(offered(({ userId }) => userId === 2)).toEqual([1, 4, 2, 3]);
+    expect(runRound(({ userId }) => userId === 2)).toEqual([1, 4, 2, 3]);
     expect(queue.size).toBe(9_997);
   });
   test('C57: an end causes few checks, however many executions of its user wait', () => {

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { markDisconnected } from '../../../../control-plane/core/hosts/host-liveness.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, failed, gone, hostFacts, named, running, told } from '../../../support/rigs/core-rig.ts';
+import {
+  CoreRig,
+  decisionTexts,
+  failed,
+  gone,
+  hostFacts,
+  named,
+  running,
+} from '../../../support/rigs/core-rig.ts';
 
 const DAY_MS = 86_400_000;
 const LOST_MS = 90_000;
@@ -48,7 +56,7 @@ test('C125: a host that fell silent while the clock was days ahead is lost as so
   rig.advance(DAY_MS);
   host.connected = false;
   markDisconnected(rig.cluster, host);
-  expect(told(rig.advance(-DAY_MS))).toEqual([]);
-  expect(told(rig.advance(LOST_MS - 1))).toEqual([]);
-  expect(told(rig.advance(1))).toEqual(['lose-host one']);
+  expect(decisionTexts(rig.advance(-DAY_MS))).toEqual([]);
+  expect(decisionTexts(rig.advance(LOST_MS - 1))).toEqual([]);
+  expect(decisionTexts(rig.advance(1))).toEqual(['lose-host one']);
 });

@@ -7,6 +7,7 @@ import { explain } from '../../../../control-plane/core/views/explanation.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   exited,
   failed,
   gone,
@@ -15,7 +16,6 @@ import {
   queuedIds,
   quota,
   running,
-  told,
 } from '../../../support/rigs/core-rig.ts';
 
 const DRAIN: HostChanges = { schedulable: false };
@@ -66,7 +66,7 @@ describe('C90: a drained host', () => {
     rig.change(hosts[0] as Host, DRAIN);
     const execution = rig.submit(mixed());
     expect(rig.turn()).toEqual([]);
-    expect(told(rig.change(hosts[0] as Host, BACK))).toEqual([
+    expect(decisionTexts(rig.change(hosts[0] as Host, BACK))).toEqual([
       'place main0@host0 side0@host0',
       'start main0.1',
       'start side0.1',
@@ -78,22 +78,22 @@ describe('C90: a drained host', () => {
     const execution = run(rig, mixed(2));
     const [work0, work1] = [named(execution, 'work0'), named(execution, 'work1')];
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0', 'host0', 'host0']);
-    expect(told(rig.change(hosts[0] as Host, DRAIN))).toEqual([
+    expect(decisionTexts(rig.change(hosts[0] as Host, DRAIN))).toEqual([
       'evict work0.1',
       'stop work0.1',
       'evict work1.1',
       'stop work1.1',
     ]);
     rig.see(work0, exited(137));
-    expect(told(rig.see(work0, gone))).toEqual(['place work0@host1', 'start work0.2']);
-    expect(told(rig.see(work1, gone))).toEqual(['place work1@host1', 'start work1.2']);
+    expect(decisionTexts(rig.see(work0, gone))).toEqual(['place work0@host1', 'start work0.2']);
+    expect(decisionTexts(rig.see(work1, gone))).toEqual(['place work1@host1', 'start work1.2']);
     expect(work0).toMatchObject({ exit: null, errorMessage: null, deathsMs: [] });
     expect(execution.status).toBe('running');
   });
   test('C90: elastic services leave a drained host even if no other host has capacity for them', () => {
     const { rig, hosts } = rigWith(3);
     const execution = run(rig, mixed(1));
-    expect(told(rig.change(hosts[0] as Host, DRAIN))).toEqual(['evict work0.1', 'stop work0.1']);
+    expect(decisionTexts(rig.change(hosts[0] as Host, DRAIN))).toEqual(['evict work0.1', 'stop work0.1']);
     expect(explain(rig.cluster, execution, rig.nowMs).waitingFor[0]).toBe(
       'work0: leaving host host0, which is drained.',
     );
@@ -108,7 +108,7 @@ describe('C90: a drained host', () => {
     rig.see(work, exited(1));
     rig.change(hosts[0] as Host, DRAIN);
     rig.see(work, gone);
-    expect(told(rig.advance(1_000))).toEqual(['place work0@host1', 'start work0.2']);
+    expect(decisionTexts(rig.advance(1_000))).toEqual(['place work0@host1', 'start work0.2']);
     expect(work.deathsMs).toHaveLength(1);
   });
   test('C91: a drained host keeps its essential services, including those not started yet or restarted after a death', () => {
@@ -121,11 +121,11 @@ describe('C90: a drained host', () => {
     rig.turn();
     expect(rig.change(hosts[0] as Host, DRAIN)).toEqual([]);
     const side = named(execution, 'side0');
-    expect(told(rig.see(side, running))).toEqual(['start main0.1']);
+    expect(decisionTexts(rig.see(side, running))).toEqual(['start main0.1']);
     rig.see(named(execution, 'main0'), running);
     rig.see(side, exited(1));
     rig.see(side, gone);
-    expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
+    expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
     expect(hostsOf(rig, execution)).toEqual(['host0', 'host0']);
   });
   test('C91: a start that fails temporarily on a drained host is tried again elsewhere', () => {
@@ -144,14 +144,14 @@ describe('C92: a host drained by force', () => {
   test('C92: executions on a host drained by force return to the queue when all their containers are gone, and start elsewhere at once', () => {
     const { rig, hosts } = rigWith(4, 4);
     const execution = run(rig);
-    expect(told(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
+    expect(decisionTexts(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
     expect(execution.status).toBe('running');
     expect(explain(rig.cluster, execution, rig.nowMs).summary).toBe(
       'It moves (host host0 is drained): it goes back to the queue when its containers are gone.',
     );
     rig.see(named(execution, 'main0'), exited(143));
     expect(rig.see(named(execution, 'main0'), gone)).toEqual([]);
-    expect(told(rig.see(named(execution, 'side0'), gone))).toEqual([
+    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual([
       'finish 1 queued',
       'place main0@host1 side0@host1',
       'start main0.2',
@@ -177,7 +177,7 @@ describe('C92: a host drained by force', () => {
     const spread = run(rig);
     const other = run(rig);
     expect(hostsOf(rig, spread)).toEqual(['host0', 'host1']);
-    expect(told(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
+    expect(decisionTexts(rig.change(hosts[0] as Host, FORCE))).toEqual(['stop main0.1', 'stop side0.1']);
     expect(other.ending).toBeNull();
   });
   test('C92: an end decided before stays, and a termination ends an execution that is moving', () => {
@@ -198,7 +198,7 @@ describe('C93: a removed host', () => {
     const { rig, hosts } = rigWith(4, 4);
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
-    expect(told(rig.removeHost(hosts[0] as Host))).toEqual([
+    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual([
       'finish 1 queued',
       'place main0@host1 side0@host1',
       'start main0.2',
@@ -211,8 +211,8 @@ describe('C93: a removed host', () => {
     const { rig, hosts } = rigWith(1, 4);
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
-    expect(told(rig.removeHost(hosts[0] as Host))).toEqual(['stop side0.1']);
-    expect(told(rig.see(named(execution, 'side0'), gone))).toEqual([
+    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual(['stop side0.1']);
+    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual([
       'finish 1 queued',
       'place main0@host1 side0@host1',
       'start main0.2',
@@ -226,7 +226,7 @@ describe('C93: a removed host', () => {
     rig.disconnect(hosts[1] as Host);
     const third = rig.hello(hostFacts('host2'));
     rig.turn();
-    expect(told(rig.removeHost(hosts[1] as Host))).toEqual([
+    expect(decisionTexts(rig.removeHost(hosts[1] as Host))).toEqual([
       'place work0@host2',
       'place work1@host2',
       'start work0.2',
@@ -241,7 +241,7 @@ describe('C93: a removed host', () => {
     const execution = run(rig);
     rig.disconnect(hosts[0] as Host);
     rig.terminate(execution);
-    expect(told(rig.removeHost(hosts[0] as Host))).toEqual(['finish 1 terminated']);
+    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual(['finish 1 terminated']);
     expect(rig.cluster.usage(1)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
   });
   test('C93: a removed host delays no deletion, because its logs are gone', () => {
@@ -250,7 +250,7 @@ describe('C93: a removed host', () => {
     rig.remove(execution);
     for (const one of execution.services) rig.see(one, gone);
     rig.disconnect(hosts[0] as Host);
-    expect(told(rig.removeHost(hosts[0] as Host))).toEqual(['purge 1']);
+    expect(decisionTexts(rig.removeHost(hosts[0] as Host))).toEqual(['purge 1']);
   });
   test('C93: a backfill reservation on a removed host moves to another host', () => {
     const { rig, hosts } = rigWith(2, 2);
@@ -277,7 +277,11 @@ describe('C93: a removed host', () => {
     expect(execution.status).toBe('queued');
     const again = rig.hello(hostFacts('host0'));
     expect(again.id).toBe(2);
-    expect(told(rig.turn())).toEqual(['place main0@host0 side0@host0', 'start main0.2', 'start side0.2']);
+    expect(decisionTexts(rig.turn())).toEqual([
+      'place main0@host0 side0@host0',
+      'start main0.2',
+      'start side0.2',
+    ]);
   });
 });
 
@@ -320,7 +324,10 @@ describe('C95: labels given by an administrator', () => {
     const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
     const execution = rig.submit(requiring('gpu'));
     expect(rig.turn()).toEqual([]);
-    expect(told(rig.change(host, { labels: ['gpu', 'ssd'] }))).toEqual(['place web0@one', 'start web0.1']);
+    expect(decisionTexts(rig.change(host, { labels: ['gpu', 'ssd'] }))).toEqual([
+      'place web0@one',
+      'start web0.1',
+    ]);
     expect(host.labels).toEqual(['ssd', 'gpu']);
     expect(execution.status).toBe('starting');
   });

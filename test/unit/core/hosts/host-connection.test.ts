@@ -8,13 +8,13 @@ import { application, service } from '../../../support/fixtures/applications.ts'
 import {
   CoreRig,
   created,
+  decisionTexts,
   exited,
   gone,
   hostFacts,
   keyOfService,
   named,
   running,
-  told,
 } from '../../../support/rigs/core-rig.ts';
 
 const LOSS_MS = defaultSchedulerConfig.lostAfterMs;
@@ -43,19 +43,19 @@ describe('P13: a silent host', () => {
     expect(LOSS_MS).toBe(90_000);
     expect(nextDeadline(rig.cluster)).toBe(rig.nowMs + LOSS_MS);
     expect(rig.advance(LOSS_MS - 1, { silent: true })).toEqual([]);
-    expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+    expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
     expect(nextDeadline(rig.cluster)).toBeNull();
   });
   test('C110: a silent host is lost after the configured time', () => {
     const { rig } = startingRig(pair, new CoreRig({ lostAfterMs: 5_000 }));
     expect(rig.advance(4_999, { silent: true })).toEqual([]);
-    expect(told(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
+    expect(decisionTexts(rig.advance(1, { silent: true }))).toEqual(['lose-host one']);
   });
   test('C17: a host that was registered and has never connected is lost after the same time', () => {
     const rig = new CoreRig();
     rig.cluster.addHost(newHost(7, 'never', rig.nowMs));
     expect(rig.advance(LOSS_MS - 1)).toEqual([]);
-    expect(told(rig.advance(1))).toEqual(['lose-host never']);
+    expect(decisionTexts(rig.advance(1))).toEqual(['lose-host never']);
   });
   test('C110: an agent reports nine times before its host is lost, and every 10 s at least', () => {
     expect([5_000, 9_000, 90_000, 600_000].map(reportPeriodMs)).toEqual([555, 1_000, 10_000, 10_000]);
@@ -119,9 +119,9 @@ describe('a hello', () => {
   test('C18: a container that was seen before and is missing in the hello has died', () => {
     const { rig, execution } = runningRig();
     rig.hello(hostFacts('one'), inventoryOf(execution, 'web0'));
-    expect(told(rig.turn())).toEqual(['replace-service side0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['replace-service side0.1']);
     expect(named(execution, 'side0')).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
-    expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
+    expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
   });
   test("C18: a monitor's container that is missing in the hello ends the execution as error", () => {
     const { rig, execution } = runningRig();
@@ -142,7 +142,7 @@ describe('a hello', () => {
     const { rig, execution } = startingRig();
     rig.terminate(execution);
     rig.hello(hostFacts('one'));
-    expect(told(rig.turn())).toEqual(['finish 1 terminated']);
+    expect(decisionTexts(rig.turn())).toEqual(['finish 1 terminated']);
   });
   test('C18: a hello reports what happened while the host was away', () => {
     const { rig, execution } = startingRig();
@@ -209,5 +209,5 @@ test('C40: after each turn the next deadline is determined and lies ahead, and r
   // Read late, as after a slow commit: the deadline stays the same.
   rig.nowMs = due + 1;
   expect(nextDeadline(rig.cluster)).toBe(due);
-  expect(told(rig.turn())).toEqual(['start side0.2']);
+  expect(decisionTexts(rig.turn())).toEqual(['start side0.2']);
 });

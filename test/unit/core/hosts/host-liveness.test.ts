@@ -14,12 +14,12 @@ import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   gone,
   hostFacts,
   keyOfService,
   named,
   running,
-  told,
 } from '../../../support/rigs/core-rig.ts';
 
 const LOST_MS = 90_000;
@@ -50,12 +50,12 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     const { rig, execution, disconnect } = spread();
     const web = named(execution, 'web0');
     disconnect(rig.hostOf(web));
-    expect(told(rig.advance(LOST_MS))).toEqual([`lose-host ${rig.hostOf(web).name}`]);
+    expect(decisionTexts(rig.advance(LOST_MS))).toEqual([`lose-host ${rig.hostOf(web).name}`]);
     expect(web).toMatchObject({ status: 'active', backendStatus: 'undefined' });
     expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
-    expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+    expect(decisionTexts(rig.advance(REQUEUED_MS - 1))).toEqual([]);
     expect(execution.status).toBe('running');
-    expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
+    expect(decisionTexts(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
     expect(web.status).toBe('inactive');
   });
   test('C124: a clock that is set forward right after the loss does not shorten the time that the agent has', () => {
@@ -63,10 +63,10 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     const web = named(execution, 'web0');
     disconnect(rig.hostOf(web));
     rig.advance(LOST_MS);
-    expect(told(rig.advance(3_600_000))).toEqual([]);
+    expect(decisionTexts(rig.advance(3_600_000))).toEqual([]);
     expect(livenessDeadlineMs(rig.cluster, rig.hostOf(web))).toBe(rig.nowMs + REQUEUED_MS);
-    expect(told(rig.advance(REQUEUED_MS - 1))).toEqual([]);
-    expect(told(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
+    expect(decisionTexts(rig.advance(REQUEUED_MS - 1))).toEqual([]);
+    expect(decisionTexts(rig.advance(1))).toContain(`requeue-host ${rig.hostOf(web).name}`);
   });
   test('C103: the rest of a gang is stopped first, then all its services start anew elsewhere at once', () => {
     const { rig, execution, disconnect } = spread();
@@ -74,7 +74,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     const lost = rig.hostOf(web);
     disconnect(lost);
     rig.advance(LOST_MS);
-    const decisions = told(rig.advance(REQUEUED_MS));
+    const decisions = decisionTexts(rig.advance(REQUEUED_MS));
     expect(decisions.filter((one) => one.startsWith('stop'))).toEqual(['stop web1.1', 'stop web2.1']);
     expect(execution).toMatchObject({ status: 'running', ending: { status: 'queued' } });
     rig.see(other, gone);
@@ -110,7 +110,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     for (const one of execution.services.slice(1)) rig.see(one, gone);
     rig.advance(LOST_MS);
     expect(execution.status).toBe('cleaning up');
-    expect(told(rig.advance(REQUEUED_MS))).toContain(`finish ${execution.id} terminated`);
+    expect(decisionTexts(rig.advance(REQUEUED_MS))).toContain(`finish ${execution.id} terminated`);
   });
   test('C103: a host that returns in time changes nothing, and one that returns later must stop its old starts', () => {
     const { rig, execution, disconnect } = spread();
@@ -120,7 +120,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     disconnect(host);
     rig.advance(LOST_MS);
     rig.hello(hostFacts(host.name, { cores: 0.2 }), inventory);
-    expect(told(rig.advance(REQUEUED_MS))).toEqual([]);
+    expect(decisionTexts(rig.advance(REQUEUED_MS))).toEqual([]);
     expect(web).toMatchObject({ generation: 1, status: 'active', backendStatus: 'started' });
     confirmLease(rig.cluster, host, LOST_MS);
     disconnect(host);
@@ -144,7 +144,7 @@ describe('C103: a lost host with BERTH_HOST_LOSS=requeue', () => {
     const { rig, execution, disconnect } = make();
     disconnect(rig.hostOf(named(execution, 'web0')));
     rig.advance(LOST_MS);
-    expect(told(rig.advance(1_000 * REQUEUED_MS))).toEqual([]);
+    expect(decisionTexts(rig.advance(1_000 * REQUEUED_MS))).toEqual([]);
     expect(execution.status).toBe('running');
   });
   test('C104: a lease counts once it is confirmed; until then the longer of two leases counts', () => {

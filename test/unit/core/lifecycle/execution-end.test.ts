@@ -3,6 +3,7 @@ import type { Execution } from '../../../../control-plane/core/model/execution.t
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   exited,
   failed,
   gone,
@@ -10,12 +11,11 @@ import {
   named,
   queuedIds,
   running,
-  told,
 } from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
 
-/** An execution of `description` on one host, of which all services run. */
+/** An execution of `description` on one host, with all its services running. */
 function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
@@ -27,9 +27,9 @@ function runningRig(description = pair): { rig: CoreRig; execution: Execution } 
 }
 
 describe('the end by a monitor service', () => {
-  test('C9: an exit with 0 stops the others and ends as terminated, when their containers are gone', () => {
+  test('C9: an exit with 0 stops the other services, and ends as terminated once their containers are gone', () => {
     const { rig, execution } = runningRig();
-    expect(told(rig.see(named(execution, 'web0'), exited(0)))).toEqual([
+    expect(decisionTexts(rig.see(named(execution, 'web0'), exited(0)))).toEqual([
       'begin-cleanup 1 terminated',
       'stop web0.1',
       'stop side0.1',
@@ -39,7 +39,7 @@ describe('the end by a monitor service', () => {
     rig.see(named(execution, 'web0'), gone);
     expect(execution.status).toBe('cleaning up');
     rig.nowMs += 9;
-    expect(told(rig.see(named(execution, 'side0'), gone))).toEqual(['finish 1 terminated']);
+    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({
       status: 'terminated',
       errorMessage: null,
@@ -48,17 +48,17 @@ describe('the end by a monitor service', () => {
     });
     expect(rig.cluster.executions.size).toBe(0);
   });
-  test('C9: an exit with 0 while others still start waits for them, and is not started again', () => {
+  test('C9: an exit with 0 during the start waits for the other services, and is not followed by a restart', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
     rig.turn();
     const [web, late] = [named(execution, 'web0'), named(execution, 'late0')];
     rig.see(web, running);
-    expect(told(rig.see(web, exited(0)))).toEqual(['stop web0.1']);
-    expect(told(rig.see(web, gone))).toEqual([]);
+    expect(decisionTexts(rig.see(web, exited(0)))).toEqual(['stop web0.1']);
+    expect(decisionTexts(rig.see(web, gone))).toEqual([]);
     expect(execution.status).toBe('starting');
-    expect(told(rig.see(late, running))).toEqual([
+    expect(decisionTexts(rig.see(late, running))).toEqual([
       'mark-running 1',
       'begin-cleanup 1 terminated',
       'stop late0.1',
@@ -72,19 +72,19 @@ describe('the end by a monitor service', () => {
     [exited(137, true), 'service web0 ended with exit code 137 (out of memory)'],
     [exited(143), 'service web0 ended with exit code 143 (killed by SIGTERM)'],
     [gone, 'the container of service web0 was removed from outside Berth'],
-  ])('C10: after %j it ends as error: %s', (seen, message) => {
+  ])('C10: after %j the execution ends as error: %s', (seen, message) => {
     const { rig, execution } = runningRig();
     rig.see(named(execution, 'web0'), seen);
     expect(execution.status).toBe('cleaning up');
     for (const one of execution.services) rig.see(one, gone);
     expect(execution).toMatchObject({ status: 'error', errorMessage: message, timeEndMs: rig.nowMs });
   });
-  test('C10: a bad exit while others still start ends it at once', () => {
+  test('C10: a bad exit while others still start ends the execution at once', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit();
     rig.turn();
-    expect(told(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
+    expect(decisionTexts(rig.see(named(execution, 'web0'), exited(1)))).toEqual([
       'begin-cleanup 1 error',
       'stop web0.1',
     ]);
@@ -92,14 +92,14 @@ describe('the end by a monitor service', () => {
 });
 
 describe('services that do not monitor', () => {
-  test('C11: are started again on their host with a growing delay, as a new generation', () => {
+  test('C11: are restarted on their host with a growing delay, as a new generation', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     for (const [at, delayMs] of [1_000, 2_000, 4_000].entries()) {
-      expect(told(rig.see(side, exited(at)))).toEqual([`stop side0.${at + 1}`]);
-      expect(told(rig.see(side, gone))).toEqual([`replace-service side0.${at + 1}`]);
+      expect(decisionTexts(rig.see(side, exited(at)))).toEqual([`stop side0.${at + 1}`]);
+      expect(decisionTexts(rig.see(side, gone))).toEqual([`replace-service side0.${at + 1}`]);
       expect(rig.advance(delayMs - 1)).toEqual([]);
-      expect(told(rig.advance(1))).toEqual([`start side0.${at + 2}`]);
+      expect(decisionTexts(rig.advance(1))).toEqual([`start side0.${at + 2}`]);
       rig.see(side, running);
     }
     expect(execution.status).toBe('running');
@@ -112,7 +112,7 @@ describe('services that do not monitor', () => {
     rig.advance(60_000);
     rig.see(side, running);
   }
-  test('C11: five deaths in ten minutes are borne, the sixth ends the execution as error', () => {
+  test('C11: may die five times in ten minutes; the sixth death ends the execution as error', () => {
     const { rig, execution } = runningRig();
     for (let death = 1; death <= 5; death++) die(rig, execution, death);
     expect(execution.status).toBe('running');
@@ -123,7 +123,7 @@ describe('services that do not monitor', () => {
         'service side0 died more than 5 times in 10 minutes; the last time: service side0 ended with exit code 6',
     });
   });
-  test('C11: deaths longer than ten minutes ago no longer count, and are not kept', () => {
+  test('C11: do not count deaths older than ten minutes, and keep no record of them', () => {
     const { rig, execution } = runningRig();
     for (let death = 1; death <= 20; death++) {
       die(rig, execution, 1);
@@ -132,7 +132,7 @@ describe('services that do not monitor', () => {
     expect(execution.status).toBe('running');
     expect(named(execution, 'side0').deathsMs.length).toBeLessThanOrEqual(5);
   });
-  test('C13: a passing failure to start again while running counts as a death', () => {
+  test('C13: count a temporary failure of a restart as a death', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     for (let death = 1; death <= 6; death++) {
@@ -143,7 +143,7 @@ describe('services that do not monitor', () => {
     expect(execution.status).toBe('cleaning up');
     expect(execution.ending?.message).toContain('the last time: busy');
   });
-  test('C12: a lasting failure to start again ends the execution as error', () => {
+  test('C12: end the execution as error if a restart fails permanently', () => {
     const { rig, execution } = runningRig();
     rig.see(named(execution, 'side0'), failed(false, 'No such image'));
     expect(execution.ending).toEqual({ status: 'error', message: 'service side0: No such image' });
@@ -155,12 +155,12 @@ describe('C14: terminate', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     rig.turn();
-    expect(told(rig.terminate(execution))).toEqual(['finish 1 terminated']);
+    expect(decisionTexts(rig.terminate(execution))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null, timeEndMs: rig.nowMs });
     expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
   });
-  test('C14: of an execution that waits for its next attempt leaves no deadline behind', () => {
+  test('C14: leaves no deadline of an execution that waits for its next attempt', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit();
@@ -172,22 +172,22 @@ describe('C14: terminate', () => {
     expect(execution.status).toBe('terminated');
     expect(rig.cluster.deadlines.next()).toBeNull();
   });
-  test('C14: while starting stops what was started, and nothing more is started', () => {
+  test('C14: stops the started services of an execution that is starting, and no more are started', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
     rig.turn();
     const web = named(execution, 'web0');
-    expect(told(rig.terminate(execution))).toEqual(['stop web0.1']);
+    expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1']);
     expect(execution).toMatchObject({ status: 'cleaning up' });
-    expect(told(rig.see(web, running))).toEqual([]);
-    expect(told(rig.see(web, gone))).toEqual(['finish 1 terminated']);
+    expect(decisionTexts(rig.see(web, running))).toEqual([]);
+    expect(decisionTexts(rig.see(web, gone))).toEqual(['finish 1 terminated']);
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null });
     expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
   });
-  test('C14, C19: while running stops all, which is neither a death nor an error', () => {
+  test('C14, C19: stops all services of a running execution, which counts neither as a death nor as an error', () => {
     const { rig, execution } = runningRig();
-    expect(told(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
+    expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
     for (const one of execution.services) {
       rig.see(one, exited(143));
       rig.see(one, gone);
@@ -195,18 +195,18 @@ describe('C14: terminate', () => {
     }
     expect(execution).toMatchObject({ status: 'terminated', errorMessage: null });
   });
-  test('C14: while a start that failed is cleaned up ends it instead of trying again', () => {
+  test('C14: ends a failed start that is being cleaned up, which is not tried again', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit();
     rig.turn();
     rig.see(named(execution, 'web0'), failed(true));
-    expect(told(rig.terminate(execution))).toEqual([]);
+    expect(decisionTexts(rig.terminate(execution))).toEqual([]);
     expect(execution.status).toBe('cleaning up');
     rig.see(named(execution, 'web0'), gone);
     expect(execution.status).toBe('terminated');
   });
-  test('C14: does not undo an end that was decided before', () => {
+  test('C14: does not change an end that was decided before', () => {
     const { rig, execution } = runningRig();
     rig.see(named(execution, 'web0'), exited(3));
     rig.terminate(execution);
@@ -216,47 +216,52 @@ describe('C14: terminate', () => {
 });
 
 describe('C15: delete', () => {
-  test('C15: of a queued execution purges it at once', () => {
+  test('C15: purges a queued execution at once', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     rig.turn();
-    expect(told(rig.remove(execution))).toEqual(['finish 1 terminated', 'purge 1']);
+    expect(decisionTexts(rig.remove(execution))).toEqual(['finish 1 terminated', 'purge 1']);
     expect(rig.cluster.executions.size).toBe(0);
     expect(rig.cluster.changes.purged.has(execution)).toBe(true);
   });
-  test('C15: of a running one hides it at once, and purges it when containers and logs are gone', () => {
+  test('C15: hides a running execution at once, and purges it when containers and logs are gone', () => {
     const { rig, execution } = runningRig();
     const host = rig.hostOf(named(execution, 'web0'));
     rig.remove(execution);
     expect(execution).toMatchObject({ deleted: true, status: 'cleaning up' });
     rig.see(named(execution, 'web0'), gone);
-    expect(told(rig.see(named(execution, 'side0'), gone))).toEqual([
+    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual([
       'finish 1 terminated',
       'forget web0.1',
       'forget side0.1',
     ]);
     expect(rig.cluster.executions.size).toBe(1);
-    expect(told(rig.report(host, [], [named(execution, 'web0').id]))).toEqual([]);
-    expect(told(rig.report(host, [], [named(execution, 'side0').id]))).toEqual(['purge 1']);
+    expect(decisionTexts(rig.report(host, [], [named(execution, 'web0').id]))).toEqual([]);
+    expect(decisionTexts(rig.report(host, [], [named(execution, 'side0').id]))).toEqual(['purge 1']);
     expect(rig.cluster.executions.size).toBe(0);
     expect([...rig.cluster.servicesAt(host.id)]).toEqual([]);
   });
-  test('C15: of one that has ended purges it when the logs are gone', () => {
+  test('C15: purges an ended execution when the logs are gone', () => {
     const { rig, execution } = runningRig(application(service()));
     const [web] = execution.services;
     rig.see(named(execution, 'web0'), exited(0));
     rig.see(named(execution, 'web0'), gone);
-    expect(told(rig.remove(execution))).toEqual(['forget web0.1']);
-    expect(told(rig.report(rig.hostOf(named(execution, 'web0')), [], [web?.id ?? 0]))).toEqual(['purge 1']);
+    expect(decisionTexts(rig.remove(execution))).toEqual(['forget web0.1']);
+    expect(decisionTexts(rig.report(rig.hostOf(named(execution, 'web0')), [], [web?.id ?? 0]))).toEqual([
+      'purge 1',
+    ]);
     expect(execution.status).toBe('terminated');
   });
-  test('C15: while cleaning up keeps the end that was decided', () => {
+  test('C15: keeps an end that is already decided', () => {
     const { rig, execution } = runningRig(application(service()));
     rig.see(named(execution, 'web0'), exited(3));
     rig.remove(execution);
-    expect(told(rig.see(named(execution, 'web0'), gone))).toEqual(['finish 1 error', 'forget web0.1']);
+    expect(decisionTexts(rig.see(named(execution, 'web0'), gone))).toEqual([
+      'finish 1 error',
+      'forget web0.1',
+    ]);
   });
-  test('P14: a host that was away is told to forget when it is back, and once only', () => {
+  test('P14: a host that was away receives the forget command when it reconnects, and once only', () => {
     const { rig, execution } = runningRig(application(service()));
     const host = rig.hostOf(named(execution, 'web0'));
     rig.remove(execution);
@@ -264,10 +269,10 @@ describe('C15: delete', () => {
     rig.disconnect(host);
     expect(rig.turn()).toEqual([]);
     rig.hello(hostFacts('one'));
-    expect(told(rig.turn())).toEqual(['forget web0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['forget web0.1']);
     expect(rig.turn()).toEqual([]);
   });
-  test('P14: only the host of a service can say that its logs are gone, and only when asked', () => {
+  test('P14: only the host of a service can report that its logs are removed, and only after the command', () => {
     const { rig, execution } = runningRig(application(service()));
     const web = named(execution, 'web0');
     rig.report(rig.hostOf(web), [], [web.id]);

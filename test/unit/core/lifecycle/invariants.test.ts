@@ -19,11 +19,11 @@ import {
 } from '../../../support/rigs/core-simulation.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
-/** Random lives of a small cluster. A failing seed becomes a named test of its own. */
+/** Random lives of a small cluster. A failing seed becomes a named test. */
 const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
 const RUNS = { numRuns: 150 };
-/** Runs where the rules hold after every turn, and after all has healed. */
-const prove = (
+/** Checks rules after every turn of random lives, and a property after each life. */
+const checkLives = (
   property: (simulation: Simulation) => void,
   check: Check,
   before: readonly Operation[] = [],
@@ -38,8 +38,8 @@ const prove = (
     runs,
   );
 
-/** An execution of which elastic services run wherever there is room. */
-const fullOfElastic: readonly Operation[] = [
+/** An execution whose elastic services run wherever there is capacity. */
+const elasticEverywhere: readonly Operation[] = [
   ...[0, 1].map((host) => ({ do: 'connect' as const, host })),
   { do: 'submit', which: ELASTIC, user: 0 },
   ...Array.from({ length: 2 }, () =>
@@ -48,7 +48,7 @@ const fullOfElastic: readonly Operation[] = [
         do: 'step' as const,
         host,
         which,
-        fate: 'well' as const,
+        script: 'well' as const,
       })),
       { do: 'report' as const, host },
     ]),
@@ -58,8 +58,8 @@ const fullOfElastic: readonly Operation[] = [
 const capsOf = ({ rig: { cluster } }: Simulation, { userId }: Execution): Quota =>
   cluster.quotas.get(cluster.users.get(userId)?.quotaId ?? 0) as Quota;
 
-/** Whether the quota of its user is why it waits. */
-function isHeld(simulation: Simulation, execution: Execution): boolean {
+/** Whether the quota of its user prevents a start. */
+function isOverQuota(simulation: Simulation, execution: Execution): boolean {
   const essential = execution.services.filter((one) => one.essential);
   const wanted = loadOf(1, essential);
   const load = plus(present(simulation.submitted, execution.userId), wanted);
@@ -76,10 +76,10 @@ const RANKS: Record<ExecutionStatus, number> = {
   error: 5,
 };
 
-test('C1: a status only ever grows, but for what goes back to the queue; an end is final', () => {
+test('C1: a status only advances, except for executions that return to the queue, and an end is final', () => {
   const seen = new WeakMap<Execution, ExecutionStatus>();
   let moved = 0;
-  prove(
+  checkLives(
     (simulation) => simulation.heal(),
     ({ submitted }) => {
       for (const execution of submitted) {
@@ -94,13 +94,13 @@ test('C1: a status only ever grows, but for what goes back to the queue; an end 
         if (RANKS[status] <= RANKS[before]) throw new Error(`${before} became ${status}`);
       }
     },
-    fullOfElastic,
+    elasticEverywhere,
   );
   expect(moved).toBeGreaterThan(0);
 });
 
-test('C6: what a host has reserved is the sum of what is placed there, after every turn', () => {
-  prove(
+test('C6: the reservation on a host is the sum of the services placed there, after every turn', () => {
+  checkLives(
     (simulation) => simulation.heal(),
     ({ rig: { cluster } }) => {
       for (const host of cluster.hosts.values()) {
@@ -116,9 +116,9 @@ test('C6: what a host has reserved is the sum of what is placed there, after eve
   );
 });
 
-test('C52: nothing is placed beyond a cap of its user, and nothing ends for one, after every turn', () => {
-  let held = 0;
-  prove(
+test('C52: no placement exceeds a cap of its user, and no cap ends an execution, after every turn', () => {
+  let overQuota = 0;
+  checkLives(
     (simulation) => simulation.heal(),
     (simulation, decisions) => {
       const { submitted } = simulation;
@@ -126,21 +126,21 @@ test('C52: nothing is placed beyond a cap of its user, and nothing ends for one,
         if (decision.kind === 'begin-cleanup')
           expect(decision.execution.services.some(({ deathsMs }) => deathsMs.length > 0)).toBe(true);
         if (decision.kind !== 'place') continue;
-        // What else was placed in the turn came to it, and was to be within the caps, too.
+        // Later placements of the turn are included: they had to respect the caps as well.
         const { execution, placements } = decision;
         const placed = placements.map(({ service }) => service);
         const added = loadOf(placed.some(({ essential }) => essential) ? 1 : 0, placed);
         const after = present(submitted, execution.userId);
         expect(isBeyond(capsOf(simulation, execution), after, added)).toBe(false);
       }
-      held += submitted.filter((one) => one.status === 'queued' && isHeld(simulation, one)).length;
+      overQuota += submitted.filter((one) => one.status === 'queued' && isOverQuota(simulation, one)).length;
     },
   );
-  expect(held).toBeGreaterThan(100);
+  expect(overQuota).toBeGreaterThan(100);
 });
 
-test('C56: what counts under the quota of a user is the sum of what is there, after every turn', () => {
-  prove(
+test('C56: the counted usage of a user is the sum of the placements, after every turn', () => {
+  checkLives(
     (simulation) => simulation.heal(),
     ({ rig: { cluster }, submitted }) => {
       for (const userId of [1, 2]) {
@@ -152,7 +152,7 @@ test('C56: what counts under the quota of a user is the sum of what is there, af
 });
 
 test('C2: either all essential services of an execution are placed or none, after every turn', () => {
-  prove(
+  checkLives(
     (simulation) => simulation.heal(),
     ({ submitted }) => {
       for (const { id, status, services } of submitted) {
@@ -170,8 +170,8 @@ test('C2: either all essential services of an execution are placed or none, afte
   );
 });
 
-test('P5: no service ever has two containers, nor a key more than one', () => {
-  prove(
+test('P5: no service ever has two containers, and no key more than one', () => {
+  checkLives(
     (simulation) => simulation.heal(),
     ({ hosts }) => {
       const containers = hosts.flatMap((host) => host.containers);
@@ -181,9 +181,9 @@ test('P5: no service ever has two containers, nor a key more than one', () => {
   );
 });
 
-test('C67: only elastic services give their room away, and only to a gang that is placed with it, after every turn', () => {
+test('C67: only elastic services are preempted, and only for a gang that is placed with it, after every turn', () => {
   let preempted = 0;
-  prove(
+  checkLives(
     (simulation) => simulation.heal(),
     (_, decisions) => {
       for (const [at, decision] of decisions.entries()) {
@@ -196,13 +196,13 @@ test('C67: only elastic services give their room away, and only to a gang that i
         expect(gang?.execution.services).not.toContain(decision.service);
       }
     },
-    fullOfElastic,
+    elasticEverywhere,
   );
   expect(preempted).toBeGreaterThan(20);
 });
 
-test('C67: containers never need more than their host has, whatever gives its room away', () => {
-  prove(
+test('C67: containers never need more than their host has, even after preemption', () => {
+  checkLives(
     (simulation) => simulation.heal(),
     ({ hosts, submitted }) => {
       const services = new Map(submitted.flatMap(({ services }) => services.map((one) => [one.id, one])));
@@ -214,12 +214,12 @@ test('C67: containers never need more than their host has, whatever gives its ro
         expect(cores).toBeLessThanOrEqual(facts.cores + 1e-6);
       }
     },
-    fullOfElastic,
+    elasticEverywhere,
   );
 });
 
-test('C5: the queue holds the queued executions but for those that wait to be tried again, each once, after every turn', () => {
-  prove(
+test('C5: the queue holds each queued execution once, except those that wait for a retry, after every turn', () => {
+  checkLives(
     (simulation) => simulation.heal(),
     ({ rig: { cluster, nowMs } }) => {
       const waiting = [...cluster.executions.values()].filter(
@@ -232,7 +232,7 @@ test('C5: the queue holds the queued executions but for those that wait to be tr
 });
 
 test('C40: after every turn nothing is left to decide, and the next deadline lies ahead', () => {
-  prove(
+  checkLives(
     (simulation) => simulation.heal(),
     (simulation) => {
       const { cluster, nowMs } = simulation.rig;
@@ -243,25 +243,25 @@ test('C40: after every turn nothing is left to decide, and the next deadline lie
   );
 });
 
-test('C40: the same inputs give the same decisions, by every policy', () => {
+test('C40: the same inputs give the same decisions, with every policy', () => {
   const queuePolicy = fc.constantFrom(...queuePolicies);
   const placementPolicy = fc.constantFrom(...placementPolicies);
   fc.assert(
     fc.property(lives, fc.record({ queuePolicy, placementPolicy }), (operations, scheduling) => {
-      const journals = [1, 2].map(() => {
+      const logs = [1, 2].map(() => {
         const simulation = new Simulation(() => {}, scheduling);
         simulation.run(operations);
         simulation.heal();
-        return simulation.rig.journal;
+        return simulation.rig.decisionLog;
       });
-      expect(journals[1]).toEqual(journals[0]);
+      expect(logs[1]).toEqual(logs[0]);
     }),
     RUNS,
   );
 });
 
-test('C1: once all is well, everything has ended or runs, or waits for room that is not there', () => {
-  prove(
+test('C1: after all faults are healed, each execution has ended, runs, or waits for capacity that is not free', () => {
+  checkLives(
     (simulation) => {
       simulation.heal();
       const { cluster } = simulation.rig;
@@ -269,7 +269,7 @@ test('C1: once all is well, everything has ended or runs, or waits for room that
         const essential = execution.services.filter((one) => one.essential);
         if (execution.status === 'queued') {
           const fits = placeGang(essential, cluster.hostIndex) !== null;
-          expect(fits && !isHeld(simulation, execution)).toBe(false);
+          expect(fits && !isOverQuota(simulation, execution)).toBe(false);
         } else expect(execution.status).toBe('running');
       }
       for (const execution of simulation.submitted) {
@@ -280,9 +280,9 @@ test('C1: once all is well, everything has ended or runs, or waits for room that
   );
 });
 
-test('C14: once all is terminated, no container, reservation, deadline or queue is left', () => {
+test('C14: after all executions are terminated, no container, reservation, deadline or queue entry is left', () => {
   let ends = 0;
-  prove(
+  checkLives(
     (simulation) => {
       simulation.heal();
       simulation.terminateAll();
@@ -308,18 +308,18 @@ test('C14: once all is terminated, no container, reservation, deadline or queue 
   expect(ends).toBeGreaterThan(100);
 });
 
-test('the simulated lives do what they are to prove: every decision occurs, and every end', () => {
+test('the simulated lives are varied enough: every decision and every end occurs', () => {
   const kinds = new Set<string>();
-  prove(
+  checkLives(
     ({ rig, submitted, removed }) => {
       if (removed > 0) kinds.add('removed');
-      for (const line of rig.journal) kinds.add(line.split(' ')[0] ?? '');
-      for (const line of rig.journal) if (line.startsWith('finish')) kinds.add(line.split(' ')[2] ?? '');
+      for (const text of rig.decisionLog) kinds.add(text.split(' ')[0] ?? '');
+      for (const text of rig.decisionLog) if (text.startsWith('finish')) kinds.add(text.split(' ')[2] ?? '');
       for (const { timeStartMs } of submitted) if (timeStartMs !== null) kinds.add('ran');
     },
     () => {},
-    fullOfElastic,
-    // Always the same lives: some decisions are rare.
+    elasticEverywhere,
+    // A fixed seed, because some decisions are rare.
     { ...RUNS, seed: 20261121 },
   );
   const wanted = [

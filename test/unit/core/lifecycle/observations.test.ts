@@ -1,64 +1,72 @@
 import { expect, test } from 'vitest';
 import { observeConditions, observeUsage } from '../../../../control-plane/core/lifecycle/observations.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, exited, hostFacts, lowDisk, named, running, told } from '../../../support/rigs/core-rig.ts';
+import {
+  CoreRig,
+  decisionTexts,
+  exited,
+  hostFacts,
+  lowDisk,
+  named,
+  running,
+} from '../../../support/rigs/core-rig.ts';
 
 const pair = application(service(), service({ name: 'side', monitor: false }));
 
-test('C83: a host that is low on disk takes nothing new until it is no longer', () => {
+test('C83: a host that is low on disk takes no new services until the condition ends', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
   observeConditions(host, [lowDisk]);
   const execution = rig.submit();
-  expect(told(rig.turn())).toEqual([]);
+  expect(decisionTexts(rig.turn())).toEqual([]);
   expect(execution.status).toBe('queued');
   observeConditions(host, []);
-  expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+  expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
 });
 
 test.each(['no-engine', 'no-network'])(
-  'C114: a host with the condition %s takes nothing new, and others do',
+  'C114: a host with the condition %s takes no new services, and other hosts do',
   (kind) => {
     const rig = new CoreRig();
     observeConditions(rig.hello(hostFacts('one')), [{ kind, text: 'why' }]);
     const execution = rig.submit();
-    expect(told(rig.turn())).toEqual([]);
+    expect(decisionTexts(rig.turn())).toEqual([]);
     expect(execution.status).toBe('queued');
     rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
-    expect(told(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
   },
 );
 
-test('C83: others take what it does not', () => {
+test('C83: other hosts take what a host that is low on disk does not', () => {
   const rig = new CoreRig();
   observeConditions(rig.hello(hostFacts('one')), [lowDisk]);
   rig.hello(hostFacts('two', { memoryBytes: 2 ** 30 }));
   rig.submit();
-  expect(told(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
+  expect(decisionTexts(rig.turn())).toEqual(['place web0@two', 'start web0.1']);
 });
 
-test('C83: what runs there stays, and is started again there', () => {
+test('C83: services that run on a host that is low on disk stay, and are restarted there', () => {
   const rig = new CoreRig();
   const host = rig.hello(hostFacts('one'));
   const execution = rig.submit(pair);
   rig.turn();
   for (const one of execution.services) rig.see(one, running);
   observeConditions(host, [lowDisk]);
-  expect(told(rig.turn())).toEqual([]);
+  expect(decisionTexts(rig.turn())).toEqual([]);
   const side = named(execution, 'side0');
   rig.see(side, exited(1));
   rig.see(side, { state: 'gone' });
-  expect(told(rig.advance(1_000))).toEqual(['start side0.2']);
+  expect(decisionTexts(rig.advance(1_000))).toEqual(['start side0.2']);
 });
 
-test('C83: other conditions only tell', () => {
+test('C83: other conditions are only reported', () => {
   const rig = new CoreRig();
   observeConditions(rig.hello(hostFacts('one')), [{ kind: 'clock-skew', text: 'its clock is 9 s ahead' }]);
   rig.submit();
-  expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+  expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
 });
 
-test('P40: conditions are news when their kinds change, not when their words do', () => {
+test('P40: conditions have changed if their kinds change, and not if only their texts do', () => {
   const host = new CoreRig().hello(hostFacts('one'));
   expect(observeConditions(host, [])).toBe(false);
   expect(observeConditions(host, [lowDisk])).toBe(true);
@@ -67,7 +75,7 @@ test('P40: conditions are news when their kinds change, not when their words do'
   expect(observeConditions(host, [])).toBe(true);
 });
 
-test('C86: what containers use is not known while the engine does not answer', () => {
+test('C86: the usage of containers is unknown while the engine does not answer', () => {
   const host = new CoreRig().hello(hostFacts('one'));
   const usage = { memoryBytes: 2 ** 20, cores: 0.5 };
   observeUsage(host, usage);

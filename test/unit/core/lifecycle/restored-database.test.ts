@@ -4,14 +4,14 @@ import type { Execution } from '../../../../control-plane/core/model/execution.t
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
-import { CoreRig, hostFacts, named, running, told } from '../../../support/rigs/core-rig.ts';
+import { CoreRig, decisionTexts, hostFacts, named, running } from '../../../support/rigs/core-rig.ts';
 
 const inventory = (id: number, generation: number, what: object = running): Observation[] => [
   { ...what, service: id, generation } as Observation,
 ];
 
 describe('C100: ids that a host has seen', () => {
-  test('C100: are not given again, neither of executions nor of services, also after a restart', async () => {
+  test('C100: are not assigned again, neither to executions nor to services, even after a restart', async () => {
     const rig = await CoordinatorRig.open();
     await rig.submit();
     rig.agent().hello([], { highest: { execution: 40, service: 90 } });
@@ -23,21 +23,21 @@ describe('C100: ids that a host has seen', () => {
     expect(execution).toBe(42);
     expect(service).toBeGreaterThan(90);
   });
-  test('C100: are known by the inventory of an agent that does not tell them', async () => {
+  test('C100: are taken from the inventory if the agent does not report the highest ones', async () => {
     const rig = await CoordinatorRig.open();
     const agent = await rig.agent().join([seen({ service: 7, generation: 1 } as never, running)]);
     expect(agent.socket.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 7 }]);
     await rig.submit();
     expect((await agent.started()).service).toBe(8);
   });
-  test('C100: are not raised by ids that are known', () => {
+  test('C100: do not raise the next ids if they are known', () => {
     const { cluster } = new CoreRig();
     cluster.nextIds.service = 5;
     skipIds(cluster, { highest: { execution: 0, service: 4 }, inventory: inventory(4, 1) });
     expect(cluster.nextIds).toMatchObject({ execution: 1, service: 5 });
     expect(cluster.changes.raisedIds).toBeNull();
   });
-  test('C100: beyond all that can have been given are refused: an agent can not use them up', async () => {
+  test('C100: are refused if they are beyond all assigned ids, so that an agent cannot use up the ids', async () => {
     const rig = await CoordinatorRig.open();
     const agent = rig.agent();
     agent.hello([], { highest: { execution: 999_999_999_999_999, service: 1 } });
@@ -48,7 +48,7 @@ describe('C100: ids that a host has seen', () => {
   });
 });
 
-/** A gang of two, as an older copy of the database has it, on one host. */
+/** A gang of two on one host, as in an older copy of the database. */
 function copy(): { rig: CoreRig; execution: Execution } {
   const rig = new CoreRig();
   rig.hello(hostFacts('one'));
@@ -58,26 +58,26 @@ function copy(): { rig: CoreRig; execution: Execution } {
   return { rig, execution };
 }
 
-describe('C102: a container of a later start than the database knows', () => {
-  test('C102: is the one of the service, and nothing is started', () => {
+describe('C102: a container of a later start than the database has', () => {
+  test('C102: becomes the container of the service, and nothing is started', () => {
     const { rig, execution } = copy();
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
     rig.hello(hostFacts('one'), [...inventory(web.id, 1), ...inventory(side.id, 4)]);
-    expect(told(rig.turn())).toEqual([]);
+    expect(decisionTexts(rig.turn())).toEqual([]);
     expect(side).toMatchObject({ generation: 4, status: 'active', backendStatus: 'started', deathsMs: [] });
     expect(execution.status).toBe('running');
   });
-  test('C102: is adopted also where the copy waits for a restart', () => {
+  test('C102: is adopted even if the copy waits for a restart', () => {
     const { rig, execution } = copy();
     const side = named(execution, 'side0');
     rig.see(side, { state: 'gone' });
     expect(side.status).toBe('inactive');
     rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(side.id, 2)]);
-    expect(told(rig.turn())).toEqual([]);
-    expect(told(rig.advance(60_000))).toEqual([]);
+    expect(decisionTexts(rig.turn())).toEqual([]);
+    expect(decisionTexts(rig.advance(60_000))).toEqual([]);
     expect(side).toMatchObject({ generation: 2, status: 'active', exit: null });
   });
-  test('C102: of what ends in the copy is waited for', () => {
+  test('C102: delays the end of an execution that ends in the copy', () => {
     const { rig, execution } = copy();
     rig.terminate(execution);
     const [web, side] = [named(execution, 'web0'), named(execution, 'side0')];
@@ -85,22 +85,22 @@ describe('C102: a container of a later start than the database knows', () => {
     rig.turn();
     expect(web.status).toBe('inactive');
     expect(execution.status).toBe('cleaning up');
-    expect(told(rig.see(side, { state: 'gone' }))).toEqual([`finish ${execution.id} terminated`]);
+    expect(decisionTexts(rig.see(side, { state: 'gone' }))).toEqual([`finish ${execution.id} terminated`]);
   });
-  test('C102: of what is queued in the copy goes first; then that starts, by a later start', () => {
+  test('C102: is removed if its execution is queued in the copy, which then starts with a later generation', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     const web = named(execution, 'web0');
     rig.turn();
     rig.hello(hostFacts('one'), inventory(web.id, 2));
-    expect(told(rig.turn())).toEqual([]);
+    expect(decisionTexts(rig.turn())).toEqual([]);
     expect(web).toMatchObject({ status: 'terminating', generation: 2 });
     rig.report(rig.hostOf(web), inventory(web.id, 2, { state: 'gone' }));
     rig.advance(60_000);
     expect(execution.status).toBe('starting');
     expect(web).toMatchObject({ status: 'starting', generation: 3 });
   });
-  test('C102: of an elastic service that has no room in the copy goes first', () => {
+  test('C102: is removed if its elastic service is not placed in the copy', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one', { cores: 0.1 }));
     const execution = rig.submit(application(service({ total_count: 2, essential_count: 1 })));
@@ -113,11 +113,11 @@ describe('C102: a container of a later start than the database knows', () => {
     rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
   });
-  test('C102: on another host than the copy has it is none of the service', () => {
+  test('C102: is not adopted on another host than the one in the copy', () => {
     const { rig, execution } = copy();
     const side = named(execution, 'side0');
     rig.hello(hostFacts('two'), inventory(side.id, 9));
-    expect(told(rig.turn())).toEqual([]);
+    expect(decisionTexts(rig.turn())).toEqual([]);
     expect(side).toMatchObject({ generation: 1, status: 'active' });
     expect(rig.hostOf(side).name).toBe('one');
   });

@@ -9,6 +9,7 @@ import type { ServiceDescription } from '../../../../shared/application-schema.t
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   exited,
   failed,
   gone,
@@ -16,22 +17,21 @@ import {
   named,
   quota,
   running,
-  told,
   user,
 } from '../../../support/rigs/core-rig.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
 const { backfillReserveAfterMs: RESERVE_AFTER_MS } = defaultSchedulerConfig;
 
-const wanting = (cores: number, changes: Partial<ServiceDescription> = {}) =>
+const requesting = (cores: number, changes: Partial<ServiceDescription> = {}) =>
   application(service({ resources: needs(null, cores), ...changes }));
 
-/** Hosts with so many cores, each filled by executions of one core that run. */
+/** A rig with one host for each number of cores, filled by running executions of one core each. */
 function fullRig(...cores: number[]) {
   const rig = new CoreRig();
   for (const [at, each] of cores.entries()) rig.hello(hostFacts(`host${at}`, { cores: each }));
   const total = cores.reduce((sum, each) => sum + each, 0);
-  const small = Array.from({ length: total }, () => rig.submit(wanting(1)));
+  const small = Array.from({ length: total }, () => rig.submit(requesting(1)));
   rig.turn();
   for (const one of small) rig.see(named(one, 'web0'), running);
   const end = (execution = small[0]) => {
@@ -47,12 +47,12 @@ function fullRig(...cores: number[]) {
   };
 }
 
-describe('C70: what has been the oldest for 10 minutes', () => {
-  test('C70: is passed by what fits until then, and by nothing after', () => {
+describe('C70: a backfill reservation, once an execution has been the oldest for 10 minutes', () => {
+  test('C70: executions that fit pass the oldest one before the reservation, and none does after it', () => {
     const { rig, small, end } = fullRig(3);
-    const big = rig.submit(wanting(3));
+    const big = rig.submit(requesting(3));
     rig.turn();
-    const passing = rig.submit(wanting(1));
+    const passing = rig.submit(requesting(1));
     end(small[0]);
     expect(passing.status).toBe('starting');
     rig.advance(RESERVE_AFTER_MS - 1);
@@ -63,7 +63,7 @@ describe('C70: what has been the oldest for 10 minutes', () => {
       execution: { id: big.id },
       placements: [{ host: { name: 'host0' } }],
     });
-    const later = rig.submit(wanting(1));
+    const later = rig.submit(requesting(1));
     end(small[1]);
     expect(later.status).toBe('queued');
     end(small[2]);
@@ -73,24 +73,24 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     expect([big.status, later.status]).toEqual(['starting', 'queued']);
     expect(rig.cluster.hostNamed('host0')).toMatchObject({ backfillReservedCores: 0, reservedCores: 3 });
   });
-  test('C73: the time is a setting, and may be none', () => {
+  test('C73: the time until the reservation is a setting, and may be 0', () => {
     const rig = new CoreRig({ backfillReserveAfterMs: 0 });
     rig.hello(hostFacts('one', { cores: 2 }));
-    const small = rig.submit(wanting(1));
-    const big = rig.submit(wanting(2));
+    const small = rig.submit(requesting(1));
+    const big = rig.submit(requesting(2));
     rig.turn();
-    const later = rig.submit(wanting(1));
+    const later = rig.submit(requesting(1));
     rig.turn();
     expect([small.status, big.status, later.status]).toEqual(['starting', 'queued', 'queued']);
     expect(rig.cluster.reservation?.execution).toBe(big);
   });
-  test('C70: keeps room on the hosts it needs only, and only as much as it needs', () => {
+  test('C70: the reservation covers only the hosts that the execution needs, and only as much as it needs', () => {
     const { rig, end, on } = fullRig(4, 2);
-    const big = rig.submit(wanting(3));
+    const big = rig.submit(requesting(3));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation?.placements.map(({ host }) => host.name)).toEqual(['host0']);
-    const [first, second] = [rig.submit(wanting(1)), rig.submit(wanting(1))];
+    const [first, second] = [rig.submit(requesting(1)), rig.submit(requesting(1))];
     end(on('host1')[0]);
     expect([first.status, second.status]).toEqual(['starting', 'queued']);
     for (const one of on('host0').slice(0, 3)) end(one);
@@ -98,9 +98,9 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     end(on('host0')[3]);
     expect(second.status).toBe('starting');
   });
-  test('C70: starts elsewhere where room comes up sooner', () => {
+  test('C70: the execution starts elsewhere if capacity is free there sooner', () => {
     const { rig } = fullRig(3);
-    const big = rig.submit(wanting(3));
+    const big = rig.submit(requesting(3));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
     rig.hello(hostFacts('later'));
@@ -108,7 +108,7 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     expect(rig.hostOf(named(big, 'web0')).name).toBe('later');
     expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
-  test('C70: gets the room also from elastic services, which are not placed in it', () => {
+  test('C70: the reservation covers capacity of elastic services, which are not placed in it again', () => {
     const rig = new CoreRig();
     for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 4 }));
     const elastic = rig.submit(
@@ -123,10 +123,10 @@ describe('C70: what has been the oldest for 10 minutes', () => {
         }),
       ),
     );
-    const blocker = rig.submit(wanting(2));
+    const blocker = rig.submit(requesting(2));
     rig.turn();
     for (const one of [elastic, blocker]) rig.see(named(one, 'web0'), running);
-    const gang = rig.submit(wanting(4, { total_count: 2, essential_count: 2 }));
+    const gang = rig.submit(requesting(4, { total_count: 2, essential_count: 2 }));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
     expect(gang.status).toBe('queued');
@@ -135,60 +135,60 @@ describe('C70: what has been the oldest for 10 minutes', () => {
     rig.advance(5_000);
     expect(named(elastic, 'work0').placed).toBe(false);
   });
-  test('C70: gives the room up when it ends', () => {
+  test('C70: the reservation ends with its execution', () => {
     const { rig, small, end } = fullRig(2);
-    const big = rig.submit(wanting(2));
+    const big = rig.submit(requesting(2));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
-    const later = rig.submit(wanting(1));
+    const later = rig.submit(requesting(1));
     end(small[0]);
     expect(later.status).toBe('queued');
-    expect(told(rig.terminate(big)).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
+    expect(decisionTexts(rig.terminate(big)).slice(-2)).toEqual(['place web0@host0', 'start web0.1']);
     expect(rig.cluster.reservation).toBeNull();
   });
-  test('C70: gets other room where its host is lost or drained', () => {
+  test('C70: the reservation moves to other capacity if its host is lost or drained', () => {
     const { rig } = fullRig(2, 2);
-    rig.submit(wanting(2));
+    rig.submit(requesting(2));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
-    const kept = rig.cluster.reservation?.placements[0]?.host;
-    if (!kept) throw new Error('nothing is kept');
-    kept.schedulable = false;
+    const before = rig.cluster.reservation?.placements[0]?.host;
+    if (!before) throw new Error('nothing is reserved');
+    before.schedulable = false;
     rig.turn();
     const now = rig.cluster.reservation?.placements[0]?.host;
-    expect([now?.name, now?.backfillReservedCores, kept.backfillReservedCores]).toEqual([
-      kept.name === 'host0' ? 'host1' : 'host0',
+    expect([now?.name, now?.backfillReservedCores, before.backfillReservedCores]).toEqual([
+      before.name === 'host0' ? 'host1' : 'host0',
       2,
       0,
     ]);
   });
 });
 
-describe('C71: no room is kept', () => {
-  test('C71: for what would not fit if all hosts were empty; the next oldest gets it', () => {
+describe('C71: no backfill reservation', () => {
+  test('C71: none is made for an execution that would not fit on empty hosts; the next oldest gets one', () => {
     const { rig } = fullRig(2, 2);
     const ids = [
-      wanting(3),
-      wanting(1, { labels: ['gpu'] }),
-      wanting(2, { total_count: 3, essential_count: 3 }),
+      requesting(3),
+      requesting(1, { labels: ['gpu'] }),
+      requesting(2, { total_count: 3, essential_count: 3 }),
     ].map((one) => rig.submit(one).id);
-    const next = rig.submit(wanting(2));
+    const next = rig.submit(requesting(2));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation?.execution.id).toBe(next.id);
     expect(ids).not.toContain(next.id);
   });
-  test('C71: for what would be beyond the quota of its user', () => {
+  test('C71: none is made for an execution that would exceed the quota of its user', () => {
     const { rig } = fullRig(2);
     rig.cluster.setQuota(quota(2, { cores: 1 }));
-    rig.submit(wanting(2), 2);
+    rig.submit(requesting(2), 2);
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
     expect(rig.cluster.reservation).toBeNull();
   });
-  test('C71: for a start that failed and waits to be tried again', () => {
+  test('C71: none is made for an execution that waits for its next attempt after a failed start', () => {
     const { rig, small, end } = fullRig(1);
-    const next = rig.submit(wanting(1));
+    const next = rig.submit(requesting(1));
     rig.turn();
     end(small[0]);
     expect(rig.cluster.reservation).toBeNull();
@@ -197,20 +197,20 @@ describe('C71: no room is kept', () => {
     expect(next.status).toBe('queued');
     expect(rig.cluster.reservation).toBeNull();
   });
-  test('C71: for what others of a higher priority wait before', () => {
+  test('C71: none is kept for an execution behind one of a higher priority', () => {
     const { rig } = fullRig(2);
-    rig.submit(wanting(2));
+    rig.submit(requesting(2));
     rig.turn();
     rig.advance(RESERVE_AFTER_MS);
     rig.cluster.setUser({ ...user(2, 2), priority: 5 });
-    const urgent = rig.submit(wanting(2), 2);
+    const urgent = rig.submit(requesting(2), 2);
     rig.turn();
     expect(rig.cluster.reservation?.execution.id).toBe(urgent.id);
     expect(rig.cluster.hostNamed('host0')?.backfillReservedCores).toBe(0);
   });
 });
 
-describe('C72: nothing starves', () => {
+describe('C72: no starvation', () => {
   const MINUTE_MS = 60_000;
   const LONGEST = 5;
   const arrivals = fc.array(
@@ -224,7 +224,7 @@ describe('C72: nothing starves', () => {
     { minLength: 20, maxLength: 80, size: 'max' },
   );
   test.each(queuePolicies)(
-    'C72: with %s each waits 10 minutes and one run at most for those before it and itself',
+    'C72: with %s each execution waits at most 10 minutes and one run for each one before it and for itself',
     (queuePolicy) => {
       let longest = 0;
       fc.assert(
@@ -236,7 +236,7 @@ describe('C72: nothing starves', () => {
           for (let minute = 0; minute <= 40 || runs.some(({ started }) => started === null); minute++) {
             for (const { cores, count, minutes, userId } of all.filter((one) => one.minute === minute)) {
               const execution = rig.submit(
-                wanting(cores, { total_count: count, essential_count: count }),
+                requesting(cores, { total_count: count, essential_count: count }),
                 userId,
               );
               runs.push({ execution, minutes, submitted: minute, started: null });

@@ -4,6 +4,7 @@ import type { ServiceDescription } from '../../../../shared/application-schema.t
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   exited,
   failed,
   gone,
@@ -11,7 +12,6 @@ import {
   named,
   quota,
   running,
-  told,
 } from '../../../support/rigs/core-rig.ts';
 
 /** A monitor of one core, and `count` elastic workers of one core each. */
@@ -30,7 +30,7 @@ const elastic = (count: number, changes: Partial<ServiceDescription> = {}) =>
 const rigid = (count: number, cores: number) =>
   application(service({ total_count: count, essential_count: count, resources: needs(null, cores) }));
 
-/** A rig whose hosts have so many cores, one each. */
+/** A rig with one host for each number of cores. */
 function rigWith(...cores: number[]): CoreRig {
   const rig = new CoreRig();
   for (const [at, each] of cores.entries()) rig.hello(hostFacts(`host${at}`, { cores: each }));
@@ -38,7 +38,7 @@ function rigWith(...cores: number[]): CoreRig {
   return rig;
 }
 
-/** Submits an elastic application, and has all of it run that has room. */
+/** Submits an elastic application and reports all of its placed services as running. */
 function run(rig: CoreRig, count: number, changes?: Partial<ServiceDescription>) {
   const execution = rig.submit(elastic(count, changes));
   rig.turn();
@@ -48,8 +48,8 @@ function run(rig: CoreRig, count: number, changes?: Partial<ServiceDescription>)
 }
 const statuses = ({ services }: { services: { status: string }[] }) => services.map(({ status }) => status);
 
-describe('C66: an elastic service that dies', () => {
-  test('C66: gives its room back, and is placed again after a growing delay where there is room', () => {
+describe('C66: the death of an elastic service', () => {
+  test('C66: releases its capacity, and the service is placed again after a growing delay', () => {
     const rig = rigWith(2, 1);
     const execution = run(rig, 1);
     const work = named(execution, 'work0');
@@ -59,12 +59,15 @@ describe('C66: an elastic service that dies', () => {
       rig.see(work, gone);
       expect(work).toMatchObject({ status: 'inactive', placed: false });
       expect(rig.advance(delayMs - 1)).toEqual([]);
-      expect(told(rig.advance(1))).toEqual([`place work0@${first}`, `start work0.${work.generation}`]);
+      expect(decisionTexts(rig.advance(1))).toEqual([
+        `place work0@${first}`,
+        `start work0.${work.generation}`,
+      ]);
       rig.see(work, running);
     }
     expect(execution.status).toBe('running');
   });
-  test('C66: goes elsewhere where its room was taken meanwhile', () => {
+  test('C66: lets the service go to another host if its capacity was taken meanwhile', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     const work = named(execution, 'work0');
@@ -76,9 +79,9 @@ describe('C66: an elastic service that dies', () => {
     rig.advance(60_000);
     expect(work.placed).toBe(false);
     rig.hello(hostFacts('later'));
-    expect(told(rig.turn())).toEqual(['place work0@later', 'start work0.2']);
+    expect(decisionTexts(rig.turn())).toEqual(['place work0@later', 'start work0.2']);
   });
-  test('C66: dies as often as it likes', () => {
+  test('C66: never ends the execution, however often it happens', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     for (let death = 0; death < 12; death++) {
@@ -92,11 +95,11 @@ describe('C66: an elastic service that dies', () => {
 });
 
 describe('C67: an essential start that fits nowhere', () => {
-  test('C67: takes the room of elastic services, once their containers are gone', () => {
+  test('C67: preempts elastic services, and begins once their containers are gone', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
     const next = rig.submit(rigid(2, 1));
-    expect(told(rig.turn())).toEqual([
+    expect(decisionTexts(rig.turn())).toEqual([
       'preempt work2.1',
       'preempt work1.1',
       'place web0@host0 web1@host0',
@@ -108,41 +111,41 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(4);
     expect(rig.see(named(execution, 'work1'), exited(137))).toEqual([]);
     expect(rig.see(named(execution, 'work1'), gone)).toEqual([]);
-    expect(told(rig.see(named(execution, 'work2'), gone))).toEqual(['start web0.1', 'start web1.1']);
+    expect(decisionTexts(rig.see(named(execution, 'work2'), gone))).toEqual(['start web0.1', 'start web1.1']);
   });
-  test('C67: leaves the room that it waits for to nobody else', () => {
+  test('C67: leaves the preempted capacity to no other execution', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
     rig.submit(rigid(1, 2));
     rig.turn();
     const small = rig.submit(rigid(1, 0.5));
-    expect(told(rig.turn())).toEqual(['preempt work0.1', 'place web0@host0', 'stop work0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['preempt work0.1', 'place web0@host0', 'stop work0.1']);
     for (const one of execution.services.slice(1)) rig.see(one, gone);
     expect(small.services.map(({ status }) => status)).toEqual(['starting']);
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3.5);
   });
-  test('C67: takes nothing where all of it would not fit even then', () => {
+  test('C67: preempts nothing if not all of its services would fit even then', () => {
     const rig = rigWith(4);
     run(rig, 3);
     rig.submit(rigid(4, 1));
     rig.submit(rigid(1, 4));
     expect(rig.turn()).toEqual([]);
   });
-  test('C67: takes nothing where it fits without', () => {
+  test('C67: preempts nothing if it fits without', () => {
     const rig = rigWith(4, 2);
     run(rig, 3);
     rig.submit(rigid(2, 1));
-    expect(told(rig.turn()).filter((line) => line.startsWith('preempt'))).toEqual([]);
+    expect(decisionTexts(rig.turn()).filter((text) => text.startsWith('preempt'))).toEqual([]);
   });
-  test('C67: takes nothing from essential services, nor for elastic ones', () => {
+  test('C67: preempts no essential service, and elastic services preempt nothing', () => {
     const rig = rigWith(2);
     run(rig, 1);
     rig.submit(rigid(1, 2));
     const other = rig.submit(elastic(1));
-    expect(told(rig.turn())).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
     expect(other.status).toBe('starting');
   });
-  test('C67: takes the fewest, on whatever host, of equals the youngest', () => {
+  test('C67: preempts the fewest services on any host, of equals the youngest', () => {
     const rig = new CoreRig({ placementPolicy: 'waterfill' });
     for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 3 }));
     const small = run(rig, 2);
@@ -150,13 +153,13 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3);
     expect(rig.cluster.hostNamed('host1')?.reservedCores).toBe(3);
     rig.submit(rigid(1, 2));
-    expect(told(rig.turn())[0]).toBe(`preempt ${named(large, 'work0').name}.1`);
+    expect(decisionTexts(rig.turn())[0]).toBe(`preempt ${named(large, 'work0').name}.1`);
     rig.submit(rigid(1, 1));
-    expect(told(rig.turn())[0]).toBe('preempt work1.1');
+    expect(decisionTexts(rig.turn())[0]).toBe('preempt work1.1');
     expect(isPreempted(named(small, 'work1'))).toBe(true);
     expect(isPreempted(named(small, 'work0'))).toBe(false);
   });
-  test('C67: takes also the room of one that is only starting', () => {
+  test('C67: also preempts a service that is only starting', () => {
     const rig = rigWith(3);
     const late = run(rig, 1, { startup_order: 1, essential_count: 0 });
     rig.see(named(late, 'work0'), exited(1));
@@ -164,23 +167,27 @@ describe('C67: an essential start that fits nowhere', () => {
     rig.advance(1_000);
     expect(named(late, 'work0')).toMatchObject({ placed: true, status: 'starting' });
     rig.submit(rigid(1, 2));
-    expect(told(rig.turn())).toEqual(['preempt work0.2', 'place web0@host0', 'stop work0.2']);
-    expect(told(rig.see(named(late, 'work0'), gone))).toEqual(['start web0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['preempt work0.2', 'place web0@host0', 'stop work0.2']);
+    expect(decisionTexts(rig.see(named(late, 'work0'), gone))).toEqual(['start web0.1']);
   });
-  test('C67: takes back what its own user has under the quota beyond what is essential', () => {
+  test('C67: preempts elastic services of its own user if the quota requires that', () => {
     const rig = rigWith(16);
     rig.cluster.setQuota(quota(1, { cores: 4 }));
     const execution = run(rig, 5);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
     const next = rig.submit(rigid(1, 2));
-    expect(told(rig.turn()).slice(0, 3)).toEqual(['preempt work2.1', 'preempt work1.1', 'place web0@host0']);
+    expect(decisionTexts(rig.turn()).slice(0, 3)).toEqual([
+      'preempt work2.1',
+      'preempt work1.1',
+      'place web0@host0',
+    ]);
     for (const one of execution.services) if (isPreempted(one)) rig.see(one, gone);
     expect(statuses(next)).toEqual(['starting']);
     expect(rig.cluster.usage(1).microCores).toBe(4_000_000);
     rig.submit(rigid(1, 3));
     expect(rig.turn()).toEqual([]);
   });
-  test('C65: that needs the quota of its own elastic ones starts when their host is there again', () => {
+  test('C65: an execution that needs the quota of its own elastic services starts when their host reconnects', () => {
     const rig = rigWith(2);
     rig.cluster.setQuota(quota(1, { cores: 2 }));
     run(rig, 1);
@@ -196,7 +203,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(waiting.status).toBe('starting');
   });
 
-  test('C67: takes nothing from others for a user who is over the quota', () => {
+  test('C67: preempts nothing of other users for a user who is over the quota', () => {
     const rig = rigWith(4);
     rig.cluster.setQuota(quota(2, { cores: 1 }));
     run(rig, 3);
@@ -205,8 +212,8 @@ describe('C67: an essential start that fits nowhere', () => {
   });
 });
 
-describe('C68: an elastic service that gave its room away', () => {
-  test('C68: comes back when there is room, and nothing counts as a death', () => {
+describe('C68: a preempted elastic service', () => {
+  test('C68: is placed again when there is capacity, and its stop does not count as a death', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1, { monitor: true });
     const work = named(execution, 'work0');
@@ -218,13 +225,13 @@ describe('C68: an elastic service that gave its room away', () => {
     expect(work).toMatchObject({ status: 'inactive', exit: null, errorMessage: null, deathsMs: [] });
     rig.see(named(next, 'web0'), running);
     rig.see(named(next, 'web0'), exited(0));
-    expect(told(rig.see(named(next, 'web0'), gone))).toEqual([
+    expect(decisionTexts(rig.see(named(next, 'web0'), gone))).toEqual([
       'finish 2 terminated',
       'place work0@host0',
       'start work0.2',
     ]);
   });
-  test('C68: is stopped like any other when its execution ends meanwhile', () => {
+  test('C68: is stopped like any other if its execution ends meanwhile', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     const next = rig.submit(rigid(1, 1));
@@ -232,10 +239,13 @@ describe('C68: an elastic service that gave its room away', () => {
     rig.terminate(execution);
     rig.see(named(execution, 'main0'), gone);
     expect(execution.status).toBe('cleaning up');
-    expect(told(rig.see(named(execution, 'work0'), gone))).toEqual(['finish 1 terminated', 'start web0.1']);
+    expect(decisionTexts(rig.see(named(execution, 'work0'), gone))).toEqual([
+      'finish 1 terminated',
+      'start web0.1',
+    ]);
     expect(next.status).toBe('starting');
   });
-  test('C68: holds up the start on its host until a lost host says that it is gone', () => {
+  test('C68: delays the start on its host until a lost host reports that its container is gone', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     const next = rig.submit(rigid(1, 1));

@@ -13,7 +13,7 @@ import { fits } from '../../../../control-plane/core/scheduling/host-filters.ts'
 import { application, service } from '../../../support/fixtures/applications.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
-/** Ids by name, in the order of their first use. */
+/** Ids by name, in the order of first use. */
 const ids = new Map<string, number>();
 
 function host(name: string, changes: Partial<Host> = {}): Host {
@@ -37,13 +37,13 @@ function services(...requirements: Partial<Requirement>[]): Service[] {
   }));
 }
 
-/** Where each service goes, by name, in the order of the services; null where the gang does not fit. */
+/** The host of each service, by name, in the order of the services; null if the gang does not fit. */
 const placed = (gang: Service[], ...hosts: Host[]): (string | undefined)[] | null => {
   const placements = placeGang(gang, hostIndexOf(hosts));
-  return placements && gang.map((one) => placements.find((place) => place.service === one)?.host.name);
+  return placements && gang.map((one) => placements.find(({ service }) => service === one)?.host.name);
 };
 
-describe('C3: a host takes a service only where', () => {
+describe('C3: a host takes a service only if', () => {
   test.each<[string, Partial<Host>]>([
     ['it is connected', { connected: false }],
     ['it is not drained', { schedulable: false }],
@@ -52,16 +52,16 @@ describe('C3: a host takes a service only where', () => {
     expect(placed(services({}), host('one'))).toEqual(['one']);
     expect(placed(services({}), host('one', changes))).toBeNull();
   });
-  test('C3: it has all of the labels', () => {
+  test('C3: it has all labels of the service', () => {
     const gang = services({ labels: ['ssd', 'gpu'] });
     expect(placed(gang, host('one', { labels: ['gpu'] }))).toBeNull();
     expect(placed(gang, host('one', { labels: ['gpu', 'arm', 'ssd'] }))).toEqual(['one']);
   });
-  test('C3: it has the memory left, to the byte', () => {
+  test('C3: it has enough free memory, to the byte', () => {
     expect(placed(services({ memoryBytes: 60 }), host('one', { reservedMemoryBytes: 40 }))).toEqual(['one']);
     expect(placed(services({ memoryBytes: 60 }), host('one', { reservedMemoryBytes: 41 }))).toBeNull();
   });
-  test('C3: it has the cores left, as sums of tenths add up', () => {
+  test('C3: it has enough free cores, even if these are sums of tenths', () => {
     const tenths = services(...Array.from({ length: 10 }, () => ({ cores: 0.1 })));
     expect(placed(tenths, host('one', { cores: 1 }))).toHaveLength(10);
     expect(placed(services({ cores: 0.2 }), host('one', { cores: 1, reservedCores: 0.9 }))).toBeNull();
@@ -78,11 +78,11 @@ describe('C2: a gang', () => {
       'two',
     ]);
   });
-  test('C2: shares what is left of a host among its members', () => {
+  test('C2: shares the free capacity of a host among its members', () => {
     expect(placed(services({ cores: 2 }, { cores: 2 }), host('one'))).toEqual(['one', 'one']);
     expect(placed(services({ cores: 2 }, { cores: 3 }), host('one'))).toBeNull();
   });
-  test('C2: places its largest members first, so that small ones do not take their room', () => {
+  test('C2: places its largest members first, so that small ones do not take their capacity', () => {
     expect(
       placed(
         services({ memoryBytes: 10 }, { memoryBytes: 100 }),
@@ -91,22 +91,22 @@ describe('C2: a gang', () => {
       ),
     ).toEqual(['two', 'one']);
   });
-  test('C2: of nobody fits anywhere, also where there are no hosts', () => {
+  test('C2: fits anywhere if it is empty, even without hosts', () => {
     expect(placed([])).toEqual([]);
   });
-  test('C2: that does not fit leaves no trace on the hosts', () => {
+  test('C2: leaves no trace on the hosts if it does not fit', () => {
     const one = host('one');
     placed(services({ memoryBytes: 60 }, { memoryBytes: 60 }), one);
     expect(one).toEqual(host('one'));
   });
 });
 
-describe('C4: of the hosts that fit', () => {
-  test('C4: the one with the largest share of itself left is taken', () => {
+describe('C4: among the hosts that fit', () => {
+  test('C4: the one with the largest free share is taken', () => {
     const half = host('half', { memoryBytes: 1000, reservedMemoryBytes: 500 });
     expect(placed(services({ memoryBytes: 10 }), half, host('idle'))).toEqual(['idle']);
   });
-  test('C4: the scarcer of memory and cores counts', () => {
+  test('C4: the scarcer of memory and cores determines the free share', () => {
     const busy = host('busy', { reservedCores: 3 });
     expect(placed(services({}), busy, host('fuller', { reservedMemoryBytes: 60 }))).toEqual(['fuller']);
   });
@@ -131,16 +131,16 @@ describe('C61: placement policies', () => {
       ({ host: { name } }) => name,
     );
 
-  test('C61: average takes the emptiest, waterfill the fullest that has room', () => {
+  test('C61: average takes the emptiest host that fits, waterfill the fullest', () => {
     expect(where({ placementPolicy: 'average' }, 3, busy, half, idle)).toEqual(['idle', 'idle', 'half']);
     expect(where({ placementPolicy: 'waterfill' }, 3, idle, half, busy)).toEqual(['busy', 'half', 'half']);
   });
-  test('C61: of equal hosts both take the one that was there first', () => {
+  test('C61: of equal hosts both take the one that joined first', () => {
     const hosts = ['d', 'e', 'f'].map((name) => host(name)).toReversed();
     for (const placementPolicy of ['average', 'waterfill'] as const)
       expect(where({ placementPolicy }, 1, ...hosts)).toEqual(['d']);
   });
-  test('C61: random takes each host that fits now and then, and the same for the same seed', () => {
+  test('C61: random takes each host that fits at some time, and the same ones with the same seed', () => {
     const hosts = Array.from({ length: 5 }, (_, at) => host(`r${at}`, { cores: 100 + at }));
     const many = (seed: number) => where({ placementPolicy: 'random', seed }, 100, busy, ...hosts);
     expect(new Set(many(1))).toEqual(new Set(['busy', 'r0', 'r1', 'r2', 'r3', 'r4']));
@@ -158,7 +158,7 @@ describe('C61: placement policies', () => {
     reservedCores: fc.nat({ max: 2 }),
   });
   test.each(['average', 'waterfill', 'random'] as const)(
-    'C61: %s finds what looking at every host one by one finds, whatever happened to them before',
+    'C61: %s finds the same host as a check of every host, whatever changed before',
     (placementPolicy) => {
       const scheduling = { ...defaultSchedulerConfig, placementPolicy };
       const needs = fc.record({ size, labels: fc.subarray(['ssd', 'gpu']) });
@@ -167,15 +167,15 @@ describe('C61: placement policies', () => {
       fc.assert(
         fc.property(history, needs, (lives, { size, labels }) => {
           const hosts = Array.from({ length: 9 }, (_, at) => host(`p${at}`));
-          const rooms = hostIndexOf(hosts, scheduling);
+          const hostIndex = hostIndexOf(hosts, scheduling);
           for (const life of lives) {
             const one = hosts[life.at] as Host;
             Object.assign(one, life.changes);
-            rooms.update(one);
+            hostIndex.update(one);
           }
           const [service] = services({ ...size, labels }) as [Service];
           const able = hosts.filter((one) => fits(freeCapacityOf(one), service.requirement));
-          const taken = rooms.selectHost(service);
+          const taken = hostIndex.selectHost(service);
           if (placementPolicy === 'random') {
             expect(able.length === 0 ? undefined : taken).toBe(able.find((one) => one === taken));
             if (able.length > 0) expect(taken).toBeDefined();

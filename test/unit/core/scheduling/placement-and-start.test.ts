@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
+  decisionTexts,
   exited,
   failed,
   gone,
@@ -9,7 +10,6 @@ import {
   named,
   queuedIds,
   running,
-  told,
 } from '../../../support/rigs/core-rig.ts';
 
 function rigWithHost(facts = hostFacts('one')): CoreRig {
@@ -20,23 +20,23 @@ function rigWithHost(facts = hostFacts('one')): CoreRig {
 }
 
 describe('the queue', () => {
-  test('C1: an execution is queued when it is submitted, and starts in the same turn where there is room', () => {
+  test('C1: an execution is queued when it is submitted, and starts in the same turn if it fits', () => {
     const rig = rigWithHost();
     const execution = rig.submit();
     expect(execution).toMatchObject({ status: 'queued', timeSubmitMs: rig.nowMs, timeStartMs: null });
-    expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
     expect(execution.status).toBe('starting');
   });
-  test('C5: without a host it waits, and starts when one comes', () => {
+  test('C5: an execution waits without a host, and starts when one joins', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     expect(rig.turn()).toEqual([]);
     expect(queuedIds(rig.cluster)).toEqual([execution.id]);
     rig.hello(hostFacts('one'));
-    expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
     expect(queuedIds(rig.cluster)).toEqual([]);
   });
-  test('C5: the oldest is first, and one that does not fit is passed by those that do', () => {
+  test('C5: the oldest execution is first, and those that fit pass one that does not', () => {
     const rig = new CoreRig();
     const sized = (cores: number) => rig.submit(application(service({ resources: needs(null, cores) })));
     const [big, first, second, third] = [sized(9), sized(2), sized(2), sized(2)];
@@ -50,7 +50,7 @@ describe('the queue', () => {
       'queued',
     ]);
   });
-  test('C5: room that is freed goes to the oldest that fits', () => {
+  test('C5: freed capacity goes to the oldest execution that fits', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 1 }));
     const whole = () => rig.submit(application(service({ resources: needs(null, 1) })));
     const [first, second, third] = [whole(), whole(), whole()];
@@ -87,13 +87,13 @@ describe('the start', () => {
   test('C7: a higher startup_order waits until all essential services of lower ones have started', () => {
     const rig = rigWithHost();
     const execution = rig.submit(tiers);
-    expect(told(rig.turn()).slice(1)).toEqual(['start dbs0.1', 'start dbs1.1']);
-    expect(told(rig.see(named(execution, 'dbs0'), running))).toEqual([]);
-    expect(told(rig.see(named(execution, 'dbs1'), running))).toEqual(['start app0.1']);
-    expect(told(rig.see(named(execution, 'app0'), running))).toEqual(['start web0.1']);
+    expect(decisionTexts(rig.turn()).slice(1)).toEqual(['start dbs0.1', 'start dbs1.1']);
+    expect(decisionTexts(rig.see(named(execution, 'dbs0'), running))).toEqual([]);
+    expect(decisionTexts(rig.see(named(execution, 'dbs1'), running))).toEqual(['start app0.1']);
+    expect(decisionTexts(rig.see(named(execution, 'app0'), running))).toEqual(['start web0.1']);
     expect(execution.status).toBe('starting');
   });
-  test('C8: it is running, with a start time, when every essential service has started', () => {
+  test('C8: an execution is running, with a start time, when every essential service has started', () => {
     const rig = rigWithHost();
     const execution = rig.submit(
       application(service({ total_count: 2, essential_count: 2 }), service({ name: 'idle' })),
@@ -103,10 +103,10 @@ describe('the start', () => {
     rig.see(named(execution, 'web1'), running);
     expect(execution).toMatchObject({ status: 'starting', timePlaceMs: rig.nowMs, timeStartMs: null });
     rig.nowMs += 5;
-    expect(told(rig.see(named(execution, 'idle0'), running))).toEqual(['mark-running 1']);
+    expect(decisionTexts(rig.see(named(execution, 'idle0'), running))).toEqual(['mark-running 1']);
     expect(execution).toMatchObject({ status: 'running', timeStartMs: rig.nowMs, timeEndMs: null });
   });
-  test('C8: a service shows what its agent saw', () => {
+  test('C8: a service has the state that its agent reported', () => {
     const rig = rigWithHost();
     const web = named(rig.submit(), 'web0');
     rig.turn();
@@ -122,14 +122,14 @@ describe('the start', () => {
     rig.see(web, gone);
     expect(web).toMatchObject({ status: 'inactive', backendStatus: 'destroyed' });
   });
-  test('C12: one that fails for good ends the execution as error, in the words of the engine', () => {
+  test('C12: a permanent failure ends the execution as error, with the message of the engine', () => {
     const rig = rigWithHost();
     const execution = rig.submit(
       application(service(), service({ name: 'other', monitor: false, startup_order: 1 })),
     );
     rig.turn();
     const decisions = rig.see(named(execution, 'web0'), failed(false, 'No such image: nope:1'));
-    expect(told(decisions)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
+    expect(decisionTexts(decisions)).toEqual(['begin-cleanup 1 error', 'stop web0.1']);
     expect(execution.status).toBe('cleaning up');
     rig.see(named(execution, 'web0'), gone);
     expect(execution).toMatchObject({
@@ -138,7 +138,7 @@ describe('the start', () => {
       timeEndMs: rig.nowMs,
     });
   });
-  test('C13: one that fails for a passing reason goes back to the queue, with a growing delay', () => {
+  test('C13: a temporary failure returns the execution to the queue, with a growing delay', () => {
     const rig = rigWithHost();
     const execution = rig.submit(
       application(service({ monitor: false }), service({ name: 'other', startup_order: 1 })),
@@ -147,21 +147,24 @@ describe('the start', () => {
     const [web, other] = [named(execution, 'web0'), named(execution, 'other0')];
     for (const delayMs of [1_000, 2_000, 4_000]) {
       rig.see(web, running);
-      expect(told(rig.see(other, failed(true, 'busy')))).toEqual([
+      expect(decisionTexts(rig.see(other, failed(true, 'busy')))).toEqual([
         'begin-cleanup 1 queued',
         `stop web0.${web.generation}`,
         `stop other0.${other.generation}`,
       ]);
       expect(execution.status).toBe('starting');
       rig.see(web, gone);
-      expect(told(rig.see(other, gone))).toEqual(['finish 1 queued']);
+      expect(decisionTexts(rig.see(other, gone))).toEqual(['finish 1 queued']);
       expect(execution).toMatchObject({ status: 'queued', ending: null, errorMessage: null });
       expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
       expect(rig.advance(delayMs - 1)).toEqual([]);
-      expect(told(rig.advance(1))).toEqual(['place web0@one other0@one', `start web0.${web.generation}`]);
+      expect(decisionTexts(rig.advance(1))).toEqual([
+        'place web0@one other0@one',
+        `start web0.${web.generation}`,
+      ]);
     }
   });
-  test('C13: a start that is tried again keeps the order, whatever died in the one before', () => {
+  test('C13: the next attempt keeps the start-up order, whichever service died in the previous one', () => {
     const rig = rigWithHost();
     const execution = rig.submit(
       application(
@@ -179,7 +182,7 @@ describe('the start', () => {
     rig.see(web, failed(true));
     rig.see(web, gone);
     rig.see(dbs, gone);
-    expect(told(rig.advance(60_000))).toEqual(['place dbs0@one app0@one web0@one', 'start dbs0.2']);
+    expect(decisionTexts(rig.advance(60_000))).toEqual(['place dbs0@one app0@one web0@one', 'start dbs0.2']);
   });
 });
 
@@ -187,17 +190,17 @@ describe('elastic services', () => {
   const elastic = application(
     service({ total_count: 3, essential_count: 1, monitor: true, resources: needs(null, 1) }),
   );
-  test('C16: are placed once the execution runs, as many as there is room for', () => {
+  test('C16: are placed once the execution runs, as many as fit', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));
     const execution = rig.submit(elastic);
-    expect(told(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
-    expect(told(rig.see(named(execution, 'web0'), running))).toEqual([
+    expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);
+    expect(decisionTexts(rig.see(named(execution, 'web0'), running))).toEqual([
       'mark-running 1',
       'place web1@one',
       'start web1.1',
     ]);
     rig.hello(hostFacts('two', { cores: 1 }));
-    expect(told(rig.turn())).toEqual(['place web2@two', 'start web2.1']);
+    expect(decisionTexts(rig.turn())).toEqual(['place web2@two', 'start web2.1']);
   });
   test('C16: come after every queued execution that fits', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));
@@ -209,7 +212,7 @@ describe('elastic services', () => {
     expect(other.status).toBe('starting');
     expect(execution.services.map(({ placed }) => placed)).toEqual([true, false, false]);
   });
-  test('C16: give their room back with the execution', () => {
+  test('C16: release their capacity with the end of the execution', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 3 }));
     const execution = rig.submit(elastic);
     rig.turn();

@@ -12,7 +12,7 @@ import {
   running,
   user,
 } from '../../../support/rigs/core-rig.ts';
-import { grownTo, queueOf } from '../../../support/rigs/queues.ts';
+import { increasedTo, queueOf } from '../../../support/rigs/queues.ts';
 import { seededRandom } from '../../../support/tools/random.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
@@ -26,7 +26,7 @@ describe('C62: the order of the queue', () => {
     { id: 3, size: 10, timeSubmitMs: 6_000 },
     { id: 4, size: 1, timeSubmitMs: 40_000 },
   ];
-  test('C62: FIFO is that of the submissions, in whatever order they came back', () => {
+  test('C62: FIFO is the order of submission, whatever the order of insertion', () => {
     const { queue, order } = queueOf([9, 3, 7, 1, 8, 2, 6, 4, 5].map((id) => ({ id, cores: id % 3 })));
     expect(order()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     queue.remove(7);
@@ -36,14 +36,14 @@ describe('C62: the order of the queue', () => {
   test('C62: SIZE is by size, equals by submission', () => {
     expect(queueOf(sizes, { policy: 'SIZE' }).order()).toEqual([4, 2, 3, 1]);
   });
-  test('C62: of DYNSIZE a size shrinks by 1 a second, so that what waits long enough is passed by nothing smaller', () => {
+  test('C62: with DYNSIZE sizes shrink by 1 a second, so that no smaller execution passes one that waited long enough', () => {
     expect(queueOf(sizes, { policy: 'DYNSIZE' }).order()).toEqual([2, 3, 1, 4]);
   });
   test.each(queuePolicies)('C63: with %s the priority of the user comes first', (policy) => {
     const given = sizes.map((one) => ({ ...one, userId: one.id }));
     expect(queueOf(given, { policy, priorities: { 1: 2, 3: 7, 4: -1 } }).order()).toEqual([3, 1, 2, 4]);
   });
-  test('C63: a change of a priority moves what the user has waiting', () => {
+  test('C63: a change of a priority moves the queued executions of the user', () => {
     const rig = new CoreRig();
     const [first, second] = [rig.submit(), rig.submit(application(), 2)];
     rig.turn();
@@ -54,19 +54,19 @@ describe('C62: the order of the queue', () => {
 });
 
 describe('C64: among users of the same priority', () => {
-  test('C64: the one with fewer executions that have room comes first, so that a burst holds up nobody', () => {
+  test('C64: the one with fewer placed executions comes first, so that a burst delays no other user', () => {
     const burst = Array.from({ length: 100 }, (_, at) => ({ id: at + 1, userId: 1 }));
     const { order, add } = queueOf(burst);
     add({ id: 101, userId: 2 });
     add({ id: 102, userId: 2 });
     expect(order().slice(0, 5)).toEqual([1, 101, 2, 102, 3]);
   });
-  test('C64: what runs of a user counts', () => {
+  test('C64: running executions of a user count', () => {
     const given = [1, 2, 3, 4].map((id) => ({ id, userId: id < 4 ? 1 : 2 }));
     expect(queueOf(given, { executions: { 1: 1, 2: 3 } }).order()).toEqual([1, 2, 3, 4]);
     expect(queueOf(given, { executions: { 1: 2, 2: 1 } }).order()).toEqual([4, 1, 2, 3]);
   });
-  test('C64: in a cluster, room goes round', () => {
+  test('C64: in a cluster, users take turns', () => {
     const rig = new CoreRig();
     for (const id of [1, 2, 3]) rig.cluster.setUser(user(id, 1));
     const whole = application(
@@ -80,7 +80,7 @@ describe('C64: among users of the same priority', () => {
   });
 });
 
-describe('C65: what is offered room', () => {
+describe('C65: what a round tries', () => {
   const random = fc.array(
     fc.record({
       userId: fc.integer({ min: 1, max: 3 }),
@@ -90,31 +90,31 @@ describe('C65: what is offered room', () => {
     }),
     { maxLength: 40 },
   );
-  test.each(queuePolicies)('C65: with %s all take room in the order of the queue', (policy) => {
+  test.each(queuePolicies)('C65: with %s all executions are placed in the order of the queue', (policy) => {
     fc.assert(
       fc.property(random, (items) => {
         const given = items.map((item, at) => ({ ...item, id: at + 1 }));
-        const { order, offered, queue } = queueOf(given, { policy, priorities: { 2: 1 } });
+        const { order, runRound, queue } = queueOf(given, { policy, priorities: { 2: 1 } });
         const expected = order();
-        expect(offered(all)).toEqual(expected);
+        expect(runRound(all)).toEqual(expected);
         expect(expected.toSorted((a, b) => a - b)).toEqual(given.map(({ id }) => id));
         expect(queue.size).toBe(0);
       }),
     );
   });
-  test('C65: of those with the same user and needs one that does not fit speaks for all, until there is more room', () => {
-    const { queue, offered, add } = queueOf([1, 2, 3, 4].map((id) => ({ id, cores: id === 4 ? 2 : 1 })));
-    expect(offered(none)).toEqual([1, 4]);
-    expect(offered(none)).toEqual([]);
+  test('C65: an equivalence class is skipped after one of its executions does not fit, until capacity is freed', () => {
+    const { queue, runRound, add } = queueOf([1, 2, 3, 4].map((id) => ({ id, cores: id === 4 ? 2 : 1 })));
+    expect(runRound(none)).toEqual([1, 4]);
+    expect(runRound(none)).toEqual([]);
     add({ id: 5 });
-    expect(offered(none)).toEqual([1]);
+    expect(runRound(none)).toEqual([1]);
     queue.requeueUser(2);
-    expect(offered(none)).toEqual([]);
+    expect(runRound(none)).toEqual([]);
     queue.requeueUser(1);
-    expect(offered(none)).toEqual([1, 4]);
+    expect(runRound(none)).toEqual([1, 4]);
   });
   test.each(queuePolicies)(
-    'C65: with %s those that may fit are found among many that all differ',
+    'C65: with %s executions that may fit are found among many that all differ',
     (policy) => {
       const random = seededRandom(1);
       const some = (id: number) => ({
@@ -124,36 +124,36 @@ describe('C65: what is offered room', () => {
         timeSubmitMs: Math.floor(random() * 50_000),
       });
       const given = Array.from({ length: 500 }, (_, at) => some(1 + ((at * 7) % 500)));
-      const { queue, add, order, refused } = queueOf(given, { policy });
+      const { queue, add, order, failRound } = queueOf(given, { policy });
       const compare = queuePolicyComparators[policy];
       const expected = (those: readonly { id: number }[]) =>
         those.map((one) => ({ userId: 1, size: 0, timeSubmitMs: 0, ...one })).sort(compare);
       expect(order()).toEqual(expected(given).map(({ id }) => id));
-      expect(refused()).toEqual(order());
+      expect(failRound()).toEqual(order());
       for (const { id } of given.slice(0, 300)) queue.remove(id);
       const more = Array.from({ length: 200 }, (_, at) => some(501 + at));
       for (const one of more) add(one);
       const rest = [...given.slice(300), ...more];
-      expect(refused()).toEqual(expected(more).map(({ id }) => id));
+      expect(failRound()).toEqual(expected(more).map(({ id }) => id));
       expect(order()).toEqual(expected(rest).map(({ id }) => id));
       for (const cores of [0.5, 2, 30, 101]) {
         const fitting = rest.filter((one) => one.cores <= cores);
-        expect(refused(grownTo(cores))).toEqual(expected(fitting).map(({ id }) => id));
+        expect(failRound(increasedTo(cores))).toEqual(expected(fitting).map(({ id }) => id));
       }
     },
   );
-  test('C65: what no host has room for is tried again when one that may take a part of it has more', () => {
-    const { queue, refused } = queueOf([{ id: 1 }, { id: 2, cores: 2 }, { id: 3, userId: 2, cores: 2 }]);
-    expect(refused()).toEqual([1, 2]);
+  test('C65: an unschedulable execution is tried again when a host that may take a part of it frees capacity', () => {
+    const { queue, failRound } = queueOf([{ id: 1 }, { id: 2, cores: 2 }, { id: 3, userId: 2, cores: 2 }]);
+    expect(failRound()).toEqual([1, 2]);
     queue.requeueUser(1);
-    expect(refused()).toEqual([]);
-    expect(refused(grownTo(1))).toEqual([1]);
-    expect(refused()).toEqual([]);
-    expect(refused(grownTo(2))).toEqual([1, 2]);
+    expect(failRound()).toEqual([]);
+    expect(failRound(increasedTo(1))).toEqual([1]);
+    expect(failRound()).toEqual([]);
+    expect(failRound(increasedTo(2))).toEqual([1, 2]);
   });
 });
 
-test('C65: what is over a quota when hosts grow is placed when the quota is raised', () => {
+test('C65: an execution that is over its quota when hosts join is placed when the quota is raised', () => {
   const rig = new CoreRig();
   const one = rig.submit();
   rig.turn();
@@ -166,7 +166,7 @@ test('C65: what is over a quota when hosts grow is placed when the quota is rais
   expect(one.status).toBe('starting');
 });
 
-test('C53: a user whose end is waited for is offered its room, others are not looked at again', () => {
+test('C53: the quota that an end frees goes to the same user, and other users are not examined again', () => {
   const rig = new CoreRig();
   for (const id of [1, 2]) rig.cluster.setQuota(quota(id, { concurrentExecutions: 1 }));
   rig.hello(hostFacts('one'));

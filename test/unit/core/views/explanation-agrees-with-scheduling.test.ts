@@ -20,13 +20,13 @@ import { CoreRig, hostFacts, lowDisk, quota, running } from '../../../support/ri
 import { operation, Simulation } from '../../../support/rigs/core-simulation.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
-/** What an explanation says is held against what the scheduler then does, and against the hosts themselves. */
+/** Explanations are compared with what the scheduler then does, and with the hosts themselves. */
 const labels: fc.Arbitrary<string[]> = fc.subarray(['gpu', 'ssd']);
 const host = fc.record({
   memoryBytes: fc.integer({ min: 20, max: 200 }),
   cores: fc.constantFrom(1, 2, 4, 8),
   labels,
-  fate: fc.constantFrom(...Array<'well'>(12).fill('well'), 'drained', 'lost', 'away', 'full'),
+  state: fc.constantFrom(...Array<'usable'>(12).fill('usable'), 'drained', 'lost', 'away', 'low-disk'),
 } as const);
 const definition = fc.record({
   instances: fc.constantFrom(1, 1, 2, 3),
@@ -64,18 +64,21 @@ const scene = fc.record({
   scheduling,
   hosts: fc.array(host, { maxLength: 5 }),
   before: fc.array(fc.record({ described, userId: fc.constantFrom(1, 2) }), { maxLength: 5 }),
-  /** Long enough for room to be kept for what waits. */
+  /** Long enough for a backfill reservation. */
   waited: fc.boolean(),
   caps,
   asked: described,
 });
 type Scene = typeof scene extends fc.Arbitrary<infer T> ? T : never;
 
-/** A cluster on which `before` has what room it found, elastic services too, before hosts and caps became what they are. */
+/**
+ * A cluster on which `before` was placed as far as it fitted, elastic services included, before hosts and
+ * caps changed to their final state.
+ */
 function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before']): CoreRig {
   const rig = new CoreRig(scheduling);
-  const all = hosts.map(({ fate, ...facts }, nth) => ({
-    fate,
+  const all = hosts.map(({ state, ...facts }, nth) => ({
+    state,
     host: rig.hello(hostFacts(`host${nth}`, facts)),
   }));
   const executions = before.map(({ described, userId }) => rig.submit(described, userId));
@@ -86,11 +89,11 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   for (const service of executions.flatMap(({ services }) => services)) {
     if (service.status === 'starting') rig.see(service, running);
   }
-  for (const { fate, host } of all) {
-    host.schedulable = fate !== 'drained';
-    host.lost = fate === 'lost';
-    host.conditions = fate === 'full' ? [lowDisk] : [];
-    if (fate === 'away') rig.disconnect(host);
+  for (const { state, host } of all) {
+    host.schedulable = state !== 'drained';
+    host.lost = state === 'lost';
+    host.conditions = state === 'low-disk' ? [lowDisk] : [];
+    if (state === 'away') rig.disconnect(host);
   }
   rig.cluster.setQuota(quota(1, caps));
   rig.turn();
@@ -99,14 +102,14 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
   return rig;
 }
 
-function foretell({ cluster, nowMs }: CoreRig, described: Application): Explanation {
+function predict({ cluster, nowMs }: CoreRig, described: Application): Explanation {
   const submission = { userId: 1, name: 'draft', application: described, description: '' };
   return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
 }
 
 const hasReasons = ({ reasons, quota }: Explanation): boolean => reasons.length + quota.length > 0;
 
-/** Where the services of an execution were placed, as a placement is told. */
+/** The hosts of the placed services, in the form of an explained placement. */
 const placesOf = (rig: CoreRig, { services }: Execution) =>
   Array.from(
     Map.groupBy(
@@ -116,25 +119,25 @@ const placesOf = (rig: CoreRig, { services }: Execution) =>
     ([host, placed]) => ({ host, instances: placed.map(({ name }) => name) }),
   );
 
-test('H211: an execution without reasons is placed in the next turn, where it was foretold, and one with reasons is not', () => {
-  const seen = { placed: 0, held: 0, preempting: 0, kept: 0 };
+test('H211: an execution without reasons is placed in the next turn on the predicted hosts, and one with reasons is not', () => {
+  const seen = { placed: 0, queued: 0, preempting: 0, reserved: 0 };
   fc.assert(
     fc.property(scene, (drawn) => {
       const rig = rigOf(drawn, drawn.before);
-      const foretold = foretell(rig, drawn.asked);
+      const predicted = predict(rig, drawn.asked);
       const execution = rig.submit(drawn.asked);
       const preempts = rig.turn().some(({ kind }) => kind === 'preempt');
-      expect(execution.status).toBe(hasReasons(foretold) ? 'queued' : 'starting');
-      if (hasReasons(foretold)) {
+      expect(execution.status).toBe(hasReasons(predicted) ? 'queued' : 'starting');
+      if (hasReasons(predicted)) {
         const { reasons, quota, position, waitingFor } = explain(rig.cluster, execution, rig.nowMs);
         expect({ reasons, quota, position, waitingFor }).toEqual({
-          ...{ reasons: foretold.reasons, quota: foretold.quota },
-          ...{ position: foretold.position, waitingFor: foretold.waitingFor },
+          ...{ reasons: predicted.reasons, quota: predicted.quota },
+          ...{ position: predicted.position, waitingFor: predicted.waitingFor },
         });
-        seen.held++;
-        if (foretold.backfillReservedFor !== null) seen.kept++;
+        seen.queued++;
+        if (predicted.backfillReservedFor !== null) seen.reserved++;
       } else {
-        expect(foretold.placement).toEqual(placesOf(rig, execution));
+        expect(predicted.placement).toEqual(placesOf(rig, execution));
         seen.placed++;
         if (preempts) seen.preempting++;
       }
@@ -143,17 +146,17 @@ test('H211: an execution without reasons is placed in the next turn, where it wa
   );
   expect(seen.placed).toBeGreaterThan(200);
   expect(seen.preempting).toBeGreaterThan(30);
-  expect(seen.kept).toBeGreaterThan(5);
-  expect(seen.held).toBeGreaterThan(500);
+  expect(seen.reserved).toBeGreaterThan(5);
+  expect(seen.queued).toBeGreaterThan(500);
 });
 
-test('H211: whether it would fit if nothing else ran is what happens where nothing does', () => {
+test('H211: fits_when_idle is what happens on an idle cluster', () => {
   const answers = { true: 0, false: 0 };
   fc.assert(
-    // Of services that are all alike, since others may be put on idle hosts in worse ways and better ones.
+    // All services are alike: the order of different ones could make an idle cluster take more or less.
     fc.property(scene, definition, (drawn, one) => {
       const asked = applicationOf([one]);
-      const { fitsWhenIdle, reasons, quota } = foretell(rigOf(drawn, drawn.before), asked);
+      const { fitsWhenIdle, reasons, quota } = predict(rigOf(drawn, drawn.before), asked);
       if (reasons.length + quota.length === 0) return;
       const idle = rigOf(drawn, []);
       const execution = idle.submit(asked);
@@ -166,8 +169,11 @@ test('H211: whether it would fit if nothing else ran is what happens where nothi
   expect(Math.min(answers.true, answers.false)).toBeGreaterThan(50);
 });
 
-/** Reckoned from the hosts alone: those that take services, of these those with the labels. */
-function reckon(hosts: readonly Host[], asked: Application): Record<Reason['filter'], object | null> {
+/** Computes the expected reasons from the hosts alone: usable hosts, and those of them with the labels. */
+function expectedReasons(
+  hosts: readonly Host[],
+  asked: Application,
+): Record<Reason['filter'], object | null> {
   const [wanted] = asked.services;
   const memory = Number(wanted?.resources.memory.min);
   const cores = Number(wanted?.resources.cores.min);
@@ -203,7 +209,7 @@ function reckon(hosts: readonly Host[], asked: Application): Record<Reason['filt
   };
 }
 
-test('H212: each reason is true of the hosts, and none is left out', () => {
+test('H212: each reason is true of the hosts, and none is missing', () => {
   const seen = new Map<string, number>();
   const single = definition.map(({ memoryBytes, cores, labels }) =>
     application(service({ labels, resources: needs(memoryBytes, cores) })),
@@ -211,13 +217,13 @@ test('H212: each reason is true of the hosts, and none is left out', () => {
   fc.assert(
     fc.property(scene, single, (drawn, asked) => {
       const rig = rigOf(drawn, drawn.before);
-      const { reasons } = foretell(rig, asked);
+      const { reasons } = predict(rig, asked);
       if (reasons.length === 0) return;
-      const reckoned = reckon([...rig.cluster.hosts.values()], asked);
-      const expected = Object.entries(reckoned).filter(([, one]) => one !== null);
+      const expectedByFilter = expectedReasons([...rig.cluster.hosts.values()], asked);
+      const expected = Object.entries(expectedByFilter).filter(([, one]) => one !== null);
       expect(reasons.map(({ filter }) => filter)).toEqual(expected.map(([filter]) => filter));
       for (const reason of reasons) {
-        expect(reason).toMatchObject(reckoned[reason.filter] ?? {});
+        expect(reason).toMatchObject(expectedByFilter[reason.filter] ?? {});
         seen.set(reason.filter, (seen.get(reason.filter) ?? 0) + 1);
       }
     }),
@@ -227,7 +233,7 @@ test('H212: each reason is true of the hosts, and none is left out', () => {
     expect(seen.get(filter)).toBeGreaterThan(20);
 });
 
-test('H211: after every turn of any life what waits has a reason, and what has none does not wait', () => {
+test('H211: after every turn of any life a waiting execution has a reason, and one without a reason does not wait', () => {
   const seen = { waiting: 0, retries: 0, others: 0 };
   fc.assert(
     fc.property(fc.array(operation, { minLength: 10, maxLength: 60, size: 'max' }), (operations) => {

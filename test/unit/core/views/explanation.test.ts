@@ -36,7 +36,7 @@ function rigOf(...names: string[]): CoreRig {
 
 const explained = (rig: CoreRig, execution: Execution) => explain(rig.cluster, execution, rig.nowMs);
 
-/** What is said of an application that is submitted and not placed. */
+/** The explanation of a submitted application that is not placed. */
 function waiting(rig: CoreRig, described: Application): Explanation {
   const execution = rig.submit(described);
   rig.turn();
@@ -57,7 +57,7 @@ const NOT_ENOUGH = 'Waiting alone is not enough: it would not fit even if nothin
 const ENOUGH = 'Waiting is enough: it fits when enough running services have ended.';
 
 describe('H212: why no host takes a service', () => {
-  test('H212: there is no host', () => {
+  test('H212: the cluster has no host', () => {
     const { reasons, waitingFor, fitsWhenIdle } = waiting(new CoreRig(), application());
     expect(reasons).toMatchObject([{ instance: 'web0', filter: 'schedulable', hosts: 0, of: 0 }]);
     expect(waitingFor).toEqual([
@@ -67,7 +67,7 @@ describe('H212: why no host takes a service', () => {
     expect(fitsWhenIdle).toBe(false);
   });
 
-  test('H212: hosts that are drained, lost or not connected', () => {
+  test('H212: hosts are drained, lost or not connected', () => {
     const rig = rigOf('one', 'two', 'three');
     const [one, two] = [...rig.cluster.hosts.values()];
     if (!one || !two) throw new Error('no hosts');
@@ -84,7 +84,7 @@ describe('H212: why no host takes a service', () => {
     );
   });
 
-  test('C84: hosts that are low on disk are told apart, with what their agent says', () => {
+  test('C84: hosts that are low on disk are listed separately, with the text of their agent', () => {
     const rig = rigOf('one', 'two');
     const [one, two] = [...rig.cluster.hosts.values()];
     if (!one || !two) throw new Error('no hosts');
@@ -106,7 +106,7 @@ describe('H212: why no host takes a service', () => {
     );
   });
 
-  test('H212: a label that no host has, and one that some have', () => {
+  test('H212: no host has a label, or only some have it', () => {
     const rig = rigOf('one');
     rig.hello(hostFacts('two', { labels: ['ssd'] }));
     const none = waiting(rig, of({ labels: ['ssd', 'gpu'] }));
@@ -124,9 +124,14 @@ describe('H212: why no host takes a service', () => {
     expect(draft(rig, of({ labels: ['ssd', 'gpu'] })).waitingFor[0]).toBe(
       'web0 needs the labels ssd and gpu, but no host has all of these labels: an administrator can add them to a host, or to BERTH_AGENT_LABELS of its agent.',
     );
+    const { hosts } = rig.cluster;
+    for (const host of hosts.values()) host.schedulable = !host.labels.includes('gpu');
+    expect(draft(rig, of({ labels: ['gpu'] })).waitingFor[1]).toBe(
+      'web0 needs the label gpu, but no usable host has this label: an administrator can add it to a host, or to BERTH_AGENT_LABELS of its agent.',
+    );
   });
 
-  test('H212: memory, by what the nearest of the hosts lacks', () => {
+  test('H212: memory is compared with the best-fitting host', () => {
     const rig = rigOf('one', 'two');
     rig.submit(of({ total_count: 2, essential_count: 2, resources: needs(5 * GIB, 1) }));
     rig.submit(of({ resources: needs(GIB, 1) }));
@@ -141,7 +146,7 @@ describe('H212: why no host takes a service', () => {
     expect(fitsWhenIdle).toBe(true);
   });
 
-  test('H212: cores, also where memory is too little as well', () => {
+  test('H212: cores are reported even if memory is short as well', () => {
     const rig = rigOf('one');
     rig.submit(of({ resources: needs(7 * GIB, 2.7) }));
     const { reasons, waitingFor } = waiting(rig, of({ resources: needs(1.5 * GIB, 2) }));
@@ -155,7 +160,7 @@ describe('H212: why no host takes a service', () => {
     ]);
   });
 
-  test('H212: instances of the same needs are told once, on top of those that have room', () => {
+  test('H212: instances with the same demand share a reason, which counts those that do find a host', () => {
     const rig = rigOf('one');
     const gang = application(
       service({ total_count: 6, essential_count: 5, resources: needs(3 * GIB, 0.1) }),
@@ -168,7 +173,7 @@ describe('H212: why no host takes a service', () => {
     );
   });
 
-  test('H219: a thousand instances on many hosts make a short answer', () => {
+  test('H219: a thousand instances on many hosts give a short answer', () => {
     const rig = rigOf(...Array.from({ length: 50 }, (_, nth) => `host${nth}`));
     const large = of({ total_count: 1_000, essential_count: 1_000, resources: needs(3 * GIB, 1) });
     const answer = waiting(rig, large);
@@ -177,7 +182,7 @@ describe('H212: why no host takes a service', () => {
   });
 });
 
-test('H219: of many needs that find no host the ten largest are told', () => {
+test('H219: the ten largest of many demands that find no host are reported', () => {
   const rig = rigOf('one');
   const groups = Array.from({ length: 30 }, (_, nth) =>
     service({ name: `app${nth}`, resources: needs((10 + nth) * GIB, 1) }),
@@ -187,8 +192,8 @@ test('H219: of many needs that find no host the ten largest are told', () => {
   expect(placement).toBeNull();
 });
 
-describe('H213: why the quota or time holds it', () => {
-  test('H213: each cap, with what would change that', () => {
+describe('H213: a quota or a retry delays a start', () => {
+  test('H213: each exceeded cap is explained, with what would change that', () => {
     const rig = rigOf('one');
     rig.submit(of({ resources: needs(3 * GIB, 1) }));
     rig.turn();
@@ -208,7 +213,7 @@ describe('H213: why the quota or time holds it', () => {
     ]);
   });
 
-  test('H213: a quota that it could never fit makes waiting useless', () => {
+  test('H213: an execution that can never fit its quota does not fit when idle', () => {
     const rig = rigOf('one');
     rig.cluster.setQuota(quota(1, { memoryBytes: GIB }));
     expect(waiting(rig, of({ resources: needs(GIB + 1, 1) }))).toMatchObject({
@@ -219,7 +224,7 @@ describe('H213: why the quota or time holds it', () => {
     expect(waiting(rig, of({ resources: needs(GIB, 9) }))).toMatchObject({ quota: [], fitsWhenIdle: false });
   });
 
-  test('H213: a start that failed for now, with the reason and the time of the next', () => {
+  test('H213: a temporarily failed start is explained with its reason and the time of the next attempt', () => {
     const rig = rigOf('one');
     const execution = rig.submit();
     rig.turn();
@@ -238,8 +243,8 @@ describe('H213: why the quota or time holds it', () => {
   });
 });
 
-describe('H213: room that is kept for another', () => {
-  test('H213: is told where it is all that is lacking, and counts as left for whom it is kept', () => {
+describe('H213: capacity that is reserved for another execution', () => {
+  test('H213: is reported if it is all that is missing, and counts as free for the execution with the reservation', () => {
     const rig = rigOf('one');
     rig.submit(of({ resources: needs(2 * GIB, 1) }));
     const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
@@ -264,7 +269,7 @@ describe('H213: room that is kept for another', () => {
   });
 });
 
-describe('H211: the place in the queue', () => {
+describe('H211: the position in the queue', () => {
   test('H211: counts from 1, over the executions of all users', () => {
     const rig = new CoreRig();
     const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
@@ -281,20 +286,20 @@ describe('H211: the place in the queue', () => {
   });
 });
 
-describe('H216: what is not in the queue', () => {
+describe('H216: executions that are not queued', () => {
   const pair = application(
     service({ startup_order: 1 }),
     service({ name: 'base', monitor: false, total_count: 3, essential_count: 3 }),
   );
 
-  test('H214, H216: of a single service the summary is a sentence, too', () => {
+  test('H214, H216: the summary of a single service is a correct sentence', () => {
     const rig = rigOf('one');
     const execution = rig.submit(application(service()));
     rig.turn();
     expect(explained(rig, execution).summary).toBe('0 of 1 essential service is active.');
   });
 
-  test('H216: a start tells what each service waits for', () => {
+  test('H216: each service of a start has its next step', () => {
     const rig = rigOf('one');
     const execution = rig.submit(pair);
     rig.turn();
@@ -323,7 +328,7 @@ describe('H216: what is not in the queue', () => {
     });
   });
 
-  test('H216: what was said of an earlier start is forgotten', () => {
+  test('H216: the progress of an earlier start is dropped', () => {
     const rig = rigOf('one');
     const execution = rig.submit();
     rig.turn();
@@ -335,7 +340,7 @@ describe('H216: what is not in the queue', () => {
     expect(explained(rig, execution).waitingFor).toEqual(['web0: being prepared on host one.']);
   });
 
-  test('H216: a host that is away, a restart and the services that wait', () => {
+  test('H216: a disconnected host, a restart and waiting services are explained', () => {
     const rig = rigOf('one');
     const execution = rig.submit(pair);
     rig.turn();
@@ -353,7 +358,7 @@ describe('H216: what is not in the queue', () => {
     ]);
   });
 
-  test('H216: elastic services tell what holds them', () => {
+  test('H216: waiting elastic services are explained', () => {
     const rig = rigOf('one');
     const execution = rig.submit(
       of({ total_count: 4, essential_count: 1, resources: needs(5 * GIB, 1), labels: [] }),
@@ -370,7 +375,7 @@ describe('H216: what is not in the queue', () => {
     expect(explained(rig, execution).quota).toMatchObject([{ dimension: 'memory', over: GIB }]);
   });
 
-  test('H216: an elastic service that died tells when it is started again', () => {
+  test('H216: the restart of an elastic service that died is explained', () => {
     const rig = rigOf('one');
     const execution = rig.submit(
       application(service(), service({ name: 'side', monitor: false, essential_count: 0 })),
@@ -385,7 +390,7 @@ describe('H216: what is not in the queue', () => {
     });
   });
 
-  test('H216: elastic services that give their room away, and who waits for it', () => {
+  test('H216: preempted elastic services, and the execution that waits for them, are explained', () => {
     const rig = rigOf('one');
     const elastic = rig.submit(of({ total_count: 2, essential_count: 1, resources: needs(4 * GIB, 1) }));
     rig.turn();
@@ -409,7 +414,7 @@ describe('H216: what is not in the queue', () => {
     });
   });
 
-  test('H216: an end tells how it ends and what is still there', () => {
+  test('H216: an execution that ends is explained with its end and what is left to stop', () => {
     const rig = rigOf('one');
     const execution = rig.submit(pair);
     rig.turn();
@@ -427,7 +432,7 @@ describe('H216: what is not in the queue', () => {
     );
   });
 
-  test('H216: what has ended tells why', () => {
+  test('H216: an execution that has ended is explained with the reason', () => {
     expect(explainEnd({ status: 'terminated', errorMessage: null })).toMatchObject({
       summary: 'It has ended: terminated.',
       waitingFor: [],
@@ -437,7 +442,7 @@ describe('H216: what is not in the queue', () => {
     );
   });
 
-  test('H219: many services in many states make few sentences', () => {
+  test('H219: many services in many states give few sentences', () => {
     const rig = rigOf(...Array.from({ length: 60 }, (_, nth) => `host${nth}`));
     const execution = rig.submit(of({ total_count: 600, essential_count: 600, resources: needs(1, 0.1) }));
     rig.turn();
@@ -448,8 +453,8 @@ describe('H216: what is not in the queue', () => {
   });
 });
 
-describe('H215: what was not submitted', () => {
-  test('H215: tells where it would go, by host', () => {
+describe('H215: applications that are not submitted', () => {
+  test('H215: the explanation lists the hosts of the services', () => {
     const rig = rigOf('one', 'two');
     const described = application(
       service({ total_count: 3, essential_count: 2, resources: needs(5 * GIB, 1) }),
@@ -464,7 +469,7 @@ describe('H215: what was not submitted', () => {
     expect(rig.cluster.nextIds).toMatchObject({ execution: 1, service: 1 });
   });
 
-  test('H215: tells that it would wait, and why', () => {
+  test('H215: the explanation states that the execution would wait, and why', () => {
     const rig = rigOf('one');
     waiting(rig, of({ resources: needs(9 * GIB, 1) }));
     expect(draft(rig, of({ resources: needs(1, 4.25) }))).toMatchObject({
