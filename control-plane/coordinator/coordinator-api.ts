@@ -14,7 +14,7 @@ import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
 import type { Explanation } from '../core/views/explanation.ts';
 import type { HostDetail, HostView } from '../core/views/host-view.ts';
 import type { ClusterOverview, OverviewSearch, UserUsage } from '../core/views/overview.ts';
-import type { SchedulerState, SchedulerSummary } from '../core/views/statistics.ts';
+import type { SchedulerSnapshot, SchedulerSummary } from '../core/views/statistics.ts';
 import type { WriteOutcome } from '../store/accounts/account-writes.ts';
 
 /** Every method rejects with OperationError and no other error. */
@@ -63,7 +63,7 @@ export interface CoordinatorApi {
    */
   registerHost(registration: Registration): Promise<number>;
   /** The queue, the running and ending executions, and the load of the hosts. */
-  state(): Promise<SchedulerState>;
+  state(): Promise<SchedulerSnapshot>;
   /** Counts of what `state` lists. */
   summary(): Promise<SchedulerSummary>;
   /** Why an execution has its present state; null if it has ended. */

@@ -43,9 +43,9 @@ import {
   usagesOf,
 } from '../core/views/overview.ts';
 import {
-  type SchedulerState,
+  type SchedulerSnapshot,
   type SchedulerSummary,
-  schedulerStateOf,
+  schedulerSnapshotOf,
   schedulerSummaryOf,
 } from '../core/views/statistics.ts';
 import { changeAccounts } from '../store/accounts/account-changes.ts';
@@ -216,8 +216,8 @@ export class Coordinator implements CoordinatorApi {
     });
   }
 
-  state(): Promise<SchedulerState> {
-    return this.#turns.query(schedulerStateOf);
+  state(): Promise<SchedulerSnapshot> {
+    return this.#turns.query(schedulerSnapshotOf);
   }
 
   summary(): Promise<SchedulerSummary> {

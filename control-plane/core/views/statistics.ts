@@ -10,7 +10,7 @@ import { isAssigned } from '../model/service.ts';
 import { isUsable } from '../scheduling/host-filters.ts';
 import type { Cluster } from '../state/cluster.ts';
 
-export interface SchedulerState {
+export interface SchedulerSnapshot {
   /** Ids of executions, oldest first. */
   queued: number[];
   /** Starting or running. */
@@ -26,7 +26,7 @@ export interface HostState extends Pick<Host, 'name' | 'connected' | 'labels' | 
   containers: number;
 }
 
-export const schedulerStateOf = (cluster: Cluster): SchedulerState => ({
+export const schedulerSnapshotOf = (cluster: Cluster): SchedulerSnapshot => ({
   queued: idsOf(cluster, ['queued']),
   running: idsOf(cluster, ['starting', 'running']),
   cleaningUp: idsOf(cluster, ['cleaning up']),

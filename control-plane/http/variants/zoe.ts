@@ -3,7 +3,7 @@
  * work unchanged (SPEC.md H150 to H169).
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
-import { schedulerState } from '../../operations/cluster/statistics.ts';
+import { schedulerSnapshot } from '../../operations/cluster/statistics.ts';
 import { executionText, serviceJson } from '../json/render.ts';
 import { groupA } from './group-a.ts';
 import { groupB } from './group-b.ts';
@@ -46,7 +46,7 @@ export const zoe2018: Variant = {
   serviceJson: (service) => ({ ...zoeServiceJson(service), proxy_address: null }),
   endpointsJson: (endpoints) => ({ endpoints: endpoints.map(([name, url]) => [name, url, null]) }),
   async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await schedulerState(context);
+    const { queued, running, cleaningUp, hosts } = await schedulerSnapshot(context);
     return {
       queue_length: queued.length,
       running_length: running.length,
@@ -67,7 +67,7 @@ export const zoe2017: Variant = {
   serviceJson: zoeServiceJson,
   endpointsJson: (endpoints) => ({ endpoints }),
   async statistics(context) {
-    const { queued, running, cleaningUp, hosts } = await schedulerState(context);
+    const { queued, running, cleaningUp, hosts } = await schedulerSnapshot(context);
     return {
       queue_length: queued.length,
       termination_threads_count: cleaningUp.length,

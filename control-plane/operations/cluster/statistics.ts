@@ -1,5 +1,5 @@
 /** Use cases that show the scheduler's state. Public (api: statistics/scheduler). */
-import type { SchedulerState, SchedulerSummary } from '../../core/views/statistics.ts';
+import type { SchedulerSnapshot, SchedulerSummary } from '../../core/views/statistics.ts';
 import type { Context } from '../context.ts';
 
 /** A few numbers; the cost does not depend on the length of the queue. */
@@ -7,4 +7,5 @@ export const schedulerSummary = ({ coordinator }: Context): Promise<SchedulerSum
   coordinator.summary();
 
 /** Every live execution by state, and every host, as the coordinator holds them. */
-export const schedulerState = ({ coordinator }: Context): Promise<SchedulerState> => coordinator.state();
+export const schedulerSnapshot = ({ coordinator }: Context): Promise<SchedulerSnapshot> =>
+  coordinator.state();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { schedulerStateOf, schedulerSummaryOf } from '../../../../control-plane/core/views/statistics.ts';
+import { schedulerSnapshotOf, schedulerSummaryOf } from '../../../../control-plane/core/views/statistics.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
@@ -22,7 +22,7 @@ test('H158: each waiting, running or ending execution is listed once, the queue 
   const waiting = [rig.submit(of(100 * GIB)), rig.submit(of(100 * GIB))];
   rig.turn();
   rig.terminate(ending);
-  expect(schedulerStateOf(rig.cluster)).toMatchObject({
+  expect(schedulerSnapshotOf(rig.cluster)).toMatchObject({
     queued: waiting.map(({ id }) => id),
     running: [running.id],
     cleaningUp: [ending.id],
@@ -36,7 +36,7 @@ test('H158: a host is listed with its reservations and the number of containers 
   rig.submit(of(1 * GIB));
   rig.submit(of(2 * GIB));
   rig.turn();
-  expect(schedulerStateOf(rig.cluster).hosts).toEqual([
+  expect(schedulerSnapshotOf(rig.cluster).hosts).toEqual([
     {
       ...{ name: 'host1', connected: true, labels: ['ssd'], containers: 2 },
       ...{ memoryBytes: facts.memoryBytes, cores: facts.cores },
