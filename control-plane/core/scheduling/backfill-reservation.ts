@@ -12,7 +12,7 @@ import { placeOnEmptyHosts } from './feasibility.ts';
 import { EPSILON, freeCapacityOf, freeShare } from './free-capacity.ts';
 import { type Placement, placeGang } from './gang-placement.ts';
 import { hasLabels, isUsable } from './host-filters.ts';
-import { type PreemptionPlan, placeWithPreemption, preemptAt, startWithPreemption } from './preemption.ts';
+import { applyPlan, type PreemptionPlan, placeWithPreemption, preemptAt } from './preemption.ts';
 import { gangDemand, type ResourceDemand } from './resource-demand.ts';
 import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 
@@ -59,7 +59,7 @@ export function startReserved(state: SchedulerState, actions: SchedulingActions)
   if (!plan) return;
   releaseReservation(state);
   state.reservation = null;
-  startWithPreemption(actions, execution, plan);
+  applyPlan(actions, execution, plan);
 }
 
 /** Runs `find` with the reserved capacity counted as free. */

@@ -18,8 +18,8 @@ export class IndexedHost {
   /** By the placement policy; the lowest wins. */
   score = 0;
   /** Free capacity plus what elastic services hold; negative infinity if the host is not usable. */
-  preemptableBytes = Number.NEGATIVE_INFINITY;
-  preemptableCores = Number.NEGATIVE_INFINITY;
+  preemptibleBytes = Number.NEGATIVE_INFINITY;
+  preemptibleCores = Number.NEGATIVE_INFINITY;
   #freeBytes = Number.NEGATIVE_INFINITY;
   #freeCores = Number.NEGATIVE_INFINITY;
   /** As of the insertion into the class. */
@@ -44,33 +44,33 @@ export class IndexedHost {
     return this.#labels === labels && this.#memoryBytes === memoryBytes && this.#cores === cores;
   }
 
-  /** Reads the host and discards assumed changes. True if its free or preemptable capacity has grown. */
+  /** Reads the host and discards assumed changes. True if its free or preemptible capacity has grown. */
   update(): boolean {
     const { host } = this.free;
     const base = isUsable(host) ? 0 : Number.NEGATIVE_INFINITY;
     const freeBytes = base + host.memoryBytes - host.reservedMemoryBytes - host.backfillReservedMemoryBytes;
     const freeCores = base + host.cores - host.reservedCores - host.backfillReservedCores;
-    const preemptableBytes = freeBytes + host.elasticMemoryBytes;
-    const preemptableCores = freeCores + host.elasticCores;
+    const preemptibleBytes = freeBytes + host.elasticMemoryBytes;
+    const preemptibleCores = freeCores + host.elasticCores;
     const grew =
       freeBytes > this.#freeBytes ||
-      preemptableBytes > this.preemptableBytes ||
+      preemptibleBytes > this.preemptibleBytes ||
       freeCores > this.#freeCores + EPSILON ||
-      preemptableCores > this.preemptableCores + EPSILON;
+      preemptibleCores > this.preemptibleCores + EPSILON;
     const { free } = this;
-    const same = preemptableBytes === this.preemptableBytes && preemptableCores === this.preemptableCores;
+    const same = preemptibleBytes === this.preemptibleBytes && preemptibleCores === this.preemptibleCores;
     if (same && free.memoryBytes === freeBytes && free.cores === freeCores) return false;
     free.memoryBytes = this.#freeBytes = freeBytes;
     free.cores = this.#freeCores = freeCores;
-    this.preemptableBytes = preemptableBytes;
-    this.preemptableCores = preemptableCores;
+    this.preemptibleBytes = preemptibleBytes;
+    this.preemptibleCores = preemptibleCores;
     this.hostClass.refresh(this);
     return grew;
   }
 }
 
 /** The fields of a node: maxima over the hosts beneath it, and the minimum of their scores. */
-const [BYTES, CORES, PREEMPTABLE_BYTES, PREEMPTABLE_CORES, SCORE, FIELDS] = [0, 1, 2, 3, 4, 5];
+const [BYTES, CORES, PREEMPTIBLE_BYTES, PREEMPTIBLE_CORES, SCORE, FIELDS] = [0, 1, 2, 3, 4, 5];
 
 export class HostClass {
   readonly key: string;
@@ -117,8 +117,8 @@ export class HostClass {
     const nodes = this.#nodes;
     nodes[leaf + BYTES] = free.memoryBytes;
     nodes[leaf + CORES] = free.cores;
-    nodes[leaf + PREEMPTABLE_BYTES] = indexed.preemptableBytes;
-    nodes[leaf + PREEMPTABLE_CORES] = indexed.preemptableCores;
+    nodes[leaf + PREEMPTIBLE_BYTES] = indexed.preemptibleBytes;
+    nodes[leaf + PREEMPTIBLE_CORES] = indexed.preemptibleCores;
     nodes[leaf + SCORE] = indexed.score;
     for (let node = (this.#width + indexed.position) >> 1; node >= 1; node >>= 1) this.#join(node);
   }
@@ -131,13 +131,13 @@ export class HostClass {
   }
 
   /** All hosts that fit if the capacity of their elastic services counts as free. */
-  preemptable({ memoryBytes, cores }: Resources): IndexedHost[] {
+  preemptible({ memoryBytes, cores }: Resources): IndexedHost[] {
     const nodes = this.#nodes;
     const found: IndexedHost[] = [];
     const visit = (node: number) => {
       const at = node * FIELDS;
-      if ((nodes[at + PREEMPTABLE_BYTES] ?? 0) < memoryBytes) return;
-      if ((nodes[at + PREEMPTABLE_CORES] ?? 0) + EPSILON < cores) return;
+      if ((nodes[at + PREEMPTIBLE_BYTES] ?? 0) < memoryBytes) return;
+      if ((nodes[at + PREEMPTIBLE_CORES] ?? 0) + EPSILON < cores) return;
       const indexed = node < this.#width ? undefined : this.#hosts[node - this.#width];
       if (indexed) found.push(indexed);
       if (node >= this.#width) return;

@@ -17,14 +17,14 @@ import { hasLabels } from './host-filters.ts';
 const SLACK_CORES = 0.01;
 
 export class HostIndex {
-  /** Hosts whose free or preemptable capacity has grown since this was last cleared. */
+  /** Hosts whose free or preemptible capacity has grown since this was last cleared. */
   readonly withFreedCapacity = new Set<Host>();
   /** Changes with the set of usable hosts, and with their labels and sizes. */
   version = 0;
   readonly #config: SchedulerConfig;
   readonly #classes = new Map<string, HostClass>();
   readonly #indexed = new Map<number, IndexedHost>();
-  /** Sums of the preemptable capacity of all hosts. */
+  /** Sums of the preemptible capacity of all hosts. */
   #totalFreeBytes = 0;
   #totalFreeCores = 0;
 
@@ -72,10 +72,10 @@ export class HostIndex {
   }
 
   /** Hosts that could take a service if all their elastic services were preempted. */
-  preemptableHosts(requirement: Requirement): FreeCapacity[] {
+  preemptibleHosts(requirement: Requirement): FreeCapacity[] {
     return [...this.#classes.values()]
       .filter((hostClass) => hasLabels(hostClass, requirement.labels))
-      .flatMap((hostClass) => hostClass.preemptable(requirement))
+      .flatMap((hostClass) => hostClass.preemptible(requirement))
       .map(({ free }) => free);
   }
 
@@ -98,7 +98,7 @@ export class HostIndex {
   }
 
   /**
-   * False if a gang requires more than all hosts together have, including preemptable capacity: it then fits
+   * False if a gang requires more than all hosts together have, including preemptible capacity: it then fits
    * nowhere.
    */
   mayFitInTotal({ memoryBytes, microCores }: Usage): boolean {
@@ -112,9 +112,9 @@ export class HostIndex {
     return grew;
   }
 
-  #count({ preemptableBytes, preemptableCores }: IndexedHost, sign: 1 | -1): void {
-    this.#totalFreeBytes += sign * Math.max(0, preemptableBytes);
-    this.#totalFreeCores += sign * Math.max(0, preemptableCores);
+  #count({ preemptibleBytes, preemptibleCores }: IndexedHost, sign: 1 | -1): void {
+    this.#totalFreeBytes += sign * Math.max(0, preemptibleBytes);
+    this.#totalFreeCores += sign * Math.max(0, preemptibleCores);
   }
 
   #indexedHostOf(host: Host): IndexedHost {

@@ -21,7 +21,7 @@ export interface PreemptionPlan {
 }
 
 /** Preempts the victims, then places the execution. */
-export function startWithPreemption(
+export function applyPlan(
   actions: SchedulingActions,
   execution: Execution,
   { placements, victims }: PreemptionPlan,
@@ -41,8 +41,8 @@ export type OnUnplaceable = (
 ) => void;
 
 /**
- * Places all essential services of an execution with preemption, or returns null. For executions that do not
- * fit without.
+ * Places all essential services of an execution with preemption, or returns null. Only for executions that do
+ * not fit in free capacity.
  */
 export function placeWithPreemption(
   state: SchedulerState,
@@ -72,19 +72,19 @@ export function placeWithVictims(
     hostIndex.assume(host, requirement, sign);
     touched.add(host);
   };
-  const take = (service: Service) => {
+  const preempt = (service: Service) => {
     const host = state.hosts.get(service.hostId ?? 0);
     if (!host) throw new Error(`service ${service.id} has no host`);
     assume(host, service.requirement, 1);
     victims.add(service);
   };
-  for (const service of own) take(service);
+  for (const service of own) preempt(service);
   const placements: Placement[] = [];
   for (const service of largestFirst(services)) {
     let host = hostIndex.selectHost(service);
     if (!host) {
       const choice = selectHostAndVictims(state, service.requirement, victims);
-      for (const victim of choice?.victims ?? []) take(victim);
+      for (const victim of choice?.victims ?? []) preempt(victim);
       host = choice?.host;
     }
     if (!host) {
@@ -149,16 +149,19 @@ export function victimsForQuota(
   return state.exceededLimits(userId, wanted).length === 0 ? chosen : null;
 }
 
-/** After this many hosts the search stops if a host has been found. */
+/** After this many hosts the search stops, if it has found one. */
 const MAX_COMPARED_HOSTS = 100;
 
-/** The host on which the fewest services must be preempted, of equals the youngest. */
-function selectHostAndVictims(state: SchedulerState, requirement: Requirement, taken: ReadonlySet<Service>) {
+/**
+ * The host on which the fewest services must be preempted, of equals the youngest. `chosen` are victims
+ * already.
+ */
+function selectHostAndVictims(state: SchedulerState, requirement: Requirement, chosen: ReadonlySet<Service>) {
   let best: { host: Host; victims: Service[]; oldest: number } | undefined;
-  for (const [at, capacity] of state.hostIndex.preemptableHosts(requirement).entries()) {
+  for (const [at, capacity] of state.hostIndex.preemptibleHosts(requirement).entries()) {
     if (best && at >= MAX_COMPARED_HOSTS) break;
     const services = [...state.servicesAt(capacity.host.id)].filter(
-      (service) => !taken.has(service) && isPreemptible(state, service),
+      (service) => !chosen.has(service) && isPreemptible(state, service),
     );
     const victims = selectVictims(capacity, requirement, services);
     if (!victims) continue;
@@ -180,8 +183,8 @@ const isPreemptible = (state: SchedulerState, service: Service): boolean =>
   state.executions.get(service.executionId)?.ending === null;
 
 /**
- * The fewest of `services` that free `wanted` on top of `free`, of equals the youngest; null if all of them
- * do not suffice.
+ * The fewest of `services` whose resources, added to `free`, make up `wanted`, of equals the youngest; null if
+ * even all of them do not suffice.
  */
 function selectVictims(free: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
   let shortfall = { memoryBytes: wanted.memoryBytes - free.memoryBytes, cores: wanted.cores - free.cores };

@@ -10,10 +10,10 @@ import { CapacityIncrease } from './capacity-increase.ts';
 import { type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
 import { placeGang } from './gang-placement.ts';
 import {
+  applyPlan,
   type PreemptionPlan,
   placeWithPreemption,
   placeWithVictims,
-  startWithPreemption,
   victimsForQuota,
 } from './preemption.ts';
 import type { ResourceDemand } from './resource-demand.ts';
@@ -40,13 +40,13 @@ function placeExecutions(state: SchedulerState, actions: SchedulingActions, free
   const { queue } = state;
   const round = queue.beginRound(
     (userId) => state.fairShareKey(userId),
-    increaseOf(freed, preemptableCapacityOf),
+    increaseOf(freed, preemptibleCapacityOf),
   );
   for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
     const { item: execution, demand } = candidate;
     const isOverQuota = state.exceededLimits(execution.userId, demand.usage).length > 0;
     const plan = findPlacement(state, execution, demand, isOverQuota);
-    if (plan) startWithPreemption(actions, execution, plan);
+    if (plan) applyPlan(actions, execution, plan);
     else if (!isOverQuota || lacksCapacity(state, execution, demand)) queue.markUnschedulable(candidate);
   }
 }
@@ -98,7 +98,7 @@ const increaseOf = (
   capacityOf: (host: Host) => FreeCapacity,
 ): CapacityIncrease | undefined => (freed.length > 0 ? new CapacityIncrease(freed, capacityOf) : undefined);
 
-function preemptableCapacityOf(host: Host): FreeCapacity {
+function preemptibleCapacityOf(host: Host): FreeCapacity {
   const { memoryBytes, cores } = freeCapacityOf(host);
   return { host, memoryBytes: memoryBytes + host.elasticMemoryBytes, cores: cores + host.elasticCores };
 }
