@@ -183,8 +183,8 @@ const isPreemptible = (state: SchedulerState, service: Service): boolean =>
   state.executions.get(service.executionId)?.ending === null;
 
 /**
- * The fewest of `services` whose resources, added to `free`, make up `wanted`, of equals the youngest; null if
- * even all of them do not suffice.
+ * The fewest of `services` whose resources, added to `free`, make up `wanted`, of equals the youngest; null
+ * if even all of them do not suffice.
  */
 function selectVictims(free: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
   let shortfall = { memoryBytes: wanted.memoryBytes - free.memoryBytes, cores: wanted.cores - free.cores };

@@ -197,7 +197,7 @@ describe('C71: no backfill reservation', () => {
     expect(next.status).toBe('queued');
     expect(rig.cluster.reservation).toBeNull();
   });
-  test('C71: none is kept for an execution behind one of a higher priority', () => {
+  test('C71: none stays with an execution behind one of a higher priority', () => {
     const { rig } = fullRig(2);
     rig.submit(requesting(2));
     rig.turn();
