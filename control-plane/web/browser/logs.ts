@@ -1,11 +1,11 @@
 /** Script of a log page: connects feed, rows, search and view, and shows the state of the log. */
 import type { LogNote } from '../../core/streams/log-frames.ts';
+import { LogFeed } from './logs/log-feed.ts';
+import { LogLines } from './logs/log-line.ts';
+import { LogRows } from './logs/log-rows.ts';
+import { LogSearchBar } from './logs/log-search-bar.ts';
+import { LogView } from './logs/log-view.ts';
 import { byId, setText } from './parts/element.ts';
-import { LogFeed } from './parts/log-feed.ts';
-import { LogLines } from './parts/log-line.ts';
-import { LogRows } from './parts/log-rows.ts';
-import { LogSearchBar } from './parts/log-search-bar.ts';
-import { LogView } from './parts/log-view.ts';
 
 /** Bytes of output. With its rendering, the page stays below 300 MB. */
 const MAX_BYTES = 128 * 2 ** 20;

@@ -179,7 +179,7 @@ describe('packages', () => {
     ],
     hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
     uplot: ['control-plane/web/browser/charts.ts'],
-    anser: ['control-plane/web/browser/parts/log-colours.ts'],
+    anser: ['control-plane/web/browser/logs/log-colours.ts'],
     idiomorph: ['control-plane/web/browser/parts/live.ts'],
     'jsonc-parser': ['control-plane/web/description/json-text.ts'],
     '@hono/node-server': ['control-plane/node-server.ts'],

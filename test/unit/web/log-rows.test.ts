@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { LogRows } from '../../../control-plane/web/browser/parts/log-rows.ts';
+import { LogRows } from '../../../control-plane/web/browser/logs/log-rows.ts';
 import {
   LogSearch,
   patternOf,
   rangesOf,
   textOf,
-} from '../../../control-plane/web/browser/parts/log-search.ts';
-import { BLOCK_BYTES, LogStore } from '../../../control-plane/web/browser/parts/log-store.ts';
-import { colouredText, partsOf, plainText } from '../../../control-plane/web/browser/parts/log-text.ts';
+} from '../../../control-plane/web/browser/logs/log-search.ts';
+import { BLOCK_BYTES, LogStore } from '../../../control-plane/web/browser/logs/log-store.ts';
+import { colouredText, partsOf, plainText } from '../../../control-plane/web/browser/logs/log-text.ts';
 
 const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);

@@ -1,5 +1,5 @@
 /** The search field of a log page: counts the matching lines and steps through them. */
-import { byId, setText } from './element.ts';
+import { byId, setText } from '../parts/element.ts';
 import type { LogRows } from './log-rows.ts';
 import { LogSearch, patternOf } from './log-search.ts';
 
