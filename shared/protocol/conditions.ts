@@ -5,8 +5,8 @@
  */
 
 /**
- * `blocks`: how explanations describe the host while the condition blocks new services ("is low on disk"); null
- * for a condition that does not block them.
+ * `blocks`: how explanations describe the host while the condition blocks new services ("is low on disk");
+ * null for a condition that does not block them.
  */
 export const conditionKinds = {
   'low-disk': { blocks: 'low on disk' },

@@ -25,7 +25,7 @@ export const ADMIN_ROLE = 'admin';
 /** The source of users whose password Berth stores; users of any other source can't log in. */
 export const INTERNAL_SOURCE = 'internal';
 
-/** Caps on what a user's placed executions use; 0 is no cap. */
+/** Caps on what a user's placed executions use; 0 means no cap. */
 export interface Quota {
   id: number;
   name: string;

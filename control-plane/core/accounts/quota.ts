@@ -64,7 +64,7 @@ export function exceededLimits(quota: Quota, used: Usage, wanted: Usage): Exceed
   ].filter((limit) => limit !== null);
 }
 
-/** `used` and `wanted` are integers; `unit` of them are one unit of the limit. A limit of 0 is no cap. */
+/** `used` and `wanted` are integers; `unit` of them are one unit of the limit. A limit of 0 means no cap. */
 function excess(
   dimension: ExceededLimit['dimension'],
   limit: number,

@@ -57,7 +57,7 @@ export function restartTimeout(cluster: Cluster, host: Host, nowMs: number): voi
 /** The first version of the protocol with leases. */
 const LEASE_VERSION = 2;
 
-/** The lease that the coordinator grants to an agent; null is no lease. */
+/** The lease that the coordinator grants to an agent; null means no lease. */
 export const leaseFor = ({ schedulerConfig }: Cluster, version: number): number | null =>
   schedulerConfig.hostLossPolicy === 'requeue' && version >= LEASE_VERSION
     ? schedulerConfig.lostAfterMs

@@ -1,6 +1,6 @@
 /**
- * Use cases on services. Each one authorises before it reports or changes anything, except those that the contract makes
- * public.
+ * Use cases on services. Each one authorises before it reports or changes anything, except those that the
+ * contract makes public.
  */
 import { dnsNameOf } from '../../../shared/expand.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';

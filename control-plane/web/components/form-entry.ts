@@ -15,8 +15,8 @@ export interface Entry {
 }
 
 /**
- * Runs `act` with the parsed fields and the fields as typed. Shows the form again if a field is invalid or the
- * operation refuses.
+ * Runs `act` with the parsed fields and the fields as typed. Shows the form again if a field is invalid or
+ * the operation refuses.
  */
 export async function handleForm<T>(
   c: WebContext,

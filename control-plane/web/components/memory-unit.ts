@@ -1,4 +1,6 @@
-/** Converts memory between bytes and the number and unit of a form, on the server and in the browser. Pure. */
+/**
+ * Converts memory between bytes and the number and unit of a form, on the server and in the browser. Pure.
+ */
 
 export const MEMORY_UNITS: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
 

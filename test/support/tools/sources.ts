@@ -72,3 +72,34 @@ function walk(folder: string): string[] {
     .filter((entry) => entry.isFile())
     .map((entry) => posix.join(folder, entry.parentPath.slice(join(ROOT, folder).length), entry.name));
 }
+
+export interface Comment {
+  /** The text without its marks, on one line. */
+  words: string;
+  /** Lines of the file, from 0. */
+  first: number;
+  last: number;
+}
+
+/**
+ * Texts and regular expressions come first in each pattern, so that marks of comments in them are passed
+ * over.
+ */
+const COMMENT =
+  /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=[=(,:&|?]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\\\n])+\/|\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*/g;
+const SHELL_COMMENT = /(?<=^|\n)[ \t]*#(?!!)[^\n]*(?:\n[ \t]*#[^\n]*)*/g;
+
+/** The comments of a source: each block, and each run of line comments, also behind code. */
+export function commentsOf({ path, text }: { path: string; text: string }): Comment[] {
+  const pattern = /\.(sh|toml)$|Dockerfile$/.test(path) ? SHELL_COMMENT : COMMENT;
+  return [...text.matchAll(pattern)].flatMap(({ 0: found, index }) => {
+    if (pattern === COMMENT && !/^\/[/*]/.test(found)) return [];
+    const words = found
+      .split('\n')
+      .map((line) => line.replace(/^\s*(\/\*+|\*\/|\*|\/\/|#)? ?/, '').replace(/\s*\*\/$/, ''))
+      .join(' ')
+      .trim();
+    const first = text.slice(0, index).split('\n').length - 1;
+    return [{ words, first, last: first + found.split('\n').length - 1 }];
+  });
+}

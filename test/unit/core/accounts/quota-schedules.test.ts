@@ -219,7 +219,7 @@ const capsDuring = (userId: number, acts: readonly Act[], before: State, after: 
   };
 };
 
-/** 0 is no cap. */
+/** 0 means no cap. */
 const widest = (caps: readonly number[]): number => (caps.includes(0) ? 0 : Math.max(...caps));
 
 function mustWait({ executions, caps }: State, execution: Execution): boolean {

@@ -1,0 +1,77 @@
+/** Packages: which files may import each one. */
+import { expect, test } from 'vitest';
+import { type Import, type Source, sourcesIn } from '../../support/tools/sources.ts';
+
+const sources = sourcesIn('shared', 'control-plane', 'agent', 'examples');
+
+/** The only files or folders that may import each package. Tests may import any. */
+const OWNERS: Record<string, readonly string[]> = {
+  zod: [
+    'shared/',
+    'control-plane/config.ts',
+    'control-plane/operations/',
+    'control-plane/http/',
+    'control-plane/web/',
+    'agent/config.ts',
+    'agent/engine/docker/registry-auth.ts',
+    'agent/connection/key-file.ts',
+    'agent/services/lease.ts',
+  ],
+  hono: ['control-plane/app.ts', 'control-plane/http/', 'control-plane/web/'],
+  uplot: ['control-plane/web/browser/charts.ts'],
+  anser: ['control-plane/web/browser/logs/log-colours.ts'],
+  idiomorph: ['control-plane/web/browser/parts/live.ts'],
+  'jsonc-parser': ['control-plane/web/description/json-text.ts'],
+  '@hono/node-server': ['control-plane/node-server.ts'],
+  'hono-openapi': ['control-plane/http/openapi/document.ts'],
+  libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
+  '@libsql/client': ['control-plane/store/db/remote.ts'],
+  'cloudflare:workers': ['control-plane/coordinator/runtime/durable-object.ts'],
+  jose: [
+    'control-plane/operations/accounts/tokens.ts',
+    'control-plane/operations/cluster/agent-proof.ts',
+    'agent/connection/identity.ts',
+  ],
+  ws: ['control-plane/coordinator/runtime/node-sockets.ts', 'agent/connection/socket.ts'],
+  dockerode: ['agent/engine/docker/', 'agent/engine/engine-address.ts', 'examples/image.ts'],
+  esbuild: ['control-plane/local/assets/agent-bundle.ts', 'control-plane/local/assets/web-files.ts'],
+  micromark: ['control-plane/web/components/markdown.ts'],
+  'micromark-extension-gfm': ['control-plane/web/components/markdown.ts'],
+  'tar-stream': ['examples/busybox.ts'],
+};
+
+const isIn = (path: string, owner: string): boolean =>
+  owner.endsWith('/') ? path.startsWith(owner) : path === owner;
+const importing = (files: readonly Source[], isWrong: (one: Import, source: Source) => boolean): string[] =>
+  files.flatMap((source) =>
+    source.imports
+      .filter((one) => isWrong(one, source))
+      .map(({ specifier }) => `${source.path} imports ${specifier}`),
+  );
+
+test('only the owners of a package import it', () => {
+  const isWrong = ({ package: name }: Import, { path }: Source) =>
+    name !== undefined &&
+    !name.startsWith('node:') &&
+    !(OWNERS[name] ?? []).some((owner) => isIn(path, owner));
+  expect(importing(sources, isWrong)).toEqual([]);
+});
+
+test('every owner imports its package', () => {
+  const idle = Object.entries(OWNERS).flatMap(([name, owners]) =>
+    owners
+      .filter((owner) =>
+        sources.every(
+          ({ path, imports }) => !isIn(path, owner) || imports.every((one) => one.package !== name),
+        ),
+      )
+      .map((owner) => `${owner} does not import ${name}`),
+  );
+  expect(idle).toEqual([]);
+});
+
+test('tests import fast-check only with its seed, from random-cases.ts', () => {
+  const isWrong = ({ package: name }: Import, { path }: Source) =>
+    name === 'fast-check' && path !== 'test/support/tools/random-cases.ts';
+  expect(importing(sourcesIn('test'), isWrong)).toEqual([]);
+});
