@@ -1,4 +1,4 @@
-/** Hosts: fields, labels, and when a host may take services. Pure. */
+/** Hosts: fields, labels, and when a host may accept services. Pure. */
 import { conditionKinds } from '../../../shared/protocol/conditions.ts';
 import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 

@@ -9,7 +9,7 @@ import type { Cluster } from '../state/cluster.ts';
 import { containersAt } from './statistics.ts';
 
 /**
- * `ready` takes services; `paused` does not, because of a blocking condition. `draining` is drained with
+ * `ready` accepts services; `paused` does not, because of a blocking condition. `draining` is drained with
  * services still there, `drained` is drained without. `disconnected` and `lost` have no connected agent, and
  * take precedence over the other states.
  */

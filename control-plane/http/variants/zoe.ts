@@ -1,6 +1,6 @@
 /**
  * API of the earlier platform, as its servers of 2018.12 and 2017.12 answer, so that their released clients
- * work unchanged (SPEC.md H150 to H169).
+ * work unchanged (SPEC.md H150 to H162).
  */
 import { isEssential, type ServiceView } from '../../core/views/execution-views.ts';
 import { schedulerSnapshot } from '../../operations/cluster/statistics.ts';

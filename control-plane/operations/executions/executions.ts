@@ -115,7 +115,7 @@ function visibleTo({ user, role }: Account, filter: ExecutionFilter): ExecutionF
   if (filter.owner && !isOwner(filter.owner, user)) {
     throw new OperationError(
       'forbidden',
-      `The role ${role.name} does not allow listing executions of other users.`,
+      `The role ${role.name} lacks "Operate others' executions" (can_operate_others).`,
     );
   }
   return { ...filter, owner: { id: user.id } };

@@ -9,7 +9,7 @@ import { migrations } from './migrations.ts';
 
 /**
  * Ids that are skipped after a restore, because they may have been assigned since the copy was made. Hosts
- * that have not reconnected may have containers with these ids (SPEC.md H254).
+ * that have not reconnected may have containers with these ids (SPEC.md H253).
  */
 export const SKIPPED_IDS = 100_000;
 

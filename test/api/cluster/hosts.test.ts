@@ -123,7 +123,7 @@ onHosts(everySetup, (host, { variant }) => {
       expect(await hosts.reached(id, 'disconnected')).toMatchObject(disconnected);
     });
 
-    test('H231: the state of a host shows whether it takes services', async () => {
+    test('H231: the state of a host shows whether it accepts services', async () => {
       const { agent, id, label } = await ownHost();
       const execution = await run(agent, requiring(label));
       await hosts.change(id, { schedulable: false });
@@ -187,7 +187,7 @@ onHosts(everySetup, (host, { variant }) => {
       await stopAll(again, execution);
     });
 
-    test('H232, C90: a drained host takes nothing, and the explanation states this; a schedulable one takes services at once', async () => {
+    test('H232, C90: a drained host takes nothing, and the explanation states this; a schedulable one accepts services at once', async () => {
       const { agent, id, label } = await ownHost();
       await hosts.change(id, { schedulable: false });
       const execution = await api.submit(application(requiring(label)));
@@ -317,7 +317,7 @@ onHosts(everySetup, (host, { variant }) => {
     );
   });
 
-  test('H217: the statistics count the hosts that take services', async () => {
+  test('H217: the statistics count the hosts that accept services', async () => {
     interface Statistics {
       hosts: { known: number; connected: number; schedulable: number };
     }

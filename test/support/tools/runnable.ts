@@ -64,7 +64,7 @@ class Reader {
 
   /** Runs `npm start`, as in a terminal of its own. */
   async startBerth(): Promise<void> {
-    await this.#keepRunning('npm start', /agent\.(joined|connected)/);
+    await this.#keepRunning('npm start', /agent\.connected/);
   }
 
   async follow({ text, line, mark }: RunnableBlock): Promise<void> {

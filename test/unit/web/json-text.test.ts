@@ -9,7 +9,7 @@ const problems = (typed: string) =>
   checkText(typed).problems.map(({ line, column, path }) => `${line}:${column} ${path}`);
 
 describe('texts that are not JSON', () => {
-  test.each([
+  const faulty: [typed: string, place: [number, number], message: string][] = [
     ['{\n  "a": 1\n  "b": 2\n}', [3, 3], 'missing comma'],
     ['{\n  "a": 1,\n}', [3, 1], 'extra comma'],
     ['[1,\n 2,\n]', [3, 1], 'extra comma'],
@@ -23,10 +23,15 @@ describe('texts that are not JSON', () => {
     ['', [1, 1], 'expected a value'],
     ['\u00a0{}', [1, 1], 'JSON'],
     ['['.repeat(300_000), [1, 1], 'JSON'],
-  ])('W41: %j: the fault is reported at its place', (typed, [line, column], message) => {
-    const [fault] = readJson(typed).faults ?? [];
-    expect(fault).toMatchObject({ line, column, message: expect.stringContaining(message) });
-  });
+  ];
+  // The cause stands in the title, since one of the texts is long.
+  test.each(faulty.map(([typed, place, message]) => ({ typed, place, message })))(
+    'W41: a fault is reported at its place: $message',
+    ({ typed, place: [line, column], message }) => {
+      const [fault] = readJson(typed).faults ?? [];
+      expect(fault).toMatchObject({ line, column, message: expect.stringContaining(message) });
+    },
+  );
 
   test('W41: the first faults of a text are reported, and each problem of a long text has its line', () => {
     expect(readJson('x '.repeat(500_000)).faults).toHaveLength(1);
