@@ -1,7 +1,7 @@
 /** The surroundings of containers on a real Docker engine: mounts, networks and ports. */
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { CORE_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
+import { CPU_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
 const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
@@ -20,7 +20,7 @@ describe('mounts', () => {
     await symlink('/etc', `${scratch()}/root/link`);
     const on = makeEngine({ volumeRoots: [`${scratch()}/root`] });
     const volumes = [{ name: 'in', path: `${scratch()}/root/link`, readOnly: true }];
-    expect(await errorOf(on.create(assignment({ volumes }), CORE_LIMIT))).toMatchObject({
+    expect(await errorOf(on.create(assignment({ volumes }), CPU_LIMIT))).toMatchObject({
       kind: 'permanent',
       message: expect.stringContaining('path not allowed'),
     });
@@ -35,7 +35,7 @@ describe('mounts', () => {
   });
   test('an owner whose name is a path has no workspace', async () => {
     const on = makeEngine({ workspaceRoot: scratch() });
-    const { id } = await on.create(assignment({ owner: '../etc' }), CORE_LIMIT);
+    const { id } = await on.create(assignment({ owner: '../etc' }), CPU_LIMIT);
     expect((await docker.getContainer(id).inspect()).Mounts).toEqual([]);
   });
 });
@@ -57,7 +57,7 @@ describe('networks', () => {
   test('a network that the settings do not allow is refused permanently, even the host network', async () => {
     for (const network of ['host', 'bridge']) {
       const refused = errorOf(
-        makeEngine({ networks: ['overlay1'] }).create(assignment({ network }), CORE_LIMIT),
+        makeEngine({ networks: ['overlay1'] }).create(assignment({ network }), CPU_LIMIT),
       );
       expect(await refused).toMatchObject({
         kind: 'permanent',
@@ -88,15 +88,15 @@ describe("the deployment's network", () => {
 
   test('is created once, even by concurrent starts', async () => {
     const racers = [makeEngine(), makeEngine(), makeEngine()];
-    await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }), CORE_LIMIT)));
+    await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }), CPU_LIMIT)));
     expect(await networks()).toHaveLength(1);
   });
   test('P6: carries the label of the deployment', async () => {
-    await engine().create(assignment(), CORE_LIMIT);
+    await engine().create(assignment(), CPU_LIMIT);
     expect((await networks())[0]?.Labels).toEqual({ 'berth.deployment': deployment });
   });
   test('is created again after it vanished', async () => {
-    await engine().create(assignment(), CORE_LIMIT);
+    await engine().create(assignment(), CPU_LIMIT);
     await engine().remove(assignment().name);
     await docker.getNetwork(network).remove();
     expect(await run()).toMatchObject({ state: 'running' });
@@ -106,7 +106,7 @@ describe("the deployment's network", () => {
     await docker.createNetwork({ Name: `berth-${deployment}-old`, Labels });
     const foreign = await docker.createNetwork({ Name: `berth-${deployment}-foreign` });
     onTestFinished(() => foreign.remove());
-    await engine().create(assignment(), CORE_LIMIT);
+    await engine().create(assignment(), CPU_LIMIT);
     await engine().remove(assignment().name);
     await engine().tidy();
     expect((await networks()).map(({ Name }) => Name)).toEqual([`berth-${deployment}-foreign`]);
@@ -144,20 +144,20 @@ describe('the network that the settings name for all services', () => {
     expect(await made.inspect()).toMatchObject({ Name: shared, Labels: {} });
   });
   test('C112: causes a temporary failure while it does not exist, with the remedy', async () => {
-    expect(await errorOf(joining().create(assignment(), CORE_LIMIT))).toMatchObject({
+    expect(await errorOf(joining().create(assignment(), CPU_LIMIT))).toMatchObject({
       kind: 'temporary',
       message: `network ${shared} does not exist on this engine, which is not in a swarm: create it, or join the swarm that has it`,
     });
     await makeShared();
-    const { id } = await joining().create(assignment(), CORE_LIMIT);
+    const { id } = await joining().create(assignment(), CPU_LIMIT);
     await engine().remove(id);
   });
   test('C112: causes a temporary failure if it vanished after it was joined', async () => {
     const made = await docker.createNetwork({ Name: shared });
     const on = joining();
-    const { id } = await on.create(assignment(), CORE_LIMIT);
+    const { id } = await on.create(assignment(), CPU_LIMIT);
     await made.remove();
-    expect(await errorOf(on.start(assignment(), id, CORE_LIMIT))).toMatchObject({
+    expect(await errorOf(on.start(assignment(), id, CPU_LIMIT))).toMatchObject({
       kind: 'temporary',
       message: expect.stringContaining(`network ${shared} does not exist`),
     });

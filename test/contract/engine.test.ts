@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../agent/engine/engine.ts';
 import { connectEngine } from '../../agent/engine/engine-address.ts';
 import { nextReadings } from '../../agent/host/usage.ts';
-import { CORE_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
+import { CPU_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('engine');
@@ -15,9 +15,9 @@ const noWait = new AbortController().signal;
 describe('a container', () => {
   test('goes from created to running, with its address', async () => {
     const wanted = assignment();
-    const created = await engine().create(wanted, CORE_LIMIT);
+    const created = await engine().create(wanted, CPU_LIMIT);
     expect(created.state).toBe('created');
-    expect(await engine().start(wanted, created.id, CORE_LIMIT)).toMatchObject({
+    expect(await engine().start(wanted, created.id, CPU_LIMIT)).toMatchObject({
       state: 'running',
       service: 1,
       generation: 1,
@@ -25,12 +25,12 @@ describe('a container', () => {
     });
   });
   test('P5: that is created again by the same key is the same container', async () => {
-    const first = await engine().create(assignment(), CORE_LIMIT);
-    expect((await engine().create(assignment(), CORE_LIMIT)).id).toBe(first.id);
+    const first = await engine().create(assignment(), CPU_LIMIT);
+    expect((await engine().create(assignment(), CPU_LIMIT)).id).toBe(first.id);
   });
   test('P5: whose name another key has is not created for now', async () => {
-    await engine().create(assignment(), CORE_LIMIT);
-    expect(await errorOf(engine().create(assignment({ generation: 2 }), CORE_LIMIT))).toMatchObject({
+    await engine().create(assignment(), CPU_LIMIT);
+    expect(await errorOf(engine().create(assignment({ generation: 2 }), CPU_LIMIT))).toMatchObject({
       kind: 'temporary',
     });
   });
@@ -38,7 +38,7 @@ describe('a container', () => {
     const { name, image } = assignment();
     const other = await docker.createContainer({ name, Image: image, Cmd: ['true'] });
     onTestFinished(() => other.remove());
-    expect(await errorOf(engine().create(assignment(), CORE_LIMIT))).toMatchObject({
+    expect(await errorOf(engine().create(assignment(), CPU_LIMIT))).toMatchObject({
       kind: 'temporary',
       message: expect.stringContaining(name),
     });
@@ -46,7 +46,7 @@ describe('a container', () => {
   });
   test('that is started twice is running', async () => {
     const { id } = await run();
-    expect(await engine().start(assignment(), id, CORE_LIMIT)).toMatchObject({ state: 'running' });
+    expect(await engine().start(assignment(), id, CPU_LIMIT)).toMatchObject({ state: 'running' });
   });
   test('ends with the exit code of its process', async () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });
@@ -100,9 +100,9 @@ describe('the limit of cores', () => {
 
   test('C81: is set from the start, and is read back with the limits of the container', async () => {
     const { id, cpu } = await run(requested);
-    expect(cpu).toEqual({ min: 0.2, max: 1.5, limit: CORE_LIMIT });
-    expect((await hostConfigOf(id)).NanoCpus).toBe(CORE_LIMIT * 1e9);
-    expect((await run({ service: 2 })).cpu).toEqual({ min: 0.1, max: null, limit: CORE_LIMIT });
+    expect(cpu).toEqual({ min: 0.2, max: 1.5, limit: CPU_LIMIT });
+    expect((await hostConfigOf(id)).NanoCpus).toBe(CPU_LIMIT * 1e9);
+    expect((await run({ service: 2 })).cpu).toEqual({ min: 0.1, max: null, limit: CPU_LIMIT });
   });
   test('C81: changes while the container runs, in its cgroup also, and nothing else changes', async () => {
     const quota =
@@ -125,7 +125,7 @@ describe('the limit of cores', () => {
     await engine().updateCpuLimit('f'.repeat(64), 1);
     const { id } = await run();
     await expect(engine().updateCpuLimit(id, 0.001)).rejects.toThrow(EngineError);
-    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cpu: { limit: CORE_LIMIT } });
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running', cpu: { limit: CPU_LIMIT } });
   });
 });
 
@@ -158,7 +158,7 @@ describe('the usage of containers', () => {
   });
   test('P50: is reported for running containers only', async () => {
     const [{ id }, ended] = await Promise.all([run(), run({ service: 2, command: ['true'] })]);
-    const { id: created } = await engine().create(assignment({ service: 3 }), CORE_LIMIT);
+    const { id: created } = await engine().create(assignment({ service: 3 }), CPU_LIMIT);
     await exitOf(ended.id);
     const reported = await engine().usage([id, ended.id, created, 'f'.repeat(64)], signal);
     expect([...reported.keys()]).toEqual([id]);
@@ -181,11 +181,11 @@ describe('changes', () => {
 
 describe('failures', () => {
   test('a missing image has its own kind of error', async () => {
-    const error = await errorOf(engine().create(assignment({ image: 'berth/none:1' }), CORE_LIMIT));
+    const error = await errorOf(engine().create(assignment({ image: 'berth/none:1' }), CPU_LIMIT));
     expect(error).toMatchObject({ kind: 'image-missing', message: 'No such image: berth/none:1' });
   });
   test('an invalid image name fails permanently', async () => {
-    expect(await errorOf(engine().create(assignment({ image: 'Bad::Name' }), CORE_LIMIT))).toMatchObject({
+    expect(await errorOf(engine().create(assignment({ image: 'Bad::Name' }), CPU_LIMIT))).toMatchObject({
       kind: 'permanent',
     });
   });

@@ -7,7 +7,7 @@ import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/e
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { NO_SOURCE, RecordDecoder } from '../../agent/logs/record.ts';
 import { scratchDir } from '../support/agents/agent-rig.ts';
-import { CORE_LIMIT } from '../support/engines/docker-rig.ts';
+import { CPU_LIMIT } from '../support/engines/docker-rig.ts';
 import { testEngine } from '../support/engines/engine.ts';
 import { assignment } from '../support/fixtures/assignments.ts';
 import { eventually } from '../support/tools/eventually.ts';
@@ -72,7 +72,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
 
   async function run(script: string): Promise<Container> {
     const wanted = assignment({ name: `web-${deployment}`, command: ['sh', '-c', script] });
-    const container = await engine.start(wanted, (await engine.create(wanted, CORE_LIMIT)).id, CORE_LIMIT);
+    const container = await engine.start(wanted, (await engine.create(wanted, CPU_LIMIT)).id, CPU_LIMIT);
     await store.preserve(container);
     return container;
   }

@@ -28,7 +28,7 @@ export class EventRelay implements Subscription {
     this.#ring = ring;
     this.#done = done;
     const { lastEventId } = subscriber;
-    const missed = lastEventId === null ? undefined : ring.behind(lastEventId);
+    const missed = lastEventId === null ? undefined : ring.after(lastEventId);
     if (missed === undefined) this.#firstFrame = lastEventId === null ? 'hello' : 'reset';
     this.#next = missed ?? ring.next;
     // workerd passes only byte streams from a Durable Object to a Worker.

@@ -63,7 +63,7 @@ export class EventRing {
    * The sequence after the event with this id; undefined if the id is unknown or its successor is no longer
    * retained.
    */
-  behind(id: string): number | undefined {
+  after(id: string): number | undefined {
     const [, epoch, sequence] = /^(\d{1,15})-(\d{1,15})$/.exec(id) ?? [];
     if (Number(epoch) !== this.#epoch) return undefined;
     const next = Number(sequence) + 1;

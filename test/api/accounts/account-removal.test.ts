@@ -153,7 +153,7 @@ onHosts(hosts, (host) => {
       const rows = () => db.query('SELECT deleted FROM users WHERE id = ?', [id]);
       expect(await rows()).toEqual([{ deleted: 1 }]);
       await agent.report(seen.gone(one));
-      await agent.forgot(one.service);
+      await agent.reportForgotten(one.service);
       expect(await rows()).toEqual([]);
       await db.close();
       await agent.close();
@@ -187,7 +187,7 @@ onHosts(hosts, (host) => {
     }
     await agent.released(execution);
     await agent.report(seen.gone(one));
-    await agent.forgot(one.service);
+    await agent.reportForgotten(one.service);
     await accounts.remove('role', role_id);
     await accounts.remove('quota', quota_id);
     await agent.close();

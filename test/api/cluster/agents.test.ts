@@ -136,14 +136,14 @@ onHosts(everySetup, (host, { variant }) => {
   test('C83, C84, P40: a host that is low on disk takes nothing until its agent reports that the condition is gone', async () => {
     const agent = await join();
     const described = application(service({ labels: [`test${tests}`] }));
-    await agent.complain({ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' });
+    await agent.reportConditions({ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' });
     const id = await api.submit(described);
     // A report without conditions leaves the conditions as they are.
     await agent.report();
     for (const { waiting_for } of [await api.explain(id), await api.explainSubmission(described)])
       expect(waiting_for[0]).toContain('1 low on disk (0.4 GiB free at /var/lib/docker)');
     expect((await api.execution(id)).status).toBe(queuedIn(variant));
-    await agent.complain();
+    await agent.reportConditions();
     await agent.assigned(id);
   });
 

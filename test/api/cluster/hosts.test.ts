@@ -104,7 +104,7 @@ onHosts(everySetup, (host, { variant }) => {
     test('H230, C86: usage and conditions of a host are shown while its agent is connected', async () => {
       const { agent, id } = await ownHost();
       const conditions = [{ kind: 'low-disk', text: '0.4 GiB free at /var/lib/docker' }];
-      await agent.complain(...conditions);
+      await agent.reportConditions(...conditions);
       const used = async () => {
         const { memory_used, cores_used } = await hosts.read(id);
         return [memory_used, cores_used];

@@ -214,7 +214,7 @@ onHosts(everySetup, (host, { variant }) => {
     const db = await host().openDb();
     const rows = () => db.query('SELECT id FROM executions WHERE id = ?', [id]);
     expect(await rows()).toHaveLength(1);
-    await agent.forgot(one.service);
+    await agent.reportForgotten(one.service);
     expect(await rows()).toEqual([]);
     await db.close();
   });

@@ -68,7 +68,7 @@ onHosts(hosts, (host) => {
 
   test('W81: each host is shown with its reservations, usage, conditions and facts', async () => {
     const { agent, id, name } = await ownHost();
-    await agent.complain({ kind: 'low-disk', text: 'it has 0.4 GiB free <b>' });
+    await agent.reportConditions({ kind: 'low-disk', text: 'it has 0.4 GiB free <b>' });
     await agent.use({ memoryBytes: 3 * GIB, cores: 0.25 });
     for (const path of ['/cluster', `/cluster/hosts/${id}`]) {
       const { text } = await admin.get(path);

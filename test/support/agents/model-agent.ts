@@ -48,13 +48,13 @@ export class ModelAgent {
     this.facts = { ...hostFacts('one'), ...changes };
   }
 
-  say(message: Up): void {
+  sendMessage(message: Up): void {
     this.session.receive(encode(message));
   }
 
   hello(inventory: Observation[] = [], changes: Partial<Extract<Up, { type: 'hello' }>> = {}): void {
     const version = PROTOCOL_VERSION;
-    this.say({ type: 'hello', version, deployment: 'test', host: this.facts, inventory, ...changes });
+    this.sendMessage({ type: 'hello', version, deployment: 'test', host: this.facts, inventory, ...changes });
   }
 
   /** Sends hello and waits for the sync. */
@@ -65,11 +65,11 @@ export class ModelAgent {
   }
 
   report(observations: Observation[], forgotten: number[] = []): void {
-    this.say({ type: 'report', sequence: ++this.#sequence, observations, forgotten });
+    this.sendMessage({ type: 'report', sequence: ++this.#sequence, observations, forgotten });
   }
 
   /** Reports and waits for the ack. */
-  async tell(...observations: Observation[]): Promise<void> {
+  async reportAndWait(...observations: Observation[]): Promise<void> {
     this.report(observations);
     const sequence = this.#sequence;
     await eventually(() => this.socket.all('ack').some((ack) => ack.sequence === sequence));

@@ -82,12 +82,12 @@ export class ScriptedAgent {
     await this.#acknowledged({ observations });
   }
 
-  async forgot(...services: number[]): Promise<void> {
+  async reportForgotten(...services: number[]): Promise<void> {
     await this.#acknowledged({ forgotten: services });
   }
 
   /** Reports all conditions of its host. */
-  async complain(...conditions: Condition[]): Promise<void> {
+  async reportConditions(...conditions: Condition[]): Promise<void> {
     await this.#acknowledged({ conditions });
   }
 

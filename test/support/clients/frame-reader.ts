@@ -28,7 +28,7 @@ export class FrameReader {
   /**
    * Short forms of the received events: `hello`, `execution 1 queued`, `service 2 active`, `host 1 ready`.
    */
-  get told(): string[] {
+  get received(): string[] {
     return this.frames.map(({ event }) => {
       if (event.kind === 'host') return `host ${event.id} ${event.state}`;
       return 'status' in event ? `${event.kind} ${event.id} ${event.status}` : event.kind;
@@ -36,7 +36,7 @@ export class FrameReader {
   }
 
   async until(event: string): Promise<void> {
-    await eventually(() => this.told.includes(event));
+    await eventually(() => this.received.includes(event));
   }
 
   leave(): Promise<void> {

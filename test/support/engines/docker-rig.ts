@@ -30,7 +30,7 @@ export interface DockerRig {
 }
 
 /** CPU limit of containers in tests that do not concern the limit. */
-export const CORE_LIMIT = 1;
+export const CPU_LIMIT = 1;
 
 /** Registers the hooks before and after each test of a file. `name` must be unique to the file. */
 export function dockerRig(name: string): DockerRig {
@@ -81,7 +81,7 @@ export function dockerRig(name: string): DockerRig {
     assignment,
     async run(changes = {}, on = engine) {
       const wanted = assignment(changes);
-      return on.start(wanted, (await on.create(wanted, CORE_LIMIT)).id, CORE_LIMIT);
+      return on.start(wanted, (await on.create(wanted, CPU_LIMIT)).id, CPU_LIMIT);
     },
     async exitOf(id) {
       await docker.getContainer(id).wait();

@@ -10,7 +10,7 @@ export interface Registry {
   /** The name of an image in this registry. */
   image: string;
   /** Number of requests so far. */
-  asked(): number;
+  requestCount(): number;
   close(): void;
 }
 
@@ -27,7 +27,7 @@ export async function startRegistry(behaviour: 'missing' | 'stalls'): Promise<Re
     server.close();
     server.closeAllConnections();
   };
-  return { image: `127.0.0.1:${port}/none:1`, asked: () => count, close };
+  return { image: `127.0.0.1:${port}/none:1`, requestCount: () => count, close };
 }
 
 function answer(path: string, response: ServerResponse): void {

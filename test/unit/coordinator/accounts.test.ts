@@ -114,7 +114,7 @@ test('C50: a service that starts after its user was renamed has the new name', a
   const mine = first.name === 'web0' ? first : second;
   expect(mine.environment).toContainEqual(['WHO', 'alice']);
   await rig.coordinator.changeAccounts({ kind: 'update-user', id: 1, changes: { username: 'anna' } });
-  await agent.tell(seen(mine, exited(1)), seen(mine, { state: 'gone' }));
+  await agent.reportAndWait(seen(mine, exited(1)), seen(mine, { state: 'gone' }));
   rig.clock.pass(1_000);
   rig.coordinator.wake();
   expect((await agent.started(3)).environment).toContainEqual(['WHO', 'anna']);
@@ -126,7 +126,7 @@ test('H98: the next coordinator completes the interrupted deletion of a user', a
   const agent = await rig.agent().join();
   const ended = await rig.submit(application(), 'ended', 2);
   const endedService = await agent.started(1);
-  await agent.tell(seen(endedService, exited(0)), seen(endedService, gone));
+  await agent.reportAndWait(seen(endedService, exited(0)), seen(endedService, gone));
   await rig.submit(application(), 'running', 2);
   const runningService = await agent.started(2);
   const remaining = await rig.submit(application(), 'of another', 1);
@@ -138,7 +138,7 @@ test('H98: the next coordinator completes the interrupted deletion of a user', a
   const again = await rig.agent().join([seen(runningService, running)]);
   expect(again.socket.all('forget').flatMap(({ services }) => services)).toContain(endedService.service);
   await eventually(() => again.socket.all('stop').some(({ service }) => service === runningService.service));
-  await again.tell(seen(runningService, gone));
+  await again.reportAndWait(seen(runningService, gone));
   again.report([], [endedService.service, runningService.service]);
   await eventually(async () => (await usernames()).join() === 'alice');
   expect(await rig.memory.query('SELECT id FROM executions')).toEqual([{ id: remaining }]);

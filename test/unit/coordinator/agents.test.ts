@@ -26,7 +26,7 @@ describe('an agent that connects', () => {
     await rig.submit();
     const one = await rig.agent().join();
     expect(one.socket.all('sync')[0]?.assignments).toMatchObject([{ instance: 'web0', generation: 1 }]);
-    await one.tell();
+    await one.reportAndWait();
     expect(one.socket.all('start')).toEqual([]);
   });
   test('P3: a long sync comes in parts of one revision, and takes effect with the last', async () => {
@@ -76,7 +76,7 @@ describe('an agent that connects', () => {
     expect(older.socket.closeCode).toBe(4409);
     expect(newer.socket.all('sync')[0]?.assignments).toHaveLength(1);
     older.report([seen(assignment, exited(3))]);
-    await newer.tell(seen(assignment, running));
+    await newer.reportAndWait(seen(assignment, running));
     expect(await rig.statusOf(id)).toBe('running');
     const second = await rig.submit();
     await newer.started(2);
@@ -167,9 +167,9 @@ describe('starts and stops', () => {
     const one = await rig.agent().join();
     const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
     const [web, side] = [await one.started(1), await one.started(2)];
-    await one.tell(seen(web, running), seen(side, running));
-    await one.tell(seen(side, exited(1)));
-    await one.tell(seen(side, gone));
+    await one.reportAndWait(seen(web, running), seen(side, running));
+    await one.reportAndWait(seen(side, exited(1)));
+    await one.reportAndWait(seen(side, gone));
     one.drop();
     rig.clock.pass(1_000);
     rig.coordinator.wake();
@@ -182,7 +182,7 @@ describe('starts and stops', () => {
       [web.service, 1],
       [side.service, 2],
     ]);
-    await back.tell(seen(web, gone), seen({ ...side, generation: 2 }, gone));
+    await back.reportAndWait(seen(web, gone), seen({ ...side, generation: 2 }, gone));
     expect(await rig.statusOf(id)).toBe('terminated');
   });
   test('C43: a failed commit disconnects the agents, which receive nothing and find the committed state again', async () => {
@@ -202,14 +202,14 @@ describe('starts and stops', () => {
     const one = await rig.agent({ cores: 0.1 }).join();
     const [first, second] = [await rig.submit(), await rig.submit()];
     const assignment = await one.started();
-    await one.tell(seen(assignment, created));
+    await one.reportAndWait(seen(assignment, created));
     rig.restart();
     const back = await rig.agent({ cores: 0.1 }).join([seen(assignment, running)]);
     expect(back.socket.all('sync')[0]?.assignments.map(keyOf)).toEqual([keyOf(assignment)]);
     await eventually(async () => (await rig.statusOf(first)) === 'running');
     expect(await rig.statusOf(second)).toBe('queued');
-    await back.tell(seen(assignment, exited(0)));
-    await back.tell(seen(assignment, gone));
+    await back.reportAndWait(seen(assignment, exited(0)));
+    await back.reportAndWait(seen(assignment, gone));
     expect([await rig.statusOf(first), await rig.statusOf(second)]).toEqual(['terminated', 'starting']);
   });
 });

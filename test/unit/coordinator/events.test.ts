@@ -49,7 +49,7 @@ test('C140: no event of a turn is sent before its commit', async () => {
   await commit.begun;
   // A subscriber that opens during the turn receives hello only after the commit.
   const late = open();
-  expect(events.told).toEqual(['hello']);
+  expect(events.received).toEqual(['hello']);
   commit.release();
   await submitted;
   await delivered(events, 'execution 1 queued');
@@ -63,13 +63,13 @@ test('C140: a failed commit sends no events: streams end, and begin again with r
   rig.db.failing = 'committed';
   expect(await codeOf(rig.submit())).toBe('unavailable');
   await eventually(() => events.ended);
-  expect(events.told).toEqual(['hello', 'execution 1 queued']);
+  expect(events.received).toEqual(['hello', 'execution 1 queued']);
   rig.db.failing = 'no';
   const back = await open({ lastEventId: events.lastId });
   await back.until('reset');
   await rig.submit();
   await delivered(back, 'execution 3 queued');
-  expect(back.told).toEqual(['reset', 'execution 3 queued']);
+  expect(back.received).toEqual(['reset', 'execution 3 queued']);
 });
 
 test('C140: streams end at a coordinator once another has taken over', async () => {
@@ -85,9 +85,9 @@ test('C140: streams end at a coordinator once another has taken over', async () 
 test('C140: the conditions of a host are sent, although they are in no row', async () => {
   const agent = await rig.agent().join();
   const events = await open();
-  agent.say({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
+  agent.sendMessage({ type: 'report', sequence: 1, observations: [], forgotten: [], conditions: [lowDisk] });
   await delivered(events, 'host 1 paused');
-  agent.say({ type: 'report', sequence: 2, observations: [], forgotten: [], conditions: [] });
+  agent.sendMessage({ type: 'report', sequence: 2, observations: [], forgotten: [], conditions: [] });
   await delivered(events, 'host 1 ready');
 });
 
@@ -120,7 +120,7 @@ test('C141: a stalled subscriber causes only one chunk, and receives reset if it
   const ids = events.frames.flatMap((frame) => ('id' in frame.event ? [frame.event.id] : []));
   const before = ids.slice(0, -1);
   expect(before).toEqual(before.map((_, index) => index + 1));
-  expect(events.told.slice(-2)).toEqual(['reset', 'execution 20001 queued']);
+  expect(events.received.slice(-2)).toEqual(['reset', 'execution 20001 queued']);
 });
 
 test('C141: a burst arrives in order, complete and without repetition, in reads of any size', async () => {
@@ -130,7 +130,9 @@ test('C141: a burst arrives in order, complete and without repetition, in reads 
   for (let id = 1; id <= 4_900; id++) ring.add(event(id));
   relay.update();
   await delivered(events, 'execution 4900 queued');
-  expect(events.told.slice(1)).toEqual(Array.from({ length: 4_900 }, (_, n) => `execution ${n + 1} queued`));
+  expect(events.received.slice(1)).toEqual(
+    Array.from({ length: 4_900 }, (_, n) => `execution ${n + 1} queued`),
+  );
 });
 
 test('C143: an event after a quiet moment is sent at once, and closely following ones together', async () => {
@@ -143,10 +145,10 @@ test('C143: an event after a quiet moment is sent at once, and closely following
   const late = await open();
   await late.until('hello');
   // A subscriber that opens meanwhile receives only later events.
-  expect(events.told).toEqual(['hello', 'execution 1 queued']);
+  expect(events.received).toEqual(['hello', 'execution 1 queued']);
   rig.clock.pass(100);
   await events.until('execution 3 queued');
-  expect(events.told.slice(2)).toEqual(['execution 2 queued', 'execution 3 queued']);
+  expect(events.received.slice(2)).toEqual(['execution 2 queued', 'execution 3 queued']);
   rig.clock.pass(-MINUTE_MS);
   await rig.submit();
   await events.until('execution 4 queued');
@@ -179,13 +181,13 @@ test('H293: a subscriber receives a heartbeat with its position every 15 s', asy
   const events = await open({ userId: 1, seesOthers: false, seesHosts: false });
   await events.until('hello');
   await rig.agent().join();
-  expect(events.told).toEqual(['hello']);
+  expect(events.received).toEqual(['hello']);
   rig.clock.pass(15_000);
   await events.until('beat');
   expect(events.lastId).not.toBe(events.frames[0]?.id);
   rig.clock.pass(15_000);
-  await eventually(() => events.told.length === 3);
-  expect(events.told).toEqual(['hello', 'beat', 'beat']);
+  await eventually(() => events.received.length === 3);
+  expect(events.received).toEqual(['hello', 'beat', 'beat']);
 });
 
 test('H293: the heartbeat is a comment with an id, which clients remember', async () => {
@@ -211,7 +213,7 @@ test('H297: the starting position is known before anything has happened, and not
   const events = await open({ lastEventId });
   await submitted;
   await delivered(events, 'execution 1 queued');
-  expect(events.told).not.toContain('reset');
+  expect(events.received).not.toContain('reset');
   rig.db.failing = 'unreachable';
   rig.restart();
   expect(await codeOf(rig.coordinator.lastEventId())).toBe('unavailable');
@@ -228,7 +230,7 @@ test('H297: the starting position is known during the first commit of a coordina
   await submitted;
   const events = await open({ lastEventId });
   await delivered(events, 'execution 1 queued');
-  expect(events.told).not.toContain('reset');
+  expect(events.received).not.toContain('reset');
 });
 
 test('H294: a stream ends after 10 minutes, and the next one continues at its position', async () => {
@@ -243,7 +245,7 @@ test('H294: a stream ends after 10 minutes, and the next one continues at its po
   await rig.submit();
   const back = await open({ lastEventId: events.lastId });
   await delivered(back, 'execution 2 queued');
-  expect(back.told).toEqual(['execution 2 queued']);
+  expect(back.received).toEqual(['execution 2 queued']);
   rig.clock.pass(MINUTE_MS);
   await back.until('beat');
 });

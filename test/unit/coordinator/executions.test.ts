@@ -28,12 +28,12 @@ describe('requests of users', () => {
     const one = await rig.agent().join();
     const id = await rig.submit();
     const assignment = await one.started();
-    await one.tell(seen(assignment, running));
+    await one.reportAndWait(seen(assignment, running));
     await rig.coordinator.remove(id);
     expect(await rig.statusOf(id)).toBeUndefined();
     expect(await codeOf(rig.coordinator.remove(id))).toBe('not-found');
     expect(await codeOf(rig.coordinator.terminate(id))).toBe('not-found');
-    await one.tell(seen(assignment, gone));
+    await one.reportAndWait(seen(assignment, gone));
     expect(one.socket.all('forget')).toEqual([{ type: 'forget', services: [assignment.service] }]);
     one.report([], [assignment.service]);
     await eventually(async () => (await rig.memory.query('SELECT id FROM executions')).length === 0);

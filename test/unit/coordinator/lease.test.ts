@@ -19,7 +19,7 @@ test('C104, P32: the welcome grants the lease, which counts from the next report
   const agent = await rig.agent().join();
   expect(agent.socket.all('welcome')[0]?.leaseMs).toBe(90_000);
   expect(await row()).toEqual({ lease_ms: null, silent_since_ms: null });
-  await agent.tell();
+  await agent.reportAndWait();
   expect(await row()).toEqual({ lease_ms: 90_000, silent_since_ms: null });
   agent.drop();
   await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
@@ -36,7 +36,7 @@ test('C104, P32: an agent of version 1 is granted no lease, and has none', async
   const agent = rig.agent();
   agent.hello([], { version: 1 });
   await eventually(() => agent.socket.all('sync').length > 0);
-  await agent.tell();
+  await agent.reportAndWait();
   expect(agent.socket.all('welcome')[0]).not.toHaveProperty('leaseMs');
   expect((await row())?.lease_ms).toBeNull();
 });
@@ -49,7 +49,7 @@ test('P32: with the policy wait no agent is granted a lease', async () => {
 
 test('C108: a coordinator grants no contact after a takeover, not even to reports that change nothing', async () => {
   const agent = await rig.agent().join();
-  await agent.tell();
+  await agent.reportAndWait();
   const acks = agent.socket.all('ack').length;
   rig.restart();
   await rig.coordinator.ready();
@@ -62,7 +62,7 @@ test('C108: a coordinator grants no contact after a takeover, not even to report
 test('C167: after a restore the silence of a host is counted anew, since it may have reconnected meanwhile', async () => {
   const agent = await rig.agent().join();
   const id = await rig.submit();
-  await agent.tell(seen(await agent.started(), running));
+  await agent.reportAndWait(seen(await agent.started(), running));
   agent.drop();
   await eventually(async () => (await row())?.silent_since_ms === rig.clock.nowMs());
   rig.clock.pass(90_000);

@@ -122,7 +122,7 @@ test('C152: access cannot be checked while the database is away, and is checked 
 test('C152: an aborted log is closed at its host', async () => {
   const one = await rig.agent().join();
   const web = await one.started();
-  await one.tell(seen(web, running));
+  await one.reportAndWait(seen(web, running));
   const log = await open(bySession('none'));
   const stream = one.socket.all('logs.open')[0]?.stream;
   await rig.coordinator.reviewSubscriptions(null);
@@ -176,7 +176,7 @@ test('H299: a host serves 256 logs, and one more is refused with the reason', as
   rig.restart();
   const one = await rig.agent().join();
   const web = await one.started();
-  await one.tell(seen(web, running));
+  await one.reportAndWait(seen(web, running));
   const logs = await Promise.all(Array.from({ length: 256 }, (_, n) => open({ userId: 1 + (n % 3) })));
   await expect(open()).rejects.toMatchObject({
     code: 'unavailable',

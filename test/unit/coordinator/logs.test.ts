@@ -30,10 +30,10 @@ describe('a log', () => {
     const log = text(await rig.openLog(web.service));
     const [open] = one.socket.all('logs.open');
     expect(open).toMatchObject({ service: web.service, generation: 1, offset: 0, format: 'raw' });
-    await one.tell(seen(web, running));
+    await one.reportAndWait(seen(web, running));
     one.chunk(open?.stream ?? 0, 5, bytes('hello'));
-    await one.tell(seen(web, exited(0)));
-    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    await one.reportAndWait(seen(web, exited(0)));
+    one.sendMessage({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('hello');
     expect(await rig.statusOf(id)).toBe('cleaning up');
   });
@@ -43,9 +43,9 @@ describe('a log', () => {
     const web = await one.started();
     const log = text(await rig.openLog(web.service));
     const stream = one.socket.all('logs.open')[0]?.stream ?? 0;
-    await one.tell(seen(web, running));
-    one.say({ type: 'logs.end', stream, reason: 'exited' });
-    await one.tell(seen(web, exited(0)));
+    await one.reportAndWait(seen(web, running));
+    one.sendMessage({ type: 'logs.end', stream, reason: 'exited' });
+    await one.reportAndWait(seen(web, exited(0)));
     expect(await log).toBe('');
   });
   test('P10: the log of a start that is retried continues with the next attempt', async () => {
@@ -53,9 +53,13 @@ describe('a log', () => {
     await rig.submit();
     const web = await one.started();
     const log = text(await rig.openLog(web.service));
-    await one.tell(seen(web, failed(true)));
-    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
-    await one.tell(seen(web, gone));
+    await one.reportAndWait(seen(web, failed(true)));
+    one.sendMessage({
+      type: 'logs.end',
+      stream: one.socket.all('logs.open')[0]?.stream ?? 0,
+      reason: 'missing',
+    });
+    await one.reportAndWait(seen(web, gone));
     rig.clock.pass(1_000);
     rig.coordinator.wake();
     const again = await one.started(2);
@@ -63,15 +67,15 @@ describe('a log', () => {
     const open = await eventually(() => one.socket.all('logs.open')[1]);
     expect(open).toMatchObject({ generation: 2, offset: 0 });
     one.chunk(open?.stream ?? 0, 2, bytes('ok'));
-    await one.tell(seen(again, exited(0)));
-    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    await one.reportAndWait(seen(again, exited(0)));
+    one.sendMessage({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('ok');
   });
   test('P10: a log continues at its position after a reconnect', async () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
-    await one.tell(seen(web, running));
+    await one.reportAndWait(seen(web, running));
     const log = text(await rig.openLog(web.service));
     one.chunk(one.socket.all('logs.open')[0]?.stream ?? 0, 17, bytes('one '));
     one.drop();
@@ -79,15 +83,15 @@ describe('a log', () => {
     const open = await eventually(() => back.socket.all('logs.open')[0]);
     expect(open).toMatchObject({ offset: 17 });
     back.chunk(open?.stream ?? 0, 20, bytes('two'));
-    await back.tell(seen(web, exited(0)));
-    back.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    await back.reportAndWait(seen(web, exited(0)));
+    back.sendMessage({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('one two');
   });
   test('C43, C45: a log does not end before the end of its service is committed', async () => {
     const one = await rig.agent().join();
     const id = await rig.submit();
     const web = await one.started();
-    await one.tell(seen(web, running));
+    await one.reportAndWait(seen(web, running));
     let isOver = false;
     const log = text(await rig.openLog(web.service)).finally(() => {
       isOver = true;
@@ -96,7 +100,11 @@ describe('a log', () => {
     const begun = commitBegins(commit.promise);
     const ended = rig.coordinator.terminate(id);
     await begun;
-    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'exited' });
+    one.sendMessage({
+      type: 'logs.end',
+      stream: one.socket.all('logs.open')[0]?.stream ?? 0,
+      reason: 'exited',
+    });
     await new Promise((resolve) => setImmediate(resolve));
     expect(isOver).toBe(false);
     commit.resolve();
@@ -108,13 +116,17 @@ describe('a log', () => {
     await rig.submit();
     const web = await one.started();
     const log = await rig.openLog(web.service);
-    await one.tell(seen(web, failed(true)), seen(web, gone));
+    await one.reportAndWait(seen(web, failed(true)), seen(web, gone));
     const commit = Promise.withResolvers<void>();
     const begun = commitBegins(commit.promise);
     rig.clock.pass(1_000);
     rig.coordinator.wake();
     await begun;
-    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
+    one.sendMessage({
+      type: 'logs.end',
+      stream: one.socket.all('logs.open')[0]?.stream ?? 0,
+      reason: 'missing',
+    });
     commit.resolve();
     await one.started(2);
     await eventually(() => one.socket.all('logs.open').length === 2);
@@ -133,13 +145,13 @@ describe('a log', () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
-    await one.tell(seen(web, running));
-    await one.tell(seen(web, exited(0)));
-    await one.tell(seen(web, gone));
+    await one.reportAndWait(seen(web, running));
+    await one.reportAndWait(seen(web, exited(0)));
+    await one.reportAndWait(seen(web, gone));
     const log = text(await rig.openLog(web.service));
     const [open] = one.socket.all('logs.open');
     one.chunk(open?.stream ?? 0, 3, bytes('old'));
-    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    one.sendMessage({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('old');
     one.drop();
     await expect(rig.openLog(web.service)).rejects.toThrow('host one, which is not connected');
@@ -148,13 +160,13 @@ describe('a log', () => {
     const one = await rig.agent().join();
     await rig.submit();
     const web = await one.started();
-    await one.tell(seen(web, running));
-    await one.tell(seen(web, exited(0)));
-    const [, stream] = await Promise.all([one.tell(seen(web, gone)), rig.openLog(web.service)]);
+    await one.reportAndWait(seen(web, running));
+    await one.reportAndWait(seen(web, exited(0)));
+    const [, stream] = await Promise.all([one.reportAndWait(seen(web, gone)), rig.openLog(web.service)]);
     const log = text(stream);
     const [open] = one.socket.all('logs.open');
     one.chunk(open?.stream ?? 0, 3, bytes('old'));
-    one.say({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    one.sendMessage({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
     expect(await log).toBe('old');
   });
   test('C122: a coordinator that has not noticed a takeover ends no log of a later execution', async () => {
@@ -169,12 +181,16 @@ describe('a log', () => {
     const one = await rig.agent().join();
     const id = await rig.submit(application(service(), service({ name: 'side', monitor: false })));
     const [web, side] = [await one.started(1), await one.started(2)];
-    await one.tell(seen(web, running), seen(side, running));
-    await one.tell(seen(web, exited(0)), seen(side, exited(143)));
-    await one.tell(seen(web, gone), seen(side, gone));
+    await one.reportAndWait(seen(web, running), seen(side, running));
+    await one.reportAndWait(seen(web, exited(0)), seen(side, exited(143)));
+    await one.reportAndWait(seen(web, gone), seen(side, gone));
     const log = text(await rig.openLog(side.service));
     await rig.coordinator.remove(id);
-    one.say({ type: 'logs.end', stream: one.socket.all('logs.open')[0]?.stream ?? 0, reason: 'missing' });
+    one.sendMessage({
+      type: 'logs.end',
+      stream: one.socket.all('logs.open')[0]?.stream ?? 0,
+      reason: 'missing',
+    });
     expect(await log).toBe('');
   });
 });

@@ -64,7 +64,7 @@ describe('settings', () => {
 });
 
 describe('log events', () => {
-  const EVENT = /(?:journal|log|logger)\(\s*'([a-z-]+\.[a-z-]+)'/gi;
+  const EVENT = /(?:log|logger)\(\s*'([a-z-]+\.[a-z-]+)'/gi;
   const eventsOf = (part: string): string[] => programs(part).flatMap(({ code }) => matchesIn(code, EVENT));
 
   test.each([

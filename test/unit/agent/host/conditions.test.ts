@@ -54,22 +54,22 @@ describe('P42: a folder', () => {
   });
 
   test('P42: the folders are checked repeatedly, and the one that is low is reported', async () => {
-    const rooms: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
+    const spaces: Record<string, DiskSpace | undefined> = { '/one': undefined, '/two': space(GIB) };
     const found: (string | undefined)[] = [];
     const end = await watchDisk({
       folders: ['/one', '/two'],
       minBytes: GIB,
-      probe: async (folder) => rooms[folder],
+      probe: async (folder) => spaces[folder],
       found: (one) => found.push(one),
       everyMs: 1,
     });
     onTestFinished(end);
     expect(found).toEqual([undefined]);
-    rooms['/two'] = space(0);
+    spaces['/two'] = space(0);
     await eventually(() => found.at(-1) === '0.0 GiB free at /two');
-    rooms['/two'] = space(1.1 * GIB);
+    spaces['/two'] = space(1.1 * GIB);
     await eventually(() => found.at(-1) === '1.1 GiB free at /two');
-    rooms['/two'] = space(2 * GIB);
+    spaces['/two'] = space(2 * GIB);
     await eventually(() => found.at(-1) === undefined);
   });
   test('P42: a folder that hangs is not checked again while it hangs', async () => {

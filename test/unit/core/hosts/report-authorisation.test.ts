@@ -41,7 +41,7 @@ describe('a report', () => {
       expect(rig.logged.filter((line) => line.startsWith('agent.report-refused'))).toEqual([
         `agent.report-refused ${JSON.stringify({ host: 'two', what: `services ${started.service}` })}`,
       ]);
-      await one.tell(seen(started, running));
+      await one.reportAndWait(seen(started, running));
       expect(await rig.statusOf(started.execution)).toBe('running');
     },
   );
@@ -63,7 +63,7 @@ describe('a report', () => {
     back.report([seen(started, gone)]);
     await eventually(() => back.socket.all('ack').length > 0);
     expect(back.socket.closeCode).toBeUndefined();
-    await one.tell(seen(started, running));
+    await one.reportAndWait(seen(started, running));
     expect(await rig.statusOf(started.execution)).toBe('running');
   });
   test('P12: a report with one unauthorised service is discarded as a whole', async () => {
@@ -76,20 +76,20 @@ describe('a report', () => {
     const id = await rig.submit();
     const ended = await other.started();
     await rig.coordinator.terminate(id);
-    await other.tell(seen(ended, gone));
-    await one.tell(seen(ended, exited(1)), seen({ ...ended, service: 999 }, gone));
+    await other.reportAndWait(seen(ended, gone));
+    await one.reportAndWait(seen(ended, exited(1)), seen({ ...ended, service: 999 }, gone));
     expect(one.socket.closeCode).toBeUndefined();
   });
   test("P12: a report on the host's own earlier start is only late, even if another host has the service now", async () => {
-    await one.tell(seen(started, failed(true)));
-    await one.tell(seen(started, gone));
+    await one.reportAndWait(seen(started, failed(true)));
+    await one.reportAndWait(seen(started, gone));
     one.drop();
     rig.clock.pass(60_000);
     rig.coordinator.wake();
     const moved = await other.started();
     expect(moved).toMatchObject({ service: started.service, generation: 2 });
     const back = await rig.agent().join();
-    await back.tell(seen(started, gone));
+    await back.reportAndWait(seen(started, gone));
     expect(back.socket.closeCode).toBeUndefined();
     back.report([seen(moved, gone)]);
     await closed(back, 1);
@@ -98,14 +98,14 @@ describe('a report', () => {
     other.drop();
     const listing = await joinOther([seen(started, running)]);
     expect(listing.socket.all('sync')[0]?.assignments).toEqual([]);
-    await listing.tell(seen(started, gone));
+    await listing.reportAndWait(seen(started, gone));
     expect(rig.logged.filter((line) => line.startsWith('agent.duplicate-starts'))).toHaveLength(1);
-    await one.tell(seen(started, running));
+    await one.reportAndWait(seen(started, running));
     expect(await rig.statusOf(started.execution)).toBe('running');
   });
   test('P12: a report that logs are removed which another host must remove closes the socket', async () => {
     await rig.coordinator.remove(started.execution);
-    await one.tell(seen(started, gone));
+    await one.reportAndWait(seen(started, gone));
     await eventually(() => one.socket.all('forget').length > 0);
     other.report([], [started.service]);
     await closed(other);
@@ -121,7 +121,7 @@ describe('log data', () => {
     expect(rig.logged.some((line) => line.startsWith('agent.report-refused'))).toBe(true);
   });
   test('P12: the end of a log that was not requested closes the socket', async () => {
-    other.say({ type: 'logs.end', stream: 4_000_000_000, reason: 'exited' });
+    other.sendMessage({ type: 'logs.end', stream: 4_000_000_000, reason: 'exited' });
     await closed(other);
   });
 });

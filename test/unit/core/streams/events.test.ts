@@ -132,7 +132,7 @@ test("H291: an event is for the owner and for users who see others' executions, 
 
 test('H292: a subscriber continues after any retained event, and after no other', () => {
   const ring = new EventRing(7, 3);
-  expect([ring.behind('7-0'), ring.behind('7-1'), ring.behind('6-0')]).toEqual([1, undefined, undefined]);
+  expect([ring.after('7-0'), ring.after('7-1'), ring.after('6-0')]).toEqual([1, undefined, undefined]);
   for (let id = 1; id <= 5; id++) ring.add({ ...execution, id });
   const ids = [
     '7-1',
@@ -148,7 +148,7 @@ test('H292: a subscriber continues after any retained event, and after no other'
     '7--4',
     `7-${'9'.repeat(40)}`,
   ];
-  expect(ids.map((id) => ring.behind(id))).toEqual([undefined, 3, 5, 6, ...Array(8).fill(undefined)]);
+  expect(ids.map((id) => ring.after(id))).toEqual([undefined, 3, 5, 6, ...Array(8).fill(undefined)]);
   expect([3, 4, 5, 6].map((sequence) => ring.at(sequence)?.id)).toEqual([3, 4, 5, undefined]);
   expect([2, 3, 6, 7].map((sequence) => ring.has(sequence))).toEqual([false, true, true, false]);
 });
