@@ -86,7 +86,7 @@ describe("the deployment's network", () => {
   const network = `berth-${deployment}`;
   const networks = () => docker.listNetworks({ filters: { name: [network] } });
 
-  test('is created once, even by concurrent starts', async () => {
+  test("the deployment's network is created once, even by concurrent starts", async () => {
     const racers = [makeEngine(), makeEngine(), makeEngine()];
     await Promise.all(racers.map((racer, i) => racer.create(assignment({ service: i + 1 }), CPU_LIMIT)));
     expect(await networks()).toHaveLength(1);
@@ -95,13 +95,13 @@ describe("the deployment's network", () => {
     await engine().create(assignment(), CPU_LIMIT);
     expect((await networks())[0]?.Labels).toEqual({ 'berth.deployment': deployment });
   });
-  test('is created again after it vanished', async () => {
+  test("the deployment's network is created again after it vanished", async () => {
     await engine().create(assignment(), CPU_LIMIT);
     await engine().remove(assignment().name);
     await docker.getNetwork(network).remove();
     expect(await run()).toMatchObject({ state: 'running' });
   });
-  test('P47: is removed together with every unused network of its label, and no other network is', async () => {
+  test("P47: the deployment's network is removed together with every unused network of its label, and no other network is", async () => {
     const Labels = { 'berth.deployment': deployment };
     await docker.createNetwork({ Name: `berth-${deployment}-old`, Labels });
     const foreign = await docker.createNetwork({ Name: `berth-${deployment}-foreign` });
@@ -111,7 +111,7 @@ describe("the deployment's network", () => {
     await engine().tidy();
     expect((await networks()).map(({ Name }) => Name)).toEqual([`berth-${deployment}-foreign`]);
   });
-  test('P47: is removed when nothing uses it', async () => {
+  test("P47: the deployment's network is removed when nothing uses it", async () => {
     const { id } = await run();
     await engine().tidy();
     expect(await networks()).toHaveLength(1);
@@ -130,7 +130,7 @@ describe('the network that the settings name for all services', () => {
     return made;
   };
 
-  test('C111: is joined by containers, which reach each other by name', async () => {
+  test('C111: the network in the settings is joined by containers, which reach each other by name', async () => {
     await makeShared();
     const { id: named } = await run({ service: 2 }, joining());
     expect((await docker.getContainer(named).inspect()).HostConfig.NetworkMode).toBe(shared);
@@ -138,7 +138,7 @@ describe('the network that the settings name for all services', () => {
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
     await Promise.all([id, named].map((one) => engine().remove(one)));
   });
-  test('C111: is left unchanged by an agent that ends', async () => {
+  test('C111: the network in the settings is left unchanged by an agent that ends', async () => {
     const made = await makeShared();
     await joining().tidy();
     expect(await made.inspect()).toMatchObject({ Name: shared, Labels: {} });

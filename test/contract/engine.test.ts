@@ -13,7 +13,7 @@ const MIB = 2 ** 20;
 const noWait = new AbortController().signal;
 
 describe('a container', () => {
-  test('goes from created to running, with its address', async () => {
+  test('a container goes from created to running, with its address', async () => {
     const wanted = assignment();
     const created = await engine().create(wanted, CPU_LIMIT);
     expect(created.state).toBe('created');
@@ -24,17 +24,17 @@ describe('a container', () => {
       ipAddress: expect.stringMatching(/^\d+\.\d+\.\d+\.\d+$/),
     });
   });
-  test('P5: that is created again by the same key is the same container', async () => {
+  test('P5: a container that is created again by the same key is the same container', async () => {
     const first = await engine().create(assignment(), CPU_LIMIT);
     expect((await engine().create(assignment(), CPU_LIMIT)).id).toBe(first.id);
   });
-  test('P5: whose name another key has is not created for now', async () => {
+  test('P5: a container whose name another key has is not created for now', async () => {
     await engine().create(assignment(), CPU_LIMIT);
     expect(await errorOf(engine().create(assignment({ generation: 2 }), CPU_LIMIT))).toMatchObject({
       kind: 'temporary',
     });
   });
-  test('C172: whose name a foreign container has is not created for now, and the foreign one stays', async () => {
+  test('C172: a container whose name a foreign container has is not created for now, and the foreign one stays', async () => {
     const { name, image } = assignment();
     const other = await docker.createContainer({ name, Image: image, Cmd: ['true'] });
     onTestFinished(() => other.remove());
@@ -44,15 +44,15 @@ describe('a container', () => {
     });
     expect((await other.inspect()).Id).toBe(other.id);
   });
-  test('that is started twice is running', async () => {
+  test('a container that is started twice is running', async () => {
     const { id } = await run();
     expect(await engine().start(assignment(), id, CPU_LIMIT)).toMatchObject({ state: 'running' });
   });
-  test('ends with the exit code of its process', async () => {
+  test('a container ends with the exit code of its process', async () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });
     expect(await exitOf(id)).toMatchObject({ exitCode: 7, outOfMemory: false });
   });
-  test('that takes too much memory ends out of memory, unless the engine loses that information', async () => {
+  test('a container that takes too much memory ends out of memory, unless the engine loses that information', async () => {
     const { ended, close } = await engine().watch(() => {});
     const command = ['sh', '-c', 'x=a; while true; do x=$x$x; done'];
     const limited = { memoryMaxBytes: 16 * 2 ** 20, command };
@@ -64,22 +64,22 @@ describe('a container', () => {
     expect(reported.map(({ exitCode }) => exitCode)).toEqual([137, 137, 137, 137, 137]);
     expect(reported.some(({ outOfMemory }) => outOfMemory)).toBe(true);
   });
-  test('is stopped by SIGTERM', async () => {
+  test('a container is stopped by SIGTERM', async () => {
     const { id } = await run({ command: ['sh', '-c', 'trap "exit 5" TERM; while true; do sleep 0.1; done'] });
     await engine().stop(id);
     expect(await engine().inspect(id)).toMatchObject({ state: 'exited', exitCode: 5 });
   });
-  test('that has ended counts as stopped', async () => {
+  test('a container that has ended counts as stopped', async () => {
     const { id } = await run({ command: ['true'] });
     await exitOf(id);
     await engine().stop(id);
   });
-  test('that does not exist counts as stopped and removed, and is not found', async () => {
+  test('a container that does not exist counts as stopped and removed, and is not found', async () => {
     await engine().stop('f'.repeat(64));
     await engine().remove('f'.repeat(64));
     expect(await engine().inspect('f'.repeat(64))).toBeUndefined();
   });
-  test('P6: of another deployment is neither listed nor found', async () => {
+  test('P6: a container of another deployment is neither listed nor found', async () => {
     const foreign = await docker.createContainer({
       Image: 'berth/busybox:1',
       Cmd: ['true'],
@@ -98,7 +98,7 @@ describe('the limit of cores', () => {
   const requested = { coresMin: 0.2, coresMax: 1.5, memoryMaxBytes: 64 * 2 ** 20 };
   const hostConfigOf = async (id: string) => (await docker.getContainer(id).inspect()).HostConfig;
 
-  test('C81: is set from the start, and is read back with the limits of the container', async () => {
+  test('C81: the limit of cores is set from the start, and is read back with the limits of the container', async () => {
     const { id, cpu } = await run(requested);
     expect(cpu).toEqual({ min: 0.2, max: 1.5, limit: CPU_LIMIT });
     expect((await hostConfigOf(id)).NanoCpus).toBe(CPU_LIMIT * 1e9);
@@ -115,13 +115,13 @@ describe('the limit of cores', () => {
     expect(await engine().inspect(id)).toMatchObject({ state: 'running', cpu: { limit: 0.37 } });
     await eventually(async () => (await docker.getContainer(id).logs({ stdout: true })).includes('37000'));
   });
-  test('C81: is at most the number of cores of the engine', async () => {
+  test('C81: the limit of cores is at most the number of cores of the engine', async () => {
     const { NCPU } = await docker.info();
     const { id } = await run();
     await engine().updateCpuLimit(id, NCPU + 1);
     expect((await hostConfigOf(id)).NanoCpus).toBe(NCPU * 1e9);
   });
-  test('C82: of a missing container needs no change, and one that the engine refuses is an error', async () => {
+  test('C82: the limit of cores of a missing container needs no change, and one that the engine refuses is an error', async () => {
     await engine().updateCpuLimit('f'.repeat(64), 1);
     const { id } = await run();
     await expect(engine().updateCpuLimit(id, 0.001)).rejects.toThrow(EngineError);
@@ -132,7 +132,7 @@ describe('the limit of cores', () => {
 describe('the usage of containers', () => {
   const signal = new AbortController().signal;
 
-  test('P50: is the cores and the memory of each, without the page cache of files', async () => {
+  test('P50: the usage of containers is the cores and the memory of each, without the page cache of files', async () => {
     const allocate = 'x=$(head -c 30000000 /dev/zero | tr "\\0" a)';
     const [busy, idle] = await Promise.all([
       run({ command: ['sh', '-c', `${allocate}; while true; do :; done`] }),
@@ -156,7 +156,7 @@ describe('the usage of containers', () => {
     expect(ofIdle?.cores).toBeLessThan(0.1);
     expect(ofIdle?.memoryBytes).toBeLessThan(32 * MIB);
   });
-  test('P50: is reported for running containers only', async () => {
+  test('P50: the usage of containers is reported for running containers only', async () => {
     const [{ id }, ended] = await Promise.all([run(), run({ service: 2, command: ['true'] })]);
     const { id: created } = await engine().create(assignment({ service: 3 }), CPU_LIMIT);
     await exitOf(ended.id);
@@ -233,7 +233,7 @@ describe('failures', () => {
 });
 
 describe('a container as the engine reports it', () => {
-  test('has the limits, labels and isolation of its service', async () => {
+  test('a container has the limits, labels and isolation of its service', async () => {
     const { id } = await run({
       memoryMinBytes: 8e6,
       memoryMaxBytes: 64 * 2 ** 20,
@@ -253,7 +253,7 @@ describe('a container as the engine reports it', () => {
     });
     expect(Config).toMatchObject({ Hostname: assignment().name, Labels: { 'berth.deployment': deployment } });
   });
-  test('runs an init process first', async () => {
+  test('a container runs an init process first', async () => {
     const { id } = await run({ command: ['sh', '-c', 'cat /proc/1/comm; sleep 100'] });
     await eventually(async () =>
       (await docker.getContainer(id).logs({ stdout: true })).includes('docker-init'),

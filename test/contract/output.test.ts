@@ -97,11 +97,11 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     return output.toString('utf8', 0, written);
   }
 
-  test('is complete after the container is removed', async () => {
+  test('output preserved $way is complete after the container is removed', async () => {
     await finish(await run('seq 1 20000'));
     expectCount(await stored(), 20_000);
   });
-  test('keeps empty lines, long lines and a last line without a newline exactly', async () => {
+  test('output preserved $way keeps empty lines, long lines and a last line without a newline exactly', async () => {
     await finish(await run('printf "\\n\\na\\n"; head -c 100000 /dev/zero | tr "\\0" x; printf "\\nlast"'));
     const [first, second, third, long, last, ...rest] = (await stored()).split('\n');
     expect({ first, second, third, last, rest }).toEqual({
@@ -117,7 +117,7 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await run('echo early; sleep 1000');
     await eventually(async () => (await stored()) === 'early\n');
   });
-  test('has no gap or repetition when the agent is away for a while', async () => {
+  test('output preserved $way has no gap or repetition when the agent is away for a while', async () => {
     const container = await run('seq 1 5000; sleep 0.5; seq 5001 10000');
     await eventually(async () => (await stored()).includes('\n5000\n'));
     await store.close();
@@ -126,19 +126,19 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await finish(container);
     expectCount(await stored(), 10_000);
   });
-  test('survives a removal of the container by hand', async () => {
+  test('output preserved $way survives a removal of the container by hand', async () => {
     const container = await run('echo early; sleep 1000');
     await eventually(async () => (await stored()) === 'early\n');
     await docker.getContainer(container.id).remove({ force: true });
     await store.release(container);
     expect(await stored()).toBe('early\n');
   });
-  test('is removed when the service is forgotten', async () => {
+  test('output preserved $way is removed when the service is forgotten', async () => {
     await finish(await run('echo x'));
     await store.forget(1);
     expect(await store.open(key)).toBeUndefined();
   });
-  test('is removed when it is too old, unless it is in use', async () => {
+  test('output preserved $way is removed when it is too old, unless it is in use', async () => {
     await finish(await run('echo x'));
     const later = Date.now() + 1000;
     await store.expire(later, () => true);

@@ -27,7 +27,7 @@ describe('a database on a server', () => {
     await server.stop();
   });
 
-  test('is "unavailable" while the server is down, and usable again with its data when it is back', async () => {
+  test('a database on a server is "unavailable" while the server is down, and usable again with its data when it is back', async () => {
     await add();
     await server.kill();
     const error = {
@@ -42,7 +42,7 @@ describe('a database on a server', () => {
     expect(await count()).toBe(2);
   });
 
-  test('may be opened before the server is running', async () => {
+  test('a database on a server may be opened before the server is running', async () => {
     await server.kill();
     const early = openRemote(server.url);
     await expect(early.query('SELECT 1')).rejects.toMatchObject({ kind: 'unavailable' });
@@ -50,7 +50,7 @@ describe('a database on a server', () => {
     expect(await early.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('fails after the time-out, as "unavailable"', async () => {
+  test('a database on a server fails after the time-out, as "unavailable"', async () => {
     const hasty = openRemote(server.url, SECRET, { timeoutMs: 200 });
     const endless = 'WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r';
     await expect(hasty.query(endless)).rejects.toMatchObject({
@@ -84,7 +84,7 @@ describe('an answer that does not come from a database', () => {
     [401, 'other'],
     [403, 'other'],
     [404, 'other'],
-  ])('with HTTP %i is "%s"', async (status, kind) => {
+  ])('an answer with HTTP %i is "%s"', async (status, kind) => {
     const db = await openAgainst((_, response) => response.writeHead(status).end());
     await expect(db.query('SELECT 1')).rejects.toMatchObject({
       name: 'DatabaseError',
@@ -93,7 +93,7 @@ describe('an answer that does not come from a database', () => {
     });
   });
 
-  test('that breaks off or stops in the middle is "unavailable"', async () => {
+  test('an answer that breaks off or stops in the middle is "unavailable"', async () => {
     const db = await openAgainst((_, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 }).write('{');
       setImmediate(() => response.destroy());
@@ -106,12 +106,12 @@ describe('an answer that does not come from a database', () => {
     });
   });
 
-  test('that does not follow the protocol is an error of kind "other"', async () => {
+  test('an answer that does not follow the protocol is an error of kind "other"', async () => {
     const db = await openAgainst((_, response) => response.end('<html>'));
     await expect(db.query('SELECT 1')).rejects.toMatchObject({ name: 'DatabaseError', kind: 'other' });
   });
 
-  test('that repeats the token does not put it into the message', async () => {
+  test('an answer that repeats the token does not put it into the message', async () => {
     const db = await openAgainst((request, response) => {
       expect(request.headers.authorization).toBe(`Bearer ${SECRET}`);
       response.writeHead(401, { 'content-type': 'text/plain' }).end(request.headers.authorization);

@@ -35,20 +35,23 @@ describe('C21: the top level of a description', () => {
     ['size', 1.5],
     ['services', []],
     ['services', {}],
-  ])('C21: refuses %s = %j', (key, value) => {
+  ])('C21: the top level of a description refuses %s = %j', (key, value) => {
     expect(pointersOf({ ...application(), [key]: value })).toContain(`/${key}`);
   });
-  test.each(['abc', 'A-1@b', 'a'.repeat(128)])('C21: accepts the name %s', (name) => {
-    expect(problemsOf({ ...application(), name })).toEqual([]);
-  });
-  test('C21: refuses more than 100 services', () => {
+  test.each(['abc', 'A-1@b', 'a'.repeat(128)])(
+    'C21: the top level of a description accepts the name %s',
+    (name) => {
+      expect(problemsOf({ ...application(), name })).toEqual([]);
+    },
+  );
+  test('C21: the top level of a description refuses more than 100 services', () => {
     const services = Array.from({ length: 101 }, (_, n) => service({ name: `web${n}x` }));
     expect(pointersOf(application(...services))).toContain('/services');
   });
-  test.each([null, undefined, 3, 'text', []])('C21: cannot be %j', (input) => {
+  test.each([null, undefined, 3, 'text', []])('C21: the top level of a description cannot be %j', (input) => {
     expect(pointersOf(input)).toEqual(['']);
   });
-  test('C21: refuses an unknown key and names it', () => {
+  test('C21: the top level of a description refuses an unknown key and names it', () => {
     expect(problemsOf({ ...application(), extra: 1 })).toEqual([
       { pointer: '/extra', message: 'is not a known key' },
     ]);
@@ -91,14 +94,14 @@ describe('C22: a service', () => {
     ['work_dir', 3],
     ['network', 3],
     ['labels', 'ssd'],
-  ])('C22: refuses %s = %j', (key, value) => {
+  ])('C22: the schema of a service refuses %s = %j', (key, value) => {
     expect(pointersOf(withService({ [key]: value }))).toContain(`/services/0/${key}`);
   });
-  test('C22: accepts the optional fields', () => {
+  test('C22: the schema of a service accepts the optional fields', () => {
     const optional = { work_dir: '/tmp', labels: ['ssd'], network: 'shared', replicas: 1 };
     expect(problemsOf(withService({ ...optional, command: null }))).toEqual([]);
   });
-  test('C22: refuses an unknown key at any depth', () => {
+  test('C22: the schema of a service refuses an unknown key at any depth', () => {
     const port = {
       name: 'p',
       port_number: 80,
@@ -116,7 +119,7 @@ describe('C22: a service', () => {
     [{ memory: { min: null, max: null }, cores: { min: 2, max: 1 } }, '/cores/max'],
     [{ memory: { min: null, max: null } }, '/cores'],
     [{ memory: { min: null, max: null }, cores: { min: null, max: null }, shm: -1 }, '/shm'],
-  ])('C22: refuses the resources %j', (resources, pointer) => {
+  ])('C22: the schema of a service refuses the resources %j', (resources, pointer) => {
     expect(pointersOf(withService({ resources }))).toEqual([`/services/0/resources${pointer}`]);
   });
   test.each([
@@ -133,10 +136,10 @@ describe('C22: a service', () => {
     [{ ports: [{ name: 'p', port_number: 0, protocol: 'tcp', url_template: '' }] }, '/ports/0/port_number'],
     [{ ports: [{ name: 'p', port_number: 80, protocol: 'sctp', url_template: '' }] }, '/ports/0/protocol'],
     [{ command: 'say "hello' }, '/command'],
-  ])('C22: refuses %j', (changes, pointer) => {
+  ])('C22: the schema of a service refuses %j', (changes, pointer) => {
     expect(pointersOf(withService(changes))).toEqual([`/services/0${pointer}`]);
   });
-  test('C171: refuses a variable and a word that are too long to start a program with', () => {
+  test('C171: the schema of a service refuses a variable and a word that are too long to start a program with', () => {
     const longest = 'é'.repeat(65_535);
     const environment = [['A', `${longest}x`.slice(1)]];
     expect(problemsOf(withService({ environment, command: `say ${longest}x` }))).toEqual([]);
@@ -146,7 +149,7 @@ describe('C22: a service', () => {
       { pointer: '/services/0/command', message: expect.stringContaining('131,071 bytes') },
     ]);
   });
-  test('C22: refuses two volumes with the same name', () => {
+  test('C22: the schema of a service refuses two volumes with the same name', () => {
     const volume = { name: 'data', path: '/a', read_only: true };
     expect(pointersOf(withService({ volumes: [volume, { ...volume, path: '/b' }] }))).toEqual([
       '/services/0/volumes/1/name',
@@ -236,7 +239,7 @@ describe('C24: variables of a description', () => {
 });
 
 describe('C25: validation of a bad description', () => {
-  test('C25: reports every problem at once', () => {
+  test('C25: validation reports every problem at once', () => {
     const input = {
       name: 'x',
       version: 2,
@@ -267,12 +270,12 @@ describe('C25: validation of a bad description', () => {
     ['environment', withService({ environment: Array.from({ length: 200_000 }, () => ({})) })],
     ['volumes', withService({ volumes: Array.from({ length: 50_000 }, (_, n) => ({ name: `v${n}` })) })],
     ['keys', Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, 1]))],
-  ])('C25: takes little time for a megabyte of %s', (_, input) => {
+  ])('C25: validation takes little time for a megabyte of %s', (_, input) => {
     const began = performance.now();
     expect(problemsOf(input).length).toBeGreaterThan(0);
     expect(performance.now() - began).toBeLessThan(2_000);
   });
-  test('C25, H190: reports a problem in words for any value in any place, or accepts what can be expanded', () => {
+  test('C25, H190: validation reports a problem in words for any value in any place, or accepts what can be expanded', () => {
     const texts = brokenDescriptions();
     expect(texts.length).toBeGreaterThan(500);
     let valid = 0;

@@ -264,7 +264,7 @@ describe('pure files', () => {
   ];
   const withoutTexts = (code: string): string => code.replace(/'[^'\n]*'|`[^`]*`/g, "''");
 
-  test.each(FORBIDDEN)('do not use what matches %s', (pattern, what) => {
+  test.each(FORBIDDEN)('pure files do not use what matches %s', (pattern, what) => {
     const broken = pure.filter(({ code }) => pattern.test(withoutTexts(code)));
     expect(broken.map(({ path }) => `${path} must be pure, and uses ${what}`)).toEqual([]);
   });

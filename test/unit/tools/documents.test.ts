@@ -88,13 +88,13 @@ describe('the parser of documents', () => {
     '[ref]: docs/ref.md',
   ].join('\n');
 
-  test('finds links outside of code', () => {
+  test('the parser of documents finds links outside of code', () => {
     expect(linksOf(sample)).toEqual(['b.md#c', 'p.png', 'docs/ref.md']);
   });
-  test('names anchors as GitHub does', () => {
+  test('the parser of documents names anchors as GitHub does', () => {
     expect([...anchorsOf(sample)]).toEqual(['the-title', 'code-and-marks-too', 'the-title-1']);
   });
-  test('finds code blocks with their info string and line', () => {
+  test('the parser of documents finds code blocks with their info string and line', () => {
     expect(codeBlocksOf(sample)).toEqual([
       { info: 'sh runnable prints="1"', text: '# no heading\necho [no](link.md)\n', line: 3 },
     ]);

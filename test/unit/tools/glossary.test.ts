@@ -68,7 +68,7 @@ describe('the glossary', () => {
 });
 
 describe('the reader of the glossary', () => {
-  test('finds a made-up word, and a word that is only a part of another', () => {
+  test('the reader of the glossary finds a made-up word, and a word that is only a part of another', () => {
     const sample = [
       '| term | meaning |',
       '|---|---|',

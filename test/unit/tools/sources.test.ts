@@ -6,7 +6,7 @@ import { commentsOf, projectFiles, sourcesIn } from '../../support/tools/sources
 const program = sourcesIn('shared', 'control-plane', 'agent');
 
 describe('the reader of sources', () => {
-  test('finds all imports: the files exist and import each other', () => {
+  test('the reader of sources finds all imports: the files exist and import each other', () => {
     expect(program.length).toBeGreaterThan(80);
     const files = new Set(program.map(({ path }) => path));
     const lost = program.flatMap(({ path, imports }) =>
@@ -22,7 +22,7 @@ describe('the reader of sources', () => {
       expect([path, imports.length]).toEqual([path, statements.length]);
     }
   });
-  test('finds comments, and nothing in texts', () => {
+  test('the reader of sources finds comments, and nothing in texts', () => {
     const text =
       "/** One. */\nconst a = '// no comment';\n\n  // Two,\n  // in two lines.\nb(); /* Three. */\n";
     const found = commentsOf({ path: 'a.ts', text });
@@ -74,7 +74,7 @@ describe('comments', () => {
         .map(({ words, first }) => `${path}:${first + 1}: ${words}`),
     );
 
-  test(`wrap at ${MAX_COLUMNS} columns`, () => {
+  test(`comments wrap at ${MAX_COLUMNS} columns`, () => {
     const wide = commented.flatMap(({ path, text, comments }) => {
       const lines = text.split('\n');
       // A line of one long word, such as an address, can't be wrapped.
@@ -96,10 +96,10 @@ describe('comments', () => {
     );
     expect(indirect.map(({ path }) => path)).toEqual([]);
   });
-  test('have the subject first: no sentence begins with "Of" or "Whoever"', () => {
+  test('comments have the subject first: no sentence begins with "Of" or "Whoever"', () => {
     expect(sentencesLike(/(^|[.!?] )(Of (?!course\b)[a-z]|Whoever )/)).toEqual([]);
   });
-  test('negate the verb: "is not an X", never "is no X"', () => {
+  test('comments negate the verb: "is not an X", never "is no X"', () => {
     expect(
       sentencesLike(/(?<!\b[Tt]here )\b(is|are|was|were) no (?!longer\b|more\b|less\b|other\b|\w+er\b)[a-z]/),
     ).toEqual([]);

@@ -92,7 +92,7 @@ describe('the end by a monitor service', () => {
 });
 
 describe('services that do not monitor', () => {
-  test('C11: are restarted on their host with a growing delay, as a new generation', () => {
+  test('C11: services that do not monitor are restarted on their host with a growing delay, as a new generation', () => {
     const { rig, execution } = runningRig();
     const side = named(execution, 'side0');
     for (const [at, delayMs] of [1_000, 2_000, 4_000].entries()) {
@@ -112,7 +112,7 @@ describe('services that do not monitor', () => {
     rig.advance(60_000);
     rig.see(side, running);
   }
-  test('C11: may die five times in ten minutes; the sixth death ends the execution as error', () => {
+  test('C11: services that do not monitor may die five times in ten minutes; the sixth death ends the execution as error', () => {
     const { rig, execution } = runningRig();
     for (let death = 1; death <= 5; death++) die(rig, execution, death);
     expect(execution.status).toBe('running');
@@ -123,7 +123,7 @@ describe('services that do not monitor', () => {
         'service side0 died more than 5 times in 10 minutes; the last time: service side0 ended with exit code 6',
     });
   });
-  test('C11: do not count deaths older than ten minutes, and keep no record of them', () => {
+  test('C11: services that do not monitor do not count deaths older than ten minutes, and keep no record of them', () => {
     const { rig, execution } = runningRig();
     for (let death = 1; death <= 20; death++) {
       die(rig, execution, 1);
@@ -151,7 +151,7 @@ describe('services that do not monitor', () => {
 });
 
 describe('C14: terminate', () => {
-  test('C14: ends a queued execution at once', () => {
+  test('C14: terminate ends a queued execution at once', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     rig.turn();
@@ -160,7 +160,7 @@ describe('C14: terminate', () => {
     expect(queuedIds(rig.cluster)).toEqual([]);
     expect(rig.cluster.executions.size).toBe(0);
   });
-  test('C14: leaves no deadline of an execution that waits for its next attempt', () => {
+  test('C14: terminate leaves no deadline of an execution that waits for its next attempt', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit();
@@ -172,7 +172,7 @@ describe('C14: terminate', () => {
     expect(execution.status).toBe('terminated');
     expect(rig.cluster.deadlines.next()).toBeNull();
   });
-  test('C14: stops the started services of an execution that is starting, and no more are started', () => {
+  test('C14: terminate stops the started services of an execution that is starting, and no more are started', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit(application(service(), service({ name: 'late', startup_order: 1 })));
@@ -185,7 +185,7 @@ describe('C14: terminate', () => {
     expect(execution).toMatchObject({ status: 'terminated', timeStartMs: null });
     expect(rig.cluster.hostNamed('one')?.reservedCores).toBe(0);
   });
-  test('C14, C19: stops all services of a running execution, which counts neither as a death nor as an error', () => {
+  test('C14, C19: terminate stops all services of a running execution, which counts neither as a death nor as an error', () => {
     const { rig, execution } = runningRig();
     expect(decisionTexts(rig.terminate(execution))).toEqual(['stop web0.1', 'stop side0.1']);
     for (const one of execution.services) {
@@ -195,7 +195,7 @@ describe('C14: terminate', () => {
     }
     expect(execution).toMatchObject({ status: 'terminated', errorMessage: null });
   });
-  test('C14: ends a failed start that is being cleaned up, which is not tried again', () => {
+  test('C14: terminate ends a failed start that is being cleaned up, which is not tried again', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one'));
     const execution = rig.submit();
@@ -206,7 +206,7 @@ describe('C14: terminate', () => {
     rig.see(named(execution, 'web0'), gone);
     expect(execution.status).toBe('terminated');
   });
-  test('C14: does not change an end that was decided before', () => {
+  test('C14: terminate does not change an end that was decided before', () => {
     const { rig, execution } = runningRig();
     rig.see(named(execution, 'web0'), exited(3));
     rig.terminate(execution);
@@ -252,7 +252,7 @@ describe('C15: delete', () => {
     ]);
     expect(execution.status).toBe('terminated');
   });
-  test('C15: keeps an end that is already decided', () => {
+  test('C15: delete keeps an end that is already decided', () => {
     const { rig, execution } = runningRig(application(service()));
     rig.see(named(execution, 'web0'), exited(3));
     rig.remove(execution);

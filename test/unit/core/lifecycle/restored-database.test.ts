@@ -11,7 +11,7 @@ const inventory = (id: number, generation: number, what: object = running): Obse
 ];
 
 describe('C100: ids that a host has seen', () => {
-  test('C100: are not assigned again, neither to executions nor to services, even after a restart', async () => {
+  test('C100: ids that a host has seen are not assigned again, neither to executions nor to services, even after a restart', async () => {
     const rig = await CoordinatorRig.open();
     await rig.submit();
     rig.agent().hello([], { highest: { execution: 40, service: 90 } });
@@ -23,21 +23,21 @@ describe('C100: ids that a host has seen', () => {
     expect(execution).toBe(42);
     expect(service).toBeGreaterThan(90);
   });
-  test('C100: are taken from the inventory if the agent does not report the highest ones', async () => {
+  test('C100: ids that a host has seen are taken from the inventory if the agent does not report the highest ones', async () => {
     const rig = await CoordinatorRig.open();
     const agent = await rig.agent().join([seen({ service: 7, generation: 1 } as never, running)]);
     expect(agent.socket.all('sync').at(-1)?.unknown).toEqual([{ first: 1, last: 7 }]);
     await rig.submit();
     expect((await agent.started()).service).toBe(8);
   });
-  test('C100: do not raise the next ids if they are known', () => {
+  test('C100: ids that a host has seen do not raise the next ids if they are known', () => {
     const { cluster } = new CoreRig();
     cluster.nextIds.service = 5;
     skipIds(cluster, { highest: { execution: 0, service: 4 }, inventory: inventory(4, 1) });
     expect(cluster.nextIds).toMatchObject({ execution: 1, service: 5 });
     expect(cluster.changes.raisedIds).toBeNull();
   });
-  test('C100: are refused if they are beyond all assigned ids, so that an agent cannot use up the ids', async () => {
+  test('C100: ids that a host has seen are refused if they are beyond all assigned ids, so that an agent cannot use up the ids', async () => {
     const rig = await CoordinatorRig.open();
     const agent = rig.agent();
     agent.hello([], { highest: { execution: 999_999_999_999_999, service: 1 } });
@@ -67,7 +67,7 @@ describe('C102: a container of a later start than the database has', () => {
     expect(side).toMatchObject({ generation: 4, status: 'active', backendStatus: 'started', deathsMs: [] });
     expect(execution.status).toBe('running');
   });
-  test('C102: is adopted even if the copy waits for a restart', () => {
+  test('C102: a container of a later start is adopted even if the copy waits for a restart', () => {
     const { rig, execution } = copy();
     const side = named(execution, 'side0');
     rig.see(side, { state: 'gone' });
@@ -87,7 +87,7 @@ describe('C102: a container of a later start than the database has', () => {
     expect(execution.status).toBe('cleaning up');
     expect(decisionTexts(rig.see(side, { state: 'gone' }))).toEqual([`finish ${execution.id} terminated`]);
   });
-  test('C102: is removed if its execution is queued in the copy, which then starts with a later generation', () => {
+  test('C102: a container of a later start is removed if its execution is queued in the copy, which then starts with a later generation', () => {
     const rig = new CoreRig();
     const execution = rig.submit();
     const web = named(execution, 'web0');
@@ -100,7 +100,7 @@ describe('C102: a container of a later start than the database has', () => {
     expect(execution.status).toBe('starting');
     expect(web).toMatchObject({ status: 'starting', generation: 3 });
   });
-  test('C102: is removed if its elastic service is not placed in the copy', () => {
+  test('C102: a container of a later start is removed if its elastic service is not placed in the copy', () => {
     const rig = new CoreRig();
     rig.hello(hostFacts('one', { cores: 0.1 }));
     const execution = rig.submit(application(service({ total_count: 2, essential_count: 1 })));
@@ -113,7 +113,7 @@ describe('C102: a container of a later start than the database has', () => {
     rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
   });
-  test('C102: is not adopted on another host than the one in the copy', () => {
+  test('C102: a container of a later start is not adopted on another host than the one in the copy', () => {
     const { rig, execution } = copy();
     const side = named(execution, 'side0');
     rig.hello(hostFacts('two'), inventory(side.id, 9));

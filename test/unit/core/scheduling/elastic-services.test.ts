@@ -81,7 +81,7 @@ describe('C66: the death of an elastic service', () => {
     rig.hello(hostFacts('later'));
     expect(decisionTexts(rig.turn())).toEqual(['place work0@later', 'start work0.2']);
   });
-  test('C66: never ends the execution, however often it happens', () => {
+  test('C66: the death of an elastic service never ends the execution, however often it happens', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     for (let death = 0; death < 12; death++) {
@@ -95,7 +95,7 @@ describe('C66: the death of an elastic service', () => {
 });
 
 describe('C67: an essential start that fits nowhere', () => {
-  test('C67: preempts elastic services, and begins once their containers are gone', () => {
+  test('C67: an essential start that fits nowhere preempts elastic services, and begins once their containers are gone', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
     const next = rig.submit(rigid(2, 1));
@@ -113,7 +113,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(rig.see(named(execution, 'work1'), gone)).toEqual([]);
     expect(decisionTexts(rig.see(named(execution, 'work2'), gone))).toEqual(['start web0.1', 'start web1.1']);
   });
-  test('C67: leaves the preempted capacity to no other execution', () => {
+  test('C67: an essential start that fits nowhere leaves the preempted capacity to no other execution', () => {
     const rig = rigWith(4);
     const execution = run(rig, 3);
     rig.submit(rigid(1, 2));
@@ -124,20 +124,20 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(small.services.map(({ status }) => status)).toEqual(['starting']);
     expect(rig.cluster.hostNamed('host0')?.reservedCores).toBe(3.5);
   });
-  test('C67: preempts nothing if not all of its services would fit even then', () => {
+  test('C67: an essential start that fits nowhere preempts nothing if not all of its services would fit even then', () => {
     const rig = rigWith(4);
     run(rig, 3);
     rig.submit(rigid(4, 1));
     rig.submit(rigid(1, 4));
     expect(rig.turn()).toEqual([]);
   });
-  test('C67: preempts nothing if it fits without', () => {
+  test('C67: an essential start that fits nowhere preempts nothing if it fits without', () => {
     const rig = rigWith(4, 2);
     run(rig, 3);
     rig.submit(rigid(2, 1));
     expect(decisionTexts(rig.turn()).filter((text) => text.startsWith('preempt'))).toEqual([]);
   });
-  test('C67: preempts no essential service, and elastic services preempt nothing', () => {
+  test('C67: an essential start that fits nowhere preempts no essential service, and elastic services preempt nothing', () => {
     const rig = rigWith(2);
     run(rig, 1);
     rig.submit(rigid(1, 2));
@@ -145,7 +145,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(decisionTexts(rig.turn())).toEqual(['preempt work0.1', 'place main0@host0', 'stop work0.1']);
     expect(other.status).toBe('starting');
   });
-  test('C67: preempts the fewest services on any host, of equals the youngest', () => {
+  test('C67: an essential start that fits nowhere preempts the fewest services on any host, of equals the youngest', () => {
     const rig = new CoreRig({ placementPolicy: 'waterfill' });
     for (const name of ['host0', 'host1']) rig.hello(hostFacts(name, { cores: 3 }));
     const small = run(rig, 2);
@@ -159,7 +159,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(isPreempted(named(small, 'work1'))).toBe(true);
     expect(isPreempted(named(small, 'work0'))).toBe(false);
   });
-  test('C67: also preempts a service that is only starting', () => {
+  test('C67: an essential start that fits nowhere also preempts a service that is only starting', () => {
     const rig = rigWith(3);
     const late = run(rig, 1, { startup_order: 1, essential_count: 0 });
     rig.see(named(late, 'work0'), exited(1));
@@ -170,7 +170,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(decisionTexts(rig.turn())).toEqual(['preempt work0.2', 'place web0@host0', 'stop work0.2']);
     expect(decisionTexts(rig.see(named(late, 'work0'), gone))).toEqual(['start web0.1']);
   });
-  test('C67: preempts elastic services of its own user if the quota requires that', () => {
+  test('C67: an essential start that fits nowhere preempts elastic services of its own user if the quota requires that', () => {
     const rig = rigWith(16);
     rig.cluster.setQuota(quota(1, { cores: 4 }));
     const execution = run(rig, 5);
@@ -203,7 +203,7 @@ describe('C67: an essential start that fits nowhere', () => {
     expect(waiting.status).toBe('starting');
   });
 
-  test('C67: preempts nothing of other users for a user who is over the quota', () => {
+  test('C67: an essential start that fits nowhere preempts nothing of other users for a user who is over the quota', () => {
     const rig = rigWith(4);
     rig.cluster.setQuota(quota(2, { cores: 1 }));
     run(rig, 3);
@@ -213,7 +213,7 @@ describe('C67: an essential start that fits nowhere', () => {
 });
 
 describe('C68: a preempted elastic service', () => {
-  test('C68: is placed again when there is capacity, and its stop does not count as a death', () => {
+  test('C68: a preempted elastic service is placed again when there is capacity, and its stop does not count as a death', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1, { monitor: true });
     const work = named(execution, 'work0');
@@ -231,7 +231,7 @@ describe('C68: a preempted elastic service', () => {
       'start work0.2',
     ]);
   });
-  test('C68: is stopped like any other if its execution ends meanwhile', () => {
+  test('C68: a preempted elastic service is stopped like any other if its execution ends meanwhile', () => {
     const rig = rigWith(2);
     const execution = run(rig, 1);
     const next = rig.submit(rigid(1, 1));

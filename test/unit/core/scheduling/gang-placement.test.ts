@@ -69,7 +69,7 @@ describe('C3: a host takes a service only if', () => {
 });
 
 describe('C2: a gang', () => {
-  test('C2: is placed all together or not at all', () => {
+  test('C2: a gang is placed all together or not at all', () => {
     const gang = services({ memoryBytes: 60 }, { memoryBytes: 60 }, { memoryBytes: 60 });
     expect(placed(gang, host('one'), host('two'))).toBeNull();
     expect(placed(gang, host('one'), host('two'), host('three'))?.toSorted()).toEqual([
@@ -82,7 +82,7 @@ describe('C2: a gang', () => {
     expect(placed(services({ cores: 2 }, { cores: 2 }), host('one'))).toEqual(['one', 'one']);
     expect(placed(services({ cores: 2 }, { cores: 3 }), host('one'))).toBeNull();
   });
-  test('C2: places its largest members first, so that small ones do not take their capacity', () => {
+  test('C2: a gang places its largest members first, so that small ones do not take their capacity', () => {
     expect(
       placed(
         services({ memoryBytes: 10 }, { memoryBytes: 100 }),
@@ -94,7 +94,7 @@ describe('C2: a gang', () => {
   test('C2: fits anywhere if it is empty, even without hosts', () => {
     expect(placed([])).toEqual([]);
   });
-  test('C2: leaves no trace on the hosts if it does not fit', () => {
+  test('C2: a gang leaves no trace on the hosts if it does not fit', () => {
     const one = host('one');
     placed(services({ memoryBytes: 60 }, { memoryBytes: 60 }), one);
     expect(one).toEqual(host('one'));

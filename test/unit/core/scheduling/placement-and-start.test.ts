@@ -190,7 +190,7 @@ describe('elastic services', () => {
   const elastic = application(
     service({ total_count: 3, essential_count: 1, monitor: true, resources: needs(null, 1) }),
   );
-  test('C16: are placed once the execution runs, as many as fit', () => {
+  test('C16: elastic services are placed once the execution runs, as many as fit', () => {
     const rig = rigWithHost(hostFacts('one', { cores: 2 }));
     const execution = rig.submit(elastic);
     expect(decisionTexts(rig.turn())).toEqual(['place web0@one', 'start web0.1']);

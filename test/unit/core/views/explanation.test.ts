@@ -244,7 +244,7 @@ describe('H213: a quota or a retry delays a start', () => {
 });
 
 describe('H213: capacity that is reserved for another execution', () => {
-  test('H213: is reported if it is all that is missing, and counts as free for the execution with the reservation', () => {
+  test('H213: capacity reserved for another execution is reported if it is all that is missing, and counts as free for the execution with the reservation', () => {
     const rig = rigOf('one');
     rig.submit(of({ resources: needs(2 * GIB, 1) }));
     const large = rig.submit(of({ resources: needs(8 * GIB, 1) }));
@@ -270,7 +270,7 @@ describe('H213: capacity that is reserved for another execution', () => {
 });
 
 describe('H211: the position in the queue', () => {
-  test('H211: counts from 1, over the executions of all users', () => {
+  test('H211: the position in the queue counts from 1, over the executions of all users', () => {
     const rig = new CoreRig();
     const executions = [1, 2, 1, 2].map((userId) => rig.submit(application(), userId));
     rig.turn();
