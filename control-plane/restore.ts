@@ -37,7 +37,7 @@ await command(async () => {
       `Ids continue at least ${SKIPPED_IDS} higher. All users must log in again.`,
       'Containers started after the backup keep running: see BERTH_UNKNOWN_CONTAINERS in docs/operator-guide.md.',
     ].join('\n');
-    return { text, file: target, kept: asidePath ?? null, ...found };
+    return { text, file: target, previous: asidePath ?? null, ...found };
   } finally {
     for (const path of [unfinished, `${unfinished}-wal`, `${unfinished}-shm`]) rmSync(path, { force: true });
   }

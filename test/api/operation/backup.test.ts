@@ -109,7 +109,7 @@ test('H253: after a restore, services in the backup continue, later ones are lef
   await agent.report(seen.running(one));
   const cookie = (await api.http.get('login')).headers['set-cookie']?.[0] ?? '';
   const { token } = (await api.http.post('host/token', {})).json<{ token: string }>();
-  const file = join(folder, 'kept');
+  const file = join(folder, 'older-copy');
   expect((await run('backup', [file])).code).toBe(0);
 
   const later = await api.submit();
@@ -118,8 +118,8 @@ test('H253: after a restore, services in the backup continue, later ones are lef
   await agent.report(seen.running(two));
   await host.crash();
   const { output } = await run('restore', [file, '--force', '--json']);
-  const { kept } = JSON.parse(output);
-  expect(await idsIn(kept)).toContain(later);
+  const { previous } = JSON.parse(output);
+  expect(await idsIn(previous)).toContain(later);
   await host.start();
 
   const inventory = [seen.running(one), seen.running(two)];
