@@ -6,11 +6,11 @@
 import { validateApplication } from '../../../shared/application.ts';
 import type { Application, Problem } from '../../../shared/application-schema.ts';
 import type { Role } from '../accounts/account.ts';
+import { readValue } from './parameter-values.ts';
 import {
   applyParameters,
   type Parameter,
   type ParameterProblem,
-  readValue,
   resourceParameters,
 } from './shop-parameters.ts';
 

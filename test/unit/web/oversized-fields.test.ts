@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readValue } from '../../../control-plane/core/shop/shop-parameters.ts';
+import { readValue } from '../../../control-plane/core/shop/parameter-values.ts';
 import { checkSimple, readSimple } from '../../../control-plane/web/description/simple-application.ts';
 
 /** The largest body. An algorithm that reads characters repeatedly takes minutes for it. */

@@ -5,12 +5,9 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Role } from '../../../../control-plane/core/accounts/account.ts';
+import { readValue } from '../../../../control-plane/core/shop/parameter-values.ts';
 import { fillIn, isShownTo, readEntryId, type ShopEntry } from '../../../../control-plane/core/shop/shop.ts';
-import {
-  type DeclaredParameter,
-  fitParameter,
-  readValue,
-} from '../../../../control-plane/core/shop/shop-parameters.ts';
+import { type DeclaredParameter, fitParameter } from '../../../../control-plane/core/shop/shop-parameters.ts';
 import { validateApplication } from '../../../../shared/application.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
