@@ -3,7 +3,7 @@
  * as text.
  */
 import uPlot from 'uplot';
-import { coresText, memoryText } from './parts/amount-text.ts';
+import { coresText, memoryText } from '../../core/model/text.ts';
 
 /** The order of the numbers of a sample (pages/cluster/cluster-history.ts). */
 const COLUMNS = [

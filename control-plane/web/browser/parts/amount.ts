@@ -1,6 +1,7 @@
 /** Connects the controls of an amount in the shop's form: number, unit of memory, and slider. */
+
+import { memoryText } from '../../../core/model/text.ts';
 import { MEMORY_UNITS, memoryBytes, memoryEntry } from '../../components/memory-unit.ts';
-import { memoryText } from './amount-text.ts';
 
 export interface Amount {
   slider: HTMLInputElement | null;
