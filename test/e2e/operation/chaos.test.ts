@@ -29,9 +29,9 @@ let engine: LoneEngine;
 let engineKills = 0;
 /** One promise for each loop that kills parts. */
 const allKilling: Promise<void>[] = [];
-/** One promise for each deployment: its agent has been stopped once all executions had ended. */
-const allStopped: Promise<void>[] = [];
-/** The restart of the engine after all agents have stopped. */
+/** One promise for each deployment: its agent has stopped, and what it left on the engine has been read. */
+const allInspected: Promise<void>[] = [];
+/** The restart of the engine after all deployments have been inspected. */
 let restarted: Promise<void> | undefined;
 
 async function killEngine(): Promise<void> {
@@ -61,10 +61,10 @@ async function chaos(
   onTestFinished: TestContext['onTestFinished'],
 ): Promise<void> {
   const deployment = `e2e-chaos-${kind}`;
-  const stopped = Promise.withResolvers<void>();
-  allStopped.push(stopped.promise);
+  const inspected = Promise.withResolvers<void>();
+  allInspected.push(inspected.promise);
   // Also after a failure, so that the other deployment does not wait for this one.
-  onTestFinished(() => stopped.resolve());
+  onTestFinished(() => inspected.resolve());
   const random = seededRandom(kind === 'node' ? 1 : 2);
   const marks = join(folder, 'marks');
   await mkdir(marks);
@@ -111,11 +111,11 @@ async function chaos(
   const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
   await db.close();
   await agent.stop();
-  stopped.resolve();
   let left = await leftOn(engine.docker, deployment);
+  inspected.resolve();
   if (left.length > 0 && left.every((one) => one.startsWith('network') && one.endsWith('({})'))) {
     // A killed engine may refuse to remove an empty network until it is restarted (C130).
-    await Promise.all(allStopped);
+    await Promise.all(allInspected);
     restarted ??= engine.kill().then(() => engine.start());
     await restarted;
     await agent.start();
