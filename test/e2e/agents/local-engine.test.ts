@@ -1,7 +1,7 @@
 /** Starts engines beside the one of the other tests. Requires root and an installed dockerd. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,6 @@ import { eventually } from '../../support/tools/eventually.ts';
 let folder: string;
 let place: DaemonPlace;
 let printed: string[];
-let foreign: ChildProcess | undefined;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-d-'));
@@ -33,7 +32,6 @@ beforeEach(async () => {
     args: ['-H', unixHost(socketPath), '--pidfile', pidFile, ...roots, ...quiet],
   };
   printed = [];
-  foreign = undefined;
 });
 
 // An interrupt in the middle of a test skips afterEach, and dockerd runs in its own session.
@@ -45,11 +43,10 @@ atProcessEnd(() => {
  * Ends the engines that a test has left running. A killed dockerd leaves its own folder mounted on itself.
  */
 afterEach(async () => {
-  const pids = [await readPid(place.pidFile), await readPid(place.containerdPidFile), foreign?.pid ?? 0];
-  for (const pid of pids) {
-    if (await lives(pid)) process.kill(pid, 'SIGTERM');
-    await eventually(async () => !(await lives(pid)), 30_000);
-  }
+  // When two start at once, the pid file names only one of them, and the other may still mount the folder.
+  const engines = await enginesOf(folder);
+  for (const pid of engines) process.kill(pid, 'SIGTERM');
+  await eventually(async () => (await enginesOf(folder)).length === 0, 30_000);
   while (spawnSync('umount', [join(folder, 'data')]).status === 0);
   await rm(folder, { recursive: true, force: true });
 });
@@ -63,10 +60,21 @@ async function lives(pid: number): Promise<boolean> {
   return /\((dockerd|containerd)\) [^Z]/.test(stat);
 }
 
+/** The pids of all running dockerd and containerd with an argument that names the folder. */
+async function enginesOf(folder: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
+  const named = await Promise.all(
+    pids.map(async (pid) => {
+      const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      return line.includes(folder) && (await lives(pid));
+    }),
+  );
+  return pids.filter((_, at) => named[at]);
+}
+
 /** Starts dockerd as a program other than Berth would. */
 async function startForeign(): Promise<ChildProcess> {
-  foreign = spawn(String(await findProgram('dockerd')), place.args, { stdio: 'ignore' });
-  return foreign;
+  return spawn(String(await findProgram('dockerd')), place.args, { stdio: 'ignore' });
 }
 
 const ensure = (env: NodeJS.ProcessEnv = {}, own = place): Promise<LocalEngine> =>
