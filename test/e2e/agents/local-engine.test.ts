@@ -43,10 +43,13 @@ atProcessEnd(() => {
  * Ends the engines that a test has left running. A killed dockerd leaves its own folder mounted on itself.
  */
 afterEach(async () => {
-  // When two start at once, the pid file names only one of them, and the other may still mount the folder.
-  const engines = await enginesOf(folder);
-  for (const pid of engines) process.kill(pid, 'SIGTERM');
-  await eventually(async () => (await enginesOf(folder)).length === 0, 30_000);
+  // By folder: when two start at once, the pid file names only one, and the other may still mount the folder.
+  // A dockerd ends its containerd, and would replace one that ends before it.
+  for (const program of ['dockerd', 'containerd'] as const) {
+    // Not with process.kill, which throws if one has just ended.
+    spawnSync('kill', (await running(program)).map(String));
+    await eventually(async () => (await running(program)).length === 0, 30_000);
+  }
   while (spawnSync('umount', [join(folder, 'data')]).status === 0);
   await rm(folder, { recursive: true, force: true });
 });
@@ -54,22 +57,24 @@ afterEach(async () => {
 const readPid = async (file: string): Promise<number> =>
   Number(await readFile(file, 'utf8').catch(() => '0'));
 
-/** Whether the process is a running dockerd or containerd and not a zombie. */
-async function lives(pid: number): Promise<boolean> {
+/** The engine's program that the process runs; undefined for any other process and for a zombie. */
+async function programOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  return /\((dockerd|containerd)\) [^Z]/.test(stat);
+  return stat.match(/\((dockerd|containerd)\) [^Z]/)?.[1];
 }
 
-/** The pids of all running dockerd and containerd with an argument that names the folder. */
-async function enginesOf(folder: string): Promise<number[]> {
+const lives = async (pid: number): Promise<boolean> => (await programOf(pid)) !== undefined;
+
+/** The pids of all processes of `program` with an argument that names the folder of the test. */
+async function running(program: 'dockerd' | 'containerd'): Promise<number[]> {
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
-  const named = await Promise.all(
+  const isOwn = await Promise.all(
     pids.map(async (pid) => {
       const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      return line.includes(folder) && (await lives(pid));
+      return line.includes(folder) && (await programOf(pid)) === program;
     }),
   );
-  return pids.filter((_, at) => named[at]);
+  return pids.filter((_, at) => isOwn[at]);
 }
 
 /** Starts dockerd as a program other than Berth would. */

@@ -30,7 +30,7 @@ const TIMEOUT_MS = 20_000;
 const MAX_SHOWN = 2_000;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Logs in with these credentials first: by default `admin`, for null nobody. */
+  /** Logs in with these credentials first, by default as `admin`; null opens the page without a login. */
   as?: { username: string; password: string } | null;
   /** Errors of the page that the test causes. */
   expected?: RegExp;
