@@ -2,10 +2,18 @@
  * Engine addresses: where to look for a Docker engine, and how to connect. Never starts an engine, never
  * retries.
  */
+import type { Agent } from 'node:http';
 import { homedir } from 'node:os';
 import Docker from 'dockerode';
+import { agentFor } from './broken-answers.ts';
 
 export const DEFAULT_SOCKET = '/var/run/docker.sock';
+
+/** Fields of the client library that its types omit. */
+interface ModemFields {
+  agent?: Agent | undefined;
+  protocol?: string;
+}
 
 /** The DOCKER_HOST form of a socket path. */
 export const unixHost = (socketPath: string): string => `unix://${socketPath}`;
@@ -17,8 +25,13 @@ export const unixHost = (socketPath: string): string => `unix://${socketPath}`;
 export function connectEngine(host: string, timeoutMs?: number): Docker {
   const options = timeoutMs === undefined ? {} : { timeout: timeoutMs };
   const socketPath = socketOf(host);
-  if (socketPath === undefined) return new Docker(options);
-  return new Docker({ ...options, socketPath, host: undefined, protocol: 'http' });
+  const docker =
+    socketPath === undefined
+      ? new Docker(options)
+      : new Docker({ ...options, socketPath, host: undefined, protocol: 'http' });
+  const modem = docker.modem as ModemFields;
+  modem.agent ??= agentFor(String(modem.protocol));
+  return docker;
 }
 
 /**

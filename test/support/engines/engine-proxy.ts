@@ -8,9 +8,10 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
  * `hangs`: accepts connections and answers nothing; `fails`: answers everything with 500; `loses`: creates
- * and starts containers, but loses these answers; `refuses`: does not listen, as during a restart.
+ * and starts containers, but loses these answers; `breaks-off`: ends in the middle of each answer that has a
+ * body, as an engine does that is killed; `refuses`: does not listen, as during a restart.
  */
-export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'refuses';
+export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'breaks-off' | 'refuses';
 
 const MESSAGE = '{"message":"the daemon is in trouble"}';
 const FAILURE = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${MESSAGE.length}\r\nConnection: close\r\n\r\n${MESSAGE}`;
@@ -78,7 +79,11 @@ export class EngineProxy {
     engine.on('close', () => caller.destroy());
     engine.on('data', (bytes) => {
       if (isLost) caller.destroy();
+      else if (this.#mood === 'breaks-off' && bytes.length > headBytes(bytes))
+        caller.end(bytes.subarray(0, Math.ceil((headBytes(bytes) + bytes.length) / 2)));
       else if (this.#mood !== 'hangs') caller.write(bytes);
     });
   }
 }
+
+const headBytes = (answer: Buffer): number => answer.indexOf('\r\n\r\n') + 4;
