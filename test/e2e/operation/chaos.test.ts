@@ -24,6 +24,7 @@ import { seededRandom } from '../../support/tools/random.ts';
 const CHAOS_MS = 60_000;
 const SETTLE_MS = 90_000;
 const PASSWORD = 'secret';
+const MAX_EVIDENCE_CHARS = 4_000;
 
 let engine: LoneEngine;
 let engineKills = 0;
@@ -87,46 +88,68 @@ async function chaos(
   const agent = await agentOf(api, { ...settings, BERTH_URL: url, BERTH_AGENT_VOLUME_ROOTS: marks });
   await agent.start();
 
-  const over = AbortSignal.timeout(CHAOS_MS);
   const kills: string[] = [];
-  const load = new SteadyLoad(api, marks, random);
-  const parts = [
-    controlPlane,
-    agent,
-    { name: 'database', kill: database.kill, start: database.restart },
-    // Both deployments share the engine, so one of them kills it.
-    ...(kind === 'node' ? [{ name: 'engine', kill: killEngine, start: () => engine.start() }] : []),
-  ];
-  const killing = killAtRandom(parts, random, over, (line) => kills.push(line));
-  allKilling.push(killing);
-  await Promise.all([load.run(over), killing]);
-  // An agent cannot remove its network while the other deployment's loop kills the engine.
-  await Promise.allSettled(allKilling);
-  expect(load.accepted.size, kills.join('; ')).toBeGreaterThan(10);
-  expect(new Set(kills).size, 'every part was killed').toBe(parts.length);
+  try {
+    const load = new SteadyLoad(api, marks, random);
+    const parts = [
+      controlPlane,
+      agent,
+      { name: 'database', kill: database.kill, start: database.restart },
+      // Both deployments share the engine, so one of them kills it.
+      ...(kind === 'node' ? [{ name: 'engine', kill: killEngine, start: () => engine.start() }] : []),
+    ];
+    const over = new AbortController();
+    const killing = killAtRandom(parts, random, AbortSignal.timeout(CHAOS_MS), (line) => kills.push(line));
+    allKilling.push(killing);
+    await Promise.all([load.run(over.signal), killing.finally(() => over.abort())]);
+    // An agent cannot remove its network while the other deployment's loop kills the engine.
+    await Promise.allSettled(allKilling);
+    expect(load.accepted.size).toBeGreaterThan(10);
 
-  await endAll(api);
-  const executions = Object.values(await api.executions());
-  const db = openRemote(database.url);
-  const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
-  await db.close();
-  await agent.stop();
-  let left = await leftOn(engine.docker, deployment);
-  inspected.resolve();
-  if (left.length > 0 && left.every((one) => one.startsWith('network') && one.endsWith('({})'))) {
-    // A killed engine may refuse to remove an empty network until it is restarted (C130).
-    await Promise.all(allInspected);
-    restarted ??= engine.kill().then(() => engine.start());
-    await restarted;
-    await agent.start();
+    await endAll(api);
+    const executions = Object.values(await api.executions());
+    const db = openRemote(database.url);
+    const problems = [...accountFor(load, executions), ...(await startedTwice(marks, db, engineKills))];
+    await db.close();
     await agent.stop();
-    left = await leftOn(engine.docker, deployment);
+    problems.push(...(await leftAtTheEnd(deployment, agent, inspected.resolve)));
+    expect(problems).toEqual([]);
+  } catch (error) {
+    throw new Error(await evidenceOf(error, deployment, kills, agent), { cause: error });
+  } finally {
+    await Promise.allSettled([agent.kill(), controlPlane.kill()]);
+    await database.stop();
   }
-  // The agent's last output explains what is left.
-  if (left.length > 0) problems.push(...left, agent.program.output.slice(-4_000));
-  await controlPlane.kill();
-  await database.stop();
-  expect(problems, kills.join('; ')).toEqual([]);
+}
+
+/** What the deployment has left on the engine. Calls `inspected` once the engine may be restarted. */
+async function leftAtTheEnd(
+  deployment: string,
+  agent: ProgramPart,
+  inspected: () => void,
+): Promise<string[]> {
+  const left = await leftOn(engine.docker, deployment);
+  inspected();
+  const onlyEmptyNetworks = left.every((one) => one.startsWith('network') && one.endsWith('({})'));
+  if (left.length === 0 || !onlyEmptyNetworks) return left;
+  // A killed engine may refuse to remove an empty network until it is restarted (C130).
+  await Promise.all(allInspected);
+  restarted ??= engine.kill().then(() => engine.start());
+  await restarted;
+  await agent.start();
+  await agent.stop();
+  return leftOn(engine.docker, deployment);
+}
+
+/** The failure, and what explains it: the kills, the containers that exist, and the agent's last output. */
+async function evidenceOf(
+  error: unknown,
+  deployment: string,
+  kills: readonly string[],
+  agent: ProgramPart,
+): Promise<string> {
+  const left = await leftOn(engine.docker, deployment).catch((failure: unknown) => [String(failure)]);
+  return [error, kills.join('; '), ...left, agent.program.output.slice(-MAX_EVIDENCE_CHARS)].join('\n');
 }
 
 /** Registers with a join token, which the agent no longer needs once it has its key. */

@@ -93,8 +93,8 @@ export async function workerdControlPlane(folder: string, port: number, env: Set
 }
 
 /**
- * Kills and restarts one part after another, at moments drawn by `random`, until `signal` aborts. All parts
- * run at the end.
+ * Kills and restarts one part after another, at moments drawn by `random`, until `signal` aborts and each
+ * part has been killed. All parts run at the end.
  */
 export async function killAtRandom(
   parts: readonly Part[],
@@ -102,12 +102,15 @@ export async function killAtRandom(
   signal: AbortSignal,
   log: (line: string) => void,
 ): Promise<void> {
-  while (!signal.aborted) {
-    const part = parts[Math.floor(random() * parts.length)];
+  const pick = (among: readonly Part[]) => among[Math.floor(random() * among.length)];
+  const spared = new Set(parts);
+  while (!signal.aborted || spared.size > 0) {
+    const part = pick(signal.aborted ? [...spared] : parts);
     if (!part) return;
     await pause(500 + random() * 2_500);
     log(`kill ${part.name}`);
     await part.kill();
+    spared.delete(part);
     await pause(random() * 1_500);
     await part.start();
   }
@@ -118,6 +121,6 @@ export async function withFolder<T>(run: (folder: string) => Promise<T>): Promis
   try {
     return await run(folder);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
