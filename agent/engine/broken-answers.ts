@@ -15,19 +15,25 @@ interface RequestAgent {
   addRequest(request: ClientRequest, ...rest: unknown[]): void;
 }
 
+/** One pool of connections for all clients of engines, by the client library's protocol. */
+const agents: Partial<Record<string, http.Agent>> = {
+  http: reporting(new http.Agent(OPTIONS)),
+  https: reporting(new https.Agent(OPTIONS)),
+};
+
 /** The agent for a protocol of the client library. Undefined for ssh, which has agents of its own. */
-export function agentFor(protocol: string): http.Agent | undefined {
-  if (protocol === 'ssh') return undefined;
-  const agent = protocol === 'https' ? new https.Agent(OPTIONS) : new http.Agent(OPTIONS);
+export const agentFor = (protocol: string): http.Agent | undefined => agents[protocol];
+
+function reporting(agent: http.Agent): http.Agent {
   const { addRequest } = agent as unknown as RequestAgent;
-  const reporting: RequestAgent = {
+  const added: RequestAgent = {
     addRequest(request, ...rest) {
       reportBreakOff(request);
       addRequest.call(agent, request, ...rest);
     },
   };
   // The client library formats the options of each request for its debug output, agent and sockets included.
-  return Object.assign(agent, reporting, { [inspect.custom]: () => agent.constructor.name });
+  return Object.assign(agent, added, { [inspect.custom]: () => agent.constructor.name });
 }
 
 function reportBreakOff(request: ClientRequest): void {
