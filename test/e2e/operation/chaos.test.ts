@@ -105,6 +105,7 @@ async function chaos(
     // An agent cannot remove its network while the other deployment's loop kills the engine.
     await Promise.allSettled(allKilling);
     expect(load.accepted.size).toBeGreaterThan(10);
+    expect(new Set(kills).size, 'every part was killed').toBe(parts.length);
 
     await endAll(api);
     const executions = Object.values(await api.executions());

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { RestClient } from '../clients/rest-client.ts';
 import { script } from '../fixtures/descriptions.ts';
+import { pickOne } from '../tools/random.ts';
 
 const PERIOD_MS = 400;
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -69,7 +70,7 @@ export class SteadyLoad {
 
   async #terminateOne(): Promise<void> {
     const ids = [...this.accepted.keys()].filter((id) => !this.terminated.has(id));
-    const id = ids[Math.floor(this.#random() * ids.length)];
+    const id = pickOne(this.#random, ids);
     if (id === undefined) return;
     try {
       const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Program, startCommand, startProgram } from '../hosts/process.ts';
 import { eventually } from '../tools/eventually.ts';
+import { pickOne } from '../tools/random.ts';
 
 export interface Part {
   readonly name: string;
@@ -102,10 +103,9 @@ export async function killAtRandom(
   signal: AbortSignal,
   log: (line: string) => void,
 ): Promise<void> {
-  const pick = (among: readonly Part[]) => among[Math.floor(random() * among.length)];
   const spared = new Set(parts);
   while (!signal.aborted || spared.size > 0) {
-    const part = pick(signal.aborted ? [...spared] : parts);
+    const part = pickOne(random, signal.aborted ? [...spared] : parts);
     if (!part) return;
     await pause(500 + random() * 2_500);
     log(`kill ${part.name}`);

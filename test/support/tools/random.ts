@@ -10,3 +10,7 @@ export function seededRandom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** One of `all`, drawn by one number of `random`. Undefined if there is none. */
+export const pickOne = <T>(random: () => number, all: readonly T[]): T | undefined =>
+  all[Math.floor(random() * all.length)];

@@ -3,7 +3,7 @@
  * All work that follows from one event finishes before the next event. No code waits for real time.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { seededRandom } from '../../tools/random.ts';
+import { pickOne, seededRandom } from '../../tools/random.ts';
 
 /** A program in the simulated world. Its timers end with it, and its clock may be wrong. */
 export class Process {
@@ -152,7 +152,7 @@ export class World {
   }
 
   pick<T>(all: readonly T[]): T {
-    const one = all[Math.floor(this.random() * all.length)];
+    const one = pickOne(this.random, all);
     if (one === undefined) throw new Error('cannot pick from an empty list');
     return one;
   }
