@@ -14,11 +14,18 @@ import { connectEngine, socketOf } from './engine/engine-address.ts';
 import type { Conditions } from './host/conditions.ts';
 import { lockFolder } from './host/data-folder-lock.ts';
 import { probeDisk, watchDisk } from './host/disk.ts';
+import { startDiskGuard } from './host/disk-guard.ts';
+import { KEPT_OUTPUT_BYTES } from './host/disk-offenders.ts';
+import { hostFirewall, watchFirewall } from './host/firewall.ts';
 import { readMachine } from './host/machine.ts';
+import { punchHole } from './host/punch-hole.ts';
+import { watchVolumeRoots } from './host/volume-roots.ts';
 import { jsonLogger, type Logger, messageOf } from './logger.ts';
+import { reservedBytes } from './reserve.ts';
 import { decommission } from './services/decommission.ts';
 import { startHousekeeping } from './services/housekeeping.ts';
 import { LEASE_CHECK_MS } from './services/lease.ts';
+import { shortenOutput, startOutputLimit } from './services/output-limit.ts';
 import { sleep } from './sleep.ts';
 import { withResolvers } from './with-resolvers.ts';
 
@@ -30,7 +37,11 @@ const PULL_PROGRESS_MS = 1000;
 const PULL_RETRY_MS = 1000;
 const PING_MS = 10_000;
 const DISK_CHECK_MS = 10_000;
-const HOUSEKEEPING_MS = 3_600_000;
+const OUTPUT_LIMIT_MS = 2_000;
+const VOLUME_ROOT_CHECK_MS = 60_000;
+const LOG_EXPIRY_MS = 3_600_000;
+const NETWORK_REMOVAL_MS = 15_000;
+const FIREWALL_MS = 60_000;
 const LOCK_WAIT_MS = 2_000;
 
 /**
@@ -58,7 +69,8 @@ export async function runAgent(env: NodeJS.ProcessEnv): Promise<void> {
     const identity = await HostIdentity.open(settings, log, Date.now);
     const config = { ...settings, name: identity.name };
     const engine = dockerEngine(config, env);
-    const parts = { engine, identity, log, probeDisk, stopSignal: stop.signal };
+    const firewall = config.firewall ? hostFirewall(socketOf(config.dockerHost) !== undefined) : undefined;
+    const parts = { engine, identity, log, probeDisk, punchHole, firewall, stopSignal: stop.signal };
     await serveAgent(config, parts).catch(async (error) => {
       if (error instanceof RefusedError && error.revoked) await identity.discard();
       throw error;
@@ -100,7 +112,11 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
   stopSignal.addEventListener('abort', () => watch.close(), { once: true });
   // The signal may have aborted during `waitForFacts`; no further abort event follows.
   if (stopSignal.aborted) watch.close();
-  const cleanups = [await startDiskWatch(config, facts, parts, conditions)];
+  const cleanups = [
+    await startDiskWatch(config, facts, parts, conditions),
+    await startVolumeRootWatch(config, conditions),
+    await startFirewall(parts, conditions),
+  ];
   try {
     const seen = withResolvers<void>();
     const watching = watch.run(() => {
@@ -109,6 +125,8 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     });
     await Promise.race([seen.promise, watching]);
     cleanups.push(scheduleHousekeeping(config, parts, assembly));
+    cleanups.push(startOutputLimit(output, OUTPUT_LIMIT_MS));
+    cleanups.push(await guardDisk(config, facts, parts, assembly));
     // The lease may have expired while no agent ran. The agent must then stop its containers before anything
     // else.
     lease.check();
@@ -127,8 +145,9 @@ export async function serveAgent(config: Config, parts: AgentParts): Promise<voi
     agent.close();
     await output.close();
     await engine
-      .tidy()
+      .removeUnused(0)
       .catch((error: unknown) => log('network.removal-failed', { reason: messageOf(error) }));
+    await parts.firewall?.removeUnused();
     log('agent.stopped');
   }
 }
@@ -148,6 +167,50 @@ function startDiskWatch(
   });
 }
 
+/** Guards nothing if the engine is on another machine. */
+async function guardDisk(
+  { criticalDiskBytes: minBytes, dataDir }: Config,
+  facts: EngineFacts,
+  { engine, probeDisk: probe, log }: AgentParts,
+  { agent, output }: Assembly,
+): Promise<() => void> {
+  if (facts.dataDir === undefined) return () => {};
+  // The data folder of an agent in a container is on a volume of the engine.
+  const folder = (await probe(facts.dataDir)) ? facts.dataDir : resolve(dataDir);
+  return startDiskGuard({
+    folder,
+    minBytes,
+    probe,
+    engine,
+    running: () => agent.running(),
+    isThere: (id) => agent.hasContainer(id),
+    end: async (container, reason) => {
+      agent.end(container, reason);
+      await engine.kill(container.id);
+      await shortenOutput(output, container, KEPT_OUTPUT_BYTES);
+    },
+    log,
+    nowMs: () => performance.now(),
+  });
+}
+
+function startVolumeRootWatch(
+  { volumeRoots, workspaceRoot }: Config,
+  conditions: Conditions,
+): Promise<() => void> {
+  return watchVolumeRoots({
+    roots: [...volumeRoots, ...(workspaceRoot === null ? [] : [workspaceRoot])],
+    found: (problem) => conditions.set('volume-options', problem),
+    everyMs: VOLUME_ROOT_CHECK_MS,
+  });
+}
+
+async function startFirewall({ firewall }: AgentParts, conditions: Conditions): Promise<() => void> {
+  if (!firewall) return () => {};
+  const found = (problem: string | undefined) => conditions.set('no-firewall', problem);
+  return await watchFirewall({ firewall, found, everyMs: FIREWALL_MS });
+}
+
 function scheduleHousekeeping(
   { logDays }: Config,
   { engine, log }: AgentParts,
@@ -160,7 +223,8 @@ function scheduleHousekeeping(
     logDays,
     log,
     nowMs: Date.now,
-    everyMs: HOUSEKEEPING_MS,
+    logsEveryMs: LOG_EXPIRY_MS,
+    networksEveryMs: NETWORK_REMOVAL_MS,
   });
 }
 
@@ -183,18 +247,25 @@ function connect(
 }
 
 function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
-  const { dockerHost, deployment, name, volumeRoots, workspaceRoot, network, networks, reserve } = config;
+  const { dockerHost, deployment, name, reserve } = config;
   return new DockerEngine(connectEngine(dockerHost, ENGINE_TIMEOUT_MS), connectEngine(dockerHost), {
     deployment,
     host: name,
     local: socketOf(dockerHost) !== undefined,
-    reserveBytes: reserve.memoryBytes,
-    volumeRoots,
-    network,
-    networks,
-    workspaceRoot,
+    reservedOf: (totalBytes) => reservedBytes(reserve, totalBytes),
+    logMaxBytes: config.logMaxBytes,
+    volumeRoots: config.volumeRoots,
+    workspaceRoot: config.workspaceRoot,
+    network: config.network,
+    networks: config.networks,
+    overlay: config.overlay,
+    subnets: config.subnets,
+    bind: config.bind,
+    capabilities: config.capabilities,
+    runAs: config.runAs,
     pull: {
       env,
+      registries: config.registries,
       stallMs: PULL_STALL_MS,
       progressEveryMs: PULL_PROGRESS_MS,
       retryMs: PULL_RETRY_MS,

@@ -9,10 +9,13 @@ import type { Engine, EngineFacts } from './engine/engine.ts';
 import { compareClocks } from './host/clock-check.ts';
 import { Conditions, unknownContainers } from './host/conditions.ts';
 import type { DiskProbe } from './host/disk.ts';
+import type { Firewall } from './host/firewall.ts';
 import { runningContainerOf } from './host/usage.ts';
 import { UsageMeter } from './host/usage-meter.ts';
-import type { Logger } from './logger.ts';
+import { type Logger, messageOf } from './logger.ts';
+import type { PunchHole } from './logs/log-retention.ts';
 import { OutputStore } from './logs/output-store.ts';
+import { reservedBytes } from './reserve.ts';
 import { Agent } from './services/agent.ts';
 import { EngineWatcher } from './services/engine-watcher.ts';
 import { Lease } from './services/lease.ts';
@@ -28,6 +31,9 @@ export interface AgentParts {
   identity: Identity;
   log: Logger;
   probeDisk: DiskProbe;
+  punchHole: PunchHole;
+  /** Undefined: the agent leaves the machine's firewall alone. */
+  firewall?: Firewall | undefined;
   stopSignal: AbortSignal;
   /** A clock that is never set and that runs on while the machine sleeps. Default: this machine's uptime. */
   uptimeMs?: () => number;
@@ -45,9 +51,12 @@ export interface Assembly {
 }
 
 export function assemble(config: Config, facts: EngineFacts, parts: AgentParts): Assembly {
-  const { engine, log, uptimeMs = () => 1000 * uptime() } = parts;
+  const { engine, log, punchHole, uptimeMs = () => 1000 * uptime() } = parts;
   const folder = `${config.dataDir}/${config.deployment}`;
-  const output = new OutputStore(`${folder}/logs`, engine, log);
+  const output = new OutputStore(`${folder}/logs`, engine, log, {
+    maxBytes: config.logMaxBytes,
+    punchHole,
+  });
   const reporter = new Reporter();
   const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
   const agent: Agent = new Agent({
@@ -60,7 +69,8 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
     leftAlone: (services) => conditions.set('unknown-containers', unknownContainers(services)),
     onEngineFailure: () => watch.refreshSoon(),
   });
-  const watch = engineWatcher(agent, conditions, parts);
+  const watch = engineWatcher(agent, conditions, reporter, parts);
+  engine.watchFolders((problem) => conditions.set('unpinned-folders', problem));
   const lease = new Lease({
     file: `${folder}/lease.json`,
     now: () => ({ uptimeMs: uptimeMs(), wallMs: Date.now() }),
@@ -71,13 +81,19 @@ export function assemble(config: Config, facts: EngineFacts, parts: AgentParts):
   return { begin, output, conditions, agent, watch, lease };
 }
 
-function engineWatcher(agent: Agent, conditions: Conditions, { engine, log }: AgentParts): EngineWatcher {
+function engineWatcher(
+  agent: Agent,
+  conditions: Conditions,
+  reporter: Reporter,
+  { engine, log }: AgentParts,
+): EngineWatcher {
   return new EngineWatcher({
     engine,
     changed: (id) => agent.containerChanged(id),
     refresh: async () => {
       await agent.refresh();
       conditions.set('no-network', await engine.networkProblem());
+      reporter.setSwarm(await engine.swarm());
     },
     lost: (reason) => conditions.set('no-engine', reason),
     refreshMs: ENGINE_REFRESH_MS,
@@ -114,6 +130,11 @@ function sessionFactory(
       lease,
       clock: (exchange) => compareClocks(exchange, conditions),
       measure: () => void meter.measure(),
+      makeOverlay: (overlay) =>
+        void engine.makeOverlay(overlay).catch((error: unknown) => {
+          const { isolation, of } = overlay;
+          log('network.creation-failed', { isolation, of, reason: messageOf(error) });
+        }),
     });
 }
 
@@ -123,7 +144,7 @@ function hostFacts(config: Config, { memoryBytes, cores, version }: EngineFacts)
     name,
     address,
     labels,
-    memoryBytes: Math.max(0, memoryBytes - reserve.memoryBytes),
+    memoryBytes: Math.max(0, memoryBytes - reservedBytes(reserve, memoryBytes)),
     cores: Math.max(0, cores - reserve.cores),
     agentVersion: packageJson.version,
     engineVersion: version,

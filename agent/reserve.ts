@@ -1,27 +1,24 @@
-/**
- * Parses sizes such as `512MiB`, and the reserve of a host: `memory=512MiB,cores=0.5`, or either part alone.
- */
+/** Parses the reserve of a host: `memory=512MiB,cores=0.5`, or either part alone. */
+import { parseBytes } from '../shared/sizes.ts';
 
 export interface Reserve {
-  memoryBytes: number;
+  /** Null: the default share of the machine's memory. */
+  memoryBytes: number | null;
   cores: number;
 }
 
-const UNIT_BYTES: Record<string, number> = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+/** Room for the system, the engine and the agent: 205 MiB on a machine of 2 GiB. */
+const DEFAULT_SHARE = 0.1;
+/** Larger machines do not need more for these. */
+const MAX_DEFAULT_BYTES = 2 ** 30;
 
-/**
- * Parses a number of bytes, or a number with the unit KiB, MiB, GiB or TiB. Undefined if the text has another
- * form.
- */
-export function parseBytes(text: string): number | undefined {
-  const [, digits, unit = ''] = /^\s*(\d+(?:\.\d+)?)([A-Za-z]*)\s*$/.exec(text) ?? [];
-  const unitBytes = digits === undefined ? undefined : UNIT_BYTES[unit];
-  return unitBytes === undefined ? undefined : Math.round(Number(digits) * unitBytes);
-}
+/** Memory that a machine of `totalBytes` withholds from services. */
+export const reservedBytes = ({ memoryBytes }: Reserve, totalBytes: number): number =>
+  memoryBytes ?? Math.floor(Math.min(totalBytes * DEFAULT_SHARE, MAX_DEFAULT_BYTES));
 
 /** Undefined if the text has another form. Memory is a size as in `parseBytes`. */
 export function parseReserve(text: string): Reserve | undefined {
-  const reserve: Reserve = { memoryBytes: 0, cores: 0 };
+  const reserve: Reserve = { memoryBytes: null, cores: 0 };
   for (const part of text.split(',')) {
     const [, name, amount = ''] = /^\s*(memory|cores)=(\S+)\s*$/.exec(part) ?? [];
     const bytes = parseBytes(amount);

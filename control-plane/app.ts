@@ -2,18 +2,20 @@
  * The HTTP interface of the control plane: its routes, authentication and errors. The same on Node and
  * workerd.
  */
-import { Hono, type MiddlewareHandler } from 'hono';
+import { Hono, type Context as HonoContext, type MiddlewareHandler } from 'hono';
 import { APPLICATION_FORMAT_VERSION } from '../shared/application-schema.ts';
 import { REGISTER_PATH } from '../shared/protocol/enrolment.ts';
 import type { Logger } from './coordinator/ports.ts';
 import { authorise } from './core/accounts/account.ts';
 import { OperationError } from './core/model/errors.ts';
 import type { AddressOf } from './http/address.ts';
+import { BodyReader } from './http/bodies/body-reader.ts';
+import { refuseCrossSite } from './http/cross-site.ts';
 import type { ReadFile } from './http/files.ts';
 import { empty, errorResponse, json, toOperationError } from './http/json/render.ts';
 import type { InfoJson } from './http/json/schemas.ts';
 import { allowedMethods } from './http/methods.ts';
-import { authenticated, type Env, jsonBody } from './http/request.ts';
+import { authenticated, type Env } from './http/request.ts';
 import { resourceRoutes } from './http/resources/resource.ts';
 import { agentRoutes } from './http/routes/agents.ts';
 import { DOCS_PATH, docsRoutes } from './http/routes/docs.ts';
@@ -25,10 +27,12 @@ import { installRoutes } from './http/routes/install.ts';
 import { schemaRoutes } from './http/routes/schema.ts';
 import { discoveryRoutes, serviceRoutes } from './http/routes/services.ts';
 import { tokenRoutes } from './http/routes/tokens.ts';
+import { type StrictTransport, strictTransport } from './http/strict-transport.ts';
 import type { Accounts, Variant } from './http/variants/variant.ts';
 import { Authentication } from './operations/accounts/authentication.ts';
+import type { ConfirmPassword } from './operations/accounts/users.ts';
 import type { Context } from './operations/context.ts';
-import { validateDescription } from './operations/executions/submission-input.ts';
+import { descriptionSteps } from './operations/executions/submission-input.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { API_VERSION, VERSION } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
@@ -38,13 +42,19 @@ export interface AppDeps extends Context {
   variant: Variant;
   nowMs: () => number;
   addressOf: AddressOf;
+  maxWaitingLogins: number;
+  maxSessionsPerUser: number;
   swaggerFile: ReadFile;
   agentFile: ReadFile;
   shopFiles: ShopFiles;
   webFile: ReadFile;
+  /** Bytes of the request bodies that are in memory at a time. */
+  bodyMemoryBytes: number;
   /** True if the app compresses pages itself. On workerd the platform does. */
   compresses: boolean;
   log: Logger;
+  /** Undefined if clients never use https, or browsers must not remember it. */
+  strictTransport?: StrictTransport | undefined;
   /** Migrates the database. Set where that is not done before the app starts; called for each request. */
   prepare?: () => Promise<void>;
 }
@@ -52,11 +62,20 @@ export interface AppDeps extends Context {
 /** Paths that work without a database: probes report its state, and documents and files are static. */
 const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
 
-export function createApp(deps: AppDeps): Hono<Env> {
+/** What the routes receive. */
+type RouteDeps = AppDeps & { bodies: BodyReader };
+
+export function createApp(settings: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
+  const deps: RouteDeps = {
+    ...settings,
+    bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
+  };
   const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
   const authentication = new Authentication({ ...deps, tokenRules: deps.variant.tokens });
   const web = webDeps(deps, authentication);
+  if (deps.strictTransport) app.use(strictTransport(deps.strictTransport));
+  app.use(fromThisSite(web));
   if (deps.prepare) app.use(prepared(deps.prepare, web));
   app.route(`/api/${API_VERSION}`, publicRoutes(deps));
   app.route(`/api/${API_VERSION}`, userRoutes(deps, authentication));
@@ -95,13 +114,26 @@ export function createApp(deps: AppDeps): Hono<Env> {
   return app;
 }
 
-const webDeps = (deps: AppDeps, authentication: Authentication): WebDeps => ({
+const webDeps = (deps: RouteDeps, authentication: Authentication): WebDeps => ({
   ...deps,
   authentication,
-  overQuota: deps.variant.overQuota,
+  refusals: { overQuota: deps.variant.overQuota, queueFull: 'too-many' },
   docsPath: deps.variant.documentedAs && DOCS_PATH,
   failed: (path, error) => deps.log('request.failed', { path, error: String(error) }),
 });
+
+/** Refuses changes that another site causes, before anything else is done for the request. */
+const fromThisSite =
+  (web: WebDeps): MiddlewareHandler<Env> =>
+  async (c, next) => {
+    try {
+      refuseCrossSite(c);
+    } catch (error) {
+      if (isBrowser(c)) return errorPageWith(c, web, error);
+      throw error;
+    }
+    return next();
+  };
 
 /** Prepares the database before any request that needs it. */
 const prepared =
@@ -118,7 +150,7 @@ const prepared =
   };
 
 /** Routes without authentication (api-spec: Auth none). */
-function publicRoutes(deps: AppDeps): Hono<Env> {
+function publicRoutes(deps: RouteDeps): Hono<Env> {
   const routes = new Hono<Env>();
   const info: InfoJson = {
     version: VERSION,
@@ -128,7 +160,7 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
   };
   routes.get('/info', () => json(info));
   routes.post(deps.variant.validatePath, async (c) => {
-    validateDescription(await jsonBody(c));
+    await deps.bodies.jsonInSteps(c, descriptionSteps);
     return json(deps.variant.validated);
   });
   routes.get('/statistics/scheduler', async () => json(await deps.variant.statistics(deps)));
@@ -136,7 +168,7 @@ function publicRoutes(deps: AppDeps): Hono<Env> {
   return routes;
 }
 
-function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
+function userRoutes(deps: RouteDeps, authentication: Authentication): Hono<Env> {
   const routes = new Hono<Env>();
   const { variant } = deps;
   // Hono's '/x/*' also matches '/x'.
@@ -148,7 +180,13 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
   routes.route('/service', serviceRoutes(deps, variant));
   routes.route('/host', hostRoutes(deps, variant));
   if (variant.events) routes.route('/events', eventRoutes(deps, variant));
-  if (variant.accounts) routes.route('/', accountRoutes(deps, variant.accounts, authenticate));
+  if (variant.accounts) {
+    const confirmIn =
+      (c: HonoContext): ConfirmPassword =>
+      (username, password) =>
+        authentication.confirm(username, password, () => deps.addressOf(c));
+    routes.route('/', accountRoutes(deps, variant.accounts, { authenticate, confirmIn }));
+  }
   if (variant.tokens && authentication.tokens) {
     // A client that requests an access token has none yet, and sends the refresh token.
     routes.use('/oauth/token', authenticated(authentication, deps.addressOf, 'refresh'));
@@ -159,14 +197,17 @@ function userRoutes(deps: AppDeps, authentication: Authentication): Hono<Env> {
 }
 
 function accountRoutes(
-  deps: AppDeps,
+  deps: RouteDeps,
   { users, roles, quotas }: Accounts,
-  authenticate: MiddlewareHandler<Env>,
+  {
+    authenticate,
+    confirmIn,
+  }: { authenticate: MiddlewareHandler<Env>; confirmIn: (c: HonoContext) => ConfirmPassword },
 ): Hono<Env> {
   const routes = new Hono<Env>();
   for (const path of ['/user/*', '/role/*', '/quota/*']) routes.use(path, authenticate);
-  routes.route('/user', resourceRoutes(deps, users, deps.variant));
-  routes.route('/role', resourceRoutes(deps, roles, deps.variant));
-  routes.route('/quota', resourceRoutes(deps, quotas, deps.variant));
+  routes.route('/user', resourceRoutes(deps, users, deps.variant, confirmIn));
+  routes.route('/role', resourceRoutes(deps, roles, deps.variant, confirmIn));
+  routes.route('/quota', resourceRoutes(deps, quotas, deps.variant, confirmIn));
   return routes;
 }

@@ -1,7 +1,7 @@
 /**
  * The common setup of Worker and Durable Object: settings, database and log, from the bindings of an isolate.
  */
-import { type Config, ConfigError, readConfig, schedulerConfigOf } from './config.ts';
+import { type Config, ConfigError, firstPasswordOf, readConfig, schedulerConfigOf } from './config.ts';
 import type { Logger } from './coordinator/ports.ts';
 import type { SchedulerConfig } from './core/model/scheduler-config.ts';
 import { logTo } from './logger.ts';
@@ -31,7 +31,7 @@ export function assemble(env: Record<string, unknown>): Assembly {
   let prepared = false;
   const prepare = async () => {
     if (prepared) return;
-    const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
+    const password = await prepareDatabase(db, log, firstPasswordOf(config));
     if (password) log('administrator.created', { username: 'admin', password });
     prepared = true;
   };

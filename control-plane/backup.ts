@@ -3,13 +3,15 @@
  * runs.
  */
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import { openEmbedded } from './store/db/embedded.ts';
 import { copyTo, inspect } from './store/schema/backup.ts';
 
 await command(async () => {
   const usage = 'npm run backup FILE (for programs: npm run --silent backup -- FILE --json)';
-  const { file } = readArguments(process.argv.slice(2), ['--json'], usage);
+  const { argument } = readArguments(process.argv.slice(2), ['--json'], usage);
+  const file = resolve(argument);
   const source = databaseFile(process.env);
   mustExist(source, 'The database');
   if (existsSync(file))

@@ -3,7 +3,13 @@
  * environment.
  */
 import * as z from 'zod';
+import { MAX_INSTANCES } from '../shared/application-schema.ts';
 import { schemaMessage } from '../shared/application-words.ts';
+import { isolations } from '../shared/protocol/assignment.ts';
+import { parseBytes } from '../shared/sizes.ts';
+import { DEFAULT_MIN_PASSWORD_LENGTH } from './core/accounts/password-policy.ts';
+import { type Bounds, defaultBounds, MIB, workerBounds } from './core/model/bounds.ts';
+import { MIN_MEMORY_LIMIT } from './core/model/resources.ts';
 import {
   defaultSchedulerConfig,
   hostLossPolicies,
@@ -11,8 +17,35 @@ import {
   queuePolicies,
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
+import type { PlaceLimits } from './http/connection-places.ts';
 
+const YEAR_S = 365 * 86_400;
+const MAX_HSTS_AGE_S = 2 * YEAR_S;
+const MAX_MIN_PASSWORD_LENGTH = 128;
 const MAX_RESERVE_AFTER_S = 366 * 86_400;
+
+const MAX_BOUND = 10_000_000;
+const MAX_UNPROVEN_IDS = 1_000_000_000;
+const MAX_BODY_MEMORY_MIB = 65_536;
+
+/** A bound of `unit`, such as `executions`. */
+const bound = (value: number, unit: string, max = MAX_BOUND, min = 1) =>
+  z.coerce
+    .number(`must be a number of ${unit}`)
+    .int(`must be a whole number of ${unit}`)
+    .min(min, `must be at least ${min}`)
+    .max(max, `must be at most ${max} ${unit}`)
+    .default(value);
+
+const boundSettings = (bounds: Bounds) => ({
+  BERTH_MAX_WAITING: bound(bounds.waiting, 'executions'),
+  BERTH_MAX_WAITING_PER_USER: bound(bounds.waitingPerUser, 'executions'),
+  BERTH_MAX_WAITING_MIB_PER_USER: bound(bounds.waitingBytesPerUser / MIB, 'MiB'),
+  BERTH_MAX_PLACED_INSTANCES: bound(bounds.placedInstances, 'instances'),
+  BERTH_MAX_INSTANCES_PER_EXECUTION: bound(bounds.instancesPerExecution, 'instances', MAX_INSTANCES),
+});
+
+const isMemoryLimit = (bytes = 0) => bytes >= MIN_MEMORY_LIMIT && Number.isSafeInteger(bytes);
 
 const settings = z.object({
   BERTH_DEPLOYMENT_NAME: z
@@ -26,6 +59,20 @@ const settings = z.object({
   BERTH_API_VARIANT: z.enum(['A', 'B', 'zoe-2018.12', 'zoe-2017.12']).default('B'),
   BERTH_EXECUTION_ENDPOINTS: z.enum(['on', 'off']).default('on'),
   BERTH_ADMIN_PASSWORD: z.string().min(1).optional(),
+  BERTH_MAX_WAITING_LOGINS: bound(512, 'logins', 100_000),
+  BERTH_MAX_SESSIONS_PER_USER: bound(100, 'sessions', 10_000),
+  BERTH_MIN_PASSWORD_LENGTH: z.coerce
+    .number('must be a number of characters')
+    .int('must be a whole number of characters')
+    .min(1, 'must be at least 1 character')
+    .max(MAX_MIN_PASSWORD_LENGTH, `must be at most ${MAX_MIN_PASSWORD_LENGTH} characters`)
+    .default(DEFAULT_MIN_PASSWORD_LENGTH),
+  BERTH_HSTS_MAX_AGE: z.coerce
+    .number('must be a number of seconds')
+    .int('must be a whole number of seconds')
+    .min(0, 'must be at least 0 seconds')
+    .max(MAX_HSTS_AGE_S, `must be at most ${MAX_HSTS_AGE_S} seconds (two years)`)
+    .default(YEAR_S),
   BERTH_DATABASE_URL: z.string().min(1).optional(),
   BERTH_DATABASE_TOKEN: z.string().min(1).optional(),
   BERTH_QUEUE_POLICY: z.enum(queuePolicies).default(defaultSchedulerConfig.queuePolicy),
@@ -42,7 +89,15 @@ const settings = z.object({
     .min(5, 'must be at least 5 seconds')
     .max(86_400, 'must be at most 86400 seconds (a day)')
     .default(defaultSchedulerConfig.lostAfterMs / 1000),
+  BERTH_DEFAULT_MEMORY: z
+    .string()
+    .refine((text) => isMemoryLimit(parseBytes(text)), 'must be a size of at least 6MiB, like 512MiB')
+    .default('512MiB'),
   BERTH_UNKNOWN_CONTAINERS: z.enum(['keep', 'remove']).default('keep'),
+  BERTH_MAX_UNPROVEN_IDS: bound(defaultBounds.unprovenIds, 'ids', MAX_UNPROVEN_IDS, 0),
+  BERTH_NETWORK_ISOLATION: z.enum(isolations).default('user'),
+  ...boundSettings(workerBounds),
+  BERTH_MAX_BODY_MEMORY_MIB: bound(16, 'MiB', MAX_BODY_MEMORY_MIB),
 });
 
 /** Settings of a self-hosted control plane only. */
@@ -51,8 +106,13 @@ const nodeSettings = settings.extend({
   BERTH_PORT: z.coerce.number().int().min(0).max(65535).default(5001),
   BERTH_DATA_DIR: z.string().min(1).default('.berth'),
   BERTH_TRUST_PROXY: z.enum(['on', 'off']).default('off'),
+  BERTH_MAX_CONNECTIONS: bound(5_000, 'connections', 1_000_000),
+  BERTH_MAX_CONNECTIONS_PER_ADDRESS: bound(2_000, 'connections', 1_000_000),
+  BERTH_CONNECTIONS_FOR_AGENTS: bound(1_000, 'connections', 1_000_000),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
   BERTH_SHOP: z.string().min(1).optional(),
+  ...boundSettings(defaultBounds),
+  BERTH_MAX_BODY_MEMORY_MIB: bound(64, 'MiB', MAX_BODY_MEMORY_MIB),
 });
 
 export type Config = z.infer<typeof settings>;
@@ -70,6 +130,25 @@ const renamed: Record<string, string> = { BERTH_HOLD_AFTER: 'BERTH_BACKFILL_RESE
 export const readConfig = (env: Environment): Config => read(settings, env);
 export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
 
+/** At least half of all connections are left to others than agents. */
+export const placeLimitsOf = (config: NodeConfig): PlaceLimits => ({
+  connections: config.BERTH_MAX_CONNECTIONS,
+  perAddress: config.BERTH_MAX_CONNECTIONS_PER_ADDRESS,
+  forAgents: Math.min(config.BERTH_CONNECTIONS_FOR_AGENTS, Math.floor(config.BERTH_MAX_CONNECTIONS / 2)),
+});
+
+/** Undefined if no client can use https, or if the setting is 0. */
+export const strictTransportOf = (config: Config, can: { httpsItself: boolean; behindProxy: boolean }) =>
+  config.BERTH_HSTS_MAX_AGE > 0 && (can.httpsItself || can.behindProxy)
+    ? { maxAgeS: config.BERTH_HSTS_MAX_AGE, behindProxy: can.behindProxy }
+    : undefined;
+
+/** The password of the administrator who is created in an empty database. */
+export const firstPasswordOf = (config: Config) => ({
+  configured: config.BERTH_ADMIN_PASSWORD,
+  minLength: config.BERTH_MIN_PASSWORD_LENGTH,
+});
+
 export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   ...defaultSchedulerConfig,
   queuePolicy: config.BERTH_QUEUE_POLICY,
@@ -78,6 +157,15 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
   // The setting may be fractional; the protocol has whole milliseconds.
   lostAfterMs: Math.round(1_000 * config.BERTH_HOST_LOST_AFTER),
   hostLossPolicy: config.BERTH_HOST_LOSS,
+  defaultMemoryBytes: parseBytes(config.BERTH_DEFAULT_MEMORY) ?? 0,
+  bounds: {
+    waiting: config.BERTH_MAX_WAITING,
+    waitingPerUser: config.BERTH_MAX_WAITING_PER_USER,
+    waitingBytesPerUser: config.BERTH_MAX_WAITING_MIB_PER_USER * MIB,
+    placedInstances: config.BERTH_MAX_PLACED_INSTANCES,
+    instancesPerExecution: config.BERTH_MAX_INSTANCES_PER_EXECUTION,
+    unprovenIds: config.BERTH_MAX_UNPROVEN_IDS,
+  },
 });
 
 /**

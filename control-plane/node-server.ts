@@ -8,6 +8,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import { OperationError } from './core/model/errors.ts';
 import { errorResponse } from './http/json/render.ts';
 import type { Variant } from './http/variants/variant.ts';
+import { type ConnectionSettings, NodeConnections } from './node-connections.ts';
 
 export interface ServerLimits {
   /** From the first byte of a request to the end of its head; `requestMs`: to the end of its body. */
@@ -17,8 +18,10 @@ export interface ServerLimits {
   checkMs: number;
   /** Idle time of a connection before TCP keep-alive probes begin. */
   quietMs: number;
-  /** Open connections, including those of agents and log subscribers. More are closed without an answer. */
-  connections: number;
+  /** How long a body may take before another request may take the place of its request. */
+  bodyGraceMs: number;
+  /** How long a peer may read nothing of what it was sent. */
+  stallMs: number;
 }
 
 const LIMITS: ServerLimits = {
@@ -26,20 +29,25 @@ const LIMITS: ServerLimits = {
   requestMs: 60_000,
   checkMs: 5_000,
   quietMs: 60_000,
-  connections: 5_000,
+  bodyGraceMs: 5_000,
+  stallMs: 60_000,
 };
 
 type Fetch = Parameters<typeof getRequestListener>[0];
 
-export interface ServerSettings {
+export interface ServerSettings extends Pick<ConnectionSettings, 'trustsProxy' | 'log'> {
   variant: Variant;
   /** True for upgrades that the server's `upgrade` event handles. Any other is served as a plain request. */
   isUpgrade: (request: IncomingMessage) => boolean;
+  places: ConnectionSettings['limits'];
   limits?: ServerLimits;
 }
 
 /** The server is not listening yet. */
-export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }: ServerSettings): Server {
+export function httpServer(
+  fetch: Fetch,
+  { variant, isUpgrade, places, limits = LIMITS, trustsProxy, log }: ServerSettings,
+): { server: Server; connections: NodeConnections } {
   const malformed = (problem: string) =>
     errorResponse(new OperationError('invalid', `The request is malformed: ${problem}.`), variant);
   const answer = getRequestListener(fetch, {
@@ -61,21 +69,31 @@ export function httpServer(fetch: Fetch, { variant, isUpgrade, limits = LIMITS }
     // Such requests are refused below, with an explanation.
     requireHostHeader: false,
   };
-  const server = createServer(options, (request, response) => {
-    if (request.headers.host !== undefined || request.httpVersionMinor === 0)
-      return answer(request, response);
-    write(request.socket, 400, malformed('it has no Host header'));
+  const server = createServer(options);
+  server.setTimeout(limits.stallMs);
+  const connections = new NodeConnections(server, {
+    limits: places,
+    bodyGraceMs: limits.bodyGraceMs,
+    trustsProxy,
+    log,
+    answer: (socket, error) => answerAlone(socket, errorResponse(error, variant)),
   });
-  server.maxConnections = limits.connections;
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    const refused = connections.begin(request, response);
+    if (refused) return void refuse(response, errorResponse(refused, variant));
+    if (request.headers.host !== undefined || request.httpVersionMinor === 0)
+      return void answer(request, response);
+    write(request.socket, 400, malformed('it has no Host header'));
+  };
+  server.on('request', serve);
   // Unknown expectations may be ignored (RFC 9110, 10.1.1).
-  server.on('checkExpectation', answer);
+  server.on('checkExpectation', serve);
   server.on('connect', (_request, socket) => write(socket, 400, malformed('it is meant for a proxy')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || isAnswered(socket)) return socket.destroy();
     const [status, problem] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'it is not HTTP/1.1'];
-    write(socket, status, malformed(problem));
+    answerAlone(socket, malformed(problem), status);
   });
-  return server;
+  return { server, connections };
 }
 
 /** Errors that Node finds before there is a request, with Node's own status codes. */
@@ -98,6 +116,19 @@ class ReasonedResponse extends ServerResponse {
 /** True if an answer has begun on this connection. A second one would corrupt it. */
 const isAnswered = (socket: Duplex) =>
   (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
+
+/** Answers in place of any further answer, unless one has begun, and closes the connection. */
+function answerAlone(socket: Duplex, response: Response, status = response.status): void {
+  if (!socket.writable || isAnswered(socket)) return void socket.destroy();
+  write(socket, status, response);
+}
+
+/** Answers a request that is not served, and closes the connection. */
+async function refuse(response: ServerResponse, refusal: Response): Promise<void> {
+  const body = await refusal.text();
+  response.writeHead(refusal.status, { ...Object.fromEntries(refusal.headers), connection: 'close' });
+  response.end(body);
+}
 
 /** Writes the answer and closes the connection, since the start of the next request is unknown. */
 function write(socket: Duplex, status: number, response: Response): void {

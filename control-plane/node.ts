@@ -6,10 +6,20 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createApp } from './app.ts';
-import { ConfigError, type NodeConfig, readNodeConfig, schedulerConfigOf } from './config.ts';
+import {
+  ConfigError,
+  firstPasswordOf,
+  type NodeConfig,
+  placeLimitsOf,
+  readNodeConfig,
+  schedulerConfigOf,
+  strictTransportOf,
+} from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
+import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
+import { MIB } from './core/model/bounds.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
@@ -18,14 +28,14 @@ import { generatedFiles } from './local/assets/generated-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';
 import { startLean } from './local/lean-start.ts';
 import { startLocalAgent } from './local/local-agent.ts';
+import { openDatabase } from './local/open-database.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { logTo } from './logger.ts';
 import { httpServer } from './node-server.ts';
+import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
-import { prepareDatabase } from './prepare.ts';
-import type { Db } from './store/db/db.ts';
-import { openEmbedded } from './store/db/embedded.ts';
+import { migrateDatabase } from './prepare.ts';
 import { groupReads } from './store/db/grouped-reads.ts';
 
 const log = logTo((line) => process.stderr.write(`${line}\n`));
@@ -43,9 +53,13 @@ try {
 
 async function start(config: NodeConfig): Promise<void> {
   const dataDir = dataFolder(config.BERTH_DATA_DIR);
-  const db = groupReads(await openDatabase(config, dataDir));
-  const password = await prepareDatabase(db, log, config.BERTH_ADMIN_PASSWORD);
-  if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
+  const db = groupReads(
+    await openDatabase(
+      config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`,
+      config.BERTH_DATABASE_TOKEN,
+    ),
+  );
+  await migrateDatabase(db, log);
 
   const clock = nodeClock(() => coordinator.wake());
   const deploymentName = config.BERTH_DEPLOYMENT_NAME;
@@ -53,34 +67,59 @@ async function start(config: NodeConfig): Promise<void> {
     db,
     clock,
     log,
+    idCode,
     deploymentName,
     scheduling: schedulerConfigOf(config),
     unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
+    isolation: config.BERTH_NETWORK_ISOLATION,
   });
-  const addressOf = config.BERTH_TRUST_PROXY === 'on' ? forwardedAddress : peerAddress;
+  const behindProxy = config.BERTH_TRUST_PROXY === 'on';
+  const addressOf = behindProxy ? forwardedAddress : peerAddress;
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
   const app = createApp({
     db,
     log,
     coordinator: coordinator,
     deploymentName,
+    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
     nowMs: () => Date.now(),
     addressOf,
+    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
+    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     variant,
     swaggerFile,
     agentFile: agentFiles(dataDir),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
     webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
     compresses: true,
+    strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
   });
 
-  const server = httpServer(app.fetch, { variant, isUpgrade: isConnect });
+  // Early requests wait: the coordinator must not read the users before there is an administrator.
+  const prepared = Promise.withResolvers<void>();
+  let isPrepared = false;
+  const serve: typeof app.fetch = (...request) =>
+    isPrepared ? app.fetch(...request) : prepared.promise.then(() => app.fetch(...request));
+  const { server, connections } = httpServer(serve, {
+    variant,
+    isUpgrade: isConnect,
+    places: placeLimitsOf(config),
+    trustsProxy: config.BERTH_TRUST_PROXY === 'on',
+    log,
+  });
   const port = await listen(server, config);
   const nowMs = () => Date.now();
   const endAgents = serveAgents(server, coordinator, {
     admit: (authorization) => admitAgent({ db, deploymentName, nowMs }, authorization),
+    admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),
   });
+  // Not before the server listens: a start that fails would take the only copy of the password with it.
+  const password = await ensureAdministrator(db, firstPasswordOf(config));
+  if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
+  isPrepared = true;
+  prepared.resolve();
   coordinator.wake();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
   print(`Berth listens on ${url} (deployment ${deploymentName}).`);
@@ -106,14 +145,6 @@ async function start(config: NodeConfig): Promise<void> {
       : undefined;
   process.on('SIGTERM', () => end(0));
   process.on('SIGINT', () => end(0));
-}
-
-async function openDatabase(config: NodeConfig, dataDir: string): Promise<Db> {
-  const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
-  if (url.startsWith('file:') || url === ':memory:') return openEmbedded(url);
-  // The client for servers takes 10 MB of memory, which an embedded database does not need.
-  const { openRemote } = await import('./store/db/remote.ts');
-  return openRemote(url, config.BERTH_DATABASE_TOKEN);
 }
 
 /** Resolves to the port. */

@@ -1,9 +1,13 @@
 /** Prepares the database before anything is served: schema and first administrator. */
 import type { Logger } from './coordinator/ports.ts';
-import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
+import { ensureAdministrator, type FirstPassword } from './operations/accounts/first-administrator.ts';
 import type { Db } from './store/db/db.ts';
 import { migrate } from './store/schema/migrate.ts';
 import { migrations } from './store/schema/migrations.ts';
+
+export async function migrateDatabase(db: Db, log: Logger): Promise<void> {
+  for (const { version, name } of await migrate(db, migrations)) log('database.migrated', { version, name });
+}
 
 /**
  * Resolves to the password of an administrator that was just created, which must be shown; otherwise to
@@ -12,8 +16,8 @@ import { migrations } from './store/schema/migrations.ts';
 export async function prepareDatabase(
   db: Db,
   log: Logger,
-  adminPassword: string | undefined,
+  first: FirstPassword,
 ): Promise<string | undefined> {
-  for (const { version, name } of await migrate(db, migrations)) log('database.migrated', { version, name });
-  return ensureAdministrator(db, adminPassword);
+  await migrateDatabase(db, log);
+  return ensureAdministrator(db, first);
 }

@@ -12,7 +12,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { command, databaseFile, mustExist, readArguments, UsageError, urlOf } from './local/database-file.ts';
 import type { Db } from './store/db/db.ts';
 import { openEmbedded } from './store/db/embedded.ts';
@@ -20,7 +20,8 @@ import { assignedIds, inspect, prepareRestored, SKIPPED_IDS, settle } from './st
 
 await command(async () => {
   const usage = 'npm run restore FILE (to replace a database: npm run restore -- FILE --force; also --json)';
-  const { file, flags } = readArguments(process.argv.slice(2), ['--force', '--json'], usage);
+  const { argument, flags } = readArguments(process.argv.slice(2), ['--force', '--json'], usage);
+  const file = resolve(argument);
   const target = databaseFile(process.env);
   mustExist(file, 'The backup');
   mustExist(dirname(target), 'The data folder');

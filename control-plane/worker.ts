@@ -5,9 +5,11 @@
 import { CONNECT_PATH } from '../shared/protocol/enrolment.ts';
 import { createApp } from './app.ts';
 import { type Assembly, assemble } from './assembly.ts';
+import { strictTransportOf } from './config.ts';
 import type { CoordinatorObject } from './coordinator/runtime/durable-object.ts';
 import { forwardUpgrade } from './coordinator/runtime/forward-upgrade.ts';
 import { coordinatorClient } from './coordinator/runtime/remote-call.ts';
+import { MIB } from './core/model/bounds.ts';
 import { cloudflareAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
@@ -61,16 +63,21 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     log,
     prepare,
     deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
     // A stub belongs to its request, so each call takes a new one.
     coordinator: coordinatorClient(() => coordinatorOf(env)),
     nowMs: () => Date.now(),
     addressOf: cloudflareAddress,
+    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
+    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
     variant: chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS),
     swaggerFile: (name) => readAsset(env, name),
     agentFile: (name) => readAsset(env, name),
     shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
     webFile: (name) => readAsset(env, `web/${name}`),
     compresses: false,
+    strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   });
   return { ...assembly, app };
 }

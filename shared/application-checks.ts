@@ -1,129 +1,172 @@
 /**
- * Checks of an application description that span several fields. They accept any input, so that they also
- * report on a description that does not match the schema (application-schema.ts). Pure.
+ * Checks of an application description that span several fields. They see only fields that passed the schema
+ * by themselves (application-schema.ts), so their work is bounded by its limits. Pure.
  */
-import { MAX_INSTANCES, type Problem } from './application-schema.ts';
+import type * as z from 'zod';
+import { type Findings, shown } from './application-problems.ts';
+import {
+  MAX_INSTANCES,
+  MAX_LABEL_TEXT,
+  type ServiceDescription,
+  type serviceFrame,
+} from './application-schema.ts';
 import { splitCommand } from './command.ts';
+import { InstanceNames } from './instance-names.ts';
+import type { Steps } from './steps.ts';
 import { unknownVariables } from './variables.ts';
 
 export type Loose = Record<string, unknown>;
 export const isRecord = (value: unknown): value is Loose =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Problems between fields of the application, and between fields of each service. */
-export function semanticProblems(input: unknown): Problem[] {
-  const services = listAt(input, 'services').flatMap((value, at): Service[] =>
-    isRecord(value) ? [{ value, at, instances: instanceNames(value) }] : [],
-  );
-  if (services.length === 0) return [];
-  const instances = new Set(services.flatMap((service) => service.instances));
-  return [
-    ...applicationProblems(services.map(({ value }) => value)),
-    ...nameProblems(services),
-    ...services.flatMap(({ value, at }) => serviceProblems(value, `/services/${at}`, instances)),
-  ];
-}
-
-interface Service {
-  value: Loose;
+/** What passed by itself of a service: some of its fields, and entries of its lists. */
+export interface CheckedService {
   /** Its index in the description. */
   at: number;
-  instances: string[];
+  fields: Partial<z.output<typeof serviceFrame>>;
+  environment: (ServiceDescription['environment'][number] | undefined)[];
+  volumes: (ServiceDescription['volumes'][number] | undefined)[];
+  ports: (ServiceDescription['ports'][number] | undefined)[];
+  labels: (string | undefined)[];
 }
 
-function applicationProblems(services: readonly Loose[]): Problem[] {
-  const problems: Problem[] = [];
-  if (!services.some((service) => service.monitor === true)) {
-    problems.push({ pointer: '/services', message: 'needs at least one service with "monitor": true' });
+/** Reports the problems between fields of the application, and between fields of each service. */
+export function* semanticProblems(services: readonly CheckedService[], found: Findings): Steps<void> {
+  if (services.length === 0) return;
+  applicationProblems(services, found);
+  const names = nameProblems(services, found);
+  for (const service of services) {
+    if (found.isFull) return;
+    serviceProblems(service, found);
+    yield* checkEnvironment(service, names, found);
+    yield* checkCommand(service, names, found);
   }
-  const total = services.reduce((sum, service) => sum + countOf(service), 0);
-  if (total > MAX_INSTANCES) {
-    const message = `has ${total} instances in all; the limit is ${MAX_INSTANCES}`;
-    problems.push({ pointer: '/services', message });
-  }
-  return problems;
 }
+
+function applicationProblems(services: readonly CheckedService[], found: Findings): void {
+  if (!services.some(({ fields }) => fields.monitor === true)) {
+    found.add(['services'], 'needs at least one service with "monitor": true');
+  }
+  const total = services.reduce((sum, { fields }) => sum + (fields.total_count ?? 0), 0);
+  if (total > MAX_INSTANCES) {
+    found.add(['services'], `has ${total} instances in all; the limit is ${MAX_INSTANCES}`);
+  }
+  const labels = new Set(services.flatMap((service) => service.labels));
+  let characters = 0;
+  for (const label of labels) characters += label?.length ?? 0;
+  if (characters > MAX_LABEL_TEXT) {
+    found.add(['services'], `has labels of ${characters} characters in all; the limit is ${MAX_LABEL_TEXT}`);
+  }
+}
+
+/** The instances to which variables may refer. */
+type Instances = Pick<ReadonlySet<string>, 'has'>;
+const ANY_INSTANCE: Instances = { has: () => true };
 
 /**
  * Names of services must be unique, and so must the names of all instances: 11 instances of `web` include
- * `web10`, which is also an instance of `web1` (API-12).
+ * `web10`, which is also an instance of `web1` (API-12). Returns the instances.
  */
-function nameProblems(services: readonly Service[]): Problem[] {
-  const problems: Problem[] = [];
-  const groups = new Map<unknown, number>();
-  const owners = new Map<string, number>();
-  for (const { value, at, instances } of services) {
-    if (value.name === undefined) continue;
-    const pointer = `/services/${at}/name`;
-    const earlier = groups.get(value.name);
+function nameProblems(services: readonly CheckedService[], found: Findings): Instances {
+  const groups = new Map<string, number>();
+  const instances = new InstanceNames();
+  let complete = true;
+  for (const { at, fields } of services) {
+    const { name, total_count: count } = fields;
+    complete &&= name !== undefined && count !== undefined;
+    if (name === undefined) continue;
+    const path = ['services', at, 'name'];
+    const earlier = groups.get(name);
     if (earlier !== undefined) {
-      problems.push({ pointer, message: `is also the name of service ${earlier}` });
+      found.add(path, `is also the name of service ${earlier}`);
       continue;
     }
-    groups.set(value.name, at);
-    const taken = instances.find((instance) => owners.has(instance));
-    if (taken !== undefined) {
-      const message = `gives an instance the name ${taken}, which is also an instance of service ${owners.get(taken)}`;
-      problems.push({ pointer, message });
+    groups.set(name, at);
+    if (count === undefined) continue;
+    const taken = instances.collisionOf(name, count);
+    if (taken) {
+      const owner = `which is also an instance of service ${taken.owner}`;
+      found.add(path, `gives an instance the name ${taken.instance}, ${owner}`);
     }
-    for (const instance of instances) owners.set(instance, at);
+    instances.add(name, count, at);
   }
-  return problems;
+  // The instances of a service whose name or count is wrong are not known.
+  return complete ? instances : ANY_INSTANCE;
 }
 
-function serviceProblems(service: Loose, base: string, instances: ReadonlySet<string>): Problem[] {
-  const problems: Problem[] = [];
-  const add: Add = (pointer, message) => problems.push({ pointer: base + pointer, message });
-
-  if (
-    isNumber(service.essential_count) &&
-    isNumber(service.total_count) &&
-    service.essential_count > service.total_count
-  ) {
-    add('/essential_count', 'is more than total_count');
+function serviceProblems({ at, fields, volumes }: CheckedService, found: Findings): void {
+  const { essential_count: essential, total_count: total, resources } = fields;
+  if (essential !== undefined && total !== undefined && essential > total)
+    found.add(['services', at, 'essential_count'], 'is more than total_count');
+  for (const kind of ['memory', 'cores'] as const) {
+    const { min = null, max = null } = resources?.[kind] ?? {};
+    if (min !== null && max !== null && max < min)
+      found.add(['services', at, 'resources', kind, 'max'], 'is less than min');
   }
-  for (const kind of ['memory', 'cores']) {
-    const range = isRecord(service.resources) ? service.resources[kind] : undefined;
-    if (isRecord(range) && isNumber(range.min) && isNumber(range.max) && range.max < range.min) {
-      add(`/resources/${kind}/max`, 'is less than min');
-    }
-  }
-  checkTexts(service, instances, add);
-  const mounts = new Set<unknown>();
-  listAt(service, 'volumes').forEach((volume, at) => {
-    if (!isRecord(volume) || volume.name === undefined) return;
-    if (mounts.has(volume.name)) add(`/volumes/${at}/name`, 'is also the name of another volume');
+  const mounts = new Set<string>();
+  for (const [entry, volume] of volumes.entries()) {
+    if (!volume) continue;
+    if (mounts.has(volume.name))
+      found.add(['services', at, 'volumes', entry, 'name'], 'is also the name of another volume');
     mounts.add(volume.name);
-  });
-  return problems;
-}
-
-type Add = (pointer: string, message: string) => void;
-
-/** Checks environment and command: their variables, and the length of what the program is started with. */
-function checkTexts(service: Loose, instances: ReadonlySet<string>, add: Add): void {
-  listAt(service, 'environment').forEach((pair, at) => {
-    if (!Array.isArray(pair) || typeof pair[1] !== 'string') return;
-    for (const name of unknownVariables([pair[1]], instances))
-      add(`/environment/${at}/1`, unknownVariable(name));
-    const variable = typeof pair[0] === 'string' ? `${pair[0]}=${pair[1]}` : pair[1];
-    if (isTooLong(variable)) add(`/environment/${at}/1`, `has, with its name, ${TOO_LONG}`);
-  });
-  if (typeof service.command === 'string') {
-    const split = splitCommand(service.command);
-    if ('problem' in split) add('/command', split.problem);
-    else {
-      // Checks the words and not the text, because variables are filled into words: quotes may create or
-      // break a reference (API-11).
-      for (const name of unknownVariables(split.words, instances)) add('/command', unknownVariable(name));
-      if (split.words.some(isTooLong)) add('/command', `has a word of ${TOO_LONG}`);
-    }
   }
 }
 
-const unknownVariable = (name: string) =>
-  `uses the unknown variable {${name}} (known: {user_name}, {execution_id}, {execution_name}, {deployment_name}, ` +
-  `{dns_name#self}, {dns_name#<instance>}); write {{${name}}} for the literal text {${name}}`;
+/** A step checks this much text, or as many entries. */
+const STEP_LENGTH = 50_000;
+const CHARACTERS_A_UNIT = 100;
+
+function* checkEnvironment(
+  { at, environment }: CheckedService,
+  instances: Instances,
+  found: Findings,
+): Steps<void> {
+  let length = 0;
+  for (const [entry, pair] of environment.entries()) {
+    if (!pair || found.isFull) continue;
+    const [name, value] = pair;
+    const path = ['services', at, 'environment', entry, 1];
+    if (isTooLong(`${name}=${value}`)) found.add(path, `has, with its name, ${TOO_LONG}`);
+    else
+      for (const unknown of unknownVariables([value], instances, found.room))
+        found.add(path, unknownVariable(unknown));
+    length += value.length + CHARACTERS_A_UNIT;
+    if (length < STEP_LENGTH) continue;
+    yield length / CHARACTERS_A_UNIT;
+    length = 0;
+  }
+}
+
+/** Checks the variables of the command, and the length of what the program is started with. */
+function* checkCommand(
+  { at, fields: { command } }: CheckedService,
+  instances: Instances,
+  found: Findings,
+): Steps<void> {
+  if (typeof command !== 'string') return;
+  const path = ['services', at, 'command'];
+  const split = splitCommand(command, MAX_WORDS);
+  yield command.length / CHARACTERS_A_UNIT;
+  if ('problem' in split) return found.add(path, split.problem);
+  // Checks the words and not the text, because variables are filled into words: quotes may create or break a
+  // reference (API-11).
+  const words = split.words.filter((word) => !isTooLong(word));
+  const unknown = command.includes('{') ? unknownVariables(words, instances, found.room) : [];
+  for (const name of unknown) found.add(path, unknownVariable(name));
+  if (words.length < split.words.length) found.add(path, `has a word of ${TOO_LONG}`);
+  yield command.length / CHARACTERS_A_UNIT;
+}
+
+function unknownVariable(name: string): string {
+  const reference = `{${shown(name)}}`;
+  return (
+    `uses the unknown variable ${reference} (known: {user_name}, {execution_id}, {execution_name}, ` +
+    `{deployment_name}, {dns_name#self}, {dns_name#<instance>}); write {${reference}} for the literal text ${reference}`
+  );
+}
+
+/** Linux allows about 200,000 short arguments. Splitting that many words takes too long. */
+const MAX_WORDS = 32_768;
 
 /** The longest variable or argument with which Linux starts a program (MAX_ARG_STRLEN, API-14). */
 const MAX_ARGUMENT_BYTES = 131_071;
@@ -132,30 +175,12 @@ const TOO_LONG = 'more than 131,071 bytes, the limit of Linux: put the value int
 /** Counts bytes in UTF-8. */
 function isTooLong(text: string): boolean {
   if (text.length * 3 <= MAX_ARGUMENT_BYTES) return false;
-  let bytes = 0;
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  if (text.length > MAX_ARGUMENT_BYTES) return true;
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    // Each half of a surrogate pair takes two bytes.
+    if (code >= 0x80) bytes += code < 0x800 || (code & 0xf800) === 0xd800 ? 1 : 2;
   }
   return bytes > MAX_ARGUMENT_BYTES;
-}
-
-const isNumber = (value: unknown): value is number => typeof value === 'number';
-
-/** 0 for an invalid count, which the schema reports. */
-const countOf = ({ total_count: count }: Loose): number =>
-  isNumber(count) && Number.isInteger(count) && count > 0 ? count : 0;
-
-/**
- * At most as many names as an application may have instances, whatever the description says; none if the name
- * is not text.
- */
-const instanceNames = (service: Loose): string[] =>
-  typeof service.name === 'string'
-    ? Array.from({ length: Math.min(countOf(service), MAX_INSTANCES) }, (_, n) => `${service.name}${n}`)
-    : [];
-
-function listAt(value: unknown, key: string): unknown[] {
-  const list = isRecord(value) ? value[key] : undefined;
-  return Array.isArray(list) ? list : [];
 }

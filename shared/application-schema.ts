@@ -4,6 +4,7 @@
  * change.
  */
 import * as z from 'zod';
+import { ENDPOINT_URL, ENDPOINT_URL_PROBLEM } from './endpoint-schemes.ts';
 
 export const APPLICATION_FORMAT_VERSION = 3;
 export const MAX_INSTANCES = 1000;
@@ -14,6 +15,13 @@ export const MAX_SERVICES = 100;
  */
 export const MAX_ENTRIES = 256;
 export const MAX_VARIABLES = 1000;
+/** Hosts have no longer labels. */
+const MAX_LABEL_LENGTH = 256;
+const MAX_LABELS = 100;
+/** Characters of the different labels of an application, which stay in memory while it waits. */
+export const MAX_LABEL_TEXT = 4096;
+/** The engine refuses a higher id of a user or group. */
+export const MAX_USER_ID = 2 ** 31 - 1;
 
 /**
  * Describes the schema in place. `describe` would copy it, and every copy of a schema costs memory at run
@@ -40,9 +48,10 @@ const portSchema = described(
       'The port in the container. The host publishes it on a free port.',
     ),
     protocol: described(z.enum(['tcp', 'udp']), 'The transport protocol.'),
-    url_template: text.meta({
+    url_template: text.regex(ENDPOINT_URL, ENDPOINT_URL_PROBLEM).meta({
       description:
-        'The URL of the endpoint. {ip_port} becomes the address and port on the host, {proxy_path} becomes "/".',
+        'The URL of the endpoint, with the scheme of a network service. ' +
+        '{ip_port} becomes the address and port on the host, {proxy_path} becomes "/".',
     }),
     proxy: described(z.boolean().optional(), 'Accepted for descriptions of other platforms; has no effect.'),
   }),
@@ -74,13 +83,10 @@ const resourcesSchema = described(
   z.strictObject({
     memory: described(
       z.strictObject({
-        min: described(
-          bytes.nullable(),
-          'Bytes that are reserved on the host and count under the quota. Null reserves nothing.',
-        ),
+        min: described(bytes.nullable(), 'Bytes that are reserved on the host. Null reserves nothing.'),
         max: described(
           bytes.nullable(),
-          'Limit in bytes; a container beyond it is killed. At least "min". Null: all memory that the host offers.',
+          'Limit in bytes, which counts under the quota; a container beyond it is killed. At least "min". Null or 0: "min" if it is at least 6 MiB, else the default of the deployment.',
         ),
       }),
       'The memory of each instance.',
@@ -159,14 +165,31 @@ export const serviceSchema = z.strictObject({
     text.nullable().optional(),
     "The working directory of the command. Null or absent: the image's own.",
   ),
+  user: described(
+    z
+      .string()
+      .regex(/^\d{1,10}(:\d{1,10})?$/, {
+        error: 'must be a user id, or a user id and a group id, such as "1000:1000"',
+        abort: true,
+      })
+      .refine(
+        (user) => user.split(':').every((id) => Number(id) <= MAX_USER_ID),
+        `has an id above ${MAX_USER_ID}`,
+      )
+      .nullable()
+      .optional(),
+    'The user id as which the command runs, or user and group: "1000", "1000:1000". Each at most 2147483647. ' +
+      "Null or absent: the image's own, or the one that the operator requires with folders of the host.",
+  ),
   labels: described(
-    z.array(text.min(1)).max(MAX_ENTRIES).optional(),
-    'Labels that a host must have, all of them, to run the service.',
+    z.array(text.min(1).max(MAX_LABEL_LENGTH)).max(MAX_LABELS).optional(),
+    'Labels that a host must have, all of them, to run the service. ' +
+      `The different labels of an application have at most ${MAX_LABEL_TEXT} characters in all.`,
   ),
   network: described(
     text.nullable().optional(),
-    "A network of the host to join instead of the deployment's own; the operator must allow it. " +
-      "Null or absent: the deployment's own.",
+    "A network of the host to join instead of the user's own; the operator must allow it. " +
+      "Null or absent: the user's own.",
   ),
   replicas: described(
     z.int().nonnegative().optional(),
@@ -210,8 +233,21 @@ applicationSchema.register(z.globalRegistry, {
 export type Application = z.infer<typeof applicationSchema>;
 export type ServiceDescription = z.infer<typeof serviceSchema>;
 
-/** One problem of a description. `pointer` is an RFC 6901 pointer; '' is the whole document. */
-export interface Problem {
-  pointer: string;
-  message: string;
-}
+/**
+ * The same schemas with lists of any entries, which are checked one after the other: the services of an
+ * application, and these lists of a service.
+ */
+export const serviceLists = {
+  environment: serviceSchema.shape.environment,
+  volumes: serviceSchema.shape.volumes,
+  ports: serviceSchema.shape.ports,
+  labels: serviceSchema.shape.labels,
+};
+const anyEntries = (limit: number) => z.array(z.unknown()).max(limit);
+export const serviceFrame = serviceSchema.extend({
+  environment: anyEntries(MAX_VARIABLES),
+  volumes: anyEntries(MAX_ENTRIES),
+  ports: anyEntries(MAX_ENTRIES),
+  labels: anyEntries(MAX_LABELS).optional(),
+});
+export const applicationFrame = applicationSchema.extend({ services: anyEntries(MAX_SERVICES).min(1) });

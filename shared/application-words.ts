@@ -27,6 +27,8 @@ export function schemaMessage(issue: z.core.$ZodRawIssue): string | undefined {
   }
   if (issue.code === 'too_small') return sized(issue.origin, 'at least', issue.minimum);
   if (issue.code === 'too_big') return sized(issue.origin, 'at most', issue.maximum);
+  // The names stand elsewhere: zod's own message would repeat every one of them.
+  if (issue.code === 'unrecognized_keys') return 'has unknown keys';
   return undefined;
 }
 

@@ -1,61 +1,114 @@
 /**
- * Validates an application description: each field by the schema (application-schema.ts), then across fields
- * (application-checks.ts). Pure; expand.ts turns a valid description into services.
+ * Validates an application description: each field by the schema (application-schema.ts), then across those
+ * fields that passed (application-checks.ts). Pure; expand.ts turns a valid description into services.
  */
 import type * as z from 'zod';
-import { isRecord, semanticProblems } from './application-checks.ts';
+import { type CheckedService, isRecord, type Loose, semanticProblems } from './application-checks.ts';
+import { Findings, type Problem } from './application-problems.ts';
 import {
   type Application,
-  applicationSchema,
-  MAX_ENTRIES,
-  MAX_SERVICES,
-  MAX_VARIABLES,
-  type Problem,
+  applicationFrame,
+  type ServiceDescription,
+  serviceFrame,
+  serviceLists,
 } from './application-schema.ts';
 import { schemaMessage } from './application-words.ts';
+import { finish, type Steps } from './steps.ts';
 
-export type Validation = { valid: true; application: Application } | { valid: false; problems: Problem[] };
+/** `more` counts further problems that were found; there may be others. */
+export type Validation =
+  | { valid: true; application: Application }
+  | { valid: false; problems: Problem[]; more: number };
 
-/** Returns the typed application, or every problem at once: those of single fields first. */
-export function validateApplication(input: unknown): Validation {
-  const bounded = cutToLimits(input);
-  const parsed = applicationSchema.safeParse(bounded, { error: schemaMessage });
-  const problems = [...(parsed.error?.issues.flatMap(schemaProblems) ?? []), ...semanticProblems(bounded)];
-  if (parsed.success && problems.length === 0) return { valid: true, application: parsed.data };
-  return { valid: false, problems };
-}
+/** Returns the typed application, or its problems at once: those of single fields first. */
+export const validateApplication = (input: unknown): Validation => finish(validationSteps(input));
 
-/**
- * Cuts lists that are too long to one entry past their limit: enough for the schema to refuse them (API-13).
- */
-function cutToLimits(input: unknown): unknown {
-  if (!isRecord(input) || !Array.isArray(input.services)) return input;
-  return { ...input, services: input.services.slice(0, MAX_SERVICES + 1).map(cutService) };
-}
-
-function cutService(service: unknown): unknown {
-  if (!isRecord(service)) return service;
-  const cut = (key: string, limit: number) =>
-    Array.isArray(service[key]) && { [key]: service[key].slice(0, limit + 1) };
-  return {
-    ...service,
-    ...cut('environment', MAX_VARIABLES),
-    ...cut('volumes', MAX_ENTRIES),
-    ...cut('ports', MAX_ENTRIES),
-    ...cut('labels', MAX_ENTRIES),
-  };
-}
-
-function schemaProblems(issue: z.core.$ZodIssue): Problem[] {
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      pointer: pointerTo(...issue.path, key),
-      message: 'is not a known key',
-    }));
+/** The same in steps, for large descriptions. It ends early if there are more problems than are reported. */
+export function* validationSteps(input: unknown): Steps<Validation> {
+  const found = new Findings();
+  const frame = checkFields(applicationFrame, input, [], found);
+  const services: CheckedService[] = [];
+  for (const [at, service] of (frame.services ?? []).entries()) {
+    if (found.isFull) break;
+    const fields = checkFields(serviceFrame, service, ['services', at], found);
+    if (isRecord(service)) services.push({ at, fields, environment: [], volumes: [], ports: [], labels: [] });
+    yield 10;
   }
-  return [{ pointer: pointerTo(...issue.path), message: issue.message }];
+  for (const service of services) yield* checkLists(service, found);
+  if (!found.isFull) yield* semanticProblems(services, found);
+  const { problems, more } = found;
+  if (problems.length > 0) return { valid: false, problems, more };
+  return { valid: true, application: { ...frame, services: services.map(described) } as Application };
 }
 
-function pointerTo(...path: PropertyKey[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+/** The fields of `input` that pass by themselves. Reports the others, and unknown keys. */
+function checkFields<T extends z.ZodObject>(
+  schema: T,
+  input: unknown,
+  path: readonly PropertyKey[],
+  found: Findings,
+): Partial<z.output<T>> {
+  const known = isRecord(input) ? knownFields(schema, input) : input;
+  const result = schema.safeParse(known, { error: schemaMessage });
+  found.addIssues(path, result.error?.issues ?? []);
+  if (!isRecord(input)) return {};
+  const unknown = Object.keys(input).filter((key) => !Object.hasOwn(schema.shape, key));
+  found.addUnknownKeys(path, unknown);
+  if (result.success) return result.data;
+  const failed = new Set(result.error.issues.map((issue) => issue.path[0]));
+  const passed = Object.entries(known as Loose).filter(([key]) => !failed.has(key));
+  return Object.fromEntries(passed) as Partial<z.output<T>>;
+}
+
+/** Lists that are too long keep one entry past their limit: enough for the schema to refuse them (API-13). */
+function knownFields({ shape }: z.ZodObject, input: Loose): Loose {
+  const known: Loose = {};
+  for (const key of Object.keys(shape)) {
+    if (!Object.hasOwn(input, key)) continue;
+    const value = input[key];
+    known[key] = Array.isArray(value) ? value.slice(0, MAX_LIST + 1) : value;
+  }
+  return known;
+}
+const MAX_LIST = 1000;
+
+/** Entries that are checked in one step. */
+const STEP_ENTRIES = 200;
+
+/** Checks the entries of the lists that have the right length; an entry that fails is undefined. */
+function* checkLists(service: CheckedService, found: Findings): Steps<void> {
+  for (const name of Object.keys(serviceLists) as (keyof typeof serviceLists)[]) {
+    const schema: z.ZodType = serviceLists[name];
+    const all: readonly unknown[] = service.fields[name] ?? [];
+    const checked: unknown[] = service[name];
+    for (let start = 0; start < all.length && !found.isFull; start += STEP_ENTRIES) {
+      const entries = all.slice(start, start + STEP_ENTRIES);
+      checked.push(...checkEntries(schema, entries, ['services', service.at, name], start, found));
+      yield entries.length;
+    }
+  }
+}
+
+function checkEntries(
+  schema: z.ZodType,
+  entries: readonly unknown[],
+  path: readonly PropertyKey[],
+  start: number,
+  found: Findings,
+): readonly unknown[] {
+  const result = schema.safeParse(entries, { error: schemaMessage });
+  if (result.success) return result.data as unknown[];
+  const { issues } = result.error;
+  found.addIssues(
+    path,
+    issues.map((issue) => ({ ...issue, path: [start + Number(issue.path[0]), ...issue.path.slice(1)] })),
+  );
+  const failed = new Set(issues.map((issue) => issue.path[0]));
+  return entries.map((entry, at) => (failed.has(at) ? undefined : entry));
+}
+
+/** Only for a service without problems. */
+function described({ fields, environment, volumes, ports, labels }: CheckedService): ServiceDescription {
+  const service = { ...fields, environment, volumes, ports, ...(fields.labels && { labels }) };
+  return service as ServiceDescription;
 }

@@ -36,6 +36,8 @@ export interface ExecutionContext {
   deploymentName: string;
   userName: string;
   userId: number;
+  /** The user's id in file systems. */
+  fsUid: number;
 }
 
 /** Container name, host name and DNS name of an instance (api: discovery). */
@@ -47,6 +49,7 @@ export function assignmentOf(
   key: { service: number; generation: number },
   instance: string,
   definition: ServiceDescription,
+  memoryLimitBytes: number,
   context: ExecutionContext,
 ): Assignment {
   const name = dnsNameOf(instance, context.executionId, context.deploymentName);
@@ -71,9 +74,11 @@ export function assignmentOf(
       ...ownEnvironment(instance, context),
     ],
     workDir: definition.work_dir ?? null,
+    user: definition.user ?? null,
+    ownerUid: context.fsUid,
     network: definition.network ?? null,
     memoryMinBytes: definition.resources.memory.min,
-    memoryMaxBytes: definition.resources.memory.max,
+    memoryMaxBytes: memoryLimitBytes,
     coresMin: definition.resources.cores.min,
     coresMax: definition.resources.cores.max,
     shmBytes: definition.resources.shm ?? null,

@@ -14,10 +14,15 @@ export interface Variables {
   dnsName: (instance: string) => string | undefined;
 }
 
-const REFERENCE = /\{\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}\}|(?<!\$)\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}/g;
-
-/** Names of the unknown references in `texts`, each once. `instances` are those of the application. */
-export function unknownVariables(texts: readonly string[], instances: ReadonlySet<string>): string[] {
+/**
+ * Names of the unknown references in `texts`, each once and at most `limit` of them. `instances` are those of
+ * the application.
+ */
+export function unknownVariables(
+  texts: readonly string[],
+  instances: Pick<ReadonlySet<string>, 'has'>,
+  limit = Number.POSITIVE_INFINITY,
+): string[] {
   const known: Variables = {
     user_name: '',
     execution_id: '',
@@ -27,8 +32,10 @@ export function unknownVariables(texts: readonly string[], instances: ReadonlySe
   };
   const unknown = new Set<string>();
   for (const text of texts) {
-    for (const [, , name] of text.matchAll(REFERENCE)) {
-      if (name !== undefined && lookUp(name, known) === undefined) unknown.add(name);
+    for (let one = nextReference(text, 0); one; one = nextReference(text, one.end)) {
+      if (unknown.size >= limit) return [...unknown];
+      if (one.literal || unknown.has(one.name)) continue;
+      if (lookUp(one.name, known) === undefined) unknown.add(one.name);
     }
   }
   return [...unknown];
@@ -36,16 +43,60 @@ export function unknownVariables(texts: readonly string[], instances: ReadonlySe
 
 /** Replaces each reference. Throws on an unknown one, which validation has refused before. */
 export function substitute(text: string, variables: Variables): string {
-  return text.replace(REFERENCE, (_, literal: string | undefined, name: string) => {
-    if (literal !== undefined) return `{${literal}}`;
-    const value = lookUp(name, variables);
-    if (value === undefined) throw new Error(`unknown variable {${name}}`);
-    return value;
-  });
+  let result = '';
+  let end = 0;
+  for (let one = nextReference(text, 0); one; one = nextReference(text, end)) {
+    const value = one.literal ? `{${one.name}}` : lookUp(one.name, variables);
+    if (value === undefined) throw new Error(`unknown variable {${one.name}}`);
+    result += text.slice(end, one.start) + value;
+    end = one.end;
+  }
+  return result + text.slice(end);
+}
+
+interface Reference {
+  name: string;
+  /** True for `{{name}}`. */
+  literal: boolean;
+  start: number;
+  end: number;
+}
+
+/**
+ * Finds the first reference at or after `from`, as the expression `{{name}}|(?<!\$){name}` would, but in a
+ * fraction of its time: a megabyte has 200,000 references.
+ */
+function nextReference(text: string, from: number): Reference | undefined {
+  for (let start = text.indexOf('{', from); start >= 0; ) {
+    const isDouble = text.charCodeAt(start + 1) === OPEN;
+    const nameStart = start + (isDouble ? 2 : 1);
+    const nameEnd = endOfName(text, nameStart);
+    const closes = nameEnd > nameStart && text.charCodeAt(nameEnd) === CLOSE;
+    const isShell = text.charCodeAt(start - 1) === DOLLAR;
+    if (closes && (isDouble ? text.charCodeAt(nameEnd + 1) === CLOSE : !isShell)) {
+      const name = text.slice(nameStart, nameEnd);
+      return { name, literal: isDouble, start, end: nameEnd + (isDouble ? 2 : 1) };
+    }
+    // In `{{name}` the inner braces are a reference.
+    start = isDouble ? start + 1 : text.indexOf('{', nameEnd);
+  }
+  return undefined;
+}
+
+const [OPEN, CLOSE, DOLLAR] = [0x7b, 0x7d, 0x24];
+
+const NAME = /[a-z_]+(?:#[A-Za-z0-9-]+)?/y;
+
+/** The end of the name at `start`; `start` itself if there is none. */
+function endOfName(text: string, start: number): number {
+  NAME.lastIndex = start;
+  return NAME.test(text) ? NAME.lastIndex : start;
 }
 
 function lookUp(name: string, variables: Variables): string | undefined {
-  const [key, instance] = name.split('#');
+  const hash = name.indexOf('#');
+  const key = hash < 0 ? name : name.slice(0, hash);
+  const instance = hash < 0 ? undefined : name.slice(hash + 1);
   if (key === 'dns_name') return instance === undefined ? undefined : variables.dnsName(instance);
   if (instance !== undefined) return undefined;
   switch (key) {

@@ -4,10 +4,13 @@ import type { ServiceKey } from '../../shared/protocol/assignment.ts';
 import { MAX_LOG_STREAMS } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
 import type { Up } from '../../shared/protocol/up.ts';
+import { sizeText } from '../../shared/sizes.ts';
 import { type LogEnd, LogReader } from '../logs/log-reader.ts';
+import type { LogRetention } from '../logs/log-retention.ts';
 
 export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
+  retention: Pick<LogRetention, 'firstOffset' | 'lastRemoved' | 'maxBytes'>;
   mayWrite(key: ServiceKey): boolean;
   send(message: Up): void;
   /**
@@ -34,6 +37,8 @@ export class LogStreams {
       end({ reason: 'failed', message: 'too many log streams' });
       return;
     }
+    const { retention } = this.#options;
+    const limit = `the host stores at most ${sizeText(retention.maxBytes)} of the output of a service (BERTH_AGENT_LOG_MAX)`;
     const reader = new LogReader({
       stream,
       offset,
@@ -41,6 +46,12 @@ export class LogStreams {
       format,
       open: () => this.#options.open(key),
       isLive: () => this.#options.mayWrite(key),
+      firstOffset: () => retention.firstOffset(key),
+      missingText: (bytes) => `[berth] ${sizeText(bytes)} of older output are missing here: ${limit}.`,
+      removedText:
+        retention.lastRemoved(service) === generation
+          ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`
+          : undefined,
       send: (frame) => this.#options.sendBytes(frame),
       end,
     });

@@ -6,6 +6,7 @@ import type { Assignment } from '../../shared/protocol/assignment.ts';
 import { type CloseReason, closeCodes } from '../../shared/protocol/close.ts';
 import { decodeDown, encode, ProtocolError } from '../../shared/protocol/codec.ts';
 import type { Down } from '../../shared/protocol/down.ts';
+import type { Overlay } from '../../shared/protocol/swarm.ts';
 import type { HostFacts, Up } from '../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../shared/protocol/version.ts';
 import type { Exchange } from '../host/clock-check.ts';
@@ -41,6 +42,8 @@ export interface SessionOptions {
    * never waits for it.
    */
   measure(): void;
+  /** Begins to make an overlay network. The session never waits for it. */
+  makeOverlay(overlay: Overlay): void;
 }
 
 type Phase =
@@ -72,6 +75,7 @@ export class ControlPlaneSession {
     const { agent, output, deployment, host, reporter } = options;
     this.#logs = new LogStreams({
       open: (key) => output.open(key),
+      retention: output.retention,
       mayWrite: (key) => agent.mayWrite(key),
       send: (message) => this.#send(message),
       sendBytes: (bytes) => socket.sendBytes(bytes),
@@ -85,7 +89,8 @@ export class ControlPlaneSession {
       host,
       inventory: agent.inventory(),
       conditions: [...reporter.conditions],
-      highest: agent.highestIds(),
+      ...agent.seenIds(),
+      ...(reporter.swarm === undefined ? {} : { swarm: reporter.swarm }),
       ...(options.lease.leaseMs === undefined ? {} : { leaseMs: options.lease.leaseMs }),
     });
     this.#timedRequest = { sequence: 0, sentMs: options.nowMs() };
@@ -153,6 +158,7 @@ export class ControlPlaneSession {
         for (const key of reporter.acknowledge(message.sequence)) agent.conclude(key);
         this.#forAnswered(message.sequence, (sent) => this.#options.lease.confirm(sent));
         this.#compareClocks(message.sequence, message.timeMs);
+        if (message.coreShares) agent.cpuLimits.share(message.coreShares);
         break;
       case 'logs.open':
         this.#logs.open(message);
@@ -162,6 +168,9 @@ export class ControlPlaneSession {
         break;
       case 'logs.close':
         this.#logs.close(message.stream);
+        break;
+      case 'network.make':
+        this.#options.makeOverlay(message);
     }
   }
 
@@ -170,10 +179,11 @@ export class ControlPlaneSession {
       this.#close('badMessage', 'a second welcome');
       return;
     }
-    const { session, reportPeriodMs, timeMs, leaseMs, spreadMs = 0 } = welcome;
+    const { session, reportPeriodMs, timeMs, leaseMs, spreadMs = 0, pending } = welcome;
     const { log, reporter, measure } = this.#options;
     this.#spreadMs = spreadMs;
     log('session.welcome', { session });
+    if (pending !== undefined) log('session.offer-pending', { reason: pendingText(pending) });
     this.#compareClocks(0, timeMs);
     this.#phase = { name: 'syncing', assignments: [] };
     this.#forAnswered(0, (sent) => this.#options.lease.replace(leaseMs, sent));
@@ -262,3 +272,6 @@ export class ControlPlaneSession {
     this.#socket.close(closeCodes[reason].code, message);
   }
 }
+
+const pendingText = (offer: string): string =>
+  `this host offers more than was agreed (${offer}): an administrator must accept it on the page of the host, or by POST host/<id> with "accept"`;

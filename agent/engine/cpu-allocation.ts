@@ -43,6 +43,57 @@ export function levelOf(claims: readonly CpuClaim[], cores: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
+/** A claim, and the share that its service has in common with others; undefined: it has none. */
+export interface SharedClaim {
+  claim: CpuClaim;
+  share: { cores: number } | undefined;
+}
+
+/**
+ * The level of each share (C212). Services within a share together get no more than its cores, or than their
+ * reservations, as long as others can use the rest. What the others cannot use goes to them all the same.
+ */
+export function levelsOf(
+  claims: readonly SharedClaim[],
+  cores: number,
+): (share: SharedClaim['share']) => number {
+  const groups = new Map<SharedClaim['share'], CpuClaim[]>();
+  for (const { claim, share } of claims) {
+    const group = groups.get(share);
+    if (group) group.push(claim);
+    else groups.set(share, [claim]);
+  }
+  const claimsIn = (share: SharedClaim['share']) => groups.get(share) ?? [];
+  const full = new Set<SharedClaim['share']>();
+  const levels = new Map<SharedClaim['share'], number>();
+  for (;;) {
+    const taken = [...full].reduce((sum, share) => sum + sumAt(claimsIn(share), levels.get(share)), 0);
+    const open = claims.filter(({ share }) => !full.has(share)).map(({ claim }) => claim);
+    const level = levelOf(open, cores - taken);
+    const over = [...groups.keys()].filter(
+      (share) => share && !full.has(share) && sumAt(claimsIn(share), level) > share.cores,
+    );
+    if (over.length === 0) {
+      const isRest = level === Number.POSITIVE_INFINITY && full.size > 0;
+      const rest = [...full].flatMap((share) =>
+        claimsIn(share).map((claim) => ({ ...claim, min: amountAt(claim, levels.get(share)) })),
+      );
+      const beyond = isRest ? levelOf(rest, cores - sumAt(open, level)) : 0;
+      return (share) => (full.has(share) ? (levels.get(share) ?? 0) + beyond : level);
+    }
+    for (const share of over) {
+      full.add(share);
+      levels.set(share, levelOf(claimsIn(share), share?.cores ?? 0));
+    }
+  }
+}
+
+/** What services use at most at a level. */
+const sumAt = (claims: readonly CpuClaim[], level = 0): number =>
+  claims.reduce((sum, claim) => sum + amountAt(claim, level), 0);
+
+const amountAt = (claim: CpuClaim, level = 0): number => floorOf(claim) + Math.min(level, headroomOf(claim));
+
 /** The CPU limit of a service at a level, in cores: at least its reservation, at most its maximum. */
 export function limitOf(claim: CpuClaim, level: number): number {
   const floor = floorOf(claim);

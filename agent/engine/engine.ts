@@ -3,6 +3,7 @@
  * imports an engine.
  */
 import type { Assignment, ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Overlay, Swarm } from '../../shared/protocol/swarm.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
 import type { CpuClaim } from './cpu-allocation.ts';
 
@@ -16,6 +17,8 @@ export type ContainerCpu = CpuClaim & { limit: number };
  */
 interface Labelled {
   execution?: number | undefined;
+  /** Proof of the ids of execution and service (P143). */
+  idProof?: string | undefined;
   cpu?: ContainerCpu | undefined;
 }
 
@@ -62,6 +65,18 @@ export interface UsageSample {
   memoryBytes: number;
 }
 
+/** What a container holds on the engine's disk. */
+export interface DiskUse {
+  /** Its writable layer and its anonymous volumes, which are removed with it. */
+  bytes: number;
+  /** Its output, which the agent keeps. */
+  outputBytes: number;
+  /** Files in `bytes`. Null if the engine measured, which does not count them. */
+  files: number | null;
+  /** False if there was not enough time to count all files. */
+  isComplete: boolean;
+}
+
 /** A subscription to changes. `ended` settles when the engine ends it or `close` is called. */
 export interface Watch {
   ended: Promise<void>;
@@ -76,6 +91,15 @@ export interface Engine {
    * problem.
    */
   networkProblem(): Promise<string | undefined>;
+  /**
+   * Calls `found` whenever the engine has shown whether host folders can be pinned: with the reason and the
+   * remedy if they can't, otherwise with undefined.
+   */
+  watchFolders(found: (problem: string | undefined) => void): void;
+  /** The swarm whose overlay networks containers can join. Null: none. */
+  swarm(): Promise<Swarm | null>;
+  /** Makes an overlay network in the swarm that this engine manages. Succeeds if it exists. */
+  makeOverlay(overlay: Overlay): Promise<void>;
   list(): Promise<ContainerSummary[]>;
   /** Undefined if the container does not exist. */
   inspect(id: string): Promise<Container | undefined>;
@@ -96,11 +120,15 @@ export interface Engine {
    * aborts.
    */
   usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>>;
+  /** Measures within a few times `limitMs`. Undefined if the container does not exist. */
+  diskUse(id: string, limitMs: number): Promise<DiskUse | undefined>;
   /**
    * Sends SIGTERM, and SIGKILL after the grace period. Succeeds if the container is not running or does not
    * exist.
    */
   stop(id: string): Promise<void>;
+  /** Sends SIGKILL. Succeeds if the container is not running or does not exist. */
+  kill(id: string): Promise<void>;
   /** Succeeds if the container does not exist. */
   remove(id: string): Promise<void>;
   pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void>;
@@ -115,8 +143,8 @@ export interface Engine {
   outputFile(id: string): string | undefined;
   /** The output from `sinceNs` on. Ends when the container has ended. */
   followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncIterable<OutputRecord>;
-  /** Removes the deployment's unused networks. */
-  tidy(): Promise<void>;
+  /** Removes networks that nothing has used for `graceMs`, and what a killed agent has left of a proof. */
+  removeUnused(graceMs: number): Promise<void>;
 }
 
 /**

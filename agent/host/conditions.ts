@@ -2,6 +2,8 @@
  * Conditions: the current faults of this host, one sentence for each kind (P40). Logs each fault that begins
  * or ends, and calls a listener on each change of a text. Never detects faults itself.
  */
+
+import { cutText } from '../../shared/protocol/bounds.ts';
 import type { ConditionKind } from '../../shared/protocol/conditions.ts';
 import { type Condition, MAX_CONDITION_LENGTH } from '../../shared/protocol/up.ts';
 import type { Logger } from '../logger.ts';
@@ -28,7 +30,8 @@ export class Conditions {
 
   /** Undefined: the fault does not exist. */
   set(kind: ConditionKind, sentence: string | undefined): void {
-    const text = sentence === undefined ? undefined : truncate(sentence);
+    // An engine's message may be a whole page of a proxy.
+    const text = sentence === undefined ? undefined : cutText(sentence, MAX_CONDITION_LENGTH);
     const before = this.#texts.get(kind);
     if (before === text) return;
     if (text === undefined) this.#texts.delete(kind);
@@ -39,15 +42,6 @@ export class Conditions {
     changed(Array.from(this.#texts, ([one, its]) => ({ kind: one, text: its })));
   }
 }
-
-/**
- * An engine's message may be a whole page of a proxy. Such a text would exceed the protocol's limit and close
- * the connection.
- */
-const truncate = (text: string): string =>
-  text.length <= MAX_CONDITION_LENGTH
-    ? text
-    : `${text.slice(0, MAX_CONDITION_LENGTH - 3).replace(/[\ud800-\udbff]$/, '')}...`;
 
 /** Undefined if there are none. */
 export function unknownContainers(services: readonly number[]): string | undefined {

@@ -8,6 +8,7 @@ export function readMachine(env: NodeJS.ProcessEnv): Machine {
   return {
     hostname: hostname(),
     routedAddress: routedAddress(),
+    addresses: Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     dockerHost: usualHosts(env)[0] ?? unixHost(DEFAULT_SOCKET),
   };
 }

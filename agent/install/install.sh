@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs, updates or uninstalls Berth's agent on this machine. Run the first line again to update:
 #
-#   curl -fsSL https://berth.example.org/agent/install.sh | BERTH_JOIN_TOKEN=... sh
+#   curl -fsSL https://berth.example.org/agent/install.sh | BERTH_BUNDLE_SHA256=... BERTH_JOIN_TOKEN=... sh
 #   curl -fsSL https://berth.example.org/agent/install.sh | sh -s uninstall [--purge]
 #
 # Requires Linux, root, Node 20.11 or newer and a running Docker engine. The script checks the machine,
@@ -18,6 +18,8 @@
 # all users can read the arguments of programs.
 #
 #   BERTH_JOIN_TOKEN        a token that an administrator created with POST /api/0.7/host/token
+#   BERTH_BUNDLE_SHA256     the checksum of the agent that came with the token; by default the one that lies
+#                           beside the agent at the control plane, which finds damage only
 #   BERTH_URL               the control plane; by default the one that served this script
 #   BERTH_AGENT_NAME, BERTH_AGENT_ADDRESS, BERTH_AGENT_LABELS and all other BERTH_AGENT_*, DOCKER_HOST
 #                           stored in agent.env, and used again by the next run
@@ -53,8 +55,9 @@ main() {
 install() {
   # Only the child process that joins receives the token.
   token=${BERTH_JOIN_TOKEN:-}
+  checksum=${BERTH_BUNDLE_SHA256:-}
   # The control plane defines the deployment's name. The environment would override the settings file.
-  unset BERTH_JOIN_TOKEN BERTH_DEPLOYMENT_NAME
+  unset BERTH_JOIN_TOKEN BERTH_BUNDLE_SHA256 BERTH_DEPLOYMENT_NAME
   check_user
   check_node
   url=${BERTH_URL:-$(setting BERTH_URL)}
@@ -102,7 +105,11 @@ check_node() {
 
 fetch_agent() {
   fetch /agent/berth-agent.mjs "$work/berth-agent.mjs"
-  fetch /agent/berth-agent.mjs.sha256 "$work/sha256"
+  if [ -n "$checksum" ]; then
+    printf '%s  berth-agent.mjs\n' "$checksum" >"$work/sha256"
+  else
+    fetch /agent/berth-agent.mjs.sha256 "$work/sha256"
+  fi
   fetch /agent/install.sh "$work/install.sh"
   fetch /api/0.7/info "$work/info"
   "$node" -e '
@@ -111,7 +118,7 @@ fetch_agent() {
     const digest = require("node:crypto").createHash("sha256").update(file).digest("hex");
     process.exit(expected.toString().startsWith(digest + " ") ? 0 : 1);
   ' "$work/sha256" "$work/berth-agent.mjs" ||
-    fail 'The agent does not match its checksum: it was damaged or changed during the download.' 'Try again. If the error persists, check the proxies and caches between this machine and the control plane.'
+    fail 'The agent does not match its checksum: it was damaged or changed since the join token was made.' 'Try again, with a new join token if the control plane was updated meanwhile. If the error persists, check the proxies and caches between this machine and the control plane.'
   deployment=$("$node" -e '
     const name = JSON.parse(require("node:fs").readFileSync(process.argv[1])).deployment_name;
     if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(name)) process.exit(1);
@@ -241,7 +248,9 @@ RestartSec=5
 RestartPreventExitStatus=2
 # Access to the engine's socket equals root. These lines restrict the agent's own process.
 NoNewPrivileges=yes
-CapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER
+# CAP_SYS_PTRACE opens host folders in the mount namespace of the engine, which is not that of this unit.
+# CAP_NET_ADMIN and CAP_NET_RAW are for iptables.
+CapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_SYS_PTRACE CAP_NET_ADMIN CAP_NET_RAW
 # Not strict, which would prevent hard links between the agent's folder and the engine's.
 ProtectSystem=full
 # Not yes: registry credentials are in root's home, and volumes may be in other homes.

@@ -17,6 +17,7 @@ import {
   readFields,
   recordSize,
 } from './record.ts';
+import { STAMP_BYTES, Stamp } from './stamp.ts';
 
 export type LogEnd = Omit<Extract<Up, { type: 'logs.end' }>, 'type' | 'stream'>;
 
@@ -26,6 +27,12 @@ export interface LogReaderOptions {
   credit: number;
   format: LogFormat;
   open(): Promise<FileHandle | undefined>;
+  /** Position of the first byte that is still stored. It may grow at any time. */
+  firstOffset(): number;
+  /** A sentence that takes the place of a log that was removed for the sake of later starts. */
+  removedText: string | undefined;
+  /** A sentence that takes the place of this many bytes of removed output. */
+  missingText(bytes: number): string;
   /** False once no more output can arrive. */
   isLive(): boolean;
   /** Sends a chunk's frame. The frame's bytes may change once the promise resolves. */
@@ -76,7 +83,11 @@ export class LogReader {
       await file?.close();
       return undefined;
     }
-    if (!file) return { reason: 'missing' };
+    if (!file) {
+      const { removedText } = this.#options;
+      if (removedText !== undefined) await this.#sendText(`${this.#stamp()}${removedText}`, 0);
+      return { reason: 'missing' };
+    }
     try {
       return await this.#sendAll(file);
     } finally {
@@ -95,8 +106,8 @@ export class LogReader {
   }
 
   async #sendAll(file: FileHandle): Promise<LogEnd | undefined> {
-    const { offset, format, isLive } = this.#options;
-    const decoder = new RecordDecoder(format, await openLineBefore(file, offset));
+    const { offset, format, isLive, firstOffset } = this.#options;
+    let decoder = new RecordDecoder(format, await this.#openLineBefore(file, offset));
     const input = Buffer.allocUnsafe(READ_BYTES);
     let position = offset;
     /** Bytes of an incomplete record at the start of `input`. */
@@ -110,6 +121,15 @@ export class LogReader {
       // Checked before the read: output that arrives between the two is read in the next round.
       const live = isLive();
       const { bytesRead } = await file.read(input, carried, READ_BYTES - carried, position + carried);
+      const first = firstOffset();
+      // Checked after the read, which may have found a hole.
+      if (position < first) {
+        await this.#sendMissing(first - position, first, decoder.isLineOpen);
+        decoder = new RecordDecoder(format, NO_SOURCE);
+        position = first;
+        carried = 0;
+        continue;
+      }
       const available = input.subarray(0, carried + bytesRead);
       const sent = await this.#sendRecords(available, decoder, position);
       position += sent;
@@ -146,6 +166,44 @@ export class LogReader {
     return sent;
   }
 
+  /** The line stands by itself: the line before it, which has lost its end, is ended first. */
+  #sendMissing(bytes: number, next: number, isLineOpen: boolean): Promise<void> {
+    return this.#sendText(
+      `${isLineOpen ? '\n' : ''}${this.#stamp()}${this.#options.missingText(bytes)}`,
+      next,
+    );
+  }
+
+  /** Each line of the format `timestamps` begins with a time, here that of the reading. */
+  #stamp(): string {
+    if (this.#options.format !== 'timestamps') return '';
+    const stamp = Buffer.alloc(STAMP_BYTES);
+    new Stamp().write(Math.floor(Date.now() / 1000), stamp, 0);
+    return stamp.toString('latin1');
+  }
+
+  /** Sends a line that is not part of the stored output. The stream continues at `next`. */
+  async #sendText(text: string, next: number): Promise<void> {
+    const bytes = Buffer.from(`${text}\n`);
+    while (this.#credit < bytes.length && !this.#isClosed()) await this.#nextGrant();
+    if (this.#isClosed()) return;
+    this.#credit -= bytes.length;
+    bytes.copy(this.#frame, CHUNK_HEADER_BYTES);
+    writeChunkHeader(this.#frame, this.#options.stream, next);
+    await this.#options.send(this.#frame.subarray(0, CHUNK_HEADER_BYTES + bytes.length));
+  }
+
+  /** Output that was removed leaves no line open. */
+  async #openLineBefore(file: FileHandle, offset: number): Promise<number> {
+    const { firstOffset } = this.#options;
+    if (offset <= firstOffset()) return NO_SOURCE;
+    return openLineBefore(file, offset).catch((error: unknown) => {
+      // The bytes before the offset were removed meanwhile.
+      if (offset <= firstOffset()) return NO_SOURCE;
+      throw error;
+    });
+  }
+
   #isClosed(): boolean {
     return this.#closed.signal.aborted;
   }
@@ -167,7 +225,6 @@ export class LogReader {
  * that line.
  */
 async function openLineBefore(file: FileHandle, offset: number): Promise<number> {
-  if (offset === 0) return NO_SOURCE;
   const tail = Buffer.alloc(4);
   // An offset beyond the end of the file is refused: the output there was lost, and later output is
   // different.

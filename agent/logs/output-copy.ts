@@ -6,7 +6,8 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { OutputRecord } from '../engine/engine.ts';
-import { encodeRecord, recordSize, recordTimeNs } from './record.ts';
+import { encodeRecord, recordTimeNs } from './record.ts';
+import { endOfRecords } from './record-walk.ts';
 
 /** Docker's size of a piece. */
 const PIECE_BYTES = 16 * 1024;
@@ -14,13 +15,17 @@ const PIECE_BYTES = 16 * 1024;
 const OVERLAP_NS = 1_000_000_000n;
 const OVERLAP_BYTES = 1 << 20;
 
-/** Appends the records of `follow` after the stored end. Returns when the stream ends. */
+/**
+ * Appends the records of `follow` after the stored end. Returns when the stream ends. `first`: position of
+ * the first stored record.
+ */
 export async function copyOutput(
   follow: (sinceNs: bigint) => AsyncIterable<OutputRecord>,
   path: string,
+  first: number,
 ): Promise<void> {
   const file = await open(path, 'a+');
-  const { size, sinceNs, stored } = await findEnd(file);
+  const { size, sinceNs, stored } = await findEnd(file, first);
   await file.truncate(size);
   await pipeline(async function* () {
     for await (const record of follow(sinceNs)) {
@@ -40,29 +45,20 @@ interface End {
   stored: Map<string, number>;
 }
 
-async function findEnd(file: FileHandle): Promise<End> {
-  const { size: fileSize } = await file.stat();
-  const from = Math.max(0, fileSize - OVERLAP_BYTES);
-  const { buffer } = await file.read(Buffer.alloc(fileSize - from), 0, fileSize - from, from);
-  let end = buffer.length;
-  if (!endsWithRecord(buffer, end)) {
-    if (from > 0) return findEndForwards(file, fileSize);
-    end = wholeRecords(buffer);
-  }
-  return { size: from + end, ...collect(buffer, end) };
+async function findEnd(file: FileHandle, first: number): Promise<End> {
+  const { size } = await file.stat();
+  const tail = await readTail(file, first, size);
+  if (endsWithRecord(tail, tail.length)) return { size, ...collect(tail, tail.length) };
+  // A crash left an incomplete record.
+  const end = await endOfRecords(file, first);
+  const whole = await readTail(file, first, end);
+  return { size: end, ...collect(whole, whole.length) };
 }
 
-/** Used if a crash left an incomplete record: finds the whole records from the start. */
-async function findEndForwards(file: FileHandle, fileSize: number): Promise<End> {
-  const { buffer } = await file.read(Buffer.alloc(fileSize), 0, fileSize, 0);
-  const end = wholeRecords(buffer);
-  return { size: end, ...collect(buffer, end) };
-}
-
-function wholeRecords(buffer: Buffer): number {
-  let at = 0;
-  for (let size = recordSize(buffer, at); size > 0; size = recordSize(buffer, at)) at += size;
-  return at;
+async function readTail(file: FileHandle, first: number, end: number): Promise<Buffer> {
+  const from = Math.max(first, end - OVERLAP_BYTES);
+  const { buffer } = await file.read(Buffer.alloc(end - from), 0, end - from, from);
+  return buffer;
 }
 
 function endsWithRecord(buffer: Buffer, end: number): boolean {

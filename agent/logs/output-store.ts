@@ -1,6 +1,6 @@
 /**
  * Output store: the output of services in `<dir>/<service>/<generation>.log`, beside marks for started keys
- * and for keys that the agent gave up.
+ * and for keys that the agent gave up, and proofs of ids.
  *
  * The engine's own file is the store while its container exists. If possible, the log is a hard link to that
  * file. If the file is on another file system, it is held open, and copied when its container has ended. If
@@ -8,13 +8,17 @@
  * same positions. Never changes or removes a file of the engine.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { copyFile, type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, readdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
+import { type Assignment, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import { type Container, type Engine, EngineError } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import { sleep } from '../sleep.ts';
+import { writeIfAbsent } from './exclusive-file.ts';
+import { LogRetention, type RetentionOptions } from './log-retention.ts';
 import { copyOutput } from './output-copy.ts';
+import { copyFrom, lastWrittenMs, openIfThere, openPath, replaceByLink } from './stored-files.ts';
+import { type GivenIds, StoredIds } from './stored-ids.ts';
 
 /**
  * `preserved`: the store follows the output, and must be finalised once the container has ended. `complete`:
@@ -32,38 +36,47 @@ type Preservation =
 const FOLLOW_RETRY_MS = 1000;
 
 export class OutputStore {
+  readonly retention: LogRetention;
   readonly #dir: string;
   readonly #engine: Pick<Engine, 'outputFile' | 'followOutput'>;
   readonly #log: Logger;
   readonly #started: Set<string>;
   readonly #lapsed: Set<string>;
-  readonly #preservations = new Map<string, Preservation & { key: string }>();
-  #highestService: number;
+  readonly #preservations = new Map<string, Preservation & { key: ServiceKey }>();
+  readonly #ids: StoredIds;
 
-  constructor(dir: string, engine: Pick<Engine, 'outputFile' | 'followOutput'>, log: Logger) {
+  constructor(
+    dir: string,
+    engine: Pick<Engine, 'outputFile' | 'followOutput'>,
+    log: Logger,
+    limits: Omit<RetentionOptions, 'log'>,
+  ) {
     this.#dir = dir;
     this.#engine = engine;
     this.#log = log;
     mkdirSync(dir, { recursive: true });
     const paths = readdirSync(dir, { recursive: true }).map(String);
+    this.retention = new LogRetention(dir, paths, { ...limits, log });
     this.#started = new Set(paths.flatMap((path) => markedKey(path, 'started')));
     this.#lapsed = new Set(paths.flatMap((path) => markedKey(path, 'lapsed')));
-    this.#highestService = paths.reduce(
-      (highest, path) => Math.max(highest, Number.parseInt(path, 10) || 0),
-      0,
-    );
+    this.#ids = new StoredIds(dir, paths);
   }
 
   wasStarted(key: ServiceKey): boolean {
     return this.#started.has(keyOf(key));
   }
 
-  markStarted(key: ServiceKey): void {
-    if (this.wasStarted(key)) return;
+  /**
+   * False if another agent process has marked the key since this process began: it may have started the key
+   * (P5). The two run at once only if the data folder could not be locked (P90).
+   */
+  markStarted(key: ServiceKey & GivenIds): boolean {
+    this.#ids.keep(key);
+    if (this.wasStarted(key)) return true;
     this.#started.add(keyOf(key));
-    this.#highestService = Math.max(this.#highestService, key.service);
+    this.#ids.note(key.service);
     mkdirSync(this.#serviceDir(key.service), { recursive: true });
-    writeFileSync(this.#path(key, 'started'), '');
+    return writeIfAbsent(this.#path(key, 'started'));
   }
 
   /**
@@ -101,14 +114,23 @@ export class OutputStore {
     }
   }
 
-  /** The highest service that has, or had since the start of this process, output here. 0: none. */
-  highestService(): number {
-    return this.#highestService;
+  get seenIds(): Pick<StoredIds, 'highestService' | 'proven'> {
+    return this.#ids;
   }
 
-  /** Removes a log of the same name before a key's first start: it belongs to an earlier database. */
-  clear(key: ServiceKey): void {
-    rmSync(this.#path(key, 'log'), { force: true });
+  /**
+   * Prepares the output of an assignment; returns whether its key was started. If it was, the proof of its
+   * ids is stored, which its container may lack. If not, a log of the same name belongs to an earlier
+   * database and is removed.
+   */
+  accept(assignment: Assignment, hasContainer: boolean): boolean {
+    const started = this.wasStarted(assignment);
+    if (started || hasContainer) this.#ids.keep(assignment);
+    else {
+      rmSync(this.#path(assignment, 'log'), { force: true });
+      this.retention.clear(assignment);
+    }
+    return started;
   }
 
   stateOf(containerId: string): OutputState {
@@ -121,8 +143,10 @@ export class OutputStore {
   async preserve(container: Container): Promise<void> {
     if (this.#preservations.has(container.id)) return;
     mkdirSync(this.#serviceDir(container.service), { recursive: true });
+    await this.retention.limitEarlier(container);
     const preservation = (await this.#preserveFile(container)) ?? this.#follow(container);
-    this.#preservations.set(container.id, { ...preservation, key: keyOf(container) });
+    const { service, generation } = container;
+    this.#preservations.set(container.id, { ...preservation, key: { service, generation } });
   }
 
   /** Completes the stored output of an ended container. Never throws, so that its removal can follow. */
@@ -131,7 +155,8 @@ export class OutputStore {
     if (!preservation || preservation.by === 'link' || preservation.copied) return;
     try {
       if (preservation.by === 'handle') {
-        await this.#copyFile(preservation.source, this.#path(container, 'log'));
+        const first = this.retention.firstOffset(container);
+        await copyFrom(preservation.source, first, this.#path(container, 'log'));
         await preservation.source.close();
       } else {
         await preservation.following;
@@ -154,7 +179,8 @@ export class OutputStore {
   /** Whether more output of this key may arrive although its container has ended. */
   isGrowing(key: ServiceKey): boolean {
     return [...this.#preservations.values()].some(
-      (preservation) => preservation.by === 'api' && preservation.key === keyOf(key) && !preservation.copied,
+      (preservation) =>
+        preservation.by === 'api' && keyOf(preservation.key) === keyOf(key) && !preservation.copied,
     );
   }
 
@@ -163,16 +189,28 @@ export class OutputStore {
     const stored = await openIfThere(this.#path(key, 'log'));
     if (stored) return stored;
     for (const preservation of this.#preservations.values()) {
-      if (preservation.key === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
+      if (keyOf(preservation.key) === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
         // A new handle of the same file, whose name may be gone by now.
-        return await openIfThere(`/proc/self/fd/${preservation.source.fd}`);
+        return await openIfThere(openPath(preservation.source));
       }
     }
     return undefined;
   }
 
+  /** Removes the oldest output of each service that exceeds its limit, one service at a time (P121). */
+  async limit(): Promise<void> {
+    for (const preservation of this.#preservations.values()) {
+      if (preservation.by === 'handle' && preservation.copied) continue;
+      const { key } = preservation;
+      const path = preservation.by === 'handle' ? openPath(preservation.source) : this.#path(key, 'log');
+      await this.retention.limit(key, path);
+    }
+  }
+
   async forget(service: number): Promise<void> {
     await rm(this.#serviceDir(service), { recursive: true, force: true });
+    this.retention.forget(service);
+    this.#ids.forget(service);
   }
 
   /** Removes logs last written before `beforeMs`, except those of services in use. */
@@ -234,14 +272,7 @@ export class OutputStore {
 
   #copyApi(container: ServiceKey & { id: string }, signal: AbortSignal): Promise<void> {
     const follow = (sinceNs: bigint) => this.#engine.followOutput(container.id, sinceNs, signal);
-    return copyOutput(follow, this.#path(container, 'log'));
-  }
-
-  /** The kernel copies: the bytes never enter this process, whose memory would grow by them for a while. */
-  async #copyFile({ fd }: FileHandle, path: string): Promise<void> {
-    const unfinished = `${path}.copy`;
-    await copyFile(`/proc/self/fd/${fd}`, unfinished);
-    await rename(unfinished, path);
+    return copyOutput(follow, this.#path(container, 'log'), this.retention.firstOffset(container));
   }
 
   #serviceDir(service: number): string {
@@ -250,37 +281,6 @@ export class OutputStore {
 
   #path({ service, generation }: ServiceKey, extension: 'log' | 'started' | 'lapsed'): string {
     return `${this.#serviceDir(service)}/${generation}.${extension}`;
-  }
-}
-
-/** A rename between two links of one file does nothing, hence the last line. */
-async function replaceByLink(file: string, path: string): Promise<void> {
-  const unfinished = `${path}.link`;
-  await rm(unfinished, { force: true });
-  await link(file, unfinished);
-  await rename(unfinished, path);
-  await rm(unfinished, { force: true });
-}
-
-/**
- * Time of the latest file in a folder. Infinity, which counts as just now, if the folder vanishes meanwhile
- * or is not a folder.
- */
-async function lastWrittenMs(folder: string): Promise<number> {
-  try {
-    const files = await readdir(folder);
-    const times = await Promise.all(files.map(async (file) => (await stat(`${folder}/${file}`)).mtimeMs));
-    return Math.max(0, ...times);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-}
-
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch {
-    return undefined;
   }
 }
 

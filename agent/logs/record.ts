@@ -59,6 +59,10 @@ export class RecordDecoder {
     this.#open = open;
   }
 
+  get isLineOpen(): boolean {
+    return this.#open !== NO_SOURCE;
+  }
+
   /** Decodes as many whole records of `input` as fit into `output`. Throws RecordError. */
   decode(input: Buffer, output: Buffer): Decoded {
     const fields = this.#fields;

@@ -4,20 +4,22 @@
  */
 import { type Assignment, type IdRange, keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
 import type { Observation } from '../../shared/protocol/up.ts';
-import { type Container, type ContainerSummary, EngineError } from '../engine/engine.ts';
+import { type Container, EngineError } from '../engine/engine.ts';
 import { messageOf } from '../logger.ts';
 import type { AgentOptions } from './agent-options.ts';
 import { ConcurrencyLimits, type WorkKind } from './concurrency-limits.ts';
 import { CpuLimits } from './cpu-limits.ts';
+import { findContainers } from './find-containers.ts';
 import { removeLogs } from './log-removal.ts';
 import { inventoryOf, lapsedOf, observeService, planService, sameKey, withLapsed } from './plan.ts';
+import { type SeenIds, seenIds } from './seen-ids.ts';
 import { ServiceRegistry, type TrackedService } from './service-registry.ts';
 import { type Effect, execute, type Step } from './steps.ts';
 
 export class Agent {
   readonly #options: AgentOptions;
   readonly #registry = new ServiceRegistry();
-  readonly #cpuLimits: CpuLimits;
+  readonly cpuLimits: CpuLimits;
   readonly #concurrencyLimits = new ConcurrencyLimits();
   readonly #outputState = (containerId: string) => this.#options.output.stateOf(containerId);
   /** Before the first complete sync no container counts as unwanted. */
@@ -27,7 +29,7 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options;
     const { engine, cores, log } = options;
-    this.#cpuLimits = new CpuLimits({ engine, cores, log, tracked: () => this.#registry.all() });
+    this.cpuLimits = new CpuLimits({ engine, cores, log, tracked: () => this.#registry.all() });
   }
 
   /** Applies all assignments. Other containers are removed, except those of `unknown` services (P30). */
@@ -84,14 +86,29 @@ export class Agent {
     for (const { service } of keys) this.#advance(this.#registry.getOrCreate(service));
   }
 
-  /** The highest ids on this host, of containers and stored logs (P31). */
-  highestIds(): { execution: number; service: number } {
-    return this.#registry.highestIds(this.#options.output.highestService());
+  /** Ends a running service for good: its start counts as failed, for this reason (P145). */
+  end(key: ServiceKey, reason: string): void {
+    const tracked = this.#registry.get(key.service);
+    if (tracked?.fail(key, reason)) this.#advance(tracked);
+  }
+
+  /** Running containers, except those that are left alone (P30). None before the first sync. */
+  running(): Container[] {
+    return this.#synced ? this.#registry.running() : [];
+  }
+
+  /** The highest ids on this host, with their proofs (P31, P144). */
+  seenIds(): SeenIds {
+    return seenIds(this.#registry.containers(), this.#options.output.seenIds);
   }
 
   /** True if nothing is assigned here and no container is left. */
   get isIdle(): boolean {
     return this.#synced && this.#registry.all().length === 0;
+  }
+
+  hasContainer(containerId: string): boolean {
+    return this.#registry.withContainer(containerId) !== undefined;
   }
 
   isKnown(service: number): boolean {
@@ -114,16 +131,7 @@ export class Agent {
   /** Inspects all containers again, and logs how many events and steps had missed. Throws EngineError. */
   async refresh(): Promise<void> {
     const since = this.#registry.clock;
-    const listed = await this.#options.engine.list();
-    const found = new Map<number, Map<string, Container>>();
-    await Promise.all(
-      listed.map(async (summary) => {
-        const container = await this.#inspectListed(summary);
-        if (!container) return;
-        const ofService = found.get(container.service) ?? new Map<string, Container>();
-        found.set(container.service, ofService.set(container.id, container));
-      }),
-    );
+    const found = await findContainers(this.#options.engine, this.#registry, this.#concurrencyLimits);
     let corrections = 0;
     const known = this.#registry.all().map(({ service }) => service);
     for (const service of new Set([...found.keys(), ...known])) {
@@ -140,7 +148,7 @@ export class Agent {
   /** Begins no further step. Steps in progress may end. */
   close(): void {
     this.#closed = true;
-    this.#cpuLimits.close();
+    this.cpuLimits.close();
     for (const { work } of this.#registry.all()) if (work?.kind === 'pull') work.abort.abort();
   }
 
@@ -152,16 +160,8 @@ export class Agent {
       if (!tracked.has(assignment) && !tracked.work) reporter.observe(lapsedOf(assignment));
       return;
     }
-    const started = output.wasStarted(assignment);
-    if (!started && !tracked.has(assignment)) output.clear(assignment);
+    const started = output.accept(assignment, tracked.has(assignment));
     tracked.assign(assignment, { kind: started ? 'started' : 'fresh' });
-  }
-
-  /** A container listed in its known state needs no inspection. */
-  async #inspectListed({ id, service, state }: ContainerSummary): Promise<Container | undefined> {
-    const known = this.#registry.get(service)?.containers.get(id);
-    if (known?.state === state) return known;
-    return await this.#concurrencyLimits.laneFor('inspect').run(() => this.#options.engine.inspect(id));
   }
 
   #correct(tracked: TrackedService, found: ReadonlyMap<string, Container> | undefined): number {
@@ -180,7 +180,7 @@ export class Agent {
   }
 
   #advance(tracked: TrackedService): void {
-    this.#cpuLimits.scheduleUpdate();
+    this.cpuLimits.scheduleUpdate();
     if (tracked.work) {
       // No service waits for the image any longer.
       if (tracked.work.kind === 'pull' && !tracked.assignment) tracked.work.abort.abort();
@@ -229,7 +229,7 @@ export class Agent {
 
   #perform(tracked: TrackedService, step: Step): void {
     const { engine, output, reporter, lowDisk } = this.#options;
-    const cpuLimit = (assignment: Assignment) => this.#cpuLimits.limitForNew(assignment);
+    const cpuLimit = (assignment: Assignment) => this.cpuLimits.limitForNew(assignment);
     this.#run(tracked, step.kind, async (signal) => {
       const progress = (detail: string) => {
         tracked.detail = detail;

@@ -4,7 +4,8 @@
  * container (C82).
  */
 import type { Assignment } from '../../shared/protocol/assignment.ts';
-import { type CpuClaim, claimOf, levelOf, limitOf } from '../engine/cpu-allocation.ts';
+import type { CoreShare } from '../../shared/protocol/down.ts';
+import { type CpuClaim, claimOf, levelsOf, limitOf } from '../engine/cpu-allocation.ts';
 import type { Container, ContainerCpu, Engine } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import type { TrackedService } from './service-registry.ts';
@@ -27,6 +28,8 @@ export class CpuLimits {
   readonly #options: CpuLimitsOptions;
   /** Limits applied since the last inspection, keyed by the inspected value. */
   readonly #applied = new WeakMap<ContainerCpu, number>();
+  /** By execution. */
+  #shares: ReadonlyMap<number, CoreShare> = new Map();
   #timer: NodeJS.Timeout | undefined;
   #isDue = false;
   #closed = false;
@@ -37,7 +40,16 @@ export class CpuLimits {
 
   /** The CPU limit, in cores, of a container that is about to be created. */
   limitForNew(assignment: Assignment): number {
-    return limitOf(claimOf(assignment), this.#level());
+    const share = this.#shares.get(assignment.execution);
+    return limitOf(claimOf(assignment), this.#levels()(share));
+  }
+
+  /** Takes the shares of users (P150). */
+  share(shares: readonly CoreShare[]): void {
+    this.#shares = new Map(
+      shares.flatMap((share) => share.executions.map((execution) => [execution, share] as const)),
+    );
+    this.scheduleUpdate();
   }
 
   /** Services may have come or gone. Updates the limits soon. */
@@ -60,10 +72,11 @@ export class CpuLimits {
 
   /** Updates one container after the other, so that starts never wait behind many updates. */
   async #update(): Promise<void> {
-    const level = this.#level();
-    for (const { id, state, cpu } of this.#options.tracked().flatMap(liveContainersOf)) {
+    const levelFor = this.#levels();
+    for (const { id, state, cpu, execution = 0 } of this.#options.tracked().flatMap(liveContainersOf)) {
       if (this.#closed) return;
-      if (state === 'running' && cpu) await this.#limit(id, cpu, limitOf(cpu, level));
+      if (state === 'running' && cpu)
+        await this.#limit(id, cpu, limitOf(cpu, levelFor(this.#shares.get(execution))));
     }
   }
 
@@ -78,8 +91,12 @@ export class CpuLimits {
     }
   }
 
-  #level(): number {
-    return levelOf(this.#options.tracked().flatMap(claimsOf), this.#options.cores);
+  #levels() {
+    const claims = this.#options
+      .tracked()
+      .flatMap(claimsOf)
+      .map(({ claim, execution }) => ({ claim, share: this.#shares.get(execution) }));
+    return levelsOf(claims, this.#options.cores);
   }
 }
 
@@ -90,9 +107,12 @@ const liveContainersOf = ({ containers }: TrackedService): Container[] =>
  * The claims of the service's live containers, or of the container that it is about to get. None while an
  * image is pulled.
  */
-function claimsOf(service: TrackedService): CpuClaim[] {
+function claimsOf(service: TrackedService): { claim: CpuClaim; execution: number }[] {
   const live = liveContainersOf(service);
-  if (live.length > 0) return live.flatMap(({ cpu }) => cpu ?? []);
+  if (live.length > 0)
+    return live.flatMap(({ cpu, execution = 0 }) => (cpu ? { claim: cpu, execution } : []));
   const { assignment, start } = service;
-  return assignment && start.kind === 'fresh' ? [claimOf(assignment)] : [];
+  return assignment && start.kind === 'fresh'
+    ? [{ claim: claimOf(assignment), execution: assignment.execution }]
+    : [];
 }

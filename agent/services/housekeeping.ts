@@ -1,38 +1,64 @@
 /**
- * Housekeeping: periodically removes logs beyond their age, whether or not their services are known, and the
- * deployment's networks while the host has none of its containers. Never removes images (CONT-16).
+ * Housekeeping: periodically removes logs beyond their age, whether or not their services are known, and
+ * networks that nothing uses. Never removes images (CONT-16).
  */
 import type { Engine } from '../engine/engine.ts';
 import { type Logger, messageOf } from '../logger.ts';
 import type { OutputStore } from '../logs/output-store.ts';
 
 export interface HousekeepingOptions {
-  engine: Pick<Engine, 'tidy'>;
+  engine: Pick<Engine, 'removeUnused'>;
   output: Pick<OutputStore, 'expire'>;
-  agent: { isKnown(service: number): boolean; readonly isIdle: boolean };
+  agent: { isKnown(service: number): boolean };
   logDays: number;
   log: Logger;
   nowMs(): number;
-  everyMs: number;
+  logsEveryMs: number;
+  networksEveryMs: number;
 }
 
 const DAY_MS = 86_400_000;
+/** An unused network stays for its user's next service. */
+const NETWORK_GRACE_MS = 60_000;
 
-/** Runs the first round at once, for agents that never run for long. Returns a function that ends it. */
+/** Runs the first rounds at once, for agents that never run for long. Returns a function that ends them. */
 export function startHousekeeping(options: HousekeepingOptions): () => void {
-  const timer = setInterval(() => void housekeep(options), options.everyMs);
-  void housekeep(options);
-  return () => clearInterval(timer);
+  const removeNetworks = networkRemoval(options);
+  const timers = [
+    setInterval(() => void expireLogs(options), options.logsEveryMs),
+    setInterval(() => void removeNetworks(), options.networksEveryMs),
+  ];
+  void expireLogs(options);
+  void removeNetworks();
+  return () => timers.forEach(clearInterval);
 }
 
+type LogOptions = Pick<HousekeepingOptions, 'output' | 'agent' | 'logDays' | 'log' | 'nowMs'>;
+
 /** Never throws: a failed removal is tried again in the next round. */
-export async function housekeep(options: Omit<HousekeepingOptions, 'everyMs'>): Promise<void> {
-  const { engine, output, agent, logDays, log, nowMs } = options;
+export async function expireLogs({ output, agent, logDays, log, nowMs }: LogOptions): Promise<void> {
   try {
     await output.expire(nowMs() - logDays * DAY_MS, (service) => agent.isKnown(service));
   } catch (error) {
     log('logs.expiry-failed', { reason: messageOf(error) });
   }
-  if (!agent.isIdle) return;
-  await engine.tidy().catch((error: unknown) => log('network.removal-failed', { reason: messageOf(error) }));
+}
+
+/** Returns one round, which never throws. One round runs at a time; a repeated failure is logged once. */
+function networkRemoval({ engine, log }: HousekeepingOptions): () => Promise<void> {
+  let isRunning = false;
+  let failure = '';
+  return async () => {
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      await engine.removeUnused(NETWORK_GRACE_MS);
+      failure = '';
+    } catch (error) {
+      const reason = messageOf(error);
+      if (reason !== failure) log('network.removal-failed', { reason });
+      failure = reason;
+    }
+    isRunning = false;
+  };
 }

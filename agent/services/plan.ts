@@ -106,7 +106,7 @@ export function observationOf(container: Container): Observation {
     const { service, generation, startError: message } = container;
     return { service, generation, state: 'failed', temporary: false, message };
   }
-  const { id: containerId, cpu: _cpu, execution: _execution, ...rest } = container;
+  const { id: containerId, cpu: _cpu, execution: _execution, idProof: _idProof, ...rest } = container;
   return { ...rest, containerId };
 }
 

@@ -4,6 +4,7 @@
  * session takes the reports.
  */
 import { keyOf, type ServiceKey } from '../../shared/protocol/assignment.ts';
+import type { Swarm } from '../../shared/protocol/swarm.ts';
 import type { Condition, HostUsage, Observation, Up } from '../../shared/protocol/up.ts';
 
 export type Report = Extract<Up, { type: 'report' }>;
@@ -23,6 +24,7 @@ export class Reporter {
   #conditions: readonly Condition[] = [];
   #hasNewConditions = false;
   #usage: HostUsage | undefined;
+  #swarm: Swarm | null | undefined;
   #sequence = 0;
   #listener: ((urgent: boolean) => void) | undefined;
 
@@ -62,6 +64,18 @@ export class Reporter {
   /** Sets the usage for the next sign of life. Undefined: unknown. */
   setUsage(usage: HostUsage | undefined): void {
     this.#usage = usage;
+  }
+
+  get swarm(): Swarm | null | undefined {
+    return this.#swarm;
+  }
+
+  /** The swarm of the engine (P98). It travels with the conditions. */
+  setSwarm(swarm: Swarm | null): void {
+    if (JSON.stringify(swarm) === JSON.stringify(this.#swarm ?? null)) return;
+    this.#swarm = swarm;
+    this.#hasNewConditions = true;
+    this.#listener?.(false);
   }
 
   forgot(services: readonly number[]): void {
@@ -109,7 +123,8 @@ export class Reporter {
 
   #withConditions(report: Report): Report {
     this.#hasNewConditions = false;
-    return { ...report, conditions: [...this.#conditions] };
+    const swarm = this.#swarm === undefined ? {} : { swarm: this.#swarm };
+    return { ...report, conditions: [...this.#conditions], ...swarm };
   }
 
   #take(wanted: (sequence: number) => boolean): Report {

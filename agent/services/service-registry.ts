@@ -81,6 +81,15 @@ export class TrackedService {
     return true;
   }
 
+  /** Makes the start of a running key a failure. False if the key is not assigned, or no longer runs. */
+  fail(key: ServiceKey, message: string): boolean {
+    const { assignment, containers } = this;
+    const isRunning = [...containers.values()].some((one) => sameKey(one, key) && one.state === 'running');
+    if (!isRunning || !assignment || !sameKey(assignment, key)) return false;
+    this.start = { kind: 'failed', temporary: false, message };
+    return true;
+  }
+
   update(container: Container): void {
     this.containers.set(container.id, container);
     const { assignment } = this;
@@ -170,20 +179,20 @@ export class ServiceRegistry {
     return left.map(({ service }) => service);
   }
 
+  /** Running containers, except those of unknown services. */
+  running(): Container[] {
+    return this.all()
+      .filter(({ service }) => !this.isUnknown(service))
+      .flatMap(({ containers }) => [...containers.values()].filter(({ state }) => state === 'running'));
+  }
+
   /** Gives up all known services; returns their keys. */
   lapse(): ServiceKey[] {
     return this.all().flatMap((tracked) => (this.isUnknown(tracked.service) ? [] : tracked.lapse()));
   }
 
-  /** The highest ids of all containers. `storedService` is the highest id with a stored log. 0: none. */
-  highestIds(storedService: number): { execution: number; service: number } {
-    const containers = this.all().flatMap((tracked) => [...tracked.containers.values()]);
-    const highest = (ids: (number | undefined)[]) =>
-      ids.reduce<number>((highestSoFar, id) => Math.max(highestSoFar, id ?? 0), 0);
-    return {
-      execution: highest(containers.map(({ execution }) => execution)),
-      service: highest([storedService, ...containers.map(({ service }) => service)]),
-    };
+  containers(): Container[] {
+    return this.all().flatMap((tracked) => [...tracked.containers.values()]);
   }
 
   withContainer(containerId: string): TrackedService | undefined {

@@ -52,10 +52,11 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
   start: async ({ assignment, container: created }, { engine, output, cpuLimit }) => {
     // Must precede the start. If this agent is killed now and the container is removed meanwhile, the next
     // agent must not start the key again (CONT-1).
-    output.markStarted(created);
+    if (!output.markStarted(created))
+      throw new EngineError('temporary', 'another agent on this host has begun to start the service');
     const container = await engine.start(assignment, created.id, cpuLimit(assignment)).catch((error) => {
       // The start has failed and is not gone. The next agent must find the same.
-      if (!isUnreachable(error)) output.unmark(created);
+      if (!mayHaveStarted(error)) output.unmark(created);
       throw error;
     });
     // The container runs. If its output cannot be preserved yet, that is the next step, which is retried.
@@ -82,9 +83,9 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
   },
 };
 
-/** After such an error the start may still happen. */
-const isUnreachable = (error: unknown): boolean =>
-  error instanceof EngineError && error.kind === 'unreachable';
+/** After such an error the container may have run, or the start may still happen. */
+const mayHaveStarted = (error: unknown): boolean =>
+  error instanceof EngineError && (error.kind === 'unreachable' || error.kind === 'temporary');
 
 export function execute<Kind extends StepKind>(
   step: { kind: Kind } & StepArguments[Kind],

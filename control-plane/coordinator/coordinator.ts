@@ -14,8 +14,9 @@ import {
   register,
   type VerifiedProof,
 } from '../core/hosts/registration.ts';
+import { draft, submit } from '../core/lifecycle/admission.ts';
 import { requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
-import { assertEnabled, newExecution, type Submission } from '../core/lifecycle/submission.ts';
+import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
 import { isEnded } from '../core/model/execution.ts';
 import type { Host } from '../core/model/host.ts';
@@ -26,7 +27,7 @@ import type { Decision } from '../core/state/decision.ts';
 import type { EventSubscriber } from '../core/streams/events.ts';
 import type { LogPosition } from '../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../core/streams/stream-subscriber.ts';
-import { type Explanation, explain, explainSubmission } from '../core/views/explanation.ts';
+import { type Explanation, explainLive, explainSubmission } from '../core/views/explanation.ts';
 import {
   type HostDetail,
   type HostView,
@@ -122,11 +123,9 @@ export class Coordinator implements CoordinatorApi {
 
   submit(submission: Submission): Promise<number> {
     return this.#turns.update((cluster, nowMs) => {
-      assertEnabled(cluster, submission.userId);
-      const execution = newExecution(cluster.nextIds, submission, nowMs);
-      cluster.addExecution(execution);
-      cluster.changes.newExecutions.add(execution);
-      return execution.id;
+      const { id } = submit(cluster, submission, nowMs);
+      this.#turns.loader.keep(id, submission.description);
+      return id;
     });
   }
 
@@ -225,11 +224,11 @@ export class Coordinator implements CoordinatorApi {
   }
 
   explain(executionId: number): Promise<Explanation | null> {
-    return this.#turns.query((cluster, nowMs) => {
-      const execution = cluster.executions.get(executionId);
-      if (execution?.deleted) throw noSuchExecution();
-      return execution ? explain(cluster, execution, nowMs) : null;
-    });
+    return this.#turns.query(
+      (cluster, nowMs) => explainLive(cluster, executionId, nowMs),
+      ({ executions }) =>
+        [executions.get(executionId) ?? []].flat().filter(({ status }) => status === 'queued'),
+    );
   }
 
   allowance(userId: number): Promise<Allowance> {
@@ -244,11 +243,9 @@ export class Coordinator implements CoordinatorApi {
   }
 
   explainSubmission(submission: Submission): Promise<Explanation> {
-    return this.#turns.query((cluster, nowMs) => {
-      assertEnabled(cluster, submission.userId);
-      // Uses a copy of the next ids: the submission must not consume them.
-      return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
-    });
+    return this.#turns.query((cluster, nowMs) =>
+      explainSubmission(cluster, draft(cluster, submission, nowMs), nowMs),
+    );
   }
 
   hosts(): Promise<HostView[]> {
@@ -260,7 +257,10 @@ export class Coordinator implements CoordinatorApi {
   }
 
   overview(search: OverviewSearch): Promise<ClusterOverview> {
-    return this.#turns.query((cluster, nowMs) => this.#overview.of(cluster, search, nowMs));
+    return this.#turns.query(
+      (cluster, nowMs) => this.#overview.of(cluster, search, nowMs),
+      (cluster, nowMs) => this.#overview.head(cluster, search, nowMs),
+    );
   }
 
   usages(): Promise<UserUsage[]> {

@@ -1,4 +1,5 @@
 /** Interfaces of the coordinator to its runtime, which may be Node or workerd. */
+import type { ProvenIds } from '../../shared/protocol/assignment.ts';
 
 export interface Clock {
   nowMs(): number;
@@ -14,6 +15,12 @@ export interface Clock {
 export interface AgentSocket {
   send(data: string | Uint8Array): void;
   close(code: number, reason: string): void;
+}
+
+/** Makes and checks proofs that the holder of `key` gave these ids (STORE-12). */
+export interface IdCode {
+  proofOf(key: string, ids: Omit<ProvenIds, 'proof'>): string;
+  isProof(key: string, ids: ProvenIds): boolean;
 }
 
 /** Writes one JSON object per line. Fields must not contain secrets or values of a description. */

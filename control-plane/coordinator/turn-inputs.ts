@@ -1,11 +1,17 @@
 /** Inputs of a turn: the changes that callers request, and the steps that a turn runs for them (turns.ts). */
+import { reconciling } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
+import type { Execution } from '../core/model/execution.ts';
 import type { Cluster } from '../core/state/cluster.ts';
+import type { Decision } from '../core/state/decision.ts';
 import type { Epoch } from '../store/db/epoch.ts';
+import type { Loader } from './loader.ts';
 
 export interface State {
   epoch: Epoch;
   cluster: Cluster;
+  /** The key that proofs of ids are made with (ports.ts). */
+  idKey: string;
 }
 
 /**
@@ -23,6 +29,8 @@ export interface Input {
    * rejection fails the turn.
    */
   prepare?(state: State): Promise<void>;
+  /** Executions whose services must be in memory for `run` and `done`; called right before `run`. */
+  requires?(cluster: Cluster, nowMs: number): readonly Execution[];
   run(cluster: Cluster, nowMs: number): void;
   /** Called after the commit, in the order of the inputs, before the turn's decisions are sent. */
   done?(cluster: Cluster, nowMs: number): void;
@@ -72,15 +80,34 @@ export async function readAll(inputs: readonly Input[]): Promise<Input[]> {
  * Runs the inputs in order. An input that is refused is answered at once and left out; it has changed
  * nothing.
  */
-export function runAll(inputs: readonly Input[], cluster: Cluster, nowMs: number): Input[] {
-  return inputs.filter((input) => {
+export async function runAll(
+  inputs: readonly Input[],
+  cluster: Cluster,
+  nowMs: number,
+  loader: Loader,
+): Promise<Input[]> {
+  const accepted: Input[] = [];
+  for (const input of inputs) {
+    const required = input.requires?.(cluster, nowMs) ?? [];
+    if (required.length > 0) await loader.load(cluster, required);
     try {
       input.run(cluster, nowMs);
-      return true;
+      accepted.push(input);
     } catch (error) {
       if (!(error instanceof OperationError)) throw error;
       input.fail(error);
-      return false;
     }
-  });
+  }
+  return accepted;
+}
+
+/** Decides what follows from the state, and loads the services that the decisions need. */
+export async function decideAll(cluster: Cluster, nowMs: number, loader: Loader): Promise<Decision[]> {
+  const steps = reconciling(cluster, nowMs);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    const missing = loader.loadKept(cluster, step.value);
+    if (missing.length > 0) await loader.load(cluster, missing);
+  }
 }

@@ -5,17 +5,19 @@
  */
 
 import { resumeTimeouts } from '../core/hosts/host-liveness.ts';
-import { nextDeadline, reconcile } from '../core/lifecycle/reconciler.ts';
+import { nextDeadline } from '../core/lifecycle/reconciler.ts';
 import { OperationError } from '../core/model/errors.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import type { Changes } from '../core/state/changes.ts';
 import type { Cluster } from '../core/state/cluster.ts';
 import type { Decision } from '../core/state/decision.ts';
+import { unloadWaiting } from '../core/state/loading.ts';
 import { commit, takeOver } from '../store/cluster/cluster-rows.ts';
 import type { Db } from '../store/db/db.ts';
 import { type Epoch, fence, isStale } from '../store/db/epoch.ts';
+import { Loader } from './loader.ts';
 import type { Clock, Logger } from './ports.ts';
-import { callAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
+import { callAll, decideAll, type Input, readAll, runAll, type State } from './turn-inputs.ts';
 
 export interface TurnEvents {
   /** The turn is committed; its decisions may be sent to the agents. */
@@ -41,6 +43,7 @@ export class Turns {
   readonly #log: Logger;
   readonly #scheduling: SchedulerConfig;
   readonly #events: TurnEvents;
+  readonly #loader: Loader;
   readonly #inputs: Input[] = [];
   #state: State | undefined;
   #active = false;
@@ -56,6 +59,7 @@ export class Turns {
 
   constructor(db: Db, clock: Clock, log: Logger, scheduling: SchedulerConfig, events: TurnEvents) {
     this.#db = db;
+    this.#loader = new Loader(db);
     this.#clock = clock;
     this.#log = log;
     this.#scheduling = scheduling;
@@ -73,6 +77,16 @@ export class Turns {
   get epoch(): Epoch {
     if (!this.#state) throw new Error('there is no state');
     return this.#state.epoch;
+  }
+
+  /** The key that proofs of ids are made with. Throws if no state is loaded. */
+  get idKey(): string {
+    if (!this.#state) throw new Error('there is no state');
+    return this.#state.idKey;
+  }
+
+  get loader(): Loader {
+    return this.#loader;
   }
 
   /** While true, the state may be read, but its content must not be sent. */
@@ -100,10 +114,14 @@ export class Turns {
     });
   }
 
-  /** Runs `view` on the state after a turn's decisions. If nothing has changed, no commit is made. */
-  query<T>(view: (cluster: Cluster, nowMs: number) => T): Promise<T> {
+  /**
+   * Runs `view` on the state after a turn's decisions. If nothing has changed, no commit is made. The
+   * services of the executions in `requires` are in memory.
+   */
+  query<T>(view: (cluster: Cluster, nowMs: number) => T, requires: Input['requires'] = () => []): Promise<T> {
     return new Promise((resolve, reject) => {
       this.enqueue({
+        requires,
         run: () => {},
         done: (cluster, nowMs) => {
           try {
@@ -122,9 +140,9 @@ export class Turns {
    */
   confirmEpoch(): void {
     this.enqueue({
-      prepare: async ({ epoch }) => {
+      prepare: async (state) => {
         try {
-          await this.#db.batch([fence(epoch)]);
+          await this.assertCurrent(state);
         } catch (error) {
           // Any other error, such as an unreachable database, does not show a takeover.
           if (isStale(error)) throw error;
@@ -133,6 +151,11 @@ export class Turns {
       run: () => {},
       fail: () => {},
     });
+  }
+
+  /** Rejects unless the database confirms that no other coordinator has taken over. */
+  assertCurrent({ epoch }: State): Promise<unknown> {
+    return this.#db.batch([fence(epoch)]);
   }
 
   /** Runs a turn even without input: time alone may change the state. */
@@ -166,8 +189,8 @@ export class Turns {
       const readable = await readAll(inputs);
       this.#hasUncommittedChanges = true;
       for (const input of readable) await input.prepare?.(state);
-      accepted = runAll(readable, state.cluster, nowMs);
-      decisions = reconcile(state.cluster, nowMs);
+      accepted = await runAll(readable, state.cluster, nowMs, this.#loader);
+      decisions = await decideAll(state.cluster, nowMs, this.#loader);
       changes = state.cluster.changes;
       await commit(this.#db, state.epoch, state.cluster.takeChanges());
       this.#hasUncommittedChanges = false;
@@ -182,6 +205,7 @@ export class Turns {
       () => this.#events.committed(decisions, cluster),
       () => this.#events.changed(changes, cluster),
     ]);
+    unloadWaiting(cluster);
     // The turn is committed and cannot be undone, but it is unknown which clients have received it.
     if (fault !== undefined) this.#discardState(fault, []);
   }
@@ -218,6 +242,7 @@ export class Turns {
   }
 
   #discardState(error: unknown, inputs: readonly Input[]): void {
+    this.#loader.clear();
     this.#state = undefined;
     this.#hasUncommittedChanges = false;
     this.#confirmedMs = 0;

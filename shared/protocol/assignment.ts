@@ -1,7 +1,18 @@
 /** Assignment: everything that an agent needs to run one service, without any further lookup. */
 import * as z from 'zod';
+import {
+  MAX_ENVIRONMENT,
+  MAX_EXPANDED_LENGTH,
+  MAX_NAME_LENGTH,
+  MAX_PLAIN_LENGTH,
+  MAX_PUBLISHED_PORTS,
+  MAX_VOLUMES,
+  MAX_WORDS,
+} from './bounds.ts';
 
 const id = z.int().positive();
+const plainText = z.string().max(MAX_PLAIN_LENGTH);
+const expandedText = z.string().max(MAX_EXPANDED_LENGTH);
 
 /** The highest id. */
 export const MAX_ID = 999_999_999_999_999;
@@ -14,34 +25,64 @@ export type ServiceKey = z.infer<typeof serviceKeySchema>;
 export const idRangeSchema = z.object({ first: id, last: id });
 export type IdRange = z.infer<typeof idRangeSchema>;
 
+/** Proof of an execution id and a service id (P143). Can be part of labels and of names of files. */
+export const idProofSchema = z
+  .string()
+  .max(64)
+  .regex(/^[\w-]{1,64}$/);
+
+/** Ids that a control plane gave, with its proof. */
+export const provenIdsSchema = z.object({
+  execution: id.max(MAX_ID),
+  service: id.max(MAX_ID),
+  proof: idProofSchema,
+});
+export type ProvenIds = z.infer<typeof provenIdsSchema>;
+
 export const portProtocolSchema = z.enum(['tcp', 'udp']);
+
+export const isolations = ['user', 'execution', 'none'] as const;
+export type Isolation = (typeof isolations)[number];
 
 export const assignmentSchema = serviceKeySchema.extend({
   execution: id,
+  /** Proof of the ids of execution and service (P143). Versions before 5 do not send it. */
+  idProof: idProofSchema.optional(),
   /** Container, host and DNS name: `<instance>-<execution>-<deployment>`. */
-  name: z.string().min(1),
+  name: z.string().min(1).max(MAX_NAME_LENGTH),
   /** Instance name within the execution, for example `worker0`. */
-  instance: z.string().min(1),
+  instance: z.string().min(1).max(MAX_NAME_LENGTH),
   /** User name of the execution's owner. */
-  owner: z.string(),
-  image: z.string().min(1),
+  owner: z.string().max(MAX_NAME_LENGTH),
+  image: plainText.min(1),
   /** Words of the command; null runs the image's own command. */
-  command: z.array(z.string()).nullable(),
+  command: z.array(expandedText).max(MAX_WORDS).nullable(),
   /**
    * Complete, in order, with variables filled in; a later entry of the same name wins. Must never be logged,
    * because it may hold secrets.
    */
-  environment: z.array(z.tuple([z.string(), z.string()])),
-  workDir: z.string().nullable(),
-  /** A network other than the deployment's own; null for the deployment's own. */
-  network: z.string().nullable(),
+  environment: z.array(z.tuple([plainText, expandedText])).max(MAX_ENVIRONMENT),
+  workDir: plainText.nullable(),
+  /** `uid` or `uid:gid`; null for the image's own. Versions before 4 do not send it. */
+  user: z.string().max(32).nullable().optional(),
+  /** The owner's `fs_uid`. Versions before 4 do not send it. */
+  ownerUid: z.int().positive().optional(),
+  /** A network that the host's settings must allow; null for the one of the owner (P91). */
+  network: plainText.nullable(),
+  /** What shares networks: all containers of the owner (the default), of the execution, or all. */
+  isolation: z.enum(isolations).optional(),
+  /**
+   * In a swarm: the container also joins the overlay network of its owner or execution (P98). `now`: an agent
+   * on a manager has been asked to make it; `later`: none is connected. Absent: no overlay network.
+   */
+  overlay: z.enum(['now', 'later']).optional(),
   memoryMinBytes: z.int().nonnegative().nullable(),
   memoryMaxBytes: z.int().nonnegative().nullable(),
   coresMin: z.number().nonnegative().nullable(),
   coresMax: z.number().nonnegative().nullable(),
   shmBytes: z.int().nonnegative().nullable(),
-  ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema })),
-  volumes: z.array(z.object({ name: z.string(), path: z.string(), readOnly: z.boolean() })),
+  ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema })).max(MAX_PUBLISHED_PORTS),
+  volumes: z.array(z.object({ name: plainText, path: plainText, readOnly: z.boolean() })).max(MAX_VOLUMES),
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
 

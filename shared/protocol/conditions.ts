@@ -14,6 +14,9 @@ export const conditionKinds = {
   'no-network': { blocks: 'without the service network' },
   'clock-skew': { blocks: null },
   'unknown-containers': { blocks: null },
+  'volume-options': { blocks: null },
+  'no-firewall': { blocks: null },
+  'unpinned-folders': { blocks: null },
 } as const satisfies Record<string, { blocks: string | null }>;
 
 export type ConditionKind = keyof typeof conditionKinds;

@@ -1,6 +1,15 @@
 /** Messages that the control plane sends to an agent. */
 import * as z from 'zod';
 import { assignmentSchema, idRangeSchema, serviceKeySchema } from './assignment.ts';
+import {
+  MAX_ASSIGNMENTS,
+  MAX_FORGOTTEN,
+  MAX_ID_RANGES,
+  MAX_NAME_LENGTH,
+  MAX_SHARES,
+  messageText,
+} from './bounds.ts';
+import { overlaySchema } from './swarm.ts';
 
 const stream = z.int().nonnegative();
 const revision = z.int().nonnegative();
@@ -9,11 +18,18 @@ const revision = z.int().nonnegative();
 export const logFormatSchema = z.enum(['raw', 'timestamps']);
 export type LogFormat = z.infer<typeof logFormatSchema>;
 
+/** The cores that these executions, which are of one user, may use while others want them. */
+const coreShareSchema = z.object({
+  cores: z.number().nonnegative(),
+  executions: z.array(z.int().positive()).max(MAX_SHARES),
+});
+export type CoreShare = z.infer<typeof coreShareSchema>;
+
 export const downSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('welcome'),
     version: z.int(),
-    session: z.string(),
+    session: z.string().max(MAX_NAME_LENGTH),
     reportPeriodMs: z.int().positive(),
     /** The control plane's clock, with which the agent compares its own (P41). */
     timeMs: z.number(),
@@ -21,25 +37,33 @@ export const downSchema = z.discriminatedUnion('type', [
     leaseMs: z.int().positive().optional(),
     /** The time over which agents spread their reconnections after all have lost their connection (P72). */
     spreadMs: z.int().nonnegative().optional(),
+    /** What of the hello waits for an administrator (P142). For people. */
+    pending: messageText().optional(),
   }),
   /** The complete set: what is absent must not run. Sent in parts while `more` is true. */
   z.object({
     type: z.literal('sync'),
     revision,
-    assignments: z.array(assignmentSchema),
+    assignments: z.array(assignmentSchema).max(MAX_ASSIGNMENTS),
     more: z.boolean(),
     /**
      * Services unknown to this control plane: their containers must be left alone (P30). Sent with the last
      * part.
      */
-    unknown: z.array(idRangeSchema).optional(),
+    unknown: z.array(idRangeSchema).max(MAX_ID_RANGES).optional(),
   }),
   z.object({ type: z.literal('start'), revision, assignment: assignmentSchema }),
   serviceKeySchema.extend({ type: z.literal('stop'), revision }),
   /** The agent must delete the logs of these services. */
-  z.object({ type: z.literal('forget'), services: z.array(z.int().positive()) }),
+  z.object({ type: z.literal('forget'), services: z.array(z.int().positive()).max(MAX_FORGOTTEN) }),
   /** `timeMs`: the control plane's clock (P41). */
-  z.object({ type: z.literal('ack'), sequence: z.int().positive(), timeMs: z.number().optional() }),
+  z.object({
+    type: z.literal('ack'),
+    sequence: z.int().positive(),
+    timeMs: z.number().optional(),
+    /** Replaces the earlier shares; absent if they have not changed (P150). */
+    coreShares: z.array(coreShareSchema).max(MAX_SHARES).optional(),
+  }),
   /**
    * Requests the log of this key from `offset` (0, or the `next` of a chunk); the agent may send `credit`
    * bytes for now.
@@ -53,5 +77,7 @@ export const downSchema = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('logs.credit'), stream, bytes: z.int().positive() }),
   z.object({ type: z.literal('logs.close'), stream }),
+  /** For an agent on a manager of a swarm: containers are about to join this overlay network (P99). */
+  overlaySchema.extend({ type: z.literal('network.make') }),
 ]);
 export type Down = z.infer<typeof downSchema>;

@@ -3,6 +3,7 @@
  * P20). Paths, bodies and times.
  */
 import * as z from 'zod';
+import { messageText } from './bounds.ts';
 import { deploymentNameSchema, hostNameSchema } from './up.ts';
 
 export const CONNECT_PATH = '/agent/v1/connect';
@@ -26,7 +27,10 @@ export const registrationSchema = z.object({
   publicKey: z.object({
     kty: z.literal('OKP'),
     crv: z.literal('Ed25519'),
-    x: z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes as base64url'),
+    x: z
+      .string()
+      .max(43)
+      .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes as base64url'),
   }),
 });
 export type RegistrationBody = z.infer<typeof registrationSchema>;
@@ -35,7 +39,7 @@ export const registeredSchema = z.object({ host_id: z.int().positive() });
 
 /** `reason` is for programs, and only present if the agent must react. */
 export const refusalSchema = z.object({
-  message: z.string(),
+  message: messageText(),
   reason: z.enum(['revoked', 'unknown-host']).optional().catch(undefined),
 });
 export type Refusal = z.infer<typeof refusalSchema>;

@@ -1,32 +1,47 @@
 /** Messages that an agent sends. Log bytes travel beside them as binary frames (codec.ts). */
 import * as z from 'zod';
-import { MAX_ID, portProtocolSchema, serviceKeySchema } from './assignment.ts';
+import { MAX_ID, portProtocolSchema, provenIdsSchema, serviceKeySchema } from './assignment.ts';
+import {
+  MAX_ADDRESS_LENGTH,
+  MAX_DETAIL_LENGTH,
+  MAX_FORGOTTEN,
+  MAX_LABEL_LENGTH,
+  MAX_LABELS,
+  MAX_NAME_LENGTH,
+  MAX_OBSERVATIONS,
+  MAX_PUBLISHED_PORTS,
+  messageText,
+} from './bounds.ts';
+import { swarmSchema } from './swarm.ts';
 
 const timeMs = z.number().nonnegative();
+const containerId = z.string().max(MAX_NAME_LENGTH);
 const highestId = z.int().nonnegative().max(MAX_ID);
 
 /** What an agent observed of one (service, generation). The latest observation replaces all earlier ones. */
 export const observationSchema = z.discriminatedUnion('state', [
   /** Preparing the start; `detail` is for people, for example the progress of a pull. */
-  serviceKeySchema.extend({ state: z.literal('preparing'), detail: z.string() }),
-  serviceKeySchema.extend({ state: z.literal('created'), containerId: z.string() }),
+  serviceKeySchema.extend({ state: z.literal('preparing'), detail: messageText(MAX_DETAIL_LENGTH) }),
+  serviceKeySchema.extend({ state: z.literal('created'), containerId }),
   serviceKeySchema.extend({
     state: z.literal('running'),
-    containerId: z.string(),
-    ipAddress: z.string(),
+    containerId,
+    ipAddress: z.string().max(MAX_ADDRESS_LENGTH),
     /** Published ports: the container port, and the host port that the engine chose. */
-    ports: z.array(z.object({ port: z.int(), protocol: portProtocolSchema, hostPort: z.int() })),
+    ports: z
+      .array(z.object({ port: z.int(), protocol: portProtocolSchema, hostPort: z.int() }))
+      .max(MAX_PUBLISHED_PORTS),
     startedAtMs: timeMs,
   }),
   serviceKeySchema.extend({
     state: z.literal('exited'),
-    containerId: z.string(),
+    containerId,
     exitCode: z.int(),
     outOfMemory: z.boolean(),
     finishedAtMs: timeMs,
   }),
   /** The start failed, with the engine's message. `temporary`: the same start may succeed later. */
-  serviceKeySchema.extend({ state: z.literal('failed'), temporary: z.boolean(), message: z.string() }),
+  serviceKeySchema.extend({ state: z.literal('failed'), temporary: z.boolean(), message: messageText() }),
   /** The host has no container of this key, and will have none without a new assignment. */
   serviceKeySchema.extend({
     state: z.literal('gone'),
@@ -36,23 +51,23 @@ export const observationSchema = z.discriminatedUnion('state', [
 ]);
 export type Observation = z.infer<typeof observationSchema>;
 
-export const hostNameSchema = z.string().min(1).max(128);
-export const deploymentNameSchema = z.string().min(1);
+export const hostNameSchema = z.string().min(1).max(MAX_NAME_LENGTH);
+export const deploymentNameSchema = z.string().min(1).max(MAX_NAME_LENGTH);
 
 /** Facts of the host as its agent reports them, with the reserve already subtracted. */
 export const hostFactsSchema = z.object({
   name: hostNameSchema,
   /** Where clients reach published ports: a host name or IP address. */
-  address: z.string().min(1),
-  labels: z.array(z.string()),
+  address: z.string().min(1).max(MAX_ADDRESS_LENGTH),
+  labels: z.array(z.string().max(MAX_LABEL_LENGTH)).max(MAX_LABELS),
   memoryBytes: z.int().nonnegative(),
   cores: z.number().nonnegative(),
-  agentVersion: z.string(),
-  engineVersion: z.string(),
+  agentVersion: z.string().max(MAX_NAME_LENGTH),
+  engineVersion: z.string().max(MAX_NAME_LENGTH),
 });
 export type HostFacts = z.infer<typeof hostFactsSchema>;
 
-/** A report with a longer text is refused as a whole. */
+/** Longer texts about conditions are cut. */
 export const MAX_CONDITION_LENGTH = 500;
 
 /**
@@ -61,11 +76,14 @@ export const MAX_CONDITION_LENGTH = 500;
  */
 export const conditionSchema = z.object({
   kind: z.string().min(1).max(64),
-  text: z.string().max(MAX_CONDITION_LENGTH),
+  text: messageText(MAX_CONDITION_LENGTH),
 });
 export type Condition = z.infer<typeof conditionSchema>;
 /** Every current condition of the host (P40). */
 const conditions = z.array(conditionSchema).max(16).optional();
+
+/** The swarm of the host's engine; null: none. Absent: the agent does not join overlay networks (P98). */
+const swarm = swarmSchema.nullable().optional();
 
 /** What the containers of this deployment on the host really use. */
 export const hostUsageSchema = z.object({
@@ -82,15 +100,18 @@ export const upSchema = z.discriminatedUnion('type', [
     /** The deployment whose containers the agent runs. The control plane refuses any other than its own. */
     deployment: deploymentNameSchema,
     host: hostFactsSchema,
-    inventory: z.array(observationSchema),
+    inventory: z.array(observationSchema).max(MAX_OBSERVATIONS),
     conditions,
     /**
      * The highest ids that this host has seen in the labels of its containers and in its stored logs; 0 if
      * none (P31).
      */
     highest: z.object({ execution: highestId, service: highestId }).optional(),
+    /** The proven ids with the highest execution, and those with the highest service (P144). */
+    idProofs: z.array(provenIdsSchema).max(2).optional(),
     /** The lease that the agent applies since an earlier welcome (P32). */
     leaseMs: z.int().positive().optional(),
+    swarm,
   }),
   /**
    * Changed observations, resent until acknowledged. Sent without any every report period, as a sign of life.
@@ -98,11 +119,12 @@ export const upSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('report'),
     sequence: z.int().positive(),
-    observations: z.array(observationSchema),
+    observations: z.array(observationSchema).max(MAX_OBSERVATIONS),
     /** Services whose stored logs have been deleted, in answer to `forget`. */
-    forgotten: z.array(z.int().positive()),
+    forgotten: z.array(z.int().positive()).max(MAX_FORGOTTEN),
     conditions,
     usage: hostUsageSchema.optional(),
+    swarm,
   }),
   /**
    * Every byte of the stream was sent: `exited` (the container has ended) or `missing` (this host has no such
@@ -112,7 +134,7 @@ export const upSchema = z.discriminatedUnion('type', [
     type: z.literal('logs.end'),
     stream: z.int().nonnegative(),
     reason: z.enum(['exited', 'missing', 'failed']),
-    message: z.string().optional(),
+    message: messageText().optional(),
   }),
 ]);
 export type Up = z.infer<typeof upSchema>;

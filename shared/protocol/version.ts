@@ -7,8 +7,13 @@
  *   time in `ack`; the highest ids in `hello`, unknown services in `sync`; the lease in `welcome` and
  *   `hello`, `lapsed` in `gone`.
  * - 3 (2026-11-21): the time over which agents spread their reconnections, in `welcome`.
+ * - 4 (2026-11-22): bounds of all texts and lists; in `welcome` what of the host's offer is pending; the user
+ *   of a container and its owner's `fs_uid` in assignments.
+ * - 5 (2026-11-22): which containers share networks, in assignments; proofs of ids, in assignments and in
+ *   `hello`; swarms of hosts in `hello` and `report`, their overlay networks in assignments and in
+ *   `network.make`; core shares in `ack`.
  */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 5;
 
 /** The oldest version that the control plane accepts (PROTOCOL.md P2). */
 export const OLDEST_PROTOCOL_VERSION = 1;

@@ -8,8 +8,8 @@ import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Program, startCommand } from '../support/hosts/process.ts';
 
-const PASSWORD = 'bench';
-const BASIC = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`;
+const PASSWORD = 'secret words';
+const basic = (user: string) => `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString('base64')}`;
 /**
  * Short compared with the measured times, and long enough to leave the processor to the measured programs.
  */
@@ -28,7 +28,7 @@ export class Deployment {
   readonly url: string;
   readonly cookie: string;
   /** Value of the Authorization header with the administrator's password. */
-  readonly basic: string = BASIC;
+  readonly basic: string = basic('admin');
   readonly #program: Program;
   readonly #folder: string;
 
@@ -41,7 +41,7 @@ export class Deployment {
   }
 
   /** Starts Berth as `npm start` does. With an agent, resolves once the agent is connected. */
-  static async start(name: string, agent: 'on' | 'off'): Promise<Deployment> {
+  static async start(name: string, agent: 'on' | 'off', env: NodeJS.ProcessEnv = {}): Promise<Deployment> {
     const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'));
     // Runs npm's script without npm, whose process would count towards the memory.
     const program = startCommand(['sh', '-c', packageJson.scripts.start], {
@@ -51,14 +51,20 @@ export class Deployment {
         BERTH_DEPLOYMENT_NAME: name,
         BERTH_ADMIN_PASSWORD: PASSWORD,
         BERTH_LOCAL_AGENT: agent,
+        // One user submits everything.
+        BERTH_MAX_WAITING: '1000000',
+        BERTH_MAX_WAITING_PER_USER: '1000000',
+        ...env,
       },
     });
     const [, url = ''] = await program.waitFor(/listens on (http:\S+) /);
     if (agent === 'on') await program.waitFor(/agent\.connected/);
-    const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization: BASIC } });
-    const cookie = login.headers.get('set-cookie')?.split(';')[0];
-    if (cookie === undefined) throw new Error(`the login answered ${login.status} without a session cookie`);
-    return new Deployment(name, url, cookie, program, folder);
+    return new Deployment(name, url, await cookieOf(url, 'admin'), program, folder);
+  }
+
+  /** The control plane's process: the shell of npm's script becomes it. */
+  get pid(): number {
+    return this.#program.pid;
   }
 
   /** URL of the embedded database, which another process may open at the same time. */
@@ -71,12 +77,12 @@ export class Deployment {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Throws unless the status is 200. */
-  async request(method: string, path: string, body?: unknown): Promise<Response> {
+  /** Throws unless the status is 200. Default: as the administrator. */
+  async request(method: string, path: string, body?: unknown, cookie = this.cookie): Promise<Response> {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
     const response = await fetch(`${this.url}/api/0.7/${path}`, {
       method,
-      headers: { cookie: this.cookie },
+      headers: { cookie },
       ...init,
     });
     if (response.ok) return response;
@@ -88,8 +94,16 @@ export class Deployment {
     await this.request('POST', 'quota/1', { concurrent_executions: 0, memory: 0, cores: 0 });
   }
 
-  async submit(application: unknown): Promise<number> {
-    const response = await this.request('POST', 'execution', { name: 'bench', application });
+  /** Makes a user and returns the user's session cookie. */
+  async addUser(username: string): Promise<string> {
+    const created = await this.request('POST', 'user', { username, role_id: 3, quota_id: 1 });
+    const { user_id } = z.object({ user_id: z.number() }).parse(await created.json());
+    await this.request('POST', `user/${user_id}`, { password: PASSWORD });
+    return await cookieOf(this.url, username);
+  }
+
+  async submit(application: unknown, cookie = this.cookie): Promise<number> {
+    const response = await this.request('POST', 'execution', { name: 'bench', application }, cookie);
     return z.object({ execution_id: z.number() }).parse(await response.json()).execution_id;
   }
 
@@ -111,6 +125,13 @@ export class Deployment {
     const sizes = await Promise.all((await processTreeOf(this.#program.pid)).map(residentBytes));
     return sizes.reduce((sum, bytes) => sum + bytes, 0) / 1e6;
   }
+}
+
+async function cookieOf(url: string, user: string): Promise<string> {
+  const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization: basic(user) } });
+  const cookie = login.headers.get('set-cookie')?.split(';')[0];
+  if (cookie === undefined) throw new Error(`the login answered ${login.status} without a session cookie`);
+  return cookie;
 }
 
 async function processTreeOf(pid: number): Promise<number[]> {

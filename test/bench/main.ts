@@ -10,6 +10,9 @@ import { terminal } from '../../agent/local/terminal.ts';
 import { ensureImage } from '../../examples/image.ts';
 import { type Measurement, type Result, resultOf, tableOf } from './figure.ts';
 import { measureAgents } from './groups/agents.ts';
+import { measureConnections } from './groups/connections.ts';
+import { measureHostile } from './groups/hostile.ts';
+
 import { measureHttp } from './groups/http.ts';
 import { measureList } from './groups/list.ts';
 import { measureLogs } from './groups/logs.ts';
@@ -21,7 +24,9 @@ import { measureWeb } from './groups/web.ts';
 
 const groups: Record<string, (docker: Docker) => Promise<Measurement[]>> = {
   memory: measureMemory,
+  hostile: measureHostile,
   http: measureHttp,
+  connections: measureConnections,
   list: measureList,
   start: measureStart,
   logs: measureLogs,

@@ -48,7 +48,9 @@ onSites('admin', (site) => {
     await page.getByRole('button', { name: 'Copy command' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
-    expect(copied).toMatch(/^curl -fsSL http:\S+\/agent\/install\.sh \| BERTH_JOIN_TOKEN=\S+ sh$/);
+    expect(copied).toMatch(
+      /^curl -fsSL http:\S+\/agent\/install\.sh \| BERTH_BUNDLE_SHA256=[0-9a-f]{64} BERTH_JOIN_TOKEN=\S+ sh$/,
+    );
   });
 
   test('W90, W91, W94, W99: a user is created by keyboard, is refused here, changes the password, and is deleted', async () => {
@@ -66,8 +68,8 @@ onSites('admin', (site) => {
     expect(await own.getByRole('link', { name: /Cluster|Administration/ }).count()).toBe(0);
     await own.getByRole('link', { name: 'ann' }).click();
     await own.getByLabel('Current password').fill('a secret of ann');
-    await own.getByLabel('New password', { exact: true }).fill('another');
-    await own.getByLabel('Confirm new password').fill('another');
+    await own.getByLabel('New password', { exact: true }).fill('another secret');
+    await own.getByLabel('Confirm new password').fill('another secret');
     await own.getByRole('button', { name: 'Change password' }).click();
     await own.getByText('Your password has been changed.').waitFor();
     await page.getByRole('link', { name: 'ann', exact: true }).click();

@@ -16,7 +16,7 @@ const web = application(
         name: NASTY,
         port_number: 8081,
         protocol: 'tcp',
-        url_template: 'javascript:document.title=1//{ip_port}',
+        url_template: 'ssh://{ip_port}',
       },
     ],
   }),
@@ -36,7 +36,7 @@ onSites('exec', (site) => {
     await page.getByText('Copied').waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(url);
     expect(await (await fetch(url)).text()).toBe('hello\n');
-    expect(await page.locator('a[href^="javascript:"]').count()).toBe(0);
+    expect(await page.locator('a[href^="ssh:"]').count()).toBe(0);
     page.once('dialog', (dialog) => dialog.accept());
     await page.getByRole('button', { name: 'Terminate' }).click();
     await page.locator('h1 [data-state=terminated]').waitFor();

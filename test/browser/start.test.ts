@@ -164,8 +164,8 @@ onSites('start', (site) => {
     const { user_id } = (await (await api.request('user', { method: 'POST', body: pretty(bob) })).json()) as {
       user_id: number;
     };
-    await api.request(`user/${user_id}`, { method: 'POST', body: pretty({ password: 'secret' }) });
-    await logIn(page, { username: 'bob', password: 'secret' });
+    await api.request(`user/${user_id}`, { method: 'POST', body: pretty({ password: 'secret words' }) });
+    await logIn(page, { username: 'bob', password: 'secret words' });
     await page.goto('/start');
     expect(await page.getByLabel('Environment').inputValue()).toBe('');
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0);

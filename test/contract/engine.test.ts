@@ -24,6 +24,14 @@ describe('a container', () => {
       ipAddress: expect.stringMatching(/^\d+\.\d+\.\d+\.\d+$/),
     });
   });
+  test('P143: a container carries the proof of its ids, and returns it in each state', async () => {
+    const wanted = assignment({ idProof: 'proof_of-ids' });
+    const created = await engine().create(wanted, CPU_LIMIT);
+    expect(created).toMatchObject({ execution: wanted.execution, idProof: 'proof_of-ids' });
+    const running = await engine().start(wanted, created.id, CPU_LIMIT);
+    expect(running).toMatchObject({ idProof: 'proof_of-ids' });
+    expect((await run({ service: 2 })).idProof).toBeUndefined();
+  });
   test('P5: a container that is created again by the same key is the same container', async () => {
     const first = await engine().create(assignment(), CPU_LIMIT);
     expect((await engine().create(assignment(), CPU_LIMIT)).id).toBe(first.id);
@@ -210,7 +218,8 @@ describe('failures', () => {
     expect(await errorOf(run({ memoryMaxBytes: 1000 }))).toMatchObject({ kind: 'permanent' });
   });
   test('an unreachable registry fails permanently, after a second attempt', async () => {
-    const error = await errorOf(engine().pull('127.0.0.1:9/none:1', () => {}, noWait));
+    const allowing = makeEngine({ registries: ['127.0.0.1:9'] });
+    const error = await errorOf(allowing.pull('127.0.0.1:9/none:1', () => {}, noWait));
     expect(error).toMatchObject({
       kind: 'permanent',
       message: expect.stringMatching(/^pulling 127\.0\.0\.1:9\/none:1: .*connection refused/),
@@ -221,7 +230,11 @@ describe('failures', () => {
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
     const error = await errorOf(
-      makeEngine({ stallMs: 300 }).pull(`127.0.0.1:${port}/none:1`, () => {}, noWait),
+      makeEngine({ stallMs: 300, registries: [`127.0.0.1:${port}`] }).pull(
+        `127.0.0.1:${port}/none:1`,
+        () => {},
+        noWait,
+      ),
     );
     silent.close();
     expect(error).toMatchObject({ kind: 'temporary', message: expect.stringContaining('no progress') });

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Db } from '../../control-plane/store/db/db.ts';
 import { type Migration, migrate } from '../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../control-plane/store/schema/migrations.ts';
 import { databaseKinds, emptyDatabase, lastingKinds, type TestDatabase } from '../support/hosts/databases.ts';
 
 const hosts: Migration = {
@@ -77,6 +78,42 @@ describe.each(databaseKinds)('migrate on %s', (kind) => {
     expect(await versions()).toEqual([1]);
     await expect(db.query('SELECT * FROM half')).rejects.toThrow('no such table: half');
     expect(await migrate(db, [hosts, labels])).toEqual([labels]);
+  });
+
+  test('C208: at an upgrade, what is stored of a host counts as agreed', async () => {
+    const at = migrations.findIndex(({ name }) => name === 'agreement on what hosts offer');
+    await migrate(db, migrations.slice(0, at));
+    const insert = `INSERT INTO hosts (name, address, labels, memory_bytes, cores, schedulable, agent_version, engine_version,
+      last_contact_ms, lost) VALUES (?, '192.0.2.1', ?, ?, ?, 1, ?, '', 0, 0)`;
+    await db.batch([
+      { sql: insert, args: ['seen', '["gpu"]', 8, 2.5, '0.1.0'] },
+      { sql: insert, args: ['registered', '[]', 0, 0, ''] },
+    ]);
+    await migrate(db, migrations);
+    const rows = await db.query('SELECT agreed FROM hosts ORDER BY id');
+    expect(rows.map(({ agreed }) => agreed)).toEqual([
+      '{"labels":["gpu"],"memoryBytes":8,"cores":2.5}',
+      null,
+    ]);
+  });
+
+  test('C210: each database gets a random key of the proofs of ids once', async () => {
+    const key = async () => {
+      const [row] = await db.query(`SELECT value FROM secrets WHERE name = 'id-proofs'`);
+      return row?.value;
+    };
+    await migrate(db, migrations);
+    const first = await key();
+    expect(first).toMatch(/^[0-9a-f]{64}$/);
+    await migrate(db, migrations);
+    expect(await key()).toBe(first);
+    const other = await emptyDatabase(kind);
+    const another = await other.open();
+    await migrate(another, migrations);
+    expect(await another.query(`SELECT value FROM secrets WHERE name = 'id-proofs'`)).not.toEqual([
+      { value: first },
+    ]);
+    await other.remove();
   });
 
   test('older code runs on a newer schema down to its floor', async () => {

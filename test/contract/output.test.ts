@@ -6,8 +6,8 @@ import type { Container } from '../../agent/engine/engine.ts';
 import { connectEngine, DEFAULT_SOCKET, socketOf, unixHost } from '../../agent/engine/engine-address.ts';
 import { OutputStore } from '../../agent/logs/output-store.ts';
 import { NO_SOURCE, RecordDecoder } from '../../agent/logs/record.ts';
-import { scratchDir } from '../support/agents/agent-rig.ts';
-import { CPU_LIMIT } from '../support/engines/docker-rig.ts';
+import { limits, scratchDir } from '../support/agents/agent-rig.ts';
+import { CPU_LIMIT, engineOptions } from '../support/engines/docker-rig.ts';
 import { testEngine } from '../support/engines/engine.ts';
 import { assignment } from '../support/fixtures/assignments.ts';
 import { eventually } from '../support/tools/eventually.ts';
@@ -43,14 +43,8 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     scratch = atEngine ? await scratchAtEngine() : await scratchDir();
     engine = new DockerEngine(docker, connectEngine(host), {
       deployment,
-      host: 'node1',
+      ...engineOptions,
       local,
-      reserveBytes: 0,
-      volumeRoots: [],
-      workspaceRoot: null,
-      network: null,
-      networks: [],
-      pull: { env: {}, stallMs: 1, progressEveryMs: 1, retryMs: 1 },
     });
     await engine.facts();
     store = openStore();
@@ -58,11 +52,11 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
 
   afterEach(async () => {
     for (const { id } of await engine.list()) await engine.remove(id);
-    await engine.tidy();
+    await engine.removeUnused(0);
     await store.close();
   });
 
-  const openStore = () => new OutputStore(`${scratch.path}/logs`, engine, () => {});
+  const openStore = () => new OutputStore(`${scratch.path}/logs`, engine, () => {}, limits);
 
   /** A link requires a common file system, which only the engine's own folder guarantees. */
   async function scratchAtEngine(): Promise<typeof scratch> {
@@ -87,10 +81,18 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await store.release(ended);
   }
 
+  /** Space that the log takes, wherever it is. */
+  async function usedBytes(): Promise<number> {
+    const file = await store.open(key);
+    const { blocks = 0 } = (await file?.stat()) ?? {};
+    await file?.close();
+    return blocks * 512;
+  }
+
   async function stored(): Promise<string> {
     const file = await store.open(key);
     if (!file) throw new Error('there is no log');
-    const input = await file.readFile();
+    const input = (await file.readFile()).subarray(store.retention.firstOffset(key));
     await file.close();
     const output = Buffer.alloc(input.length);
     const { written } = new RecordDecoder('raw', NO_SOURCE).decode(input, output);
@@ -132,6 +134,21 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
     await docker.getContainer(container.id).remove({ force: true });
     await store.release(container);
     expect(await stored()).toBe('early\n');
+  });
+  test('P121: output preserved $way stays within its limit, and its end stays complete', async () => {
+    await store.close();
+    store = new OutputStore(`${scratch.path}/logs`, engine, () => {}, { ...limits, maxBytes: 2 ** 20 });
+    const container = await run('seq 1000001 1200000; sleep 1000');
+    await eventually(async () => (await stored()).endsWith('1200000\n'), 30_000);
+    await store.limit();
+    expect(await usedBytes()).toBeLessThan(2 ** 20 + 8192);
+    await docker.getContainer(container.id).kill();
+    await finish(container);
+    expect(await usedBytes()).toBeLessThan(2 ** 20 + 8192);
+    const numbers = (await stored()).split('\n').slice(0, -1).map(Number);
+    const first = numbers[0] ?? 0;
+    expect(numbers).toEqual(Array.from({ length: 1_200_001 - first }, (_, index) => first + index));
+    expect(numbers.length).toBeGreaterThan(20_000);
   });
   test('output preserved $way is removed when the service is forgotten', async () => {
     await finish(await run('echo x'));

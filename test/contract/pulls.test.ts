@@ -19,7 +19,7 @@ const noAbort = new AbortController().signal;
 
 async function engineWith(config: unknown, stallMs = 10_000) {
   const env = { DOCKER_CONFIG: await registry.config(config), PATH: `${scratch()}:${process.env.PATH}` };
-  const pull = { env, stallMs, progressEveryMs: 0, retryMs: 1 };
+  const pull = { env, registries: [registry.host], stallMs, progressEveryMs: 0, retryMs: 1 };
   return makeEngine({ pull });
 }
 const authorisedEngine = (stallMs?: number) =>

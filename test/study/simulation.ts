@@ -6,7 +6,6 @@
 
 import { observe, welcomeHost } from '../../control-plane/core/lifecycle/observations.ts';
 import { nextDeadline, reconcile } from '../../control-plane/core/lifecycle/reconciler.ts';
-import { newExecution } from '../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../control-plane/core/model/host.ts';
 import {
@@ -17,7 +16,16 @@ import { isAssigned, type Service } from '../../control-plane/core/model/service
 import { Cluster } from '../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../control-plane/core/state/decision.ts';
 import type { Application } from '../../shared/application-schema.ts';
-import { exited, gone, hostFacts, keyOfService, quota, running, user } from '../support/rigs/core-rig.ts';
+import {
+  exited,
+  gone,
+  hostFacts,
+  keyOfService,
+  loadedExecution,
+  quota,
+  running,
+  user,
+} from '../support/rigs/core-rig.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Job, Machines } from './workload.ts';
 
@@ -142,7 +150,7 @@ export class Simulation {
       application: this.#applicationOf(job),
       description: '{}',
     };
-    const execution = newExecution(this.cluster.nextIds, submission, this.nowMs);
+    const execution = loadedExecution(this.cluster.nextIds, submission, this.nowMs);
     this.cluster.addExecution(execution);
     const leftMs = job.total * job.runMs;
     this.runs.set(execution.id, { job, execution, leftMs, sinceMs: this.nowMs, rate: 0 });

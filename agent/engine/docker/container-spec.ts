@@ -1,7 +1,10 @@
 /** The container contract: maps an assignment to the engine's create options. Pure. */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import { USUAL_CAPABILITIES } from '../capabilities.ts';
 import { claimOf } from '../cpu-allocation.ts';
+import { WORKSPACE } from '../folders/allowed-folders.ts';
+import { label } from '../labels.ts';
 
 /** Facts about the host and the engine that the contract needs besides the assignment. */
 export interface Surroundings {
@@ -10,31 +13,28 @@ export interface Surroundings {
   host: string;
   /** Id or name of the network to join. */
   network: string;
+  /** Name of the overlay network to join as well. */
+  overlay?: string | undefined;
   mounts: MountSettings[];
+  /** Address on which ports are published. Null: all addresses of the host. */
+  bind: string | null;
+  /** `uid` or `uid:gid`. Undefined: the image's own. */
+  user?: string | undefined;
+  /** Capabilities besides the usual ones. */
+  capabilities: readonly string[];
   /** Memory limit of a container that has none of its own. */
   memoryBytes: number;
   /** The CPU limit at the start (`nanoCpus`). */
   nanoCpus: number | null;
   init: boolean;
+  /**
+   * Size from which the engine discards the oldest output by itself. Null: it never does, because the agent
+   * limits the engine's own file.
+   */
+  rotatedLogBytes: number | null;
 }
 
-export const label = {
-  deployment: 'berth.deployment',
-  host: 'berth.host',
-  execution: 'berth.execution',
-  service: 'berth.service',
-  generation: 'berth.generation',
-  owner: 'berth.owner',
-  /** The reservation; for a null reservation, the default. */
-  coresMin: 'berth.cores.min',
-  /** Absent for a null maximum. */
-  coresMax: 'berth.cores.max',
-} as const;
-
 export const STOP_GRACE_SECONDS = 10;
-
-/** Mount point of the owner's workspace. */
-export const WORKSPACE = '/workspace';
 
 const PIDS_LIMIT = 4096;
 /** The engine refuses a smaller soft limit. */
@@ -44,13 +44,16 @@ const MAX_HOSTNAME_LENGTH = 63;
 
 /**
  * Measured: the driver `local` slows the writer less than the default driver and keeps every byte, including
- * invalid UTF-8. The file is never rotated, so the agent's hard link to it is the complete output (LOG-1,
- * LOG-2).
+ * invalid UTF-8. The engine does not rotate a file that the agent can reach, so the agent's hard link to it
+ * is the stored output (LOG-1, LOG-2).
  */
-const LOG_CONFIG = {
+const logConfig = (rotatedBytes: number | null) => ({
   Type: 'local',
-  Config: { 'max-size': '1000g', 'max-file': '1', compress: 'false' },
-};
+  Config:
+    rotatedBytes === null
+      ? { 'max-size': '8000g', 'max-file': '1', compress: 'false' }
+      : { 'max-size': String(Math.ceil(rotatedBytes / 2)), 'max-file': '2', compress: 'false' },
+});
 
 export function containerOptions(assignment: Assignment, around: Surroundings): ContainerCreateOptions {
   const { name, image, command, workDir } = assignment;
@@ -62,6 +65,7 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
     // The words are arguments of the image's entry point, if it has one, as with `docker run`.
     ...(command && command.length > 0 ? { Cmd: command } : {}),
     ...(workDir === null ? {} : { WorkingDir: workDir }),
+    ...(around.user === undefined ? {} : { User: around.user }),
     Env: environment(assignment, around),
     Labels: labels(assignment, around),
     StopTimeout: STOP_GRACE_SECONDS,
@@ -70,13 +74,17 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
       ...limits(assignment, around),
       NetworkMode: around.network,
       // With an empty host port the engine picks a free port.
-      PortBindings: Object.fromEntries(ports.map((port) => [port, [{ HostPort: '' }]])),
+      PortBindings: Object.fromEntries(
+        ports.map((port) => [port, [{ HostIp: around.bind ?? '', HostPort: '' }]]),
+      ),
       Mounts: around.mounts,
       Init: around.init,
       Privileged: false,
+      CapDrop: ['ALL'],
+      CapAdd: [...USUAL_CAPABILITIES, ...around.capabilities],
       SecurityOpt: ['no-new-privileges'],
       RestartPolicy: { Name: 'no' },
-      LogConfig: LOG_CONFIG,
+      LogConfig: logConfig(around.rotatedLogBytes),
     },
     NetworkingConfig: { EndpointsConfig: { [around.network]: { Aliases: [name] } } },
   };
@@ -107,8 +115,9 @@ export const nanoCpus = (cpuLimit: number, { NCPU, CpuCfsPeriod, CpuCfsQuota }: 
 
 function limits(assignment: Assignment, around: Surroundings) {
   const { memoryMinBytes, memoryMaxBytes, shmBytes } = assignment;
-  const memory = memoryMaxBytes ?? around.memoryBytes;
   const reservation = memoryMinBytes ?? 0;
+  // To the engine 0 means no limit. No container gets more than the host offers, or than it reserves.
+  const memory = Math.max(reservation, Math.min(memoryMaxBytes || around.memoryBytes, around.memoryBytes));
   return {
     Memory: memory,
     // Swap is off: a container at its memory limit is out of memory.
@@ -123,7 +132,7 @@ function limits(assignment: Assignment, around: Surroundings) {
   };
 }
 
-function labels(assignment: Assignment, { deployment, host }: Surroundings): Record<string, string> {
+function labels(assignment: Assignment, { deployment, host, overlay }: Surroundings): Record<string, string> {
   const { min, max } = claimOf(assignment);
   return {
     [label.deployment]: deployment,
@@ -131,7 +140,10 @@ function labels(assignment: Assignment, { deployment, host }: Surroundings): Rec
     [label.execution]: String(assignment.execution),
     [label.service]: String(assignment.service),
     [label.generation]: String(assignment.generation),
+    // Always set, since an image may have a label of this name.
+    [label.idProof]: assignment.idProof ?? '',
     [label.owner]: assignment.owner,
+    ...(overlay === undefined ? {} : { [label.overlay]: overlay }),
     [label.coresMin]: String(min),
     ...(max === null ? {} : { [label.coresMax]: String(max) }),
   };

@@ -1,8 +1,8 @@
 /** Parses the engine's description of a container. Pure. */
 import type { ContainerInfo, ContainerInspectInfo } from 'dockerode';
-import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { idProofSchema, type ServiceKey } from '../../../shared/protocol/assignment.ts';
 import type { Container, ContainerCpu, ContainerSummary, PublishedPort } from '../engine.ts';
-import { label } from './container-spec.ts';
+import { label } from '../labels.ts';
 
 /** Undefined if the labels are not Berth's. */
 export function readSummary({ Id: id, Labels, State }: ContainerInfo): ContainerSummary | undefined {
@@ -14,7 +14,8 @@ export function readContainer(info: ContainerInspectInfo): Container | undefined
   const key = readKey(info.Config.Labels);
   if (!key) return undefined;
   const execution = Number(info.Config.Labels[label.execution]) || undefined;
-  const common = { ...key, id: info.Id, execution, cpu: readCpu(info) };
+  const { data: idProof } = idProofSchema.safeParse(info.Config.Labels[label.idProof]);
+  const common = { ...key, id: info.Id, execution, idProof, cpu: readCpu(info) };
   const { Status, ExitCode, OOMKilled, StartedAt, FinishedAt } = info.State;
   const state = readState(Status);
   switch (state) {

@@ -4,9 +4,9 @@
  */
 import type Docker from 'dockerode';
 import type { ContainerStats } from 'dockerode';
+import { engineError, statusOf, wrapErrors } from '../docker-error.ts';
 import { EngineError, type UsageSample } from '../engine.ts';
 import { Lane } from '../lane.ts';
-import { engineError, statusOf, wrapErrors } from './docker-error.ts';
 
 /**
  * Docker 20.10 answers all waiting calls at its next tick of one second, so many concurrent calls cost it no

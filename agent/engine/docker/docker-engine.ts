@@ -5,10 +5,13 @@
 import type Docker from 'dockerode';
 import type { ContainerInspectInfo } from 'dockerode';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
+import type { Overlay, Swarm } from '../../../shared/protocol/swarm.ts';
 import { claimOf } from '../cpu-allocation.ts';
+import { engineError, isInitMissing, isPinLost, statusOf, tolerate, wrapErrors } from '../docker-error.ts';
 import {
   type Container,
   type ContainerSummary,
+  type DiskUse,
   type Engine,
   EngineError,
   type EngineFacts,
@@ -16,38 +19,34 @@ import {
   type UsageSample,
   type Watch,
 } from '../engine.ts';
-import { containerOptions, type DockerInfo, label, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
+import { type EngineFiles, filesIn } from '../engine-files.ts';
+import { closeFolders, type MountRules } from '../folders/allowed-folders.ts';
+import { containerUser, type RunAs } from '../folders/container-user.ts';
+import { HostFolders } from '../folders/host-folders.ts';
+import { label } from '../labels.ts';
+import { ContainerNetworks, type NetworkOptions } from '../networks/container-networks.ts';
+import { readDiskUse } from './container-disk-use.ts';
+import { OomEvents, watchContainers } from './container-events.ts';
+import { containerOptions, type DockerInfo, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
-import {
-  engineError,
-  isInitMissing,
-  isNetworkMissing,
-  statusOf,
-  tolerate,
-  wrapErrors,
-} from './docker-error.ts';
-import { jsonLines } from './json-lines.ts';
-import { type MountRules, resolveMounts } from './mounts.ts';
-import type { ServiceNetwork } from './network.ts';
-import { OomEvents } from './oom-events.ts';
-import { outputRecords } from './output-stream.ts';
+import { followOutput } from './output-stream.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
-import { networkOf } from './shared-network.ts';
 import { startErrorOf } from './start-error.ts';
 
-export interface DockerEngineOptions extends MountRules {
-  deployment: string;
+export interface DockerEngineOptions extends MountRules, NetworkOptions {
   /** Name of this host. */
   host: string;
-  /** True if the engine's files are on this machine. */
-  local: boolean;
-  /** Memory withheld from containers that have no limit of their own. */
-  reserveBytes: number;
-  /** An existing network for the deployment's containers. Null: the deployment has its own network. */
-  network: string | null;
-  /** Networks that a description may name, besides the deployment's own. */
-  networks: readonly string[];
+  /** Memory withheld from a container without a limit, on a machine of this size. */
+  reservedOf(totalBytes: number): number;
+  /** Most bytes of one container's output at an engine whose files are out of reach. */
+  logMaxBytes: number;
+  /** Address on which containers publish their ports. Null: all addresses. */
+  bind: string | null;
+  /** Capabilities of containers besides the usual ones. */
+  capabilities: readonly string[];
+  /** The user of a container with host folders. */
+  runAs: RunAs;
   pull: PullOptions;
 }
 
@@ -60,12 +59,13 @@ export class DockerEngine implements Engine {
   /** For streams, which may be silent for a long time. */
   readonly #streams: Docker;
   readonly #options: DockerEngineOptions;
-  readonly #network: ServiceNetwork;
+  readonly #networks: ContainerNetworks;
+  readonly #folders: HostFolders;
   readonly #pulls: Pulls;
   readonly #oomEvents = new OomEvents();
   #info: Promise<DockerInfo> | undefined;
-  /** The engine's data folder, once `facts` has read it. */
-  #dataDir: string | undefined;
+  /** The engine's files, once `facts` has found them. Undefined if the agent cannot read them. */
+  #files: EngineFiles | undefined;
   #initWorks = true;
 
   constructor(docker: Docker, streams: Docker, options: DockerEngineOptions) {
@@ -76,20 +76,36 @@ export class DockerEngine implements Engine {
       const { ID, DockerRootDir } = await this.#readInfo();
       return `${ID} ${DockerRootDir}`;
     };
-    this.#network = networkOf(docker, options, engineId);
+    this.#networks = new ContainerNetworks(docker, options, engineId);
+    this.#folders = new HostFolders(docker, options, {
+      [label.deployment]: options.deployment,
+      [label.folders]: options.host,
+    });
     this.#pulls = new Pulls(streams, options.pull);
   }
 
   async facts(): Promise<EngineFacts> {
     this.#info = undefined;
     const { MemTotal, NCPU, ServerVersion, DockerRootDir } = await this.#readInfo();
-    this.#dataDir = DockerRootDir;
-    const dataDir = this.#options.local ? DockerRootDir : undefined;
-    return { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion, dataDir };
+    const facts = { memoryBytes: MemTotal, cores: NCPU, version: ServerVersion };
+    this.#files = this.#options.local ? await filesIn(DockerRootDir) : undefined;
+    return { ...facts, dataDir: this.#options.local ? DockerRootDir : undefined };
   }
 
   networkProblem(): Promise<string | undefined> {
-    return this.#network.problem();
+    return this.#networks.problem();
+  }
+
+  watchFolders(found: (problem: string | undefined) => void): void {
+    this.#folders.watch(found);
+  }
+
+  swarm(): Promise<Swarm | null> {
+    return this.#networks.swarm();
+  }
+
+  makeOverlay(overlay: Overlay): Promise<void> {
+    return this.#networks.makeOverlay(overlay);
   }
 
   async list(): Promise<ContainerSummary[]> {
@@ -114,51 +130,52 @@ export class DockerEngine implements Engine {
   }
 
   async create(assignment: Assignment, cpuLimit: number): Promise<Container> {
-    const { service, generation, execution } = assignment;
-    const mounts = await resolveMounts(assignment, this.#options);
+    const { service, generation, execution, idProof } = assignment;
     const info = await this.#readInfo();
     const { MemTotal, InitBinary } = info;
-    const { deployment, host, reserveBytes } = this.#options;
-    const options = containerOptions(assignment, {
+    const { deployment, host, reservedOf, logMaxBytes, bind, capabilities } = this.#options;
+    const around = {
       deployment,
       host,
-      mounts,
-      network: await this.#networkOf(assignment),
-      memoryBytes: Math.max(0, MemTotal - reserveBytes),
+      bind,
+      capabilities,
+      network: await this.#networks.join(assignment),
+      overlay: await this.#networks.overlay(assignment),
+      memoryBytes: Math.max(0, MemTotal - reservedOf(MemTotal)),
       nanoCpus: nanoCpus(cpuLimit, info),
+      rotatedLogBytes: this.#files ? null : logMaxBytes,
       init: this.#initWorks && (InitBinary ?? '') !== '',
-    });
+    };
+    const folders = await wrapErrors(this.#folders.open(assignment));
     try {
+      const mounts = this.#folders.mountsOf(folders);
+      const user = containerUser(assignment, folders.length > 0, this.#options.runAs);
+      const options = containerOptions(assignment, { ...around, mounts, user });
       const { id } = await this.#docker.createContainer(options);
+      this.#folders.hold(id, folders);
       const cpu = { ...claimOf(assignment), limit: cpuLimit };
-      return { service, generation, execution, id, cpu, state: 'created' };
+      return { service, generation, execution, idProof, id, cpu, state: 'created' };
     } catch (error) {
+      await closeFolders(folders);
       if (statusOf(error) !== 409) throw engineError(error);
       return await this.#holderOfName(assignment, error);
     }
   }
 
-  /**
-   * A description may name only networks that the host's settings allow: `host`, for example, gives no
-   * isolation.
-   */
-  #networkOf({ network }: Assignment): Promise<string> | string {
-    if (network === null) return wrapErrors(this.#network.id());
-    if (this.#options.networks.includes(network)) return network;
-    const remedy = 'its agent allows only the networks in BERTH_AGENT_NETWORKS';
-    throw new EngineError('permanent', `network not allowed on this host: ${network} (${remedy})`);
-  }
-
   async start(assignment: Assignment, id: string, cpuLimit: number): Promise<Container> {
-    let startedId = id;
-    try {
-      await this.#start(id);
-    } catch (error) {
-      if (!this.#canRecreate(assignment, error)) throw engineError(error);
+    const recreate = async (): Promise<string> => {
       await this.remove(id);
-      startedId = (await this.create(assignment, cpuLimit)).id;
-      await wrapErrors(this.#start(startedId));
+      return (await this.create(assignment, cpuLimit)).id;
+    };
+    let startedId = (await this.#hasFolders(assignment, id)) ? id : await recreate();
+    try {
+      await this.#start(assignment, startedId);
+    } catch (error) {
+      if (startedId !== id || !(await this.#canRecreate(assignment, id, error))) throw engineError(error);
+      startedId = await recreate();
+      await wrapErrors(this.#start(assignment, startedId));
     }
+    await this.#networks.started(assignment, startedId);
     const container = await this.inspect(startedId);
     if (!container) throw new EngineError('temporary', 'the container vanished right after its start');
     return container;
@@ -173,72 +190,43 @@ export class DockerEngine implements Engine {
     return readUsage(this.#docker, ids, signal);
   }
 
+  diskUse(id: string, limitMs: number): Promise<DiskUse | undefined> {
+    return readDiskUse(this.#docker, id, this.#files?.output(id), limitMs);
+  }
+
   async stop(id: string): Promise<void> {
     await tolerate(this.#docker.getContainer(id).stop({ t: STOP_GRACE_SECONDS }), [304, 404]);
   }
 
+  async kill(id: string): Promise<void> {
+    await tolerate(this.#docker.getContainer(id).kill(), [404, 409]);
+  }
+
   async remove(id: string): Promise<void> {
     await tolerate(this.#docker.getContainer(id).remove({ v: true, force: true }), [404]);
+    await this.#folders.release(id);
   }
 
   pull(image: string, progress: (detail: string) => void, signal: AbortSignal): Promise<void> {
     return this.#pulls.pull(image, progress, signal);
   }
 
-  async watch(changed: (id: string) => void): Promise<Watch> {
-    const abort = new AbortController();
-    const stream = await wrapErrors(
-      this.#streams.getEvents({
-        filters: { type: ['container'], event: ['die', 'oom', 'destroy'], label: this.#labels() },
-        abortSignal: abort.signal,
-      }),
-    );
-    const read = async () => {
-      for await (const { Action, Actor } of jsonLines<{ Action: string; Actor: { ID: string } }>(stream)) {
-        if (Action === 'oom') this.#oomEvents.add(Actor.ID);
-        else changed(Actor.ID);
-        if (Action === 'destroy') this.#oomEvents.forget(Actor.ID);
-      }
-    };
-    const ended = read().catch((error: unknown) => {
-      if (!abort.signal.aborted) throw engineError(error);
-    });
-    // `close` need not wait for `ended`, so its rejection must not be unhandled.
-    ended.catch(() => {});
-    const close = () => {
-      abort.abort();
-      if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
-    };
-    return { ended, close };
+  watch(changed: (id: string) => void): Promise<Watch> {
+    this.#folders.forgetProof();
+    return watchContainers(this.#streams, this.#labels(), this.#oomEvents, changed);
   }
 
   outputFile(id: string): string | undefined {
-    if (!this.#options.local || this.#dataDir === undefined) return undefined;
-    return `${this.#dataDir}/containers/${id}/local-logs/container.log`;
+    return this.#files?.output(id);
   }
 
-  async *followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<OutputRecord> {
-    const since = `${sinceNs / 1_000_000_000n}.${String(sinceNs % 1_000_000_000n).padStart(9, '0')}`;
-    const stream = await wrapErrors(
-      this.#streams.getContainer(id).logs({
-        follow: true,
-        stdout: true,
-        stderr: true,
-        timestamps: true,
-        // The engine reads decimals, which a number of this size cannot represent.
-        since: since as unknown as number,
-        abortSignal: signal,
-      }),
-    );
-    try {
-      yield* outputRecords(stream);
-    } catch (error) {
-      throw engineError(error);
-    }
+  followOutput(id: string, sinceNs: bigint, signal: AbortSignal): AsyncGenerator<OutputRecord> {
+    return followOutput(this.#streams, id, sinceNs, signal);
   }
 
-  async tidy(): Promise<void> {
-    await wrapErrors(this.#network.removeUnused());
+  async removeUnused(graceMs: number): Promise<void> {
+    await wrapErrors(this.#folders.removeUnused());
+    await this.#networks.removeUnused(graceMs);
   }
 
   #readInfo(): Promise<DockerInfo> {
@@ -266,20 +254,27 @@ export class DockerEngine implements Engine {
     return await this.#oomEvents.arrived(id, Date.now() - finishedAtMs);
   }
 
-  async #start(id: string): Promise<void> {
+  async #start(assignment: Assignment, id: string): Promise<void> {
     try {
-      await this.#docker.getContainer(id).start();
+      await this.#networks.start(assignment, id, () =>
+        this.#folders.whileSafe(id, () => this.#docker.getContainer(id).start()),
+      );
     } catch (error) {
+      if (isPinLost(error)) this.#folders.forgetProof();
       if (statusOf(error) !== 304) throw error;
     }
+    await this.#folders.release(id);
   }
 
-  /** True if the network has vanished since it was found, or if the engine's init process does not work. */
-  #canRecreate(assignment: Assignment, error: unknown): boolean {
-    if (isNetworkMissing(error) && assignment.network === null) {
-      this.#network.forget();
-      return true;
-    }
+  /** False if the container has yet to start with folders that only an earlier agent process held open. */
+  async #hasFolders(assignment: Assignment, id: string): Promise<boolean> {
+    if (!this.#folders.mayMount(assignment) || this.#folders.holds(id)) return true;
+    return (await this.inspect(id))?.state !== 'created';
+  }
+
+  /** True if a new container can start: on another network, or without the engine's init process. */
+  async #canRecreate(assignment: Assignment, id: string, error: unknown): Promise<boolean> {
+    if (await this.#networks.recover(assignment, id, error)) return true;
     if (isInitMissing(error) && this.#initWorks) {
       this.#initWorks = false;
       return true;

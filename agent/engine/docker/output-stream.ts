@@ -1,10 +1,38 @@
-/** Decodes the engine's log stream: each frame has one source, a time and a piece of a line. */
+/** Follows and decodes the log stream: each frame has one source, a time and a piece of a line. */
+import type Docker from 'dockerode';
+import { engineError, wrapErrors } from '../docker-error.ts';
 import type { OutputRecord } from '../engine.ts';
 
 const HEADER_BYTES = 8;
 const STDERR = 2;
 const NEWLINE = 10;
 const PIECE_BYTES = 16 * 1024;
+
+/** The output of a container from `sinceNs` on. Ends when the container has ended. Throws EngineError. */
+export async function* followOutput(
+  docker: Docker,
+  id: string,
+  sinceNs: bigint,
+  signal: AbortSignal,
+): AsyncGenerator<OutputRecord> {
+  const since = `${sinceNs / 1_000_000_000n}.${String(sinceNs % 1_000_000_000n).padStart(9, '0')}`;
+  const stream = await wrapErrors(
+    docker.getContainer(id).logs({
+      follow: true,
+      stdout: true,
+      stderr: true,
+      timestamps: true,
+      // The engine reads decimals, which a number of this size cannot represent.
+      since: since as unknown as number,
+      abortSignal: signal,
+    }),
+  );
+  try {
+    yield* outputRecords(stream);
+  } catch (error) {
+    throw engineError(error);
+  }
+}
 
 /** The stream must have been requested with timestamps. */
 export async function* outputRecords(stream: NodeJS.ReadableStream): AsyncGenerator<OutputRecord> {

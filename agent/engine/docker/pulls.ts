@@ -5,15 +5,19 @@
 import type Docker from 'dockerode';
 import { sleep } from '../../sleep.ts';
 import { withResolvers } from '../../with-resolvers.ts';
+import { engineMessage, statusOf } from '../docker-error.ts';
 import { EngineError, type EngineErrorKind } from '../engine.ts';
-import { engineMessage, statusOf } from './docker-error.ts';
+import { firstSentence } from '../images/pull-error.ts';
+import { type PullEvent, PullProgress } from '../images/pull-progress.ts';
+import { assertAllowed } from '../images/registries.ts';
+import { findLogin } from '../images/registry-auth.ts';
 import { jsonLines } from './json-lines.ts';
-import { type PullEvent, PullProgress } from './pull-progress.ts';
-import { findLogin } from './registry-auth.ts';
 
 export interface PullOptions {
   /** Determines where Docker's config file and its credential helpers are found. */
   env: NodeJS.ProcessEnv;
+  /** The registries that images may come from (P139). */
+  registries: readonly string[];
   stallMs: number;
   progressEveryMs: number;
   /** Pause before the second attempt at an unreachable registry. */
@@ -84,6 +88,7 @@ export class Pulls {
 
   /** An unreachable registry is tried twice; then its name counts as wrong (CONT-14). */
   async #run(image: string, listeners: Pull['listeners'], signal: AbortSignal): Promise<void> {
+    await assertAllowed(image, this.#options.registries);
     try {
       await this.#once(image, listeners, signal);
     } catch (error) {
@@ -105,7 +110,7 @@ export class Pulls {
     // Not every message of the engine names the image: for an unreachable registry it names only the
     // registry.
     const messageFor = (message: string) =>
-      `pulling ${image}: ${problem === undefined ? message : `${message} (${problem})`}`;
+      `pulling ${image}: ${firstSentence(message)}${problem === undefined ? '' : ` (${problem})`}`;
     try {
       const abortSignal = AbortSignal.any([signal, stall.signal]);
       const options = { ...reference(image), abortSignal };

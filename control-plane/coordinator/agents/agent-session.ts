@@ -3,6 +3,7 @@
  * streams. The session checks the order of messages; the coordinator decides what they mean.
  */
 import type { Assignment, IdRange, ServiceKey } from '../../../shared/protocol/assignment.ts';
+import { MAX_FORGOTTEN, MAX_SHARES } from '../../../shared/protocol/bounds.ts';
 import { type CloseReason, closeCodes } from '../../../shared/protocol/close.ts';
 import {
   decodeChunk,
@@ -12,9 +13,12 @@ import {
   ProtocolError,
 } from '../../../shared/protocol/codec.ts';
 import type { Down, LogFormat } from '../../../shared/protocol/down.ts';
+import type { Overlay } from '../../../shared/protocol/swarm.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import type { CoreShare } from '../../core/state/core-shares.ts';
 import type { AgentSocket } from '../ports.ts';
+import { syncParts } from './sync-parts.ts';
 
 /** Receives the output of one log stream (log-relay.ts). */
 export interface LogSink {
@@ -34,10 +38,13 @@ export interface SessionEvents {
   bye(session: AgentSession): void;
 }
 
-type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
+/** What an acknowledgement can hold. Beyond it, services have the share of their reservation (P150). */
+const boundedShares = (shares: readonly CoreShare[]): CoreShare[] =>
+  shares
+    .slice(0, MAX_SHARES)
+    .map(({ cores, executions }) => ({ cores, executions: executions.slice(0, MAX_SHARES) }));
 
-/** Assignments per sync message; keeps frames far below the message limits of every runtime. */
-const SYNC_PART = 100;
+type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 
 export class AgentSession {
   /** The host whose key the agent has proved to hold. */
@@ -53,6 +60,8 @@ export class AgentSession {
   readonly #sinks = new Map<number, LogSink>();
   readonly #firstStream: number;
   #nextStream: number;
+  /** The core shares that were sent last, as text; undefined before the first acknowledgement. */
+  #coreShares: string | undefined;
   #revision = 0;
   #receivedHello = false;
   #closed = false;
@@ -111,9 +120,9 @@ export class AgentSession {
 
   #sync(assignments: readonly Assignment[], unknown: readonly IdRange[]): void {
     this.#revision += 1;
-    for (let from = 0; from === 0 || from < assignments.length; from += SYNC_PART) {
-      const part = assignments.slice(from, from + SYNC_PART);
-      const more = from + SYNC_PART < assignments.length;
+    const parts = syncParts(assignments);
+    for (const [at, part] of parts.entries()) {
+      const more = at < parts.length - 1;
       const rest = more || unknown.length === 0 ? {} : { unknown: [...unknown] };
       this.#send({ type: 'sync', revision: this.#revision, assignments: part, more, ...rest });
     }
@@ -128,11 +137,21 @@ export class AgentSession {
   }
 
   forget(services: number[]): void {
-    this.#send({ type: 'forget', services });
+    for (let from = 0; from < services.length; from += MAX_FORGOTTEN)
+      this.#send({ type: 'forget', services: services.slice(from, from + MAX_FORGOTTEN) });
   }
 
-  acknowledge(sequence: number, timeMs: number): void {
-    this.#send({ type: 'ack', sequence, timeMs });
+  /** Requests an overlay network of the swarm that the host's engine manages. */
+  makeOverlay({ isolation, of }: Overlay): void {
+    this.#send({ type: 'network.make', isolation, of });
+  }
+
+  /** The core shares are sent if they are others than before. */
+  acknowledge(sequence: number, timeMs: number, shares: readonly CoreShare[]): void {
+    const text = JSON.stringify(shares);
+    const coreShares = text === this.#coreShares ? undefined : boundedShares(shares);
+    this.#coreShares = text;
+    this.#send({ type: 'ack', sequence, timeMs, ...(coreShares && { coreShares }) });
   }
 
   get openLogs(): number {

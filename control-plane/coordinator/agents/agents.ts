@@ -2,11 +2,10 @@
  * The connected agents: one session per host, the reports that agents send, and the commands that they
  * receive. All changes of the cluster state go through turns.
  */
-import type { Application } from '../../../shared/application-schema.ts';
-import { assignmentOf } from '../../../shared/expand.ts';
-import { type Assignment, type IdRange, keyOf } from '../../../shared/protocol/assignment.ts';
-import type { Condition, Up } from '../../../shared/protocol/up.ts';
+import { type Isolation, keyOf } from '../../../shared/protocol/assignment.ts';
+import type { Condition, Report, Up } from '../../../shared/protocol/up.ts';
 import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
+import { offerText } from '../../core/hosts/agreement.ts';
 import {
   confirmedLeaseMs,
   confirmLease,
@@ -21,19 +20,20 @@ import {
   observeUsage,
   welcomeHost,
 } from '../../core/lifecycle/observations.ts';
-import { isPlausible, skipIds, unknownIn } from '../../core/lifecycle/restored-database.ts';
-import type { Execution } from '../../core/model/execution.ts';
+import { seenIds, unknownIn, waitingOwners } from '../../core/lifecycle/restored-database.ts';
 import { type Host, reportPeriodMs, spreadMs } from '../../core/model/host.ts';
-import { isAssigned, type Service } from '../../core/model/service.ts';
+import { isAssigned } from '../../core/model/service.ts';
 import type { Cluster } from '../../core/state/cluster.ts';
+import { coreSharesAt } from '../../core/state/core-shares.ts';
 import type { Decision } from '../../core/state/decision.ts';
-import { definitionOf } from '../../core/views/execution-views.ts';
-import type { AgentSocket, Clock, Logger } from '../ports.ts';
+import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import type { Turns } from '../turns.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
+import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
+import { OverlayRequests } from './overlay-requests.ts';
+import { reserveIds, UNPROVEN } from './reported-ids.ts';
 
 type Hello = Extract<Up, { type: 'hello' }>;
-type Report = Extract<Up, { type: 'report' }>;
 
 /** What agents do with containers whose services are not in the database (P30). */
 export type UnknownContainers = 'keep' | 'remove';
@@ -42,8 +42,11 @@ export interface AgentsDeps {
   deploymentName: string;
   clock: Clock;
   log: Logger;
+  idCode: IdCode;
   /** Default: `keep`. */
   unknownContainers?: UnknownContainers;
+  /** Which containers share networks (P91). Default: those of a user. */
+  isolation?: Isolation;
 }
 
 export class Agents implements SessionEvents {
@@ -51,7 +54,10 @@ export class Agents implements SessionEvents {
   readonly #turns: Turns;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #idCode: IdCode;
   readonly #unknownContainers: UnknownContainers;
+  readonly #isolation: Isolation;
+  readonly #overlays: OverlayRequests;
   /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
   /**
@@ -62,12 +68,16 @@ export class Agents implements SessionEvents {
   /** Sessions that were welcomed in the current turn. Their sync already contains the turn's starts. */
   readonly #welcomed = new Set<AgentSession>();
 
-  constructor(turns: Turns, { deploymentName, clock, log, unknownContainers = 'keep' }: AgentsDeps) {
+  constructor(turns: Turns, deps: AgentsDeps) {
+    const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
     this.#deploymentName = deploymentName;
     this.#turns = turns;
     this.#clock = clock;
     this.#log = log;
+    this.#idCode = idCode;
     this.#unknownContainers = unknownContainers;
+    this.#isolation = isolation;
+    this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
   }
 
   /** Accepts a new connection. The caller must pass the session its frames, and the end of the connection. */
@@ -79,9 +89,7 @@ export class Agents implements SessionEvents {
     return hostId === null ? undefined : this.#sessions.get(hostId);
   }
 
-  /**
-   * Closes all connections, because the agents may have outdated state. Agents reconnect with a new hello.
-   */
+  /** Closes all connections, because the agents may have outdated state. They reconnect with a new hello. */
   dropAll(): void {
     for (const session of [...this.#sessions.values()]) session.close('unavailable');
     this.#sessions.clear();
@@ -100,6 +108,11 @@ export class Agents implements SessionEvents {
     }
     let host: Host | undefined;
     this.#turns.enqueue({
+      // A later coordinator may have registered the host. Without it, the agent would destroy its containers.
+      prepare: async (state) => {
+        if (!state.cluster.hosts.has(session.hostId)) await this.#turns.assertCurrent(state);
+      },
+      requires: (cluster) => waitingOwners(cluster, hello.inventory),
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
         const found = this.#hostOf(session, hello, cluster);
@@ -109,10 +122,12 @@ export class Agents implements SessionEvents {
         session.leaseMs = leaseFor(cluster, hello.version);
         host.leaseMs = confirmedLeaseMs(session.leaseMs, hello.leaseMs);
         welcomeHost(cluster, host, hello.host, hello.inventory, nowMs);
+        this.#overlays.observe(host, hello.swarm ?? null);
         this.#joining.add(host.id);
       },
       done: (cluster, nowMs) => {
         if (host) this.#join(session, hello, host, cluster, nowMs);
+        else if (!cluster.hosts.has(session.hostId)) session.close('revoked', 'this host was removed');
       },
       fail: () => session.close('unavailable'),
     });
@@ -138,32 +153,32 @@ export class Agents implements SessionEvents {
       spreadMs: spreadMs(cluster.hosts.size, lostAfterMs),
       timeMs: nowMs,
       ...(session.leaseMs === null ? {} : { leaseMs: session.leaseMs }),
+      ...(host.pending && { pending: offerText(host.pending) }),
     };
-    const assignments = assignmentsAt(cluster, host.id, this.#deploymentName);
-    session.welcome(welcome, assignments, this.#unknownOf(cluster));
+    const assignments = assignmentsAt(host.id, cluster, this.#deploymentParts());
+    const unknown = this.#unknownContainers === 'keep' ? cluster.unknown : [];
+    session.welcome(welcome, assignments, unknown);
+    this.#overlays.changed(cluster, host);
     this.#log('agent.connected', { host: host.name, containers: hello.inventory.length });
+    if (host.pending) this.#log('host.offer-pending', { host: host.name, offer: offerText(host.pending) });
     this.#logUnknown(cluster, host, hello);
     const duplicates = duplicateStarts(cluster, host, hello.inventory);
     if (duplicates.length > 0)
       this.#log('agent.duplicate-starts', { host: host.name, services: duplicates.join(' ') });
   }
 
-  /**
-   * Reserves the ids that the host has seen, even if the database is older than they are. Closes a session
-   * with implausible ids.
-   */
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
-    if (!isPlausible(cluster, hello)) {
-      this.#log('agent.implausible-ids', { host: hello.host.name, ...hello.highest });
-      session.close('badMessage', 'ids that this control plane cannot have assigned');
-      return false;
-    }
-    skipIds(cluster, hello);
-    return true;
+    const { idKey } = this.#turns;
+    const seen = seenIds(hello, (ids) => this.#idCode.isProof(idKey, ids));
+    const isAccepted = reserveIds(cluster, hello.host.name, seen, this.#log);
+    if (!isAccepted) session.close('badMessage', UNPROVEN);
+    return isAccepted;
   }
 
-  #unknownOf(cluster: Cluster): readonly IdRange[] {
-    return this.#unknownContainers === 'keep' ? cluster.unknown : [];
+  #deploymentParts(): DeploymentParts {
+    const { idKey } = this.#turns;
+    const proofOf: DeploymentParts['proofOf'] = (ids) => this.#idCode.proofOf(idKey, ids);
+    return { name: this.#deploymentName, isolation: this.#isolation, proofOf };
   }
 
   #logUnknown(cluster: Cluster, host: Host, { inventory }: Hello): void {
@@ -174,15 +189,13 @@ export class Agents implements SessionEvents {
   }
 
   /**
-   * The host of the session's key. Closes the session if the host was removed, or if the agent reports
-   * another name.
+   * The host of the session's key, unless it was removed. Closes the session if the agent reports another
+   * name.
    */
   #hostOf(session: AgentSession, hello: Hello, cluster: Cluster): Host | undefined {
     const host = cluster.hosts.get(session.hostId);
-    if (!host) session.close('revoked', 'this host was removed');
-    else if (host.name !== hello.host.name)
-      session.close('badMessage', `the key belongs to host ${host.name}, not ${hello.host.name}`);
-    else return host;
+    if (!host || host.name === hello.host.name) return host;
+    session.close('badMessage', `the key belongs to host ${host.name}, not ${hello.host.name}`);
     return undefined;
   }
 
@@ -190,7 +203,8 @@ export class Agents implements SessionEvents {
     this.#turns.enqueue({
       run: (cluster, nowMs) => {
         const host = cluster.hosts.get(session.hostId);
-        if (!host || this.#sessions.get(host.id) !== session) return;
+        // A hello earlier in this turn supersedes the session, which is closed only after the commit.
+        if (!host || this.#sessions.get(host.id) !== session || this.#joining.has(host.id)) return;
         const unauthorised = unauthorisedServices(cluster, host, report, session.listed);
         if (unauthorised.length > 0) return this.refused(session, `services ${unauthorised.join(' ')}`);
         host.lastContactMs = nowMs;
@@ -198,10 +212,14 @@ export class Agents implements SessionEvents {
         confirmLease(cluster, host, session.leaseMs);
         if (report.conditions) this.#conditions(cluster, host, report.conditions);
         observeUsage(host, report.usage);
+        if (report.swarm !== undefined) this.#overlays.observe(host, report.swarm);
         for (const observation of report.observations) observe(cluster, host, observation, nowMs);
         for (const service of report.forgotten) observeForgotten(cluster, host, service);
       },
-      done: (_, nowMs) => session.acknowledge(report.sequence, nowMs),
+      done: (cluster, nowMs) => {
+        session.acknowledge(report.sequence, nowMs, coreSharesAt(cluster, session.hostId));
+        this.#overlays.reported(cluster, session.hostId, report);
+      },
       fail: () => session.close('unavailable'),
     });
   }
@@ -241,7 +259,8 @@ export class Agents implements SessionEvents {
 
   /** Sends the agents the committed decisions. */
   sendDecisions(decisions: readonly Decision[], cluster: Cluster): void {
-    const assignment = assigner(cluster, this.#deploymentName);
+    const assignment = assigner(cluster, this.#deploymentParts());
+    this.#overlays.decided(cluster, decisions);
     const forget = new Map<AgentSession, number[]>();
     for (const decision of decisions) {
       if (decision.kind === 'lose-host') this.#sessions.get(decision.host.id)?.close('resync');
@@ -261,26 +280,4 @@ export class Agents implements SessionEvents {
     for (const [session, services] of forget) session.forget(services);
     this.#welcomed.clear();
   }
-}
-
-function assignmentsAt(cluster: Cluster, hostId: number, deployment: string): Assignment[] {
-  return [...cluster.servicesAt(hostId)].filter(isAssigned).map(assigner(cluster, deployment));
-}
-
-/** Makes assignments, and parses each description once. */
-function assigner(cluster: Cluster, deploymentName: string): (service: Service) => Assignment {
-  const applications = new Map<Execution, Application>();
-  return (service) => {
-    const execution = cluster.executions.get(service.executionId);
-    if (!execution) throw new Error(`service ${service.id} has no execution`);
-    // Validated at submission.
-    const application = applications.get(execution) ?? (JSON.parse(execution.description) as Application);
-    applications.set(execution, application);
-    const { id: executionId, name: executionName, userId } = execution;
-    const userName = cluster.users.get(userId)?.username;
-    if (userName === undefined) throw new Error(`execution ${executionId} has no user`);
-    const key = { service: service.id, generation: service.generation };
-    const context = { executionId, executionName, deploymentName, userName, userId };
-    return assignmentOf(key, service.name, definitionOf(application, service.group), context);
-  };
 }

@@ -11,6 +11,7 @@ import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
 import type { AgentSocket } from '../ports.ts';
 import { PROOF_HEADER } from './forward-upgrade.ts';
+import { idCode } from './id-code.ts';
 import { ObjectAlarm } from './object-alarm.ts';
 import { callVerb, type Outcome, outcomeOf } from './remote-call.ts';
 
@@ -31,9 +32,11 @@ export class CoordinatorObject extends DurableObject<Environment> {
     this.#coordinator = new Coordinator({
       db,
       log,
+      idCode,
       deploymentName: config.BERTH_DEPLOYMENT_NAME,
       scheduling,
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
+      isolation: config.BERTH_NETWORK_ISOLATION,
       clock: {
         nowMs: () => Date.now(),
         wakeAt: (timeMs) => this.#alarm.set(timeMs),

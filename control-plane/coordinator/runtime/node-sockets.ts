@@ -24,6 +24,8 @@ export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
 export interface Gatekeeper {
   /** Resolves to the proof of the host; rejects if the request proves none. */
   admit(authorization: string | undefined): Promise<VerifiedProof>;
+  /** Called with the connection of each admitted agent. */
+  admitted?: (stream: Duplex) => void;
   /** The response to a rejected request, for any error. */
   refusal(error: unknown): Response;
 }
@@ -40,6 +42,7 @@ export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper
     if (!isConnect(request)) return void refuse(stream, new Response(null, { status: 404 }));
     void admit(request.headers.authorization, coordinator, gatekeeper).then((admitted) => {
       if (admitted instanceof Response) return refuse(stream, admitted);
+      gatekeeper.admitted?.(stream);
       sockets.handleUpgrade(request, stream, head, (socket) =>
         serveAgent(socket, stream, coordinator, admitted.hostId),
       );

@@ -87,8 +87,11 @@ export class LogRelay implements LogSink, Subscription {
 
   /** Opens, continues or ends the log after a change of the service or its host. */
   update(): void {
-    if (!this.#controller || this.#session) return;
+    if (!this.#controller) return;
+    // Called even while an earlier start is read: the source returns its last known location once the
+    // execution has ended, and must not miss a start.
     const { generation, session, removed, final } = this.#source();
+    if (this.#session) return;
     if (removed && this.#generation <= generation) {
       // The subscriber has read an incomplete part; a clean end would hide that.
       if (this.#offset > 0) {

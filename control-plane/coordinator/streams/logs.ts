@@ -23,12 +23,13 @@ const REVIEW_INTERVAL_MS = 60_000;
 
 /** The host of a service's last start, and the number of its starts. */
 interface LogLocation {
+  executionId: number;
   hostId: number | null;
   generation: number;
 }
 
 const locationOf = (service: LogLocation | undefined): LogLocation | undefined =>
-  service && { hostId: service.hostId, generation: service.generation };
+  service && { executionId: service.executionId, hostId: service.hostId, generation: service.generation };
 
 export class Logs {
   readonly #db: Db;
@@ -55,14 +56,16 @@ export class Logs {
     // The turn ensures that the state is loaded. A service that the turn ends is not live in the result.
     const live = await this.#turns.query(({ services }) => locationOf(services.get(serviceId)));
     const location = live ? null : await readDatabase(findLogLocation(this.#db, serviceId));
+    const waits = location !== null && this.#waits(location.executionId);
     // A coordinator that has fallen behind would take this execution for an ended one (C122).
-    if (location && !location.hasEnded) {
+    if (location && !location.hasEnded && !waits) {
       const message =
         'This control plane has not loaded the execution, or another one has taken over. Try again.';
       throw new OperationError('unavailable', message);
     }
     if (
       location &&
+      !waits &&
       location.generation > 0 &&
       !this.#isRemoved(location) &&
       !this.#agents.session(location.hostId)
@@ -70,7 +73,8 @@ export class Logs {
       const message = `The log is on host ${location.hostName}, which is not connected. Try again when its agent has reconnected.`;
       throw new OperationError('unavailable', message);
     }
-    const source = this.#sourceOf(serviceId, live ?? location ?? { hostId: null, generation: 0 });
+    const last = live ?? location ?? { executionId: 0, hostId: null, generation: 0 };
+    const source = this.#sourceOf(serviceId, last);
     this.#relays.assertAllowed(subscriber, this.#turns.cluster);
     assertFreeStream(source().session, this.#turns.cluster);
     const relay = new LogRelay(subscriber, serviceId, format, source, () => this.#relays.delete(relay), from);
@@ -133,6 +137,7 @@ export class Logs {
    * known location.
    */
   #sourceOf(serviceId: number, last: LogLocation): () => LogSource {
+    const { executionId } = last;
     let { hostId, generation } = last;
     return () => {
       // Uncommitted state must not be sent. All relays are updated after the commit.
@@ -141,19 +146,25 @@ export class Logs {
       const cluster = this.#turns.cluster;
       const service = cluster?.services.get(serviceId);
       // While the state is being reloaded nothing is certain, so nothing is final.
-      let final = cluster !== undefined;
+      let final = cluster !== undefined && !this.#waits(executionId);
       if (service) {
         ({ hostId, generation } = service);
         const execution = cluster?.executions.get(service.executionId);
         final = execution !== undefined && isOver(execution, service);
       }
-      const removed = this.#isRemoved({ hostId, generation });
+      const removed = this.#isRemoved({ hostId });
       return { generation, session: this.#agents.session(hostId), removed, final };
     };
   }
 
+  /** Whether the execution waits: its services may start, but are not in memory. */
+  #waits(executionId: number): boolean {
+    const execution = this.#turns.cluster?.executions.get(executionId);
+    return execution?.status === 'queued' && !execution.deleted;
+  }
+
   /** True if the logs were removed together with their host. */
-  #isRemoved({ hostId }: LogLocation): boolean {
+  #isRemoved({ hostId }: Pick<LogLocation, 'hostId'>): boolean {
     return hostId !== null && this.#turns.cluster?.hosts.has(hostId) === false;
   }
 }

@@ -15,8 +15,11 @@ export type NewUser = Omit<UserFields, 'fsUid'> & {
   password?: string | undefined;
 };
 export type StoredNewUser = Omit<NewUser, 'password'> & { passwordHash?: string | undefined };
-export type UserChanges = Optional<UserFields & { password: string }>;
-export type StoredUserChanges = Omit<UserChanges, 'password'> & { passwordHash?: string | undefined };
+/** `currentPassword` proves who asks for a new password of their own. */
+export type UserChanges = Optional<UserFields & { password: string; currentPassword: string }>;
+export type StoredUserChanges = Omit<UserChanges, 'password' | 'currentPassword'> & {
+  passwordHash?: string | undefined;
+};
 export type UserFilter = Optional<Omit<UserFields, 'fsUid'>>;
 
 export type NewRole = Omit<Role, 'id'>;

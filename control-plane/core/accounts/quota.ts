@@ -3,26 +3,18 @@
  * decides a start and explains why an execution waits (C55). Pure.
  */
 
-import type { Resources } from '../model/resources.ts';
-import type { Service } from '../model/service.ts';
+import { memoryLimitOf, type Requirement, type Usage } from '../model/resources.ts';
 import type { Quota } from './account.ts';
 
-/**
- * Usage of a user, or what a start would add to it. Cores are integers in millionths, because sums of
- * fractions drift.
- */
-export interface Usage {
-  executions: number;
-  memoryBytes: number;
-  microCores: number;
-}
+export type { Usage } from '../model/resources.ts';
 
 /**
  * A cap that a start would exceed, in the quota's units: usage before the start, demand of the start, and the
  * excess.
  */
 export interface ExceededLimit {
-  dimension: 'executions' | 'memory' | 'cores';
+  /** `instances` is the bound on placed instances of all users. Quotas have no such cap. */
+  dimension: 'executions' | 'memory' | 'cores' | 'instances';
   limit: number;
   used: number;
   wanted: number;
@@ -39,16 +31,16 @@ export const MICRO = 1_000_000;
 
 export const noUsage = (): Usage => ({ executions: 0, memoryBytes: 0, microCores: 0 });
 
-/** What the services reserve; `executions` is how many executions they start. */
-export function usageOf(services: Iterable<Pick<Service, 'requirement'>>, executions: number): Usage {
-  const usage = { ...noUsage(), executions };
-  for (const { requirement } of services) addUsage(usage, requirement, 1);
-  return usage;
-}
-
-export function addUsage(usage: Usage, { memoryBytes, cores }: Resources, sign: 1 | -1): void {
-  usage.memoryBytes += sign * memoryBytes;
-  usage.microCores += sign * Math.round(cores * MICRO);
+/** What counts under the quota: memory limits and reserved cores. `times` is how many services are alike. */
+export function addUsage(
+  usage: Usage,
+  requirement: Pick<Requirement, 'limitBytes' | 'cores'>,
+  defaultMemoryBytes: number,
+  sign: 1 | -1,
+  times = 1,
+): void {
+  usage.memoryBytes += sign * times * memoryLimitOf(requirement, defaultMemoryBytes);
+  usage.microCores += sign * times * Math.round(requirement.cores * MICRO);
 }
 
 /**

@@ -5,25 +5,29 @@
  */
 
 import { type Execution, isEnded } from '../model/execution.ts';
-import { type Host, setLabels } from '../model/host.ts';
+import { type Host, type HostOffer, setLabels } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
+import { acceptOffer } from './agreement.ts';
 
 /** Fields that are left out stay unchanged. */
 export interface HostChanges {
   schedulable?: boolean | undefined;
   /** The administrator's labels, in addition to those of the agent. */
   labels?: readonly string[] | undefined;
+  /** The pending offer, as the administrator has seen it. */
+  accept?: HostOffer | undefined;
   /** With `schedulable: false`: moves essential services as well. */
   force?: boolean | undefined;
 }
 
 /**
- * Applies the changes. Elastic services leave a drained host in the next turn (lifecycle/reconciler.ts).
- * Returns the executions that return to the queue.
+ * Applies the changes, or throws OperationError before it applies any. Elastic services leave a drained host
+ * in the next turn (lifecycle/reconciler.ts). Returns the executions that return to the queue.
  */
 export function changeHost(cluster: Cluster, host: Host, changes: HostChanges): Execution[] {
-  const { schedulable = host.schedulable, labels, force = false } = changes;
+  const { schedulable = host.schedulable, labels, accept, force = false } = changes;
+  if (accept) acceptOffer(host, accept);
   host.schedulable = schedulable;
   if (labels) setLabels(host, { adminLabels: labels });
   cluster.changes.hosts.add(host);

@@ -76,6 +76,8 @@ export function register(
   }
   if (host.publicKey !== null && host.publicKey !== publicKey) throw nameTaken(name);
   host.publicKey = publicKey;
+  // The token of an administrator covers what the host offers next.
+  host.agreed = null;
   setLabels(host, { adminLabels: [...new Set([...host.adminLabels, ...token.labels])] });
   if (!cluster.hosts.has(host.id)) addHost(cluster, host);
   cluster.changes.hosts.add(host);

@@ -1,7 +1,10 @@
 /** Observations: what an agent's reports change in the state. The reconciler decides what follows. Pure. */
+import { cutText, MAX_DETAIL_LENGTH } from '../../../shared/protocol/bounds.ts';
+import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import type { Condition, HostFacts, HostUsage, Observation } from '../../../shared/protocol/up.ts';
+import { applyOffer, offerOf } from '../hosts/agreement.ts';
 import { requeueLapsed } from '../hosts/drain.ts';
-import { type Host, setLabels } from '../model/host.ts';
+import type { Host } from '../model/host.ts';
 import {
   describeExit,
   type Exit,
@@ -14,13 +17,6 @@ import {
 import type { Cluster } from '../state/cluster.ts';
 import { adopt } from './restored-database.ts';
 
-/** Limit for the text on the progress of a start; the event ring holds thousands of these. */
-const MAX_DETAIL_LENGTH = 500;
-
-/** A copy of the beginning: a slice of a long string would keep all of it in memory. */
-const truncated = (text: string): string =>
-  text.length > MAX_DETAIL_LENGTH ? JSON.parse(JSON.stringify(text.slice(0, MAX_DETAIL_LENGTH))) : text;
-
 /**
  * Applies one observation of a host. It has no effect if it is about a service of another host, or an earlier
  * generation (P12).
@@ -31,7 +27,7 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
   if (service.status === 'inactive') return;
   switch (observation.state) {
     case 'preparing':
-      service.preparing = truncated(observation.detail);
+      service.preparing = cutText(observation.detail, MAX_DETAIL_LENGTH);
       cluster.changes.progressed.add(service);
       return;
     case 'created':
@@ -62,7 +58,9 @@ export function observe(cluster: Cluster, host: Host, observation: Observation, 
         requeueLapsed(cluster, host, service);
         break;
       }
-      if (isPreempted(service)) cluster.wakeWaitingFor(host);
+      // Executions with services on the host may have waited for that.
+      if (isPreempted(service))
+        for (const { executionId } of cluster.servicesAt(host.id)) cluster.dirty.add(executionId);
       recordGone(service, nowMs);
       break;
   }
@@ -80,10 +78,10 @@ export function welcomeHost(
   inventory: readonly Observation[],
   nowMs: number,
 ): void {
-  const { name: _, labels: agentLabels, ...rest } = facts;
-  setLabels(host, { agentLabels });
+  const { address, agentVersion, engineVersion } = facts;
+  applyOffer(host, offerOf(facts));
   const contact = { silentSinceMs: null, lastContactMs: nowMs, heardMs: nowMs };
-  Object.assign(host, rest, { connected: true, lost: false, ...contact });
+  Object.assign(host, { address, agentVersion, engineVersion, connected: true, lost: false, ...contact });
   cluster.changes.hosts.add(host);
   adopt(cluster, host, inventory);
   const present = new Set<number>();
@@ -115,6 +113,13 @@ export function observeConditions(host: Host, conditions: readonly Condition[]):
 export function observeUsage(host: Host, usage: HostUsage | undefined): void {
   const isUnknown = host.conditions.some(({ kind }) => kind === 'no-engine');
   host.usage = isUnknown ? null : (usage ?? host.usage);
+}
+
+/** Replaces the swarm of a host. True if it has changed. */
+export function observeSwarm(host: Host, swarm: Swarm | null): boolean {
+  const hasChanged = JSON.stringify(swarm) !== JSON.stringify(host.swarm);
+  host.swarm = swarm;
+  return hasChanged;
 }
 
 /** Records that a host has removed the logs of a service. */

@@ -6,7 +6,7 @@
  */
 import { handleClockStep } from '../hosts/clock-step.ts';
 import { livenessDeadlineMs, missedItsDeadline, restartTimeout } from '../hosts/host-liveness.ts';
-import { backoffMs, type Ending, type Execution, isEnded } from '../model/execution.ts';
+import { backoffMs, type Ending, type Execution, isEnded, isLoaded } from '../model/execution.ts';
 import {
   DEATH_WINDOW_MS,
   describeExit,
@@ -17,14 +17,25 @@ import {
   type Service,
 } from '../model/service.ts';
 import { updateReservation } from '../scheduling/backfill-reservation.ts';
-import type { SchedulingActions } from '../scheduling/scheduler-state.ts';
+import type { Loading, SchedulingActions } from '../scheduling/scheduler-state.ts';
 import { hasCandidates, runSchedulingPass } from '../scheduling/scheduling-pass.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Decision } from '../state/decision.ts';
+import { updateQueues } from '../state/queue-membership.ts';
 import { apply } from './state-transitions.ts';
 
-/** Decides and applies all that follows from the state at `nowMs`. Returns the decisions in order. */
+/** `reconciling` on a cluster with all services in memory. */
 export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
+  const step = reconciling(cluster, nowMs).next();
+  if (step.done) return step.value;
+  throw new Error(`the services of execution ${step.value[0]?.id} are not in memory`);
+}
+
+/**
+ * Decides and applies all that follows from the state at `nowMs`. Returns the decisions in order. Yields
+ * executions whose services it needs; the caller loads them before it continues, and changes nothing else.
+ */
+export function* reconciling(cluster: Cluster, nowMs: number): Loading<Decision[]> {
   const decisions: Decision[] = [];
   const carryOut = (decision: Decision) => {
     apply(cluster, decision, nowMs);
@@ -46,15 +57,21 @@ export function reconcile(cluster: Cluster, nowMs: number): Decision[] {
   do {
     const ids = [...cluster.dirty];
     cluster.dirty.clear();
+    const missing = ids.flatMap((id) => cluster.executions.get(id) ?? []).filter(needsServices);
+    if (missing.length > 0) yield missing;
     for (const id of ids) {
       const execution = cluster.executions.get(id);
       if (execution) settle(cluster, execution, nowMs, carryOut);
     }
-    runSchedulingPass(cluster, actions);
+    yield* runSchedulingPass(cluster, actions);
     if (cluster.dirty.size === 0 && !hasCandidates(cluster)) updateReservation(cluster, nowMs);
   } while (cluster.dirty.size > 0 || hasCandidates(cluster));
   return decisions;
 }
+
+/** Whether logs of its earlier starts must be removed, which are known by the services only. */
+const needsServices = (execution: Execution): boolean =>
+  execution.deleted && execution.hasServiceRows && !isLoaded(execution);
 
 /**
  * When the passing of time alone leads to the next decision, or null. It may be in the past if the last turn
@@ -83,7 +100,7 @@ function settle(
     carryOut(decision);
   }
   if (!cluster.executions.has(execution.id)) return;
-  cluster.updateQueues(execution, nowMs);
+  updateQueues(cluster, execution, nowMs);
   const delays = execution.services.map(({ restartAtMs }) => restartAtMs);
   for (const timeMs of [execution.retryAtMs, ...delays]) {
     if (timeMs !== null && timeMs > nowMs) cluster.deadlines.set(execution.id, timeMs);

@@ -3,46 +3,110 @@
  * were assigned since then are not assigned again, and containers that were started since then are not
  * started twice (STORE-8 to STORE-10). Pure.
  */
-import type { IdRange } from '../../../shared/protocol/assignment.ts';
+import type { IdRange, ProvenIds } from '../../../shared/protocol/assignment.ts';
 import type { Observation, Up } from '../../../shared/protocol/up.ts';
-import { type Execution, isEnded } from '../model/execution.ts';
+import { type Execution, isEnded, isLoaded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Service } from '../model/service.ts';
+import { lowerBound } from '../scheduling/queue-policy.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { startGeneration } from './state-transitions.ts';
 
-type Hello = Pick<Extract<Up, { type: 'hello' }>, 'highest' | 'inventory'>;
+type Hello = Pick<Extract<Up, { type: 'hello' }>, 'highest' | 'idProofs' | 'inventory'>;
 
-/** A larger gap is not an older copy, but an agent that would use up the ids. */
-const MAX_SKIPPED_IDS = 100_000_000;
-
-/** False if the ids of a host are beyond all that can have been assigned. */
-export function isPlausible({ nextIds }: Cluster, hello: Hello): boolean {
-  const { execution, service } = highestOf(hello);
-  return execution - nextIds.execution < MAX_SKIPPED_IDS && service - nextIds.service < MAX_SKIPPED_IDS;
+/** The highest ids of a host, and the highest ones that its proofs cover. 0: none. */
+export interface SeenIds {
+  highest: { execution: number; service: number };
+  proven: { execution: number; service: number };
 }
 
-/** Skips ids that a host has seen. Skipped ids of services are recorded as unknown. */
-export function skipIds(cluster: Cluster, hello: Hello): void {
-  const { execution, service } = highestOf(hello);
-  const { nextIds, unknown, changes } = cluster;
-  if (execution < nextIds.execution && service < nextIds.service) return;
-  if (service >= nextIds.service) {
-    const range = { first: nextIds.service, last: service };
-    unknown.push(range);
-    changes.unknown.add(range);
+/** The ids that a host has seen. A wrong proof counts as none. */
+export function seenIds(hello: Hello, isProof: (ids: ProvenIds) => boolean): SeenIds {
+  const { highest, idProofs = [], inventory } = hello;
+  const maxOf = (ids: readonly number[]) => ids.reduce((max, id) => Math.max(max, id), 0);
+  const proofs = idProofs.filter(isProof);
+  const proven = {
+    execution: maxOf(proofs.map(({ execution }) => execution)),
+    service: maxOf(proofs.map(({ service }) => service)),
+  };
+  return {
+    highest: {
+      execution: Math.max(highest?.execution ?? 0, proven.execution),
+      service: Math.max(
+        highest?.service ?? 0,
+        maxOf(inventory.map(({ service }) => service)),
+        proven.service,
+      ),
+    },
+    proven,
+  };
+}
+
+/** The number of ids that would be skipped although no proof covers them. */
+export function unprovenAmong({ nextIds }: Cluster, { highest, proven }: SeenIds): number {
+  const beyond = (of: 'execution' | 'service') =>
+    Math.max(0, highest[of] - Math.max(nextIds[of] - 1, proven[of]));
+  return beyond('execution') + beyond('service');
+}
+
+/**
+ * Executions that wait without their services in memory, of which the inventory has containers: they must be
+ * loaded before `adopt` compares the starts.
+ */
+export function waitingOwners(
+  { executions, services }: Cluster,
+  inventory: readonly Observation[],
+): Execution[] {
+  const unknown = inventory.map(({ service }) => service).filter((id) => !services.has(id));
+  if (unknown.length === 0) return [];
+  const ids = unknown.sort((a, b) => a - b);
+  return [...executions.values()].filter((execution) => {
+    if (isLoaded(execution)) return false;
+    const first = ids[lowerBound(ids, execution.firstServiceId, (a, b) => a - b)];
+    return first !== undefined && first < execution.firstServiceId + execution.serviceCount;
+  });
+}
+
+/**
+ * Skips ids that a host has seen. Skipped ids of services are recorded as unknown. Returns false and changes
+ * nothing if too many of them have no proof: then a host could use up the ids.
+ */
+export function skipIds(cluster: Cluster, seen: SeenIds): boolean {
+  const { nextIds, changes } = cluster;
+  const { execution, service } = seen.highest;
+  const unproven = unprovenAmong(cluster, seen);
+  if (unproven > 0) {
+    const total = cluster.unprovenIds + unproven;
+    if (total > cluster.schedulerConfig.bounds.unprovenIds) return false;
+    cluster.unprovenIds = total;
+    changes.unprovenIds = total;
   }
+  if (execution < nextIds.execution && service < nextIds.service) return true;
+  if (service >= nextIds.service) addUnknown(cluster, { first: nextIds.service, last: service });
   nextIds.execution = Math.max(nextIds.execution, execution + 1);
   nextIds.service = Math.max(nextIds.service, service + 1);
   changes.raisedIds = { ...nextIds };
+  return true;
 }
 
-/** Services of an inventory that are in these ranges. */
+/** Adjacent ranges become one, so that many small steps do not make many ranges. */
+function addUnknown({ unknown, changes }: Cluster, added: IdRange): void {
+  const before = unknown.at(-1);
+  const range = before && before.last + 1 === added.first ? before : added;
+  range.last = added.last;
+  if (range === added) unknown.push(range);
+  changes.unknown.add(range);
+}
+
+/** Services of an inventory that are in these ranges, which ascend. */
 export const unknownIn = (ranges: readonly IdRange[], inventory: readonly Observation[]): number[] => [
-  ...new Set(inventory.map(({ service }) => service).filter((id) => ranges.some((range) => isIn(range, id)))),
+  ...new Set(inventory.map(({ service }) => service).filter((id) => isWithin(ranges, id))),
 ];
 
-const isIn = ({ first, last }: IdRange, id: number): boolean => first <= id && id <= last;
+function isWithin(ranges: readonly IdRange[], id: number): boolean {
+  const range = ranges[lowerBound(ranges, id, ({ last }, sought) => last - sought)];
+  return range !== undefined && range.first <= id;
+}
 
 /**
  * Adopts containers of later starts than the state has. If the service is placed on the host, that start
@@ -77,9 +141,4 @@ function adoptOne(
     execution.ending = { status: 'queued', message: 'it was started after this state was saved' };
     cluster.touch(execution);
   }
-}
-
-function highestOf({ highest, inventory }: Hello): { execution: number; service: number } {
-  const seen = inventory.reduce((highestId, { service }) => Math.max(highestId, service), 0);
-  return { execution: highest?.execution ?? 0, service: Math.max(highest?.service ?? 0, seen) };
 }

@@ -96,20 +96,20 @@ export function startGeneration(cluster: Cluster, service: Service, generation: 
 function place(
   cluster: Cluster,
   execution: Execution,
-  placements: readonly Placement[],
+  placements: readonly Placement<Service>[],
   nowMs: number,
 ): void {
   for (const { service, host } of placements) cluster.place(service, host);
   if (execution.status !== 'queued') return;
   cluster.admit(execution);
-  execution.status = 'starting';
+  cluster.setStatus(execution, 'starting');
   execution.timePlaceMs = nowMs;
   execution.retryAtMs = null;
   cluster.touch(execution);
 }
 
 function markRunning(cluster: Cluster, execution: Execution, nowMs: number): void {
-  execution.status = 'running';
+  cluster.setStatus(execution, 'running');
   execution.timeStartMs = nowMs;
   cluster.touch(execution);
 }
@@ -126,7 +126,7 @@ function replace(cluster: Cluster, service: Service, restartAtMs: number): void 
 function beginCleanup(cluster: Cluster, execution: Execution, ending: Ending, nowMs: number): void {
   execution.ending = ending;
   if (ending.status !== 'queued') {
-    execution.status = 'cleaning up';
+    cluster.setStatus(execution, 'cleaning up');
     execution.timeStopMs = nowMs;
   }
   cluster.touch(execution);
@@ -149,7 +149,7 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
   execution.ending = null;
   cluster.touch(execution);
   if (ending.status === 'queued') {
-    execution.status = 'queued';
+    cluster.setStatus(execution, 'queued');
     execution.timePlaceMs = null;
     execution.timeStartMs = null;
     if (!ending.moving) {
@@ -165,7 +165,7 @@ function finish(cluster: Cluster, execution: Execution, ending: Ending, nowMs: n
     }
     return;
   }
-  execution.status = ending.status;
+  cluster.setStatus(execution, ending.status);
   execution.errorMessage = ending.message;
   execution.timeEndMs = nowMs;
   // A deleted execution stays until its logs are gone.

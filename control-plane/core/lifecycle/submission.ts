@@ -2,12 +2,13 @@
  * Submission: makes an execution with ids, service instances and requirements from a validated description.
  * Pure.
  */
-import type { Application, ServiceDescription } from '../../../shared/application-schema.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
-import type { Requirement } from '../model/resources.ts';
+import { requirementOf } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
+import { gangDemandOf } from '../scheduling/resource-demand.ts';
 import type { NextIds } from '../state/changes.ts';
 import type { Cluster } from '../state/cluster.ts';
 
@@ -26,17 +27,24 @@ export function assertEnabled({ users }: Cluster, userId: number): void {
 }
 
 /**
- * A new execution with its services, queued at once, with the next ids of `ids`. Queued objects are written
- * out field by field, here and in the store: made by spreads they take a quarter more memory.
+ * A new execution, queued at once, with the next ids of `ids` and without its services. Queued objects are
+ * written out field by field, here and in the store: made by spreads they take a quarter more memory.
  */
 export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
   const { userId, name, application, description } = submission;
-  const id = ids.execution++;
+  const firstServiceId = ids.service;
+  const serviceCount = instanceCountOf(application);
+  ids.service += serviceCount;
   return {
-    id,
+    id: ids.execution++,
     name,
     userId,
-    description,
+    description: null,
+    descriptionBytes: utf8.encode(description).length,
+    firstServiceId,
+    serviceCount,
+    hasServiceRows: false,
+    demand: gangDemandOf(application),
     size: application.size,
     status: 'queued',
     ending: null,
@@ -49,9 +57,18 @@ export function newExecution(ids: NextIds, submission: Submission, nowMs: number
     timeEndMs: null,
     attempts: 0,
     retryAtMs: null,
-    services: instancesOf(application).map((instance) => newService(ids.service++, id, instance)),
+    services: NONE,
   };
 }
+
+const utf8 = new TextEncoder();
+
+const instanceCountOf = ({ services }: Application): number =>
+  services.reduce((sum, { total_count }) => sum + total_count, 0);
+
+/** The services of an execution none of which was placed so far. */
+export const newServices = ({ id, firstServiceId }: Execution, application: Application): Service[] =>
+  instancesOf(application).map((instance, at) => newService(firstServiceId + at, id, instance));
 
 /**
  * The constant part of a service, as its description states it. The store matches instances with rows by
@@ -74,15 +91,6 @@ export function instancesOf(application: Application): Instance[] {
     startupOrder: definition.startup_order,
     requirement: requirements.get(definition) ?? requirementOf(definition),
   }));
-}
-
-/** What a definition requires of its host: the minimum, or 0 memory and 0.1 cores. */
-function requirementOf({ resources, labels }: ServiceDescription): Requirement {
-  return {
-    memoryBytes: resources.memory.min ?? 0,
-    cores: resources.cores.min ?? 0.1,
-    labels: labels ?? NONE,
-  };
 }
 
 const NONE: readonly never[] = [];

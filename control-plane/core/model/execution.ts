@@ -1,4 +1,5 @@
 /** Executions: fields, states and how they end. Pure. */
+import type { ResourceDemand } from './resources.ts';
 import type { Service } from './service.ts';
 
 export const executionStatuses = [
@@ -27,11 +28,17 @@ export interface Execution {
   readonly id: number;
   readonly name: string;
   readonly userId: number;
-  /**
-   * The submitted description as JSON text. It is parsed only when a service starts, so that a long queue
-   * stays small.
-   */
-  readonly description: string;
+  /** The submitted description as JSON text; null while the services are not in memory. */
+  description: string | null;
+  /** Length of the description as UTF-8. */
+  readonly descriptionBytes: number;
+  /** The services have the ids from this one on, without a gap. */
+  readonly firstServiceId: number;
+  readonly serviceCount: number;
+  /** False until a service is placed for the first time: its services then have no rows. */
+  hasServiceRows: boolean;
+  /** What the essential services require; one object for all equal demands of live executions. */
+  demand: ResourceDemand;
   /** From the description; orders the queue. */
   readonly size: number;
   status: ExecutionStatus;
@@ -52,9 +59,15 @@ export interface Execution {
   attempts: number;
   /** Not placed before this time, after a start that failed temporarily. */
   retryAtMs: number | null;
-  /** In the order of the description. */
-  readonly services: Service[];
+  /** In the order of the description. Empty while the execution waits: see `isLoaded`. */
+  services: readonly Service[];
 }
+
+/**
+ * Whether description and services are in memory. An execution that waits has neither, so that it costs the
+ * same whatever its description says (COORD-5).
+ */
+export const isLoaded = ({ services, serviceCount }: Execution): boolean => services.length === serviceCount;
 
 /** The services that must all be placed for the execution to start. */
 export const essentialServices = ({ services }: Pick<Execution, 'services'>): Service[] =>

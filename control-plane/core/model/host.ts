@@ -1,5 +1,6 @@
 /** Hosts: fields, labels, and when a host may accept services. Pure. */
 import { conditionKinds } from '../../../shared/protocol/conditions.ts';
+import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 
 export interface Host {
@@ -13,7 +14,11 @@ export interface Host {
   address: string;
   /** The labels of its agent and those of the administrator together; placement uses these. */
   labels: readonly string[];
-  /** As the agent reports them. */
+  /** What an agent may offer without an administrator (hosts/agreement.ts). Null until its first hello. */
+  agreed: HostOffer | null;
+  /** An offer beyond that; in memory only. */
+  pending: HostOffer | null;
+  /** As the agent reports them, as far as they are agreed. */
   agentLabels: readonly string[];
   /** Set by an administrator; the agent's reports do not change them. */
   adminLabels: readonly string[];
@@ -45,6 +50,8 @@ export interface Host {
   conditions: readonly Condition[];
   /** Actual usage of its containers, if the agent has reported it; in memory only. */
   usage: HostUsage | null;
+  /** The swarm that its engine is in, if its agent joins overlay networks; in memory only. */
+  swarm: Swarm | null;
   /** Sums over the services placed here; derived, never stored. */
   reservedMemoryBytes: number;
   reservedCores: number;
@@ -54,6 +61,13 @@ export interface Host {
   /** Capacity of the backfill reservation; derived, never stored. */
   backfillReservedMemoryBytes: number;
   backfillReservedCores: number;
+}
+
+/** The labels of the agent, and the size of the host. */
+export interface HostOffer {
+  labels: readonly string[];
+  memoryBytes: number;
+  cores: number;
 }
 
 /** The sums of a host without services. */
@@ -96,7 +110,7 @@ export const blockingConditionOf = ({ conditions }: Pick<Host, 'conditions'>): C
   conditions.find(({ kind }) => blockingConditions.has(kind));
 
 /** The facts of a host whose agent has not reported yet. */
-export const unknownFacts = { connected: false, conditions: [], usage: null };
+export const unknownFacts = { connected: false, conditions: [], usage: null, swarm: null, pending: null };
 
 /**
  * Period of an agent's reports: at least nine fall into the time after which its silence makes the host lost.
@@ -123,6 +137,7 @@ export const newHost = (id: number, name: string, nowMs: number): Host => ({
   publicKey: null,
   address: '',
   labels: [],
+  agreed: null,
   agentLabels: [],
   adminLabels: [],
   memoryBytes: 0,

@@ -1,11 +1,68 @@
 /** Memory and cores: what hosts have, and what services require and reserve. Pure. */
+import type { ServiceDescription } from '../../../shared/application-schema.ts';
 
 export interface Resources {
   memoryBytes: number;
   cores: number;
 }
 
-/** What a service requires of its host. */
+/** What a service requires of its host, where `memoryBytes` is the reservation, and what it may use there. */
 export interface Requirement extends Resources {
+  /** The memory limit of its container. Null: the default (`SchedulerConfig.defaultMemoryBytes`). */
+  limitBytes: number | null;
   labels: readonly string[];
+}
+
+/**
+ * Usage of a user under the quota, or what a start would add to it. Memory is the sum of the limits. Cores
+ * are integers in millionths, because sums of fractions drift.
+ */
+export interface Usage {
+  executions: number;
+  memoryBytes: number;
+  microCores: number;
+}
+
+/** Services with the same requirement, and how many there are. */
+export interface Need extends Requirement {
+  readonly count: number;
+}
+
+export interface ResourceDemand {
+  /** Each distinct requirement once, the hardest to fit first. */
+  readonly needs: readonly Need[];
+  /** What the start reserves on hosts, in all. */
+  readonly reserved: Resources;
+  /** What the start adds to the usage of the user. */
+  usage(defaultMemoryBytes: number): Usage;
+  /** How many services the start places. */
+  readonly instances: number;
+}
+
+/** What a definition requires: the minimum, or 0 memory and 0.1 cores. */
+export const requirementOf = ({ resources, labels }: ServiceDescription): Requirement => ({
+  memoryBytes: resources.memory.min ?? 0,
+  limitBytes: ownLimitOf(resources.memory),
+  cores: resources.cores.min ?? 0.1,
+  labels: labels && labels.length > 0 ? labels : NO_LABELS,
+});
+
+const NO_LABELS: readonly never[] = [];
+
+/** The memory that a service may use, which counts under the quota (C198). */
+export const memoryLimitOf = (
+  { limitBytes }: Pick<Requirement, 'limitBytes'>,
+  defaultBytes: number,
+): number => limitBytes ?? defaultBytes;
+
+/** The engine refuses a lower memory limit. */
+export const MIN_MEMORY_LIMIT = 6 * 2 ** 20;
+
+/**
+ * The maximum, else the minimum; null if neither can be a limit. A maximum of 0 is none: to the engine it
+ * would mean no limit.
+ */
+function ownLimitOf({ min, max }: ServiceDescription['resources']['memory']): number | null {
+  if (max !== null && max > 0) return max;
+  return min !== null && min >= MIN_MEMORY_LIMIT ? min : null;
 }

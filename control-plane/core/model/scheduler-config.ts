@@ -1,4 +1,5 @@
-/** Settings of the scheduler: queue order, choice of hosts, backfill reservation and host loss. Pure. */
+/** Settings of the scheduler: queue order, choice of hosts, reservation, host loss and bounds. Pure. */
+import { type Bounds, defaultBounds, MIB } from './bounds.ts';
 
 export const queuePolicies = ['FIFO', 'SIZE', 'DYNSIZE'] as const;
 export type QueuePolicy = (typeof queuePolicies)[number];
@@ -23,6 +24,9 @@ export interface SchedulerConfig {
    * For the services of a lost host: wait for the host, or requeue them once the host's lease has expired.
    */
   hostLossPolicy: (typeof hostLossPolicies)[number];
+  /** Memory limit of a service that has neither a maximum nor a minimum. */
+  defaultMemoryBytes: number;
+  bounds: Bounds;
 }
 
 export const defaultSchedulerConfig: SchedulerConfig = {
@@ -32,4 +36,6 @@ export const defaultSchedulerConfig: SchedulerConfig = {
   backfillReserveAfterMs: 10 * 60_000,
   lostAfterMs: 90_000,
   hostLossPolicy: 'wait',
+  defaultMemoryBytes: 512 * MIB,
+  bounds: defaultBounds,
 };

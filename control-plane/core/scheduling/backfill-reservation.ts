@@ -6,15 +6,16 @@
  * exists in memory only: after a restart the wait begins again (SCHED-5). Pure.
  */
 
-import { type Execution, essentialServices } from '../model/execution.ts';
+import { type Execution, isLoaded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
+import type { ResourceDemand } from '../model/resources.ts';
 import { placeOnEmptyHosts } from './feasibility.ts';
 import { EPSILON, freeCapacityOf, freeShare } from './free-capacity.ts';
-import { type Placement, placeGang } from './gang-placement.ts';
+import { gangOf, type Placement, placeGang } from './gang-placement.ts';
 import { hasLabels, isUsable } from './host-filters.ts';
 import { applyPlan, type PreemptionPlan, placeWithPreemption, preemptAt } from './preemption.ts';
-import { gangDemand, type ResourceDemand } from './resource-demand.ts';
-import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
+import type { Loading, SchedulerState, SchedulingActions } from './scheduler-state.ts';
+import { exceededPlacedBound } from './scheduler-state.ts';
 
 /** Follows changes of the candidate, and reserves capacity for it once its time has come. */
 export function updateReservation(state: SchedulerState, nowMs: number): void {
@@ -43,20 +44,22 @@ export function updateReservation(state: SchedulerState, nowMs: number): void {
 
 /**
  * Starts the execution with the reservation if it can start now, in the reserved capacity or anywhere else.
+ * Yields it first if it is not in memory.
  */
-export function startReserved(state: SchedulerState, actions: SchedulingActions): void {
+export function* startReserved(state: SchedulerState, actions: SchedulingActions): Loading {
   const { reservation, hostIndex } = state;
   if (!reservation || reservation.placements.length === 0) return;
   const { execution, placements } = reservation;
   reservation.isUntried = false;
-  const demand = gangDemand(execution);
-  if (!state.queue.has(execution.id) || state.exceededLimits(execution.userId, demand.usage).length > 0)
-    return;
+  const { demand } = execution;
+  if (!state.queue.has(execution) || state.exceededBy(execution.userId, demand).length > 0) return;
+  if (exceededPlacedBound(state, demand)) return;
   const plan: PreemptionPlan | null =
-    withReservation(state, () => withoutVictims(placeGang(essentialServices(execution), hostIndex))) ??
+    withReservation(state, () => withoutVictims(placeGang(gangOf(execution), hostIndex))) ??
     withReservation(state, () => placeWithPreemption(state, execution, demand)) ??
     preemptAt(state, placements);
   if (!plan) return;
+  if (!isLoaded(execution)) yield [execution];
   releaseReservation(state);
   state.reservation = null;
   applyPlan(actions, execution, plan);
@@ -94,7 +97,7 @@ function reserve(state: SchedulerState, placements: readonly Placement[], sign: 
 }
 
 const isEligible = (state: SchedulerState, execution: Execution, demand: ResourceDemand): boolean =>
-  state.exceededLimits(execution.userId, demand.usage).length === 0 &&
+  state.exceededBy(execution.userId, demand).length === 0 &&
   state.feasibility.isFeasible(execution, demand, state.hosts, state.hostIndex.version);
 
 /** Whether the service could still run on the host once the host is idle. */

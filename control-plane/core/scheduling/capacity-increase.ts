@@ -2,10 +2,9 @@
  * An increase of free capacity on some hosts, so that only demands that may fit now are tried again. Pure.
  */
 import type { Host } from '../model/host.ts';
-import type { Resources } from '../model/resources.ts';
+import type { ResourceDemand, Resources } from '../model/resources.ts';
 import type { FreeCapacity } from './free-capacity.ts';
 import { fits, isUsable } from './host-filters.ts';
-import type { ResourceDemand } from './resource-demand.ts';
 
 /** With more hosts than this, each is not examined: all unschedulable demands are tried again. */
 const MAX_EXAMINED_HOSTS = 100;
@@ -34,11 +33,12 @@ export class CapacityIncrease {
   }
 
   /** Whether a part of the demand may fit on one of the hosts now. */
-  mayFit({ requirements }: ResourceDemand): boolean {
+  mayFit(demand: ResourceDemand): boolean {
     if (this.#hasTooManyHosts()) return true;
+    const { needs } = demand;
     return this.#hosts.some((host) => {
       const free = this.#freeCapacityOf(host);
-      return requirements.some((requirement) => fits(free, requirement));
+      return needs.some((requirement) => fits(free, requirement));
     });
   }
 

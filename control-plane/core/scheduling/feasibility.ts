@@ -1,18 +1,18 @@
 /** Feasibility: whether a gang would fit if the cluster were idle. Pure. */
 
-import { type Execution, essentialServices } from '../model/execution.ts';
+import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
+import type { ResourceDemand } from '../model/resources.ts';
 import { adjust, type FreeCapacity } from './free-capacity.ts';
-import { largestFirst, type Placement } from './gang-placement.ts';
+import { gangOf, type Placement } from './gang-placement.ts';
 import { fits } from './host-filters.ts';
-import type { ResourceDemand } from './resource-demand.ts';
 
 const MAX_CACHED = 10_000;
 
 /** Answers by demand, valid for one version of the hosts (`HostIndex.version`). */
 export class FeasibilityCache {
   #version = -1;
-  readonly #answers = new Map<string, boolean>();
+  readonly #answers = new Map<ResourceDemand, boolean>();
 
   /** Whether the essential services would fit on these hosts if the hosts were empty. */
   isFeasible(
@@ -23,9 +23,8 @@ export class FeasibilityCache {
   ): boolean {
     if (this.#version !== version || this.#answers.size > MAX_CACHED) this.#answers.clear();
     this.#version = version;
-    const answer =
-      this.#answers.get(demand.key) ?? placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
-    this.#answers.set(demand.key, answer);
+    const answer = this.#answers.get(demand) ?? placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
+    this.#answers.set(demand, answer);
     return answer;
   }
 }
@@ -38,7 +37,7 @@ export function placeOnEmptyHosts(execution: Execution, hosts: readonly Host[]):
     cores: host.cores,
   }));
   const placements: Placement[] = [];
-  for (const service of largestFirst(essentialServices(execution))) {
+  for (const service of gangOf(execution)) {
     const capacity = emptyHosts.find((empty) => fits(empty, service.requirement));
     if (!capacity) return null;
     adjust(capacity, service.requirement, -1);

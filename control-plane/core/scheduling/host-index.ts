@@ -4,7 +4,6 @@
  * one. Pure.
  */
 
-import { MICRO, type Usage } from '../accounts/quota.ts';
 import type { Host } from '../model/host.ts';
 import type { Requirement, Resources } from '../model/resources.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
@@ -101,8 +100,8 @@ export class HostIndex {
    * False if a gang requires more than all hosts together have, including preemptible capacity: it then fits
    * nowhere.
    */
-  mayFitInTotal({ memoryBytes, microCores }: Usage): boolean {
-    return memoryBytes <= this.#totalFreeBytes && microCores <= (this.#totalFreeCores + SLACK_CORES) * MICRO;
+  mayFitInTotal({ memoryBytes, cores }: Resources): boolean {
+    return memoryBytes <= this.#totalFreeBytes && cores <= this.#totalFreeCores + SLACK_CORES;
   }
 
   #refresh(indexed: IndexedHost): boolean {

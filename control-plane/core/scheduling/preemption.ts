@@ -5,38 +5,37 @@
  */
 
 import { addUsage } from '../accounts/quota.ts';
-import { type Execution, essentialServices } from '../model/execution.ts';
+import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
-import type { Requirement, Resources } from '../model/resources.ts';
+import { memoryLimitOf, type Requirement, type ResourceDemand, type Resources } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import { adjust, EPSILON, type FreeCapacity } from './free-capacity.ts';
-import { largestFirst, type Placement } from './gang-placement.ts';
+import { type GangMember, gangOf, largestFirst, type Placement, seat } from './gang-placement.ts';
 import { isUsable } from './host-filters.ts';
-import type { ResourceDemand } from './resource-demand.ts';
 import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
 
-export interface PreemptionPlan {
-  placements: Placement[];
+export interface PreemptionPlan<T extends GangMember = GangMember> {
+  placements: Placement<T>[];
   victims: Service[];
 }
 
-/** Preempts the victims, then places the execution. */
+/** Preempts the victims, then places the execution, which must be in memory. */
 export function applyPlan(
   actions: SchedulingActions,
   execution: Execution,
   { placements, victims }: PreemptionPlan,
 ): void {
   for (const service of victims) actions.preempt(service);
-  actions.place(execution, placements);
+  actions.place(execution, seat(execution, placements));
 }
 
 /**
  * Called with a service that fits nowhere, the placements made before it, and the free capacity of each host
  * without its elastic services.
  */
-export type OnUnplaceable = (
-  service: Service,
-  placements: readonly Placement[],
+export type OnUnplaceable<T extends GangMember> = (
+  service: T,
+  placements: readonly Placement<T>[],
   capacities: FreeCapacity[],
 ) => void;
 
@@ -51,20 +50,19 @@ export function placeWithPreemption(
 ): PreemptionPlan | null {
   if (state.elasticCount === 0) return null;
   const own = victimsForQuota(state, execution, demand);
-  const essential = essentialServices(execution);
-  return own && placeWithVictims(state, essential, own);
+  return own && placeWithVictims(state, gangOf(execution), own);
 }
 
 /**
  * Places all of `services`, or returns null; `own` are victims in any case. Calls `onUnplaceable` with the
  * first service that fits nowhere.
  */
-export function placeWithVictims(
+export function placeWithVictims<T extends GangMember>(
   state: SchedulerState,
-  services: readonly Service[],
+  services: readonly T[],
   own: readonly Service[],
-  onUnplaceable?: OnUnplaceable,
-): PreemptionPlan | null {
+  onUnplaceable?: OnUnplaceable<T>,
+): PreemptionPlan<T> | null {
   const { hostIndex } = state;
   const victims = new Set<Service>();
   const touched = new Set<Host>();
@@ -79,7 +77,7 @@ export function placeWithVictims(
     victims.add(service);
   };
   for (const service of own) preempt(service);
-  const placements: Placement[] = [];
+  const placements: Placement<T>[] = [];
   for (const service of largestFirst(services)) {
     let host = hostIndex.selectHost(service);
     if (!host) {
@@ -132,20 +130,25 @@ function freeWithoutElastic(state: SchedulerState, gone: ReadonlySet<Service>): 
 export function victimsForQuota(
   state: SchedulerState,
   { userId }: Execution,
-  { usage }: ResourceDemand,
+  demand: ResourceDemand,
 ): Service[] | null {
-  const exceeded = state.exceededLimits(userId, usage);
+  const exceeded = state.exceededBy(userId, demand);
   if (exceeded.length === 0) return [];
   const shortfall: Resources = { memoryBytes: 0, cores: 0 };
   for (const limit of exceeded) {
-    if (limit.dimension === 'executions') return null;
+    if (limit.dimension === 'executions' || limit.dimension === 'instances') return null;
     if (limit.dimension === 'memory') shortfall.memoryBytes = limit.over;
     else shortfall.cores = limit.over;
   }
   const services = [...state.elasticOf(userId)].filter((service) => isPreemptible(state, service));
-  const chosen = selectVictims({ memoryBytes: 0, cores: 0 }, shortfall, services);
-  const wanted = { ...usage };
-  for (const { requirement } of chosen ?? []) addUsage(wanted, requirement, -1);
+  const { defaultMemoryBytes } = state.schedulerConfig;
+  const countedOf = ({ requirement }: Service): Resources => ({
+    memoryBytes: memoryLimitOf(requirement, defaultMemoryBytes),
+    cores: requirement.cores,
+  });
+  const chosen = selectVictims({ memoryBytes: 0, cores: 0 }, shortfall, services, countedOf);
+  const wanted = demand.usage(defaultMemoryBytes);
+  for (const { requirement } of chosen ?? []) addUsage(wanted, requirement, defaultMemoryBytes, -1);
   return state.exceededLimits(userId, wanted).length === 0 ? chosen : null;
 }
 
@@ -184,9 +187,14 @@ const isPreemptible = (state: SchedulerState, service: Service): boolean =>
 
 /**
  * The fewest of `services` whose resources, added to `free`, make up `wanted`, of equals the youngest; null
- * if even all of them do not suffice.
+ * if even all of them do not suffice. `releasedBy` is what the end of a service adds, by default on its host.
  */
-function selectVictims(free: Resources, wanted: Resources, services: readonly Service[]): Service[] | null {
+function selectVictims(
+  free: Resources,
+  wanted: Resources,
+  services: readonly Service[],
+  releasedBy = ({ requirement }: Service): Resources => requirement,
+): Service[] | null {
   let shortfall = { memoryBytes: wanted.memoryBytes - free.memoryBytes, cores: wanted.cores - free.cores };
   const rest = services.toSorted((a, b) => b.id - a.id);
   const chosen: Service[] = [];
@@ -194,20 +202,20 @@ function selectVictims(free: Resources, wanted: Resources, services: readonly Se
     let next = rest[0];
     let lowest = shortfallScore(shortfall, wanted);
     for (const service of rest) {
-      const weight = shortfallScore(without(shortfall, service), wanted);
+      const weight = shortfallScore(without(shortfall, releasedBy(service)), wanted);
       if (weight < lowest) [next, lowest] = [service, weight];
     }
     if (!next || lowest === shortfallScore(shortfall, wanted)) return null;
-    shortfall = without(shortfall, next);
+    shortfall = without(shortfall, releasedBy(next));
     chosen.push(next);
     rest.splice(rest.indexOf(next), 1);
   }
   return chosen;
 }
 
-const without = (shortfall: Resources, { requirement }: Service): Resources => ({
-  memoryBytes: shortfall.memoryBytes - requirement.memoryBytes,
-  cores: shortfall.cores - requirement.cores,
+const without = (shortfall: Resources, released: Resources): Resources => ({
+  memoryBytes: shortfall.memoryBytes - released.memoryBytes,
+  cores: shortfall.cores - released.cores,
 });
 
 /** How much is short, as shares of `wanted`; 0 if nothing is. */

@@ -1,8 +1,9 @@
 /** Queue policies: the order in which each policy sorts the items that wait (SCHED-2). Pure. */
+import type { ResourceDemand } from '../model/resources.ts';
 import type { QueuePolicy } from '../model/scheduler-config.ts';
 
-/** Ids ascend with the time of submission. */
-export interface QueueItem {
+/** What orders an item. Ids ascend with the time of submission. */
+export interface Ordered {
   readonly id: number;
   readonly userId: number;
   /** As the application states it; Berth gives it no meaning of its own. */
@@ -10,14 +11,19 @@ export interface QueueItem {
   readonly timeSubmitMs: number;
 }
 
-export type Comparator = (a: QueueItem, b: QueueItem) => number;
+export interface QueueItem extends Ordered {
+  /** In a queue, the equivalence class of the demand. */
+  readonly demand: ResourceDemand;
+}
+
+export type Comparator = (a: Ordered, b: Ordered) => number;
 
 /**
  * Under DYNSIZE a size shrinks by 1 in this time. All sizes shrink alike, so the order of waiting items never
  * changes.
  */
 const SHRINK_MS = 1_000;
-const sizeAtSubmission = ({ size, timeSubmitMs }: QueueItem) => size + timeSubmitMs / SHRINK_MS;
+const sizeAtSubmission = ({ size, timeSubmitMs }: Ordered) => size + timeSubmitMs / SHRINK_MS;
 
 export const queuePolicyComparators: Record<QueuePolicy, Comparator> = {
   FIFO: (a, b) => a.id - b.id,

@@ -4,11 +4,11 @@
  * class queue, which is tried again only when it may fit (SCHED-6). Pure.
  */
 
+import type { ResourceDemand } from '../model/resources.ts';
 import type { QueuePolicy } from '../model/scheduler-config.ts';
 import type { CapacityIncrease } from './capacity-increase.ts';
 import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } from './queue-policy.ts';
-import type { ResourceDemand } from './resource-demand.ts';
-import { type ClassQueue, type EquivalenceClass, UserQueue } from './user-queue.ts';
+import { type ClassQueue, EquivalenceClass, UserQueue } from './user-queue.ts';
 
 /** An item that a round hands out to be placed. */
 export interface Candidate<T extends QueueItem> {
@@ -46,28 +46,22 @@ export interface Round<T extends QueueItem> {
   current: RoundEntry<T> | undefined;
 }
 
-interface Location<T extends QueueItem> {
-  readonly item: T;
-  readonly classQueue: ClassQueue<T>;
-}
-
 export class Queue<T extends QueueItem> {
   readonly #compare: Comparator;
-  readonly #classes = new Map<string, EquivalenceClass<T>>();
   /** By user id. */
   readonly #userQueues = new Map<number, UserQueue<T>>();
-  readonly #locations = new Map<number, Location<T>>();
   /** User queues with active class queues. */
   readonly #active = new Set<UserQueue<T>>();
   /** What becomes active during a round is tried in the next one. */
   #round = 1;
+  #size = 0;
 
   constructor(policy: QueuePolicy) {
     this.#compare = queuePolicyComparators[policy];
   }
 
   get size(): number {
-    return this.#locations.size;
+    return this.#size;
   }
 
   /** Whether a round may hand out candidates. */
@@ -75,36 +69,52 @@ export class Queue<T extends QueueItem> {
     return this.#active.size > 0;
   }
 
-  has(id: number): boolean {
-    return this.#locations.has(id);
+  has(item: T): boolean {
+    return this.#classQueueOf(item)?.has(item, this.#compare) === true;
   }
 
-  add(item: T, demand: ResourceDemand): void {
+  /** The demand of the item must be an equivalence class. */
+  add(item: T): void {
+    const { demand } = item;
+    if (!(demand instanceof EquivalenceClass)) throw new TypeError('the demand is not shared');
     const userQueue = this.#userQueues.get(item.userId) ?? new UserQueue(item.userId, this.#compare);
     this.#userQueues.set(item.userId, userQueue);
-    const equivalenceClass = this.#classes.get(demand.key) ?? equivalenceClassOf<T>(demand);
-    this.#classes.set(demand.key, equivalenceClass);
-    const classQueue = userQueue.add(item, equivalenceClass);
-    this.#locations.set(item.id, { item, classQueue });
-    if (!equivalenceClass.unschedulable && classQueue.activeFromRound === 0)
+    const classQueue = userQueue.add(item, demand);
+    this.#size += 1;
+    if (!demand.unschedulable && classQueue.activeFromRound === 0)
       this.#setActive(classQueue, this.#round + 1);
   }
 
   /** Has no effect if the item is not in the queue. */
-  remove(id: number): void {
-    const { item, classQueue } = this.#locations.get(id) ?? {};
-    if (!item || !classQueue) return;
-    const { userQueue, equivalenceClass } = classQueue;
-    this.#locations.delete(id);
+  remove(item: T): void {
+    const classQueue = this.#classQueueOf(item);
+    if (!classQueue?.has(item, this.#compare)) return;
+    const { userQueue } = classQueue;
+    this.#size -= 1;
     userQueue.remove(item, classQueue);
     if (userQueue.active === 0) this.#active.delete(userQueue);
     if (userQueue.isEmpty) this.#userQueues.delete(userQueue.userId);
-    if (equivalenceClass.classQueues.length === 0) this.#classes.delete(equivalenceClass.key);
+  }
+
+  /** The bound on placed instances allows more than before: all items are tried again. */
+  requeueAll(): void {
+    for (const userId of this.#userQueues.keys()) this.requeueUser(userId);
+  }
+
+  /** Items that may be placed soon after this one: those like it, its user's, and others, in this order. */
+  *after(item: T): Generator<T> {
+    const classQueue = this.#classQueueOf(item);
+    if (!classQueue) return;
+    yield* classQueue.items();
+    for (const other of classQueue.userQueue.classQueues()) if (other !== classQueue) yield* other.items();
+    for (const userQueue of this.#userQueues.values())
+      if (userQueue !== classQueue.userQueue)
+        for (const other of userQueue.classQueues()) yield* other.items();
   }
 
   /** The user's quota may allow more than before: its items are tried again. */
   requeueUser(userId: number): void {
-    for (const classQueue of this.#userQueues.get(userId)?.classQueues ?? [])
+    for (const classQueue of this.#userQueues.get(userId)?.classQueues() ?? [])
       if (!classQueue.equivalenceClass.unschedulable && classQueue.activeFromRound === 0)
         this.#setActive(classQueue, this.#round + 1);
   }
@@ -208,6 +218,11 @@ export class Queue<T extends QueueItem> {
     return found;
   }
 
+  #classQueueOf({ userId, demand }: T): ClassQueue<T> | undefined {
+    const userQueue = this.#userQueues.get(userId);
+    return userQueue && demand instanceof EquivalenceClass ? demand.of(userQueue) : undefined;
+  }
+
   /** Makes all class queues of an unschedulable class active in this round. */
   #retry(equivalenceClass: EquivalenceClass<T>): void {
     equivalenceClass.unschedulable = false;
@@ -220,7 +235,7 @@ export class Queue<T extends QueueItem> {
    * candidate was placed.
    */
   #advance(round: Round<T>, { item, demand, classQueue }: RoundEntry<T>): void {
-    if (!demand.unschedulable && classQueue.items.length > 0 && classQueue.items[0] !== item)
+    if (!demand.unschedulable && classQueue.first && classQueue.first !== item)
       this.#setActive(classQueue, this.#round);
     this.#insertAfter(item, classQueue.userQueue, round);
   }
@@ -238,7 +253,7 @@ export class Queue<T extends QueueItem> {
     const classQueue = userQueue.next(after, increase?.largestIncrease() ?? null, (one) =>
       this.#isCandidate(one, increase),
     );
-    const item = classQueue?.items[0];
+    const item = classQueue?.first;
     if (!classQueue || !item) return undefined;
     const fairShareKey = fairShareKeyOf(userQueue.userId);
     return { item, demand: classQueue.equivalenceClass, classQueue, after, fairShareKey };
@@ -274,20 +289,3 @@ export class Queue<T extends QueueItem> {
     );
   }
 }
-
-/** Written out, since a spread takes more memory. */
-const equivalenceClassOf = <T extends QueueItem>({
-  key,
-  requirements,
-  usage,
-}: ResourceDemand): EquivalenceClass<T> => ({
-  key,
-  requirements,
-  usage,
-  unschedulable: false,
-  round: 0,
-  classQueues: NO_CLASS_QUEUES,
-});
-
-/** Shared and never changed: most classes then have one class queue, in an array of exactly that length. */
-const NO_CLASS_QUEUES: readonly never[] = [];

@@ -1,34 +1,185 @@
-/** Resource demand: what a start requires, with a key that is equal for equal demands. Pure. */
-import { type Usage, usageOf } from '../accounts/quota.ts';
-import { type Execution, essentialServices } from '../model/execution.ts';
-import type { Requirement } from '../model/resources.ts';
+/** Resource demand: what a start requires, in a form that takes little memory (SCHED-15). Pure. */
+import type { Application } from '../../../shared/application-schema.ts';
+import { addUsage } from '../accounts/quota.ts';
+import {
+  type Need,
+  type Requirement,
+  type ResourceDemand,
+  type Resources,
+  requirementOf,
+  type Usage,
+} from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 
-export interface ResourceDemand {
-  /** Equal for equal demands. */
-  readonly key: string;
-  /** Each distinct requirement once. */
-  readonly requirements: readonly Requirement[];
-  /** What the start adds to the usage of the user. */
-  readonly usage: Usage;
+/** How many numbers each need has in `Demand.numbers`. */
+const FIELDS = 4;
+/** In `Demand.numbers`: the default memory limit. The setting may change, so its value is not there. */
+const DEFAULT_LIMIT = -1;
+
+/** The labels of each need. */
+export type LabelLists = readonly (readonly string[])[];
+
+/** Needs and usage are computed at each call: many demands wait, and few are examined at a time. */
+export class Demand implements ResourceDemand {
+  /** Count, reserved bytes, cores and memory limit of each need, one need after the other. */
+  readonly numbers: readonly number[];
+  /** Null if no need has labels. */
+  readonly labels: LabelLists | null;
+  /** How many executions the start adds to the user's usage. */
+  readonly executions: number;
+
+  constructor(numbers: readonly number[], labels: LabelLists | null, executions: number) {
+    this.numbers = numbers;
+    this.labels = labels;
+    this.executions = executions;
+  }
+
+  get needs(): Need[] {
+    const needs: Need[] = [];
+    for (let at = 0; at < this.numbers.length; at += FIELDS) {
+      const labels = this.labels?.[at / FIELDS] ?? NO_LABELS;
+      const limitBytes = this.#limitBytes(at);
+      needs.push({ ...this.#resources(at), limitBytes, labels, count: this.#count(at) });
+    }
+    return needs;
+  }
+
+  usage(defaultMemoryBytes: number): Usage {
+    const usage = { executions: this.executions, memoryBytes: 0, microCores: 0 };
+    for (let at = 0; at < this.numbers.length; at += FIELDS) {
+      const need = { limitBytes: this.#limitBytes(at), cores: this.#resources(at).cores };
+      addUsage(usage, need, defaultMemoryBytes, 1, this.#count(at));
+    }
+    return usage;
+  }
+
+  get reserved(): Resources {
+    const reserved = { memoryBytes: 0, cores: 0 };
+    for (let at = 0; at < this.numbers.length; at += FIELDS) {
+      const { memoryBytes, cores } = this.#resources(at);
+      reserved.memoryBytes += memoryBytes * this.#count(at);
+      reserved.cores += cores * this.#count(at);
+    }
+    return reserved;
+  }
+
+  get instances(): number {
+    let instances = 0;
+    for (let at = 0; at < this.numbers.length; at += FIELDS) instances += this.#count(at);
+    return instances;
+  }
+
+  /** No need has less memory, or less cores, than these. */
+  get least(): Resources {
+    const least = { memoryBytes: Number.POSITIVE_INFINITY, cores: Number.POSITIVE_INFINITY };
+    for (let at = 0; at < this.numbers.length; at += FIELDS) {
+      const { memoryBytes, cores } = this.#resources(at);
+      least.memoryBytes = Math.min(least.memoryBytes, memoryBytes);
+      least.cores = Math.min(least.cores, cores);
+    }
+    return least;
+  }
+
+  #count(at: number): number {
+    return this.numbers[at] ?? 0;
+  }
+
+  #limitBytes(at: number): number | null {
+    const limit = this.numbers[at + 3] ?? DEFAULT_LIMIT;
+    return limit === DEFAULT_LIMIT ? null : limit;
+  }
+
+  #resources(at: number): Resources {
+    return { memoryBytes: this.numbers[at + 1] ?? 0, cores: this.numbers[at + 2] ?? 0 };
+  }
 }
 
-/** The demand of an execution's start. */
-export const gangDemand = (execution: Execution): ResourceDemand => demandOf(essentialServices(execution), 1);
+const NO_LABELS: readonly never[] = [];
+
+/** The demand of an execution's start: what its essential services require. */
+export const gangDemandOf = ({ services }: Pick<Application, 'services'>): Demand =>
+  demandOfNeeds(
+    services
+      .filter(({ essential_count }) => essential_count > 0)
+      .map((definition) => ({ ...requirementOf(definition), count: definition.essential_count })),
+    1,
+  );
 
 /** `executions` is how many executions the start adds to the user's usage. */
-export function demandOf(
-  services: readonly Pick<Service, 'requirement'>[],
-  executions: number,
-): ResourceDemand {
-  const counts = new Map<string, [number, Requirement]>();
-  for (const { requirement } of services) {
-    const key = [requirement.memoryBytes, requirement.cores, ...requirement.labels].join(' ');
-    const [count, first] = counts.get(key) ?? [0, requirement];
-    counts.set(key, [count + 1, first]);
+export const demandOf = (services: readonly Pick<Service, 'requirement'>[], executions: number): Demand =>
+  demandOfNeeds(
+    services.map(({ requirement }) => ({ ...requirement, count: 1 })),
+    executions,
+  );
+
+/** The demand as text, which the store keeps. */
+export const demandText = ({ needs }: ResourceDemand): string =>
+  JSON.stringify(
+    needs.map((need): NeedText => [need.count, need.memoryBytes, need.cores, ...limitAndLabelsOf(need)]),
+  );
+
+/** One need in the text of a demand: the memory limit, unless it is the default, and the labels come last. */
+type NeedText = [count: number, memoryBytes: number, cores: number, ...limitAndLabels: (number | string)[]];
+
+const limitAndLabelsOf = ({ limitBytes, labels }: Requirement): (number | string)[] =>
+  limitBytes === null ? [...labels] : [limitBytes, ...labels];
+
+/** The demand of an execution's start, from its text. */
+export function demandFromText(text: string): Demand {
+  const needs = (JSON.parse(text) as NeedText[]).map(([count, memoryBytes, cores, ...rest]): Need => {
+    const labels = rest.filter((one) => typeof one === 'string');
+    const limitBytes = rest.find((one) => typeof one === 'number') ?? null;
+    return { memoryBytes, limitBytes, cores, labels, count };
+  });
+  return demandOfNeeds(needs, 1);
+}
+
+/** Equal for equal requirements. */
+export const requirementKey = (requirement: Requirement): string =>
+  JSON.stringify([requirement.memoryBytes, requirement.cores, ...limitAndLabelsOf(requirement)]);
+
+function demandOfNeeds(all: readonly Need[], executions: number): Demand {
+  const needs = all.length === 1 ? all : distinct(all);
+  const numbers = needs.flatMap(({ count, memoryBytes, cores, limitBytes }) => [
+    ...[count, memoryBytes, cores],
+    limitBytes ?? DEFAULT_LIMIT,
+  ]);
+  const hasLabels = needs.some(({ labels }) => labels.length > 0);
+  // A copy has no spare capacity.
+  return new Demand(numbers.slice(), hasLabels ? needs.map(({ labels }) => labels) : null, executions);
+}
+
+function distinct(all: readonly Need[]): Need[] {
+  const byKey = new Map<string, Need>();
+  for (const need of all) {
+    const key = requirementKey(need);
+    byKey.set(key, { ...need, count: need.count + (byKey.get(key)?.count ?? 0) });
   }
-  // Joined strings are stored as one object; template strings keep one object for each part.
-  const key = Array.from(counts, ([need, [count]]) => [count, need].join('x')).join();
-  const requirements = [...counts.values()].map(([, requirement]) => requirement);
-  return { key, requirements, usage: usageOf(services, executions) };
+  return Array.from(byKey)
+    .sort(([aKey, a], [bKey, b]) => compareRequirements(b, a) || (aKey < bKey ? -1 : 1))
+    .map(([, need]) => need);
+}
+
+/** Orders by how hard a requirement is to fit. */
+export const compareRequirements = (a: Requirement, b: Requirement): number =>
+  a.memoryBytes - b.memoryBytes || a.cores - b.cores;
+
+/** Any order in which only equal demands are equal, by which they can be found. */
+export const compareDemands = (a: Demand, b: Demand): number =>
+  a.executions - b.executions ||
+  compareLists(a.numbers, b.numbers, (one, other) => one - other) ||
+  compareLabels(a.labels ?? NO_LABELS, b.labels ?? NO_LABELS);
+
+export const compareLabels = (a: LabelLists, b: LabelLists): number =>
+  a === b ? 0 : compareLists(a, b, (one, other) => compareLists(one, other, compareTexts));
+
+const compareTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+
+function compareLists<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => number): number {
+  if (a.length !== b.length) return a.length - b.length;
+  for (let at = 0; at < a.length; at++) {
+    const order = compare(a[at] as T, b[at] as T);
+    if (order !== 0) return order;
+  }
+  return 0;
 }

@@ -3,12 +3,13 @@
  * capacity of the hosts and the quotas of the users. Pure.
  */
 
-import { type Execution, essentialServices } from '../model/execution.ts';
+import { type Execution, isLoaded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
+import type { ResourceDemand } from '../model/resources.ts';
 import { startReserved } from './backfill-reservation.ts';
 import { CapacityIncrease } from './capacity-increase.ts';
 import { type FreeCapacity, freeCapacityOf } from './free-capacity.ts';
-import { placeGang } from './gang-placement.ts';
+import { gangOf, placeGang } from './gang-placement.ts';
 import {
   applyPlan,
   type PreemptionPlan,
@@ -16,38 +17,58 @@ import {
   placeWithVictims,
   victimsForQuota,
 } from './preemption.ts';
-import type { ResourceDemand } from './resource-demand.ts';
-import type { SchedulerState, SchedulingActions } from './scheduler-state.ts';
+import type { Loading, SchedulerState, SchedulingActions } from './scheduler-state.ts';
+import { exceededPlacedBound, isFull } from './scheduler-state.ts';
 
 /** Whether another pass may place anything. */
-export const hasCandidates = ({ queue, elastic, hostIndex, reservation }: SchedulerState): boolean =>
-  queue.isActive ||
-  elastic.isActive ||
-  hostIndex.withFreedCapacity.size > 0 ||
-  reservation?.isUntried === true;
+export function hasCandidates(state: SchedulerState): boolean {
+  if (isFull(state)) return false;
+  const { queue, elastic, hostIndex, reservation } = state;
+  return (
+    queue.isActive ||
+    elastic.isActive ||
+    hostIndex.withFreedCapacity.size > 0 ||
+    reservation?.isUntried === true
+  );
+}
 
-/** Tries each candidate once. */
-export function runSchedulingPass(state: SchedulerState, actions: SchedulingActions): void {
+/**
+ * Tries each candidate once. Yields executions that are about to be placed and are not in memory; the caller
+ * loads them before it continues.
+ */
+export function* runSchedulingPass(state: SchedulerState, actions: SchedulingActions): Loading {
+  if (isFull(state)) return;
   const freed = [...state.hostIndex.withFreedCapacity];
   state.hostIndex.withFreedCapacity.clear();
-  if (freed.length > 0 || state.reservation?.isUntried) startReserved(state, actions);
-  placeExecutions(state, actions, freed);
+  if (freed.length > 0 || state.reservation?.isUntried) yield* startReserved(state, actions);
+  yield* placeExecutions(state, actions, freed);
   placeElasticServices(state, actions, freed);
+  // The pass may have stopped before it tried what fits on these hosts.
+  if (isFull(state)) for (const host of freed) state.hostIndex.withFreedCapacity.add(host);
 }
 
 /** Places each execution with all of its essential services, or not at all. */
-function placeExecutions(state: SchedulerState, actions: SchedulingActions, freed: readonly Host[]): void {
+function* placeExecutions(
+  state: SchedulerState,
+  actions: SchedulingActions,
+  freed: readonly Host[],
+): Loading {
   const { queue } = state;
   const round = queue.beginRound(
     (userId) => state.fairShareKey(userId),
     increaseOf(freed, preemptibleCapacityOf),
   );
-  for (let candidate = queue.next(round); candidate; candidate = queue.next(round)) {
+  while (!isFull(state)) {
+    const candidate = queue.next(round);
+    if (!candidate) break;
     const { item: execution, demand } = candidate;
-    const isOverQuota = state.exceededLimits(execution.userId, demand.usage).length > 0;
+    if (isOverBound(state, demand)) continue;
+    const isOverQuota = state.exceededBy(execution.userId, demand).length > 0;
     const plan = findPlacement(state, execution, demand, isOverQuota);
-    if (plan) applyPlan(actions, execution, plan);
-    else if (!isOverQuota || lacksCapacity(state, execution, demand)) queue.markUnschedulable(candidate);
+    if (plan) {
+      if (!isLoaded(execution)) yield [execution];
+      applyPlan(actions, execution, plan);
+    } else if (!isOverQuota || lacksCapacity(state, execution, demand)) queue.markUnschedulable(candidate);
   }
 }
 
@@ -59,13 +80,22 @@ function placeElasticServices(
 ): void {
   const { elastic, hostIndex } = state;
   const round = elastic.beginRound((userId) => state.fairShareKey(userId), increaseOf(freed, freeCapacityOf));
-  for (let candidate = elastic.next(round); candidate; candidate = elastic.next(round)) {
+  while (!isFull(state)) {
+    const candidate = elastic.next(round);
+    if (!candidate) break;
     const { execution, service } = candidate.item;
-    if (state.exceededLimits(execution.userId, candidate.demand.usage).length > 0) continue;
+    if (state.exceededBy(execution.userId, candidate.demand).length > 0) continue;
     const placements = placeGang([service], hostIndex);
     if (placements) actions.place(execution, placements);
     else elastic.markUnschedulable(candidate);
   }
+}
+
+/** Whether the bound on placed instances prevents the start, until enough services have ended. */
+function isOverBound(state: SchedulerState, demand: ResourceDemand): boolean {
+  if (!exceededPlacedBound(state, demand)) return false;
+  state.leastOverBound = Math.min(state.leastOverBound ?? demand.instances, demand.instances);
+  return true;
 }
 
 /**
@@ -78,8 +108,8 @@ function findPlacement(
   demand: ResourceDemand,
   isOverQuota: boolean,
 ): PreemptionPlan | null {
-  if (!state.hostIndex.mayFitInTotal(demand.usage)) return null;
-  const placements = isOverQuota ? null : placeGang(essentialServices(execution), state.hostIndex);
+  if (!state.hostIndex.mayFitInTotal(demand.reserved)) return null;
+  const placements = isOverQuota ? null : placeGang(gangOf(execution), state.hostIndex);
   return placements ? { placements, victims: [] } : placeWithPreemption(state, execution, demand);
 }
 
@@ -88,9 +118,9 @@ function findPlacement(
  * to quota, and must be tried again when hosts free some.
  */
 function lacksCapacity(state: SchedulerState, execution: Execution, demand: ResourceDemand): boolean {
-  if (!state.hostIndex.mayFitInTotal(demand.usage)) return true;
+  if (!state.hostIndex.mayFitInTotal(demand.reserved)) return true;
   if (!victimsForQuota(state, execution, demand)) return false;
-  return placeWithVictims(state, essentialServices(execution), []) === null;
+  return placeWithVictims(state, gangOf(execution), []) === null;
 }
 
 const increaseOf = (

@@ -4,31 +4,101 @@
  * (SCHED-6, SCHED-7). Pure.
  */
 
-import type { Resources } from '../model/resources.ts';
+import type { ResourceDemand, Resources } from '../model/resources.ts';
 import { EPSILON } from './free-capacity.ts';
 import { type Comparator, lowerBound, type QueueItem, queuePolicyComparators } from './queue-policy.ts';
-import type { ResourceDemand } from './resource-demand.ts';
+import { Demand } from './resource-demand.ts';
 
 /** All items with the same demand, of all users. */
-export interface EquivalenceClass<T extends QueueItem> extends ResourceDemand {
+export class EquivalenceClass<T extends QueueItem> extends Demand {
+  /** How many executions share it, also those that do not wait. */
+  uses = 0;
   /** True if no host could take it when it was last tried, and no host has freed enough since. */
-  unschedulable: boolean;
+  unschedulable = false;
   /** The round in which it was last marked unschedulable, or retried after hosts freed capacity. */
-  round: number;
-  classQueues: readonly ClassQueue<T>[];
+  round = 0;
+  /** By user. A single one has no map: most classes have one, if many differ. */
+  #classQueues: ClassQueue<T> | Map<UserQueue<T>, ClassQueue<T>> | null = null;
+
+  get classQueues(): Iterable<ClassQueue<T>> {
+    const all = this.#classQueues;
+    return all instanceof Map ? all.values() : all ? [all] : [];
+  }
+
+  of(userQueue: UserQueue<T>): ClassQueue<T> | undefined {
+    const all = this.#classQueues;
+    if (all instanceof Map) return all.get(userQueue);
+    return all?.userQueue === userQueue ? all : undefined;
+  }
+
+  add(classQueue: ClassQueue<T>): void {
+    const all = this.#classQueues;
+    if (all instanceof Map) all.set(classQueue.userQueue, classQueue);
+    else if (all) this.#classQueues = new Map([all, classQueue].map((one) => [one.userQueue, one]));
+    else this.#classQueues = classQueue;
+  }
+
+  remove(classQueue: ClassQueue<T>): void {
+    const all = this.#classQueues;
+    if (all instanceof Map) all.delete(classQueue.userQueue);
+    else this.#classQueues = null;
+    if (all instanceof Map && all.size > 0) return;
+    this.#classQueues = null;
+    this.unschedulable = false;
+    this.round = 0;
+  }
 }
 
 /** All items of one user with the same demand: if the first does not fit, none does. */
-export interface ClassQueue<T extends QueueItem> {
+export class ClassQueue<T extends QueueItem> {
   readonly userQueue: UserQueue<T>;
   readonly equivalenceClass: EquivalenceClass<T>;
-  /** In the order of the policy; never empty while the class queue is in its user queue. */
-  readonly items: T[];
+  /** In the order of the policy. Never undefined while the class queue is in its user queue. */
+  first: T | undefined;
+  /** The others. */
+  #rest: T[] = NONE;
   /** The item submitted first, if it has been determined. */
-  oldest: T | undefined;
+  oldest: T | undefined = undefined;
   /** The first round in which it may be tried; 0 if it may not. */
-  activeFromRound: number;
+  activeFromRound = 0;
+
+  constructor(userQueue: UserQueue<T>, equivalenceClass: EquivalenceClass<T>, first: T) {
+    this.userQueue = userQueue;
+    this.equivalenceClass = equivalenceClass;
+    this.first = first;
+  }
+
+  /** In the order of the policy. */
+  *items(): Generator<T> {
+    if (this.first) yield this.first;
+    yield* this.#rest;
+  }
+
+  get isSingle(): boolean {
+    return this.#rest.length === 0;
+  }
+
+  has(item: T, compare: Comparator): boolean {
+    return item === this.first || this.#rest[lowerBound(this.#rest, item, compare)] === item;
+  }
+
+  add(item: T, compare: Comparator): void {
+    const isFirst = this.first && compare(item, this.first) < 0;
+    const later = isFirst ? this.first : item;
+    if (isFirst) this.first = item;
+    if (this.#rest === NONE) this.#rest = [];
+    if (later) this.#rest.splice(lowerBound(this.#rest, later, compare), 0, later);
+  }
+
+  remove(item: T, compare: Comparator): void {
+    if (item === this.oldest) this.oldest = undefined;
+    if (item === this.first) this.first = this.#rest.shift();
+    else this.#rest.splice(lowerBound(this.#rest, item, compare), 1);
+  }
 }
+
+/** Shared and never changed. */
+const NONE: never[] = [];
 
 interface Chunk<T extends QueueItem> {
   readonly classQueues: ClassQueue<T>[];
@@ -48,7 +118,6 @@ export class UserQueue<T extends QueueItem> {
   active = 0;
   readonly #compare: Comparator;
   readonly #chunks: Chunk<T>[] = [];
-  readonly #classQueues = new Map<EquivalenceClass<T>, ClassQueue<T>>();
   /** The class queue of the item submitted first, if it has been determined. */
   #oldest: ClassQueue<T> | undefined;
 
@@ -58,44 +127,37 @@ export class UserQueue<T extends QueueItem> {
   }
 
   get isEmpty(): boolean {
-    return this.#classQueues.size === 0;
+    return this.#chunks.length === 0;
   }
 
-  get classQueues(): Iterable<ClassQueue<T>> {
-    return this.#classQueues.values();
+  *classQueues(): Generator<ClassQueue<T>> {
+    for (const { classQueues } of this.#chunks) yield* classQueues;
   }
 
   add(item: T, equivalenceClass: EquivalenceClass<T>): ClassQueue<T> {
     if (this.#oldest && item.id < this.#oldestOf(this.#oldest).id) this.#oldest = undefined;
-    const classQueue = this.#classQueues.get(equivalenceClass);
+    const classQueue = equivalenceClass.of(this);
     if (!classQueue) return this.#open(item, equivalenceClass);
     if (classQueue.oldest && item.id < classQueue.oldest.id) classQueue.oldest = item;
-    const at = lowerBound(classQueue.items, item, this.#compare);
-    if (at === 0) this.#detach(classQueue);
-    classQueue.items.splice(at, 0, item);
-    if (at === 0) this.#insert(classQueue);
+    const isFirst = this.#compare(item, firstOf(classQueue)) < 0;
+    if (isFirst) this.#detach(classQueue);
+    classQueue.add(item, this.#compare);
+    if (isFirst) this.#insert(classQueue);
     return classQueue;
   }
 
   /** Removes an item, and its class queue with its last item. */
   remove(item: T, classQueue: ClassQueue<T>): void {
-    const { items, equivalenceClass } = classQueue;
     if (classQueue === this.#oldest) this.#oldest = undefined;
-    if (item === classQueue.oldest) classQueue.oldest = undefined;
-    const at = lowerBound(items, item, this.#compare);
-    if (at > 0) {
-      items.splice(at, 1);
+    if (item !== classQueue.first) {
+      classQueue.remove(item, this.#compare);
       return;
     }
-    this.setActive(classQueue, items.length > 1 ? classQueue.activeFromRound : 0);
+    if (classQueue.isSingle) this.setActive(classQueue, 0);
     this.#detach(classQueue);
-    items.shift();
-    if (items.length > 0) {
-      this.#insert(classQueue);
-      return;
-    }
-    this.#classQueues.delete(equivalenceClass);
-    equivalenceClass.classQueues = equivalenceClass.classQueues.filter((other) => other !== classQueue);
+    classQueue.remove(item, this.#compare);
+    if (classQueue.first) this.#insert(classQueue);
+    else classQueue.equivalenceClass.remove(classQueue);
   }
 
   /** Makes a class queue active from a round on; 0 makes it inactive. */
@@ -132,42 +194,35 @@ export class UserQueue<T extends QueueItem> {
   items(): T[] {
     return this.#chunks
       .flatMap(({ classQueues }) => classQueues)
-      .flatMap(({ items }) => items)
+      .flatMap((classQueue) => [...classQueue.items()])
       .sort(this.#compare);
   }
 
   /** The eligible item with the lowest id below `before`: the one submitted first. */
   oldest(before: number, isEligible: (item: T, demand: ResourceDemand) => boolean): T | undefined {
     const oldestId = (classQueue: ClassQueue<T>) => this.#oldestOf(classQueue).id;
-    this.#oldest ??= [...this.#classQueues.values()].reduce((a, b) => (oldestId(b) < oldestId(a) ? b : a));
+    this.#oldest ??= [...this.classQueues()].reduce((a, b) => (oldestId(b) < oldestId(a) ? b : a));
     const first = this.#oldestOf(this.#oldest);
     if (first.id >= before) return undefined;
     if (isEligible(first, this.#oldest.equivalenceClass)) return first;
     let found: T | undefined;
-    for (const classQueue of this.#classQueues.values()) {
-      const item = this.#oldestOf(classQueue);
-      if (item.id < (found?.id ?? before) && isEligible(item, classQueue.equivalenceClass)) found = item;
-    }
+    for (const { classQueues } of this.#chunks)
+      for (const classQueue of classQueues) {
+        const item = this.#oldestOf(classQueue);
+        if (item.id < (found?.id ?? before) && isEligible(item, classQueue.equivalenceClass)) found = item;
+      }
     return found;
   }
 
   #oldestOf(classQueue: ClassQueue<T>): T {
     if (this.#compare === queuePolicyComparators.FIFO) return firstOf(classQueue);
-    classQueue.oldest ??= classQueue.items.reduce((a, b) => (b.id < a.id ? b : a));
+    classQueue.oldest ??= [...classQueue.items()].reduce((a, b) => (b.id < a.id ? b : a));
     return classQueue.oldest;
   }
 
   #open(item: T, equivalenceClass: EquivalenceClass<T>): ClassQueue<T> {
-    const classQueue = {
-      userQueue: this,
-      equivalenceClass,
-      items: [item],
-      oldest: undefined,
-      activeFromRound: 0,
-    };
-    this.#classQueues.set(equivalenceClass, classQueue);
-    // Not a spread: that allocates capacity for sixteen more.
-    equivalenceClass.classQueues = equivalenceClass.classQueues.concat(classQueue);
+    const classQueue = new ClassQueue(this, equivalenceClass, item);
+    equivalenceClass.add(classQueue);
     this.#insert(classQueue);
     return classQueue;
   }
@@ -212,7 +267,7 @@ export class UserQueue<T extends QueueItem> {
   }
 }
 
-const firstOf = <T extends QueueItem>({ items }: ClassQueue<T>): T => items[0] as T;
+const firstOf = <T extends QueueItem>({ first }: ClassQueue<T>): T => first as T;
 
 function chunkOf<T extends QueueItem>(classQueues: ClassQueue<T>[]): Chunk<T> {
   const [minMemoryBytes, minCores] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -226,10 +281,9 @@ function include<T extends QueueItem>(
   { activeFromRound, equivalenceClass }: ClassQueue<T>,
 ): void {
   if (activeFromRound > 0) chunk.active += 1;
-  for (const { memoryBytes, cores } of equivalenceClass.requirements) {
-    chunk.minMemoryBytes = Math.min(chunk.minMemoryBytes, memoryBytes);
-    chunk.minCores = Math.min(chunk.minCores, cores);
-  }
+  const { memoryBytes, cores } = equivalenceClass.least;
+  chunk.minMemoryBytes = Math.min(chunk.minMemoryBytes, memoryBytes);
+  chunk.minCores = Math.min(chunk.minCores, cores);
 }
 
 const mayContain = <T extends QueueItem>(

@@ -4,7 +4,8 @@
  */
 
 import { validateApplication } from '../../../shared/application.ts';
-import type { Application, Problem } from '../../../shared/application-schema.ts';
+import type { Problem } from '../../../shared/application-problems.ts';
+import type { Application } from '../../../shared/application-schema.ts';
 import type { Role } from '../accounts/account.ts';
 import { readValue } from './parameter-values.ts';
 import {

@@ -16,7 +16,10 @@ export interface NextIds {
  * (streams/events.ts).
  */
 export interface Changes {
-  newExecutions: Set<Execution>;
+  /** With their descriptions. */
+  newExecutions: Map<Execution, string>;
+  /** Executions whose services get their rows. */
+  newServices: Set<Execution>;
   executions: Set<Execution>;
   services: Set<Service>;
   newHosts: Set<Host>;
@@ -26,10 +29,12 @@ export interface Changes {
   /** With the time of removal. */
   removedHosts: Map<Host, number>;
   purged: Set<Execution>;
-  /** Ranges of service ids that have become unknown. */
+  /** Ranges of service ids that have become unknown, or have become longer. */
   unknown: Set<IdRange>;
   /** The next ids, if they are beyond those of the rows. */
   raisedIds: NextIds | null;
+  /** The count of ids that were skipped without a proof, if it has changed. */
+  unprovenIds: number | null;
   /** The executions among those above that no user may see from now on. */
   deleted: Set<Execution>;
   /** Services whose start has progressed. */
@@ -39,7 +44,8 @@ export interface Changes {
 }
 
 export const noChanges = (): Changes => ({
-  newExecutions: new Set(),
+  newExecutions: new Map(),
+  newServices: new Set(),
   executions: new Set(),
   services: new Set(),
   newHosts: new Set(),
@@ -49,6 +55,7 @@ export const noChanges = (): Changes => ({
   purged: new Set(),
   unknown: new Set(),
   raisedIds: null,
+  unprovenIds: null,
   deleted: new Set(),
   progressed: new Set(),
   conditions: new Set(),

@@ -5,26 +5,28 @@
  */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Quota, User } from '../accounts/account.ts';
-import { addUsage, type ExceededLimit, exceededLimits, noUsage, type Usage } from '../accounts/quota.ts';
-import { type Execution, isEnded } from '../model/execution.ts';
+import { type ExceededLimit, exceededLimits, type Usage } from '../accounts/quota.ts';
+import { type Execution, type ExecutionStatus, isEnded } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
+import type { ResourceDemand } from '../model/resources.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
-import { isPreempted, type Service } from '../model/service.ts';
+import type { Service } from '../model/service.ts';
 import { FeasibilityCache } from '../scheduling/feasibility.ts';
 import { HostIndex } from '../scheduling/host-index.ts';
 import { type FairShareKey, Queue } from '../scheduling/queue.ts';
-import { demandOf, gangDemand } from '../scheduling/resource-demand.ts';
-import type {
-  BackfillReservation,
-  QueuedElasticService,
-  SchedulerState,
-} from '../scheduling/scheduler-state.ts';
+import type { BackfillReservation, SchedulerState } from '../scheduling/scheduler-state.ts';
 import { type Changes, type NextIds, noChanges } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
+import { DemandTable } from './demand-table.ts';
+import { ElasticQueue } from './elastic-queue.ts';
+import { retryOverBound } from './queue-membership.ts';
+import { ServiceIndex } from './service-index.ts';
+import { UserUsages } from './user-usages.ts';
+import { WaitingCounts } from './waiting-counts.ts';
 
 export class Cluster implements SchedulerState {
   readonly executions = new Map<number, Execution>();
-  readonly services = new Map<number, Service>();
+  readonly #index = new ServiceIndex();
   readonly hosts = new Map<number, Host>();
   /** Includes deleted users, who are disabled, until the next start. */
   readonly users = new Map<number, User>();
@@ -32,11 +34,13 @@ export class Cluster implements SchedulerState {
   readonly nextIds: NextIds;
   /** Ids of services that were assigned before the database was restored from a copy without them. */
   readonly unknown: IdRange[] = [];
+  /** Ids that were skipped without a proof, in the life of the database (lifecycle/restored-database.ts). */
+  unprovenIds = 0;
   readonly schedulerConfig: SchedulerConfig;
   /** Queued executions, without those that wait for a retry. */
   readonly queue: Queue<Execution>;
   /** Elastic services without a host, of running executions. */
-  readonly elastic: Queue<QueuedElasticService>;
+  readonly elastic: ElasticQueue;
   /** The backfill reservation, due or in effect. */
   reservation: BackfillReservation | null = null;
   readonly feasibility = new FeasibilityCache();
@@ -44,8 +48,8 @@ export class Cluster implements SchedulerState {
   readonly hostIndex: HostIndex;
   /** Executions that count under their user's quota: from placement to the end or the return to the queue. */
   readonly admitted = new Set<Execution>();
-  /** How many elastic services are placed. */
-  elasticCount = 0;
+  readonly waiting = new WaitingCounts();
+  leastOverBound: number | null = null;
   /** By execution id. */
   readonly deadlines = new Deadlines();
   /**
@@ -57,42 +61,42 @@ export class Cluster implements SchedulerState {
   readonly dirty = new Set<number>();
   changes: Changes = noChanges();
   readonly #hostsByName = new Map<string, Host>();
-  readonly #servicesByHost = new Map<number, Set<Service>>();
-  /** By user; only of users with an execution that was placed at some time. */
-  readonly #usages = new Map<number, Usage>();
-  /** Placed elastic services, by user. */
-  readonly #elasticOf = new Map<number, Set<Service>>();
+  readonly #usages: UserUsages;
+  readonly #demands = new DemandTable<Execution>();
+  /** Executions that have been loaded, or have returned to the queue, in this turn (loading.ts). */
+  readonly loaded = new Set<Execution>();
 
   constructor(nextIds: NextIds, config: SchedulerConfig) {
     this.nextIds = nextIds;
     this.schedulerConfig = config;
+    this.#usages = new UserUsages(config);
     this.queue = new Queue(config.queuePolicy);
-    this.elastic = new Queue(config.queuePolicy);
+    this.elastic = new ElasticQueue(config.queuePolicy);
     this.hostIndex = new HostIndex(config);
+  }
+
+  /** The services in memory: those of all executions but the waiting ones. */
+  get services(): ReadonlyMap<number, Service> {
+    return this.#index.byId;
   }
 
   /** Adds an execution that was read from the store or has just been submitted. */
   addExecution(execution: Execution): void {
     this.executions.set(execution.id, execution);
-    for (const service of execution.services) {
-      this.services.set(service.id, service);
-      if (service.hostId !== null) this.#at(service.hostId).add(service);
-      if (service.placed) this.#reserve(service, 1);
-    }
-    if (execution.status !== 'queued' && !isEnded(execution)) this.#count(execution);
+    execution.demand = this.#demands.share(execution.demand);
+    this.addServices(execution);
+    if (execution.status === 'queued') this.waiting.count(execution, 1);
+    else if (!isEnded(execution)) this.#count(execution);
     this.dirty.add(execution.id);
   }
 
   /** Drops an execution that needs no more work. Its row, if it has one, is served from the store. */
   dropExecution(execution: Execution): void {
     this.executions.delete(execution.id);
-    this.queue.remove(execution.id);
+    this.queue.remove(execution);
     this.deadlines.delete(execution.id);
-    for (const service of execution.services) {
-      this.services.delete(service.id);
-      this.elastic.remove(service.id);
-      if (service.hostId !== null) this.#at(service.hostId).delete(service);
-    }
+    this.#demands.release(execution.demand);
+    this.dropServices(execution);
   }
 
   addHost(host: Host): void {
@@ -132,9 +136,26 @@ export class Cluster implements SchedulerState {
     return exceededLimits(this.quotaOf(userId), used, wanted);
   }
 
-  /** Placed executions of the user, and the reservations of their services. */
+  exceededBy(userId: number, demand: ResourceDemand): ExceededLimit[] {
+    return this.exceededLimits(userId, demand.usage(this.schedulerConfig.defaultMemoryBytes));
+  }
+
+  /** Placed executions of the user, with the memory limits and reserved cores of their services. */
   usage(userId: number): Readonly<Usage> {
-    return this.#usages.get(userId) ?? noUsage();
+    return this.#usages.of(userId);
+  }
+
+  placedOf(userId: number): number {
+    return this.#usages.placedOf(userId);
+  }
+
+  /** How many services are placed. */
+  get placedCount(): number {
+    return this.#usages.placedCount;
+  }
+
+  get elasticCount(): number {
+    return this.#usages.elasticCount;
   }
 
   /** The order of the user's executions among those of other users. */
@@ -144,18 +165,12 @@ export class Cluster implements SchedulerState {
 
   /** Placed elastic services of the user. */
   elasticOf(userId: number): ReadonlySet<Service> {
-    return this.#elasticOf.get(userId) ?? new Set();
+    return this.#usages.elasticOf(userId);
   }
 
   /** Whether containers of preempted or evicted services are still on the host. */
   hasDepartingContainers(hostId: number): boolean {
-    for (const service of this.#at(hostId)) if (isPreempted(service)) return true;
-    return false;
-  }
-
-  /** Called when a container is gone: executions with services on the host may have waited for that. */
-  wakeWaitingFor(host: Host): void {
-    for (const { executionId } of this.#at(host.id)) this.dirty.add(executionId);
+    return this.#index.hasDeparting(hostId);
   }
 
   hostNamed(name: string): Host | undefined {
@@ -163,19 +178,27 @@ export class Cluster implements SchedulerState {
   }
 
   servicesAt(hostId: number): ReadonlySet<Service> {
-    return this.#at(hostId);
+    return this.#index.at(hostId);
+  }
+
+  /** Counts the execution among those that wait while it is queued. */
+  setStatus(execution: Execution, status: ExecutionStatus): void {
+    const change = Number(status === 'queued') - Number(execution.status === 'queued');
+    if (change === 1 || change === -1) this.waiting.count(execution, change);
+    execution.status = status;
+    if (status === 'queued') this.loaded.add(execution);
   }
 
   /** Takes an execution from the queue. From here on it counts under its user's quota. */
   admit(execution: Execution): void {
-    this.queue.remove(execution.id);
+    this.queue.remove(execution);
     this.#count(execution);
   }
 
   /** Stops counting the execution under its user's quota, if it was counted. */
   dismiss(execution: Execution): void {
     if (!this.admitted.delete(execution)) return;
-    this.#usageOf(execution.userId).executions -= 1;
+    this.#usages.countExecution(execution.userId, -1);
     this.#requeueUser(execution.userId);
   }
 
@@ -183,7 +206,7 @@ export class Cluster implements SchedulerState {
   place(service: Service, host: Host): void {
     this.recordHost(service, host);
     service.placed = true;
-    this.elastic.remove(service.id);
+    this.elastic.removeService(service.id);
     this.#reserve(service, 1);
     this.touch(service);
   }
@@ -192,9 +215,7 @@ export class Cluster implements SchedulerState {
    * Records the host of the service's container. A placed service must already have its reservation there.
    */
   recordHost(service: Service, host: Host): void {
-    if (service.hostId !== null) this.#at(service.hostId).delete(service);
-    service.hostId = host.id;
-    this.#at(host.id).add(service);
+    this.#index.move(service, host.id);
   }
 
   /** Releases the reservation. The host stays recorded, for the logs. */
@@ -205,34 +226,19 @@ export class Cluster implements SchedulerState {
     this.touch(service);
   }
 
-  /**
-   * Queues an execution, and each of its elastic services, if it may be placed at `nowMs`; otherwise removes
-   * it from the queue.
-   */
-  updateQueues(execution: Execution, nowMs: number): void {
-    const { id, userId, size, timeSubmitMs, status, ending, retryAtMs, services } = execution;
-    if (status === 'queued' && !ending && (retryAtMs ?? 0) <= nowMs) {
-      if (!this.queue.has(id)) this.queue.add(execution, gangDemand(execution));
-    } else this.queue.remove(id);
-    for (const service of services) {
-      if (service.essential) continue;
-      const idle = !service.placed && service.status === 'inactive' && (service.restartAtMs ?? 0) <= nowMs;
-      if (status !== 'running' || ending || !idle) this.elastic.remove(service.id);
-      else if (!this.elastic.has(service.id)) {
-        const place = { id: service.id, userId, size, timeSubmitMs, execution, service };
-        this.elastic.add(place, demandOf([service], 0));
-      }
-    }
-  }
-
   /** Marks a row to be written, and its execution to be examined. */
   touch(changed: Service | Execution): void {
-    const [rows, executionId] =
-      'services' in changed
-        ? [this.changes.executions, changed.id]
-        : [this.changes.services, changed.executionId];
-    (rows as Set<Service | Execution>).add(changed);
-    this.dirty.add(executionId);
+    if ('services' in changed) {
+      this.changes.executions.add(changed);
+      this.dirty.add(changed.id);
+      return;
+    }
+    this.changes.services.add(changed);
+    this.dirty.add(changed.executionId);
+    const execution = this.executions.get(changed.executionId);
+    if (!execution || execution.hasServiceRows) return;
+    execution.hasServiceRows = true;
+    this.changes.newServices.add(execution);
   }
 
   /** Returns the changes since the last call. */
@@ -248,17 +254,23 @@ export class Cluster implements SchedulerState {
     this.elastic.requeueUser(userId);
   }
 
-  #at(hostId: number): Set<Service> {
-    const found = this.#servicesByHost.get(hostId);
-    if (found) return found;
-    const services = new Set<Service>();
-    this.#servicesByHost.set(hostId, services);
-    return services;
+  addServices({ services }: Execution): void {
+    for (const service of services) {
+      this.#index.add(service);
+      if (service.placed) this.#reserve(service, 1);
+    }
+  }
+
+  dropServices({ services }: Execution): void {
+    for (const service of services) {
+      this.#index.drop(service);
+      this.elastic.removeService(service.id);
+    }
   }
 
   #count(execution: Execution): void {
     this.admitted.add(execution);
-    this.#usageOf(execution.userId).executions += 1;
+    this.#usages.countExecution(execution.userId, 1);
   }
 
   #executionOf({ executionId }: Service): Execution {
@@ -267,22 +279,13 @@ export class Cluster implements SchedulerState {
     return execution;
   }
 
-  #usageOf(userId: number): Usage {
-    const usage = this.#usages.get(userId) ?? noUsage();
-    this.#usages.set(userId, usage);
-    return usage;
-  }
-
   #reserve(service: Service, sign: 1 | -1): void {
     const { requirement, essential, hostId } = service;
     const { userId } = this.#executionOf(service);
-    addUsage(this.#usageOf(userId), requirement, sign);
-    if (sign === -1) this.#requeueUser(userId);
-    if (!essential) {
-      this.elasticCount += sign;
-      const elastic = this.#elasticOf.get(userId) ?? new Set();
-      if (sign === 1) this.#elasticOf.set(userId, elastic.add(service));
-      else elastic.delete(service);
+    this.#usages.reserve(userId, service, sign);
+    if (sign === -1) {
+      this.#requeueUser(userId);
+      retryOverBound(this);
     }
     const host = hostId === null ? undefined : this.hosts.get(hostId);
     if (!host) return;
@@ -295,6 +298,3 @@ export class Cluster implements SchedulerState {
     this.hostIndex.update(host);
   }
 }
-
-/** True while the coordinator still has work to do for the execution. */
-export const isLive = (execution: Execution): boolean => !isEnded(execution) || execution.deleted;

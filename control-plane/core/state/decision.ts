@@ -7,7 +7,7 @@ import type { Placement } from '../scheduling/gang-placement.ts';
 
 export type Decision =
   /** Reserve capacity for services. A queued execution leaves the queue. */
-  | { kind: 'place'; execution: Execution; placements: Placement[] }
+  | { kind: 'place'; execution: Execution; placements: Placement<Service>[] }
   /** Send the start command of a placed service. */
   | { kind: 'start'; service: Service }
   | { kind: 'mark-running'; execution: Execution }

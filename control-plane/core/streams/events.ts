@@ -70,7 +70,7 @@ export const isFor = ({ userId, seesOthers, seesHosts }: Audience, event: Cluste
 /** The events of one turn, each object once. The deletion of an execution is its last event. */
 export function eventsOf(cluster: Cluster, changes: Changes): ClusterEvent[] {
   const executions = new Map<number, Execution>();
-  for (const rows of [changes.newExecutions, changes.executions])
+  for (const rows of [changes.newExecutions.keys(), changes.executions])
     for (const execution of rows) executions.set(execution.id, execution);
   const events: ClusterEvent[] = [];
   for (const execution of executions.values())

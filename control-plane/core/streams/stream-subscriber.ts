@@ -23,11 +23,11 @@ export interface LogSubscriber extends Subscriber {
 
 /**
  * Whether the user is enabled and has the credentials of the admission, as far as the coordinator has it in
- * memory.
+ * memory. The admission may be newer than that: a reset of the password writes to the database alone (ACC-6).
  */
 export function isCurrent({ userId, credentialVersion }: Subscriber, { users }: Cluster): boolean {
   const user = users.get(userId);
-  return user?.enabled === true && user.credentialVersion === credentialVersion;
+  return user?.enabled === true && user.credentialVersion <= credentialVersion;
 }
 
 /**

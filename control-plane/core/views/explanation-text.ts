@@ -5,17 +5,28 @@ import { coresText, count, memoryText } from '../model/text.ts';
 
 /** Why a cap of the user's quota prevents a start. */
 export function exceededLimitText({ dimension, limit, used, wanted, over }: ExceededLimit): string {
+  const less = dimension === 'memory' ? 'the limits of its services are lowered' : 'it requests less';
   const remedy =
     wanted > limit
-      ? 'it can start only if the quota is raised or it requests less'
+      ? `it can start only if the quota is raised or ${less}`
       : `it starts when enough of the user's executions have ended, or when the quota is raised`;
+  if (dimension === 'instances') return placedBoundText(limit, used, wanted);
   if (dimension === 'executions') {
     return `The user's quota allows ${count(limit, 'execution')} at a time, of which ${used} ${used === 1 ? 'is' : 'are'} in use: ${remedy}.`;
   }
-  const amountText = dimension === 'memory' ? memoryText : coresText;
-  const allowed = dimension === 'memory' ? `${memoryText(limit)} of memory` : coresText(limit);
-  const verb = dimension === 'memory' || used === 1 ? 'is' : 'are';
-  return `The user's quota allows ${allowed} at a time, of which ${amountText(used)} ${verb} reserved; ${amountText(wanted)} more would exceed it by ${amountText(over)}: ${remedy}.`;
+  if (dimension === 'memory') {
+    return `The user's quota allows ${memoryText(limit)} of memory at a time, of which the limits of running services take ${memoryText(used)}; the limits of this start, ${memoryText(wanted)}, would exceed it by ${memoryText(over)}: ${remedy}.`;
+  }
+  const verb = used === 1 ? 'is' : 'are';
+  return `The user's quota allows ${coresText(limit)} at a time, of which ${coresText(used)} ${verb} reserved; ${coresText(wanted)} more would exceed it by ${coresText(over)}: ${remedy}.`;
+}
+
+function placedBoundText(limit: number, used: number, wanted: number): string {
+  const remedy =
+    wanted > limit
+      ? 'it can start only if an administrator raises BERTH_MAX_PLACED_INSTANCES or it requests less'
+      : 'it starts when enough instances of any user have ended';
+  return `This Berth runs at most ${count(limit, 'instance')} at a time, of which ${used} ${used === 1 ? 'is' : 'are'} in use; this start needs ${wanted}: ${remedy}.`;
 }
 
 /** For example `in 4 s`; `now` if the time has come. */

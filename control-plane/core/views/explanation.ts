@@ -3,12 +3,22 @@
  * scheduler give the answer (SCHED-9); for a started one, the state of its services. Pure; changes nothing.
  */
 
+import { noSuchExecution } from '../accounts/account.ts';
 import { type ExceededLimit, noUsage } from '../accounts/quota.ts';
-import { type Ending, type Execution, type ExecutionStatus, essentialServices } from '../model/execution.ts';
+import {
+  type Ending,
+  type Execution,
+  type ExecutionStatus,
+  essentialServices,
+  isLoaded,
+} from '../model/execution.ts';
+import type { ResourceDemand } from '../model/resources.ts';
+import type { Service } from '../model/service.ts';
 import { count } from '../model/text.ts';
 import type { Placement } from '../scheduling/gang-placement.ts';
 import { victimsForQuota } from '../scheduling/preemption.ts';
-import { demandOf, gangDemand, type ResourceDemand } from '../scheduling/resource-demand.ts';
+import { demandOf } from '../scheduling/resource-demand.ts';
+import { exceededPlacedBound } from '../scheduling/scheduler-state.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { delayText, exceededLimitText } from './explanation-text.ts';
 import {
@@ -19,6 +29,7 @@ import {
   type UnplaceableService,
 } from './placement-diagnosis.ts';
 import { serviceSteps } from './service-steps.ts';
+import { type StartDemand, startDemandOf } from './start-demand.ts';
 
 export interface Explanation {
   /** Null for an application that was not submitted. */
@@ -32,6 +43,8 @@ export interface Explanation {
   waitingFor: string[];
   reasons: Reason[];
   quota: QuotaReason[];
+  /** What the start of a queued execution requires. */
+  demand: StartDemand | null;
   /** An execution that has waited longer, if the capacity reserved for it is all that is missing. */
   backfillReservedFor: number | null;
   /** The next attempt after a start that failed temporarily. */
@@ -57,7 +70,17 @@ export interface HostPlacement {
   instances: string[];
 }
 
-/** Explains a live execution. The last turn must have decided all that could be decided. */
+/** Explains an execution that has not ended; null if it has. Throws `not-found` if it was deleted. */
+export function explainLive(cluster: Cluster, executionId: number, nowMs: number): Explanation | null {
+  const execution = cluster.executions.get(executionId);
+  if (execution?.deleted) throw noSuchExecution();
+  return execution ? explain(cluster, execution, nowMs) : null;
+}
+
+/**
+ * Explains a live execution, whose services must be in memory. The last turn must have decided all that could
+ * be decided.
+ */
 export function explain(cluster: Cluster, execution: Execution, nowMs: number): Explanation {
   if (execution.status === 'queued') return explainQueued(cluster, execution, nowMs);
   return explainStarted(cluster, execution, nowMs);
@@ -88,13 +111,16 @@ const NOTHING = {
   waitingFor: [],
   reasons: [],
   quota: [],
+  demand: null,
   backfillReservedFor: null,
   retryAtMs: null,
   fitsWhenIdle: null,
   placement: null,
 };
 
-/** Explains the first executions of the queue. */
+/**
+ * Explains the first executions of the queue. One whose services are not in memory has no explanation yet.
+ */
 export function explainHead(
   cluster: Cluster,
   limit: number,
@@ -103,7 +129,7 @@ export function explainHead(
   const order = cluster.queue.projectedOrder((id) => cluster.fairShareKey(id));
   return order.slice(0, limit).map((execution) => ({
     execution,
-    waitingFor: explainQueued(cluster, execution, nowMs, order).waitingFor,
+    waitingFor: isLoaded(execution) ? explainQueued(cluster, execution, nowMs, order).waitingFor : [],
   }));
 }
 
@@ -113,14 +139,17 @@ function explainQueued(
   nowMs: number,
   order = orderWith(cluster, execution),
 ): Explanation {
-  const { userId } = execution;
-  const demand = gangDemand(execution);
+  const { userId, demand } = execution;
+  const usage = demand.usage(cluster.schedulerConfig.defaultMemoryBytes);
   const own = victimsForQuota(cluster, execution, demand);
-  const quota = own ? [] : cluster.exceededLimits(userId, demand.usage).map(quotaReason);
+  const bound = exceededPlacedBound(cluster, demand);
+  const exceeded = own ? [] : cluster.exceededBy(userId, demand);
+  const quota = [...exceeded, ...(bound ? [bound] : [])].map(quotaReason);
   const { placements, unplaceable, backfillReservedFor } = diagnose(cluster, execution, own ?? []);
   const reasons = unplaceable.flatMap(reasonsOf);
   const fitsHosts = unplaceable.length === 0 || isFeasible(cluster, execution, demand);
-  const fitsQuota = cluster.exceededLimits(userId, demand.usage, noUsage()).length === 0;
+  const fitsQuota = cluster.exceededLimits(userId, usage, noUsage()).length === 0;
+  const fitsBound = exceededPlacedBound(cluster, demand, 0) === null;
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
     status: execution.status,
@@ -135,10 +164,11 @@ function explainQueued(
     ],
     reasons,
     quota,
+    demand: startDemandOf(demand, usage),
     backfillReservedFor,
     retryAtMs: execution.retryAtMs,
-    fitsWhenIdle: fitsHosts && fitsQuota,
-    placement: placements && own ? byHost(placements) : null,
+    fitsWhenIdle: fitsHosts && fitsQuota && fitsBound,
+    placement: placements && own && !bound ? byHost(placements) : null,
   };
 }
 
@@ -149,7 +179,7 @@ const isFeasible = (cluster: Cluster, execution: Execution, demand: ResourceDema
 const orderWith = (cluster: Cluster, execution: Execution): Execution[] =>
   cluster.queue.projectedOrder(
     (id) => cluster.fairShareKey(id),
-    cluster.queue.has(execution.id) ? undefined : execution,
+    cluster.queue.has(execution) ? undefined : execution,
   );
 
 /** Whether waiting helps services that find no host. */
@@ -191,7 +221,7 @@ function retries({ retryAtMs, attempts, services }: Execution, nowMs: number): s
   return [`${count(attempts, 'start')} failed${why}; the next attempt is ${delayText(retryAtMs - nowMs)}.`];
 }
 
-function byHost(placements: readonly Placement[]): HostPlacement[] {
+function byHost(placements: readonly Placement<Service>[]): HostPlacement[] {
   const sorted = placements.toSorted((a, b) => a.service.id - b.service.id);
   return Array.from(
     Map.groupBy(sorted, ({ host }) => host.name),
@@ -233,7 +263,12 @@ function explainElastic(
     const { length: instances } = waiting.filter((other) => isAlike(other, service));
     return diagnoseElastic(cluster, service, instances) ?? [];
   });
-  const over = first.flatMap((service) => cluster.exceededLimits(userId, demandOf([service], 0).usage));
+  const demands = first.map((service) => demandOf([service], 0));
+  const bound = demands.map((demand) => exceededPlacedBound(cluster, demand)).find((one) => one !== null);
+  const over = [
+    ...demands.flatMap((demand) => cluster.exceededBy(userId, demand)),
+    ...(bound ? [bound] : []),
+  ];
   return { reasons: unplaceable.flatMap(reasonsOf), quota: over.map(quotaReason) };
 }
 

@@ -3,7 +3,7 @@ import type { Condition, HostUsage } from '../../../shared/protocol/up.ts';
 import { MICRO } from '../accounts/quota.ts';
 import { servicesLeftAt } from '../hosts/drain.ts';
 import { OperationError } from '../model/errors.ts';
-import { blockingConditionOf, type Host, isReachable } from '../model/host.ts';
+import { blockingConditionOf, type Host, type HostOffer, isReachable } from '../model/host.ts';
 import type { BackendStatus, Service, ServiceStatus } from '../model/service.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { containersAt } from './statistics.ts';
@@ -27,6 +27,8 @@ export interface HostView {
   /** `labels` are the labels that count; `adminLabels` are those of them that an administrator gave. */
   labels: readonly string[];
   adminLabels: readonly string[];
+  /** What its agent offers beyond what was agreed; null if nothing. */
+  pending: HostOffer | null;
   memoryBytes: number;
   reservedMemoryBytes: number;
   cores: number;
@@ -84,6 +86,7 @@ export function hostViewOf(cluster: Cluster, host: Host): HostView {
       labels,
       adminLabels,
     },
+    pending: host.pending,
     ...{ memoryBytes, reservedMemoryBytes, cores },
     // Rounded, because sums of fractions drift.
     reservedCores: Math.round(host.reservedCores * MICRO) / MICRO + 0,

@@ -4,6 +4,7 @@
  */
 
 import { type Allowance, MICRO } from '../accounts/quota.ts';
+import type { Execution } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { explainHead } from './explanation.ts';
@@ -44,6 +45,9 @@ export interface QueuedView {
   waitingFor: string[];
 }
 
+/** The descriptions of the executions at the head of the queue that are loaded for their explanation. */
+const MAX_HEAD_BYTES = 4 * 2 ** 20;
+
 /**
  * Builds overviews, and holds what lasts between two of them: the history and the last explanation of the
  * queue's head.
@@ -69,14 +73,32 @@ export class Overview {
     };
   }
 
+  /** The executions that `of` explains next, whose services must be in memory. Their bytes are bounded. */
+  head(cluster: Cluster, { queued }: OverviewSearch, nowMs: number): Execution[] {
+    if (this.#cached(nowMs)) return [];
+    let bytes = 0;
+    return cluster.queue
+      .projectedOrder((id) => cluster.fairShareKey(id))
+      .slice(0, queued)
+      .filter(({ descriptionBytes }) => {
+        bytes += descriptionBytes;
+        return bytes <= MAX_HEAD_BYTES;
+      });
+  }
+
+  #cached(nowMs: number): QueuedView[] | undefined {
+    const head = this.#head;
+    return head && nowMs >= head.fromMs && nowMs < head.untilMs ? head.queue : undefined;
+  }
+
   /**
    * Explaining ten waiting executions takes up to half a second with 10,000 full hosts and 100,000 waiting
    * executions, and open pages request it again at each event. The result is therefore reused: there for up
    * to 20 s, and with 100 hosts and a short queue for 0.1 s.
    */
   #queue(cluster: Cluster, limit: number, nowMs: number): QueuedView[] {
-    const cached = this.#head;
-    if (cached && nowMs >= cached.fromMs && nowMs < cached.untilMs) return cached.queue.slice(0, limit);
+    const cached = this.#cached(nowMs);
+    if (cached) return cached.slice(0, limit);
     const queue = queuedViewsOf(cluster, limit, nowMs);
     const maxAgeMs = cluster.hosts.size + cluster.queue.size / 10;
     this.#head = { queue, fromMs: nowMs, untilMs: nowMs + maxAgeMs };

@@ -3,19 +3,20 @@
  * many fail, and what they lack. It attempts the placement with the functions of the scheduler, so that both
  * come to the same result (SCHED-9). Pure; never changes a host.
  */
-import { type Execution, essentialServices } from '../model/execution.ts';
+import type { Execution } from '../model/execution.ts';
 import type { Service } from '../model/service.ts';
 import { withReservation } from '../scheduling/backfill-reservation.ts';
 import { type FreeCapacity, freeCapacityOf } from '../scheduling/free-capacity.ts';
-import type { Placement } from '../scheduling/gang-placement.ts';
+import { type GangMember, gangOf, gangServicesOf, type Placement } from '../scheduling/gang-placement.ts';
 import { type FailureExplanation, type FilterName, fits, hostFilters } from '../scheduling/host-filters.ts';
 import { placeWithVictims } from '../scheduling/preemption.ts';
+import { requirementKey } from '../scheduling/resource-demand.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 /** The hosts of all services, or why some find none. */
 export interface Diagnosis {
   /** Null if some services are unplaceable. */
-  placements: Placement[] | null;
+  placements: Placement<Service>[] | null;
   unplaceable: UnplaceableService[];
   /** The execution with a backfill reservation, if the reserved capacity is all that is missing. */
   backfillReservedFor: number | null;
@@ -39,12 +40,23 @@ export interface Failure extends FailureExplanation {
   of: number;
 }
 
+/** A member of the gang, with the service that it stands for. */
+interface SeatedMember extends GangMember {
+  service: Service;
+}
+
+function seatedMembersOf(execution: Execution): SeatedMember[] {
+  const services = gangServicesOf(execution);
+  return gangOf(execution).map((member, at) => ({ ...member, service: services[at] as Service }));
+}
+
 /**
- * Attempts to place an execution; `own` are elastic services that would be preempted for the user's quota.
+ * Attempts to place an execution, whose services must be in memory; `own` are elastic services that would be
+ * preempted for the user's quota.
  */
 export function diagnose(cluster: Cluster, execution: Execution, own: readonly Service[]): Diagnosis {
   const { reservation } = cluster;
-  const essential = essentialServices(execution);
+  const essential = seatedMembersOf(execution);
   const attempt = () => placeOrDiagnose(cluster, essential, own);
   if (reservation?.execution === execution)
     return { ...withReservation(cluster, attempt), backfillReservedFor: null };
@@ -60,22 +72,23 @@ const MAX_UNPLACEABLE = 10;
 /** Places all services, or finds those that fit nowhere in addition to the others, the largest first. */
 function placeOrDiagnose(
   cluster: Cluster,
-  services: readonly Service[],
+  services: readonly SeatedMember[],
   own: readonly Service[],
 ): Omit<Diagnosis, 'backfillReservedFor'> {
   const unplaceable: UnplaceableService[] = [];
   let rest = services;
-  let found: Placement[] | undefined;
+  let found: Placement<SeatedMember>[] | undefined;
   while (!found && unplaceable.length < MAX_UNPLACEABLE) {
     found = placeWithVictims(cluster, rest, own, (failed, placements, capacities) => {
       const placed = new Set(placements.map(({ service }) => service));
       const alike = rest.filter((service) => isAlike(service, failed) && !placed.has(service));
-      unplaceable.push(unplaceableService(failed, alike.length, placements.length, capacities));
+      unplaceable.push(unplaceableService(failed.service, alike.length, placements.length, capacities));
       rest = rest.filter((service) => !isAlike(service, failed));
     })?.placements;
   }
   unplaceable.sort((a, b) => a.service.id - b.service.id);
-  return { placements: unplaceable.length === 0 && found ? found : null, unplaceable };
+  const placements = found?.map(({ service: { service }, host }) => ({ service, host }));
+  return { placements: unplaceable.length === 0 && placements ? placements : null, unplaceable };
 }
 
 /**
@@ -94,9 +107,10 @@ export function diagnoseElastic(
 }
 
 /** Whether two services have the same requirement. */
-export const isAlike = ({ requirement: a }: Service, { requirement: b }: Service): boolean =>
-  a === b ||
-  (a.memoryBytes === b.memoryBytes && a.cores === b.cores && a.labels.join(' ') === b.labels.join(' '));
+export const isAlike = (
+  { requirement: a }: Pick<Service, 'requirement'>,
+  { requirement: b }: Pick<Service, 'requirement'>,
+): boolean => a === b || requirementKey(a) === requirementKey(b);
 
 function unplaceableService(
   service: Service,

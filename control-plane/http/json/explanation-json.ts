@@ -15,6 +15,11 @@ export const explanationJson = (explanation: Explanation, words: Words): Explana
   waiting_for: explanation.waitingFor,
   reasons: explanation.reasons.map(reasonJson),
   quota: explanation.quota,
+  demand: explanation.demand && {
+    memory: explanation.demand.memoryBytes,
+    cores: explanation.demand.cores,
+    memory_limit: explanation.demand.limitBytes,
+  },
   backfill_reserved_for: explanation.backfillReservedFor,
   retry_at: seconds(explanation.retryAtMs),
   fits_when_idle: explanation.fitsWhenIdle,

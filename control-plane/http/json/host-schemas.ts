@@ -9,6 +9,8 @@ const bytes = z.int().nonnegative().describe('Bytes');
 const cores = z.number().nonnegative();
 const labels = z.array(z.string()).readonly();
 
+const offerSchema = z.strictObject({ labels, memory: bytes, cores }).meta({ id: 'HostOffer' });
+
 export const hostSchema = z
   .strictObject({
     id,
@@ -20,6 +22,9 @@ export const hostSchema = z
     schedulable: z.boolean().describe('False while it is drained'),
     labels: labels.describe('The labels of its agent and those of the administrator'),
     admin_labels: labels.describe('The labels that an administrator gave'),
+    pending: offerSchema
+      .nullable()
+      .describe('What its agent offers beyond what was agreed, which waits for "accept"; null if nothing'),
     memory_total: bytes,
     memory_reserved: bytes,
     memory_used: bytes.nullable().describe('Bytes that its containers really use; null if not known'),
@@ -74,6 +79,11 @@ export const hostJson = (host: HostView): z.infer<typeof hostSchema> => ({
   schedulable: host.schedulable,
   labels: host.labels,
   admin_labels: host.adminLabels,
+  pending: host.pending && {
+    labels: host.pending.labels,
+    memory: host.pending.memoryBytes,
+    cores: host.pending.cores,
+  },
   memory_total: host.memoryBytes,
   memory_reserved: host.reservedMemoryBytes,
   memory_used: host.usage?.memoryBytes ?? null,

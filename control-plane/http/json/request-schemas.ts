@@ -1,5 +1,6 @@
 /** Schemas of requests: the query of events, the grant of a token, and the bodies and queries of hosts. */
 import * as z from 'zod';
+import { MAX_LABEL_LENGTH, MAX_LABELS } from '../../../shared/protocol/bounds.ts';
 import { hostNameSchema } from '../../../shared/protocol/up.ts';
 import { booleanText, nameFilter } from './account-fields.ts';
 
@@ -27,12 +28,19 @@ const hostName = hostNameSchema.regex(
 
 export const joinTokenFields = z.strictObject({ name: hostName.optional(), labels: hostLabels.optional() });
 
+export const hostOffer = z.strictObject({
+  labels: z.array(z.string().max(MAX_LABEL_LENGTH)).max(MAX_LABELS),
+  memory: z.int().nonnegative().describe('Bytes'),
+  cores: z.number().nonnegative(),
+});
+
 export const hostChanges = z
   .strictObject({
     schedulable: z
       .boolean()
       .describe('False drains the host: elastic services leave, essential services stay'),
     labels: hostLabels.describe('The labels of the administrator, which are added to those of its agent'),
+    accept: hostOffer.describe('The "pending" of the host, unchanged: from now on it is agreed'),
     force: z.boolean().describe('Allowed with schedulable false: essential services also leave'),
   })
   .partial();

@@ -97,7 +97,7 @@ const reasonSchema = z
 
 const exceededLimitSchema = z
   .strictObject({
-    dimension: z.enum(['executions', 'memory', 'cores']),
+    dimension: z.enum(['executions', 'memory', 'cores', 'instances']),
     limit: z.number(),
     used: z.number(),
     wanted: z.number(),
@@ -119,7 +119,19 @@ export const explanationSchema = (words: Words) =>
       queue_length: z.int().positive().nullable(),
       waiting_for: z.array(sentence),
       reasons: z.array(reasonSchema).describe('Why hosts do not take its services'),
-      quota: z.array(exceededLimitSchema).describe("Limits of the user's quota that it would exceed"),
+      quota: z
+        .array(exceededLimitSchema)
+        .describe(
+          "Limits of the user's quota, and the bound on instances of all users, that it would exceed",
+        ),
+      demand: z
+        .strictObject({
+          memory: z.number().describe('Bytes that hosts must have free'),
+          cores: z.number().describe('Cores that hosts must have free, and that count under the quota'),
+          memory_limit: z.number().describe('Bytes that its services may use, which count under the quota'),
+        })
+        .nullable()
+        .describe('What the start of a queued execution requires'),
       backfill_reserved_for: id
         .nullable()
         .describe('Id of the execution whose backfill reservation alone prevents the start'),
@@ -197,6 +209,9 @@ export const joinTokenSchema = z
       .string()
       .describe('The token for one agent, as its BERTH_JOIN_TOKEN; it cannot be read again later'),
     expires_at: seconds('When it expires'),
+    agent_sha256: z
+      .string()
+      .describe('The SHA-256 checksum of the agent, which the install script compares (BERTH_BUNDLE_SHA256)'),
     install: z
       .string()
       .optional()

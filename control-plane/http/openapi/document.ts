@@ -135,7 +135,7 @@ const ERRORS: Record<number, string> = {
   404: 'The object does not exist, or belongs to another user',
   409: 'The state does not allow the request',
   413: 'The body is too large',
-  429: 'Too many failed logins, event streams or logs',
+  429: 'Too many failed logins, event streams, logs or waiting executions',
   500: 'Berth failed to handle the request',
   503: 'Temporarily unavailable; try again',
 };

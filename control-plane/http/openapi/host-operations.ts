@@ -38,10 +38,10 @@ export function hostOperations(access: readonly Scheme[]): Operation[] {
       ...common,
       method: 'post',
       path: '/host/:id',
-      summary: 'Drain a host, make it schedulable again, or set its labels',
+      summary: 'Drain a host, make it schedulable again, set its labels, or accept what it offers',
       body: hostChanges,
       answer: 'empty',
-      errors: [400, 404, 413],
+      errors: [400, 404, 409, 413],
     },
     {
       ...common,

@@ -67,7 +67,7 @@ const publicOperations: Operation[] = [
     access: PUBLIC,
     body: z.union([applicationSchema, z.object({ application: applicationSchema })]),
     answer: z.strictObject({}),
-    errors: BODY_ERRORS,
+    errors: [403, ...BODY_ERRORS],
   },
   {
     method: 'get',

@@ -1,11 +1,13 @@
 /** Routes that users, roles and quotas have in common: parse, call the operation, render. */
-import { Hono } from 'hono';
+import { Hono, type Context as HonoContext } from 'hono';
 import type * as z from 'zod';
 import type { Actor } from '../../core/accounts/account.ts';
+import type { ConfirmPassword } from '../../operations/accounts/users.ts';
 import type { Input, Kind } from '../../operations/accounts/write-outcome.ts';
 import type { Context } from '../../operations/context.ts';
+import type { BodyReader } from '../bodies/body-reader.ts';
 import { empty, json } from '../json/render.ts';
-import { checked, type Env, jsonBody, pathId, queryOf } from '../request.ts';
+import { checked, type Env, pathId, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
 
 export interface Resource<T extends { id: number }, New, Changes, Filter> {
@@ -17,19 +19,27 @@ export interface Resource<T extends { id: number }, New, Changes, Filter> {
   create(context: Context, actor: Actor, input: Input<New>): Promise<number>;
   get(context: Context, actor: Actor, id: number): Promise<T>;
   list(context: Context, actor: Actor, filter: Input<Filter>): Promise<T[]>;
-  update(context: Context, actor: Actor, id: number, input: Input<Changes>): Promise<void>;
+  update(
+    context: Context,
+    actor: Actor,
+    id: number,
+    input: Input<Changes>,
+    confirm: ConfirmPassword,
+  ): Promise<void>;
   remove(context: Context, actor: Actor, id: number): Promise<void>;
 }
 
+/** `confirmIn` verifies a password for the client of a request. */
 export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
-  context: Context,
+  context: Context & { bodies: BodyReader },
   resource: Resource<T, New, Changes, Filter>,
   { created, removed }: Statuses,
+  confirmIn: (c: HonoContext) => ConfirmPassword,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/', async (c) => {
     const id = await resource.create(context, c.get('actor'), async () =>
-      checked(resource.body, await jsonBody(c), 'body'),
+      checked(resource.body, await context.bodies.json(c), 'body'),
     );
     return json({ [`${resource.kind}_id`]: id }, created);
   });
@@ -44,9 +54,8 @@ export function resourceRoutes<T extends { id: number }, New, Changes, Filter>(
     return json({ [resource.kind]: resource.render(one) });
   });
   routes.post('/:id', async (c) => {
-    await resource.update(context, c.get('actor'), pathId(c, 'id'), async () =>
-      checked(resource.changes, await jsonBody(c), 'body'),
-    );
+    const changes = async () => checked(resource.changes, await context.bodies.json(c), 'body');
+    await resource.update(context, c.get('actor'), pathId(c, 'id'), changes, confirmIn(c));
     return empty(created);
   });
   routes.delete('/:id', async (c) => {

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { INTERNAL_SOURCE, type User } from '../../core/accounts/account.ts';
 import type { NewUser, UserChanges, UserFilter } from '../../core/accounts/account-input.ts';
-import { MAX_CREDENTIAL_LENGTH } from '../../operations/accounts/authentication.ts';
+import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { createUser, deleteUser, getUser, listUsers, updateUser } from '../../operations/accounts/users.ts';
 import {
   booleanText,
@@ -53,7 +53,13 @@ export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
     })
     .transform(camelKeys),
   changes: fields
-    .extend({ password: z.string().min(1).max(MAX_CREDENTIAL_LENGTH) })
+    .extend({
+      password: z.string().min(1).max(MAX_CREDENTIAL_LENGTH),
+      current_password: z
+        .string()
+        .max(MAX_CREDENTIAL_LENGTH)
+        .describe('Required for a new password of your own by cookie or token'),
+    })
     .partial()
     .transform(camelKeys),
   filter: filters.partial().transform(camelKeys),

@@ -12,19 +12,20 @@ import {
   submitExecution,
   terminateExecution,
 } from '../../operations/executions/executions.ts';
+import { draftSteps, submissionSteps } from '../../operations/executions/submission-input.ts';
+import type { BodyReader } from '../bodies/body-reader.ts';
 import { executionFilter } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';
 import { empty, json, jsonText } from '../json/render.ts';
-import { type Env, jsonBody, pathId } from '../request.ts';
+import { type Env, pathId } from '../request.ts';
 import type { Variant } from '../variants/variant.ts';
 
-export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
+export function executionRoutes(context: Context & { bodies: BodyReader }, variant: Variant): Hono<Env> {
   const routes = new Hono<Env>();
+  const { bodies } = context;
   routes.post('/', async (c) => {
-    // An anonymous request is refused before its body is read.
-    const actor = c.get('actor');
-    const body = actor.kind === 'anonymous' ? undefined : await jsonBody(c);
-    const execution_id = await submitExecution(context, actor, body, variant.overQuota);
+    const input = () => bodies.jsonInSteps(c, submissionSteps);
+    const execution_id = await submitExecution(context, c.get('actor'), input, variant);
     return json({ execution_id }, variant.created);
   });
   routes.get('/', async (c) => {
@@ -47,10 +48,8 @@ export function executionRoutes(context: Context, variant: Variant): Hono<Env> {
   });
   if (variant.explains) {
     routes.post('/explain', async (c) => {
-      // An anonymous request is refused before its body is read.
-      const actor = c.get('actor');
-      const body = actor.kind === 'anonymous' ? undefined : await jsonBody(c);
-      return json(explanationJson(await explainApplication(context, actor, body), variant));
+      const input = () => bodies.jsonInSteps(c, draftSteps);
+      return json(explanationJson(await explainApplication(context, c.get('actor'), input), variant));
     });
     routes.get('/:id/explain', async (c) => {
       const explanation = await explainExecution(context, c.get('actor'), pathId(c, 'id'));

@@ -3,24 +3,31 @@ import { Hono } from 'hono';
 import { getHost, listHosts, removeHost, updateHost } from '../../operations/cluster/hosts.ts';
 import { createJoinToken } from '../../operations/cluster/join-tokens.ts';
 import type { Context } from '../../operations/context.ts';
+import type { BodyReader } from '../bodies/body-reader.ts';
+import type { ReadFile } from '../files.ts';
 import { hostDetailJson, hostJson, hostRemovalJson } from '../json/host-schemas.ts';
 import { empty, json } from '../json/render.ts';
 import { hostChanges, hostFilter, hostRemoval, joinTokenFields } from '../json/request-schemas.ts';
 import type { JoinTokenJson } from '../json/schemas.ts';
-import { checked, type Env, jsonBody, pathId, queryOf } from '../request.ts';
+import { checked, type Env, pathId, queryOf } from '../request.ts';
 import type { Statuses } from '../words.ts';
-import { installLine } from './install.ts';
+import { installInstructions } from './install.ts';
 
 export function hostRoutes(
-  deps: Context & { nowMs(): number },
+  deps: Context & { bodies: BodyReader; nowMs(): number; agentFile: ReadFile },
   { created, removed }: Pick<Statuses, 'created' | 'removed'>,
 ): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
-    const input = async () => checked(joinTokenFields, await jsonBody(c), 'body');
+    const input = async () => checked(joinTokenFields, await deps.bodies.json(c), 'body');
     const { token, expiresMs } = await createJoinToken(deps, c.get('actor'), input, deps.nowMs());
-    const install = installLine(c, token);
-    const answer: JoinTokenJson = { token, expires_at: expiresMs / 1_000, ...(install && { install }) };
+    const { checksum, line } = await installInstructions(c, token, deps.agentFile);
+    const answer: JoinTokenJson = {
+      token,
+      expires_at: expiresMs / 1_000,
+      agent_sha256: checksum,
+      ...(line && { install: line }),
+    };
     return json(answer, created);
   });
   routes.get('/', async (c) => {
@@ -32,7 +39,12 @@ export function hostRoutes(
     return json({ host: hostDetailJson(await getHost(deps, c.get('actor'), pathId(c, 'id'))) });
   });
   routes.post('/:id', async (c) => {
-    const input = async () => checked(hostChanges, await jsonBody(c), 'body');
+    const input = async () => {
+      const { accept, ...changes } = checked(hostChanges, await deps.bodies.json(c), 'body');
+      return accept
+        ? { ...changes, accept: { labels: accept.labels, memoryBytes: accept.memory, cores: accept.cores } }
+        : changes;
+    };
     await updateHost(deps, c.get('actor'), pathId(c, 'id'), input);
     return empty(created);
   });

@@ -24,21 +24,37 @@ export function installRoutes(agentFile: ReadFile): Hono<Env> {
   });
   routes.get(bundle, async () => file(await agentFile(BUNDLE), 'text/javascript; charset=utf-8'));
   routes.get(`${bundle}.sha256`, async () => {
-    const digest = Buffer.from(await sha256(new Uint8Array(await agentFile(BUNDLE)))).toString('hex');
-    return file(`${digest}  ${BUNDLE}\n`, 'text/plain; charset=utf-8');
+    return file(`${await checksumOf(agentFile)}  ${BUNDLE}\n`, 'text/plain; charset=utf-8');
   });
   return routes;
 }
 
 const sha256 = (bytes: Uint8Array<ArrayBuffer>) => crypto.subtle.digest('SHA-256', bytes);
 
-/**
- * The shell line that makes a machine a host by means of `token`; undefined if the control plane's own
- * address is not known.
- */
-export function installLine(c: HonoContext, token: string): string | undefined {
+/** What an administrator gets with a join token. */
+export interface InstallInstructions {
+  /** SHA-256 of the agent's bundle, as hexadecimal. */
+  checksum: string;
+  /**
+   * The shell line that makes a machine a host by means of the token; undefined if the control plane's own
+   * address is not known.
+   */
+  line: string | undefined;
+}
+
+export async function installInstructions(
+  c: HonoContext,
+  token: string,
+  agentFile: ReadFile,
+): Promise<InstallInstructions> {
   const origin = originOf(c);
-  return origin ? `curl -fsSL ${origin}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh` : undefined;
+  const checksum = await checksumOf(agentFile);
+  const settings = `BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token}`;
+  return { checksum, line: origin ? `curl -fsSL ${origin}/agent/install.sh | ${settings} sh` : undefined };
+}
+
+async function checksumOf(agentFile: ReadFile): Promise<string> {
+  return Buffer.from(await sha256(new Uint8Array(await agentFile(BUNDLE)))).toString('hex');
 }
 
 /**

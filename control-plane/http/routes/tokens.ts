@@ -3,16 +3,21 @@ import { Hono } from 'hono';
 import type { Granted, Tokens } from '../../operations/accounts/tokens.ts';
 import type { Context } from '../../operations/context.ts';
 import { reviewSubscriptions } from '../../operations/stream-access.ts';
+import type { BodyReader } from '../bodies/body-reader.ts';
 import { json } from '../json/render.ts';
 import { grantSchema } from '../json/request-schemas.ts';
 import type { TokenJson } from '../json/schemas.ts';
-import { checked, type Env, jsonBody } from '../request.ts';
+import { checked, type Env } from '../request.ts';
 import type { TokenVariant } from '../variants/variant.ts';
 
-export function tokenRoutes(context: Context, tokens: Tokens, variant: TokenVariant): Hono<Env> {
+export function tokenRoutes(
+  context: Context & { bodies: BodyReader },
+  tokens: Tokens,
+  variant: TokenVariant,
+): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post('/token', async (c) => {
-    const grantType = async () => checked(grantSchema, await jsonBody(c), 'body').grant_type;
+    const grantType = async () => checked(grantSchema, await context.bodies.json(c), 'body').grant_type;
     return json(grantedJson(await tokens.grant(c.get('proof'), grantType)));
   });
   routes.delete('/revoke/:token', async (c) => {

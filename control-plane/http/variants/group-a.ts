@@ -41,5 +41,6 @@ export const groupA: Variant = {
     revokedResult: (text) => ({ ret: text }),
   },
   overQuota: 'queue',
+  queueFull: 'too-many',
   documentedAs: 'A',
 };

@@ -48,6 +48,8 @@ export interface Routes {
   tokens: TokenVariant | null;
   /** What happens to a submission that exceeds the user's quota. */
   overQuota: OverQuota;
+  /** The error of a submission that the bounds of the queue refuse. */
+  queueFull: 'too-many' | 'conflict';
   /** The group whose `/openapi.json` describes the variant; undefined for another platform's API. */
   documentedAs: Group | undefined;
 }

@@ -25,6 +25,7 @@ const zoe = {
   endpoints: 'always',
   tokens: null,
   documentedAs: undefined,
+  queueFull: 'conflict',
 } as const;
 
 const zoeServiceJson = (service: ServiceView) => ({

@@ -16,28 +16,28 @@ import {
   INTERNAL_SOURCE,
   type TokenKind,
 } from '../../core/accounts/account.ts';
+import { subnetOf } from '../../core/accounts/login-queue.ts';
+import { MAX_CREDENTIAL_LENGTH } from '../../core/accounts/password-policy.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findUser } from '../../store/accounts/user-rows.ts';
 import {
   deleteSession,
+  extendSession,
   findAccountByName,
   findAccountBySession,
   insertSession,
 } from '../../store/accounts/users.ts';
 import type { Db } from '../../store/db/db.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { digest } from './digest.ts';
+import { FamiliarAddresses } from './familiar-addresses.ts';
 import { beginAttempt } from './login-throttle.ts';
+import { PasswordChecks } from './password-checks.ts';
 import { verifyPassword } from './passwords.ts';
 import { type TokenRules, Tokens } from './tokens.ts';
 
 export const SESSION_MS = 12 * 60 * 60_000;
 const REMEMBER_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-export const MAX_CREDENTIAL_LENGTH = 1_024;
-
-/** Concurrent scrypt runs. Each takes a thread and 32 MiB. */
-const MAX_CONCURRENT_SCRYPTS = 2;
 
 export interface BasicCredentials {
   username: string;
@@ -59,6 +59,9 @@ export interface AuthenticationDeps {
   deploymentName: string;
   /** Null if the variant has no tokens. */
   tokenRules: TokenRules | null;
+  /** Limit for logins that wait for their password check, and for those of familiar clients. */
+  maxWaitingLogins: number;
+  maxSessionsPerUser: number;
 }
 
 interface Remembered {
@@ -71,8 +74,10 @@ export class Authentication {
   readonly tokens: Tokens | null;
   readonly #db: Db;
   readonly #nowMs: () => number;
+  readonly #maxSessionsPerUser: number;
   readonly #key = randomBytes(32).toString('base64url');
-  readonly #scryptLimit: ConcurrencyLimit;
+  readonly #passwordChecks: PasswordChecks;
+  readonly #familiarAddresses: FamiliarAddresses;
   /** By keyed hash of user name and password; oldest first. */
   readonly #remembered = new Map<string, Remembered>();
 
@@ -80,7 +85,9 @@ export class Authentication {
     this.tokens = deps.tokenRules && new Tokens(deps, deps.tokenRules);
     this.#db = deps.db;
     this.#nowMs = deps.nowMs;
-    this.#scryptLimit = new ConcurrencyLimit(MAX_CONCURRENT_SCRYPTS, deps.nowMs);
+    this.#maxSessionsPerUser = deps.maxSessionsPerUser;
+    this.#passwordChecks = new PasswordChecks(deps.nowMs, { maxWaiting: deps.maxWaitingLogins });
+    this.#familiarAddresses = new FamiliarAddresses(deps.nowMs);
   }
 
   /**
@@ -108,6 +115,16 @@ export class Authentication {
     return this.#openSession(user.id, user.credentialVersion);
   }
 
+  /** Throws `invalid` if this is not the user's password. Guesses are throttled like logins. */
+  async confirm(username: string, password: string, addressOf: Credentials['addressOf']): Promise<void> {
+    try {
+      await this.#basic({ username, password }, addressOf);
+    } catch (error) {
+      if (!(error instanceof OperationError) || error.code !== 'unauthenticated') throw error;
+      throw new OperationError('invalid', 'This is not your current password.');
+    }
+  }
+
   /** Opens a session for a user who has just ended all earlier ones, by changing the password. */
   async renew(userId: number): Promise<string> {
     const user = await findUser(this.#db, userId);
@@ -123,9 +140,14 @@ export class Authentication {
     const cacheKey = digest(this.#key + JSON.stringify([username, password]));
     const account = await findAccountByName(this.#db, username);
     const known = this.#recall(cacheKey, account);
-    return (
-      known?.fresh ?? this.#scryptLimit.run(() => this.#logIn(username, password, cacheKey, addressOf()))
-    );
+    if (known?.fresh) return known.fresh;
+    const address = addressOf();
+    const login = {
+      name: username,
+      network: address === undefined ? '' : subnetOf(address),
+      familiar: known !== undefined || this.#familiarAddresses.has(address),
+    };
+    return this.#passwordChecks.run(login, () => this.#logIn(username, password, cacheKey, address));
   }
 
   /** Looks up account and cache again: this call may have been queued while the same client logged in. */
@@ -146,8 +168,11 @@ export class Authentication {
       throw wrongCredentials();
     }
     await attempt?.succeeded();
+    this.#familiarAddresses.add(address);
     const { id, credentialVersion } = account.user;
-    const sessionToken = await this.#openSession(id, credentialVersion);
+    const sessionToken =
+      (known && (await this.#extended(known.sessionToken))) ??
+      (await this.#openSession(id, credentialVersion, digest(address ?? '')));
     this.#remember(cacheKey, { sessionToken, credentialVersion });
     return { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken };
   }
@@ -163,19 +188,36 @@ export class Authentication {
     return { by: 'token', actor: actorOf(account, { by: 'token', idHash }), tokenHash: idHash };
   }
 
-  async #openSession(userId: number, credentialVersion: number): Promise<string> {
+  /**
+   * A client that sends Basic credentials for hours keeps one session, and so do other programs with its
+   * cookie. Undefined if that session has ended.
+   */
+  async #extended(sessionToken: string): Promise<string | undefined> {
+    const expiresMs = this.#nowMs() + SESSION_MS;
+    return (await extendSession(this.#db, digest(sessionToken), expiresMs)) ? sessionToken : undefined;
+  }
+
+  async #openSession(
+    userId: number,
+    credentialVersion: number,
+    openedFrom: string | null = null,
+  ): Promise<string> {
     const token = randomBytes(32).toString('base64url');
     const nowMs = this.#nowMs();
     const expiresMs = nowMs + SESSION_MS;
-    await insertSession(this.#db, { tokenHash: digest(token), userId, credentialVersion, expiresMs }, nowMs);
+    const session = { tokenHash: digest(token), userId, credentialVersion, expiresMs, openedFrom };
+    await insertSession(this.#db, session, { nowMs, maxPerUser: this.#maxSessionsPerUser });
     return token;
   }
 
   /**
-   * Returns an object if these credentials were verified before and their session is still valid. Its `fresh`
-   * is set for a minute.
+   * Returns the session of these credentials if they were verified before and have not changed. `fresh` is
+   * set for a minute.
    */
-  #recall(cacheKey: string, account: Account | undefined): { fresh?: AuthenticatedByBasic } | undefined {
+  #recall(
+    cacheKey: string,
+    account: Account | undefined,
+  ): { sessionToken: string; fresh?: AuthenticatedByBasic } | undefined {
     const found = this.#remembered.get(cacheKey);
     if (!found) return undefined;
     const ageMs = this.#nowMs() - found.sinceMs;
@@ -183,8 +225,9 @@ export class Authentication {
       this.#remembered.delete(cacheKey);
       return undefined;
     }
-    if (ageMs >= REMEMBER_MS) return {};
-    return { fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken: found.sessionToken } };
+    const { sessionToken } = found;
+    if (ageMs >= REMEMBER_MS) return { sessionToken };
+    return { sessionToken, fresh: { by: 'basic', actor: actorOf(account, BY_PASSWORD), sessionToken } };
   }
 
   #remember(cacheKey: string, remembered: Omit<Remembered, 'sinceMs'>): void {

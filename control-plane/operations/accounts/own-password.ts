@@ -1,6 +1,5 @@
-/** Changes a user's own password, which requires the current one. */
+/** Changes of a user's own password require the current one: a stolen cookie or token must not suffice. */
 import { type Actor, authorise } from '../../core/accounts/account.ts';
-import { OperationError } from '../../core/model/errors.ts';
 import type { Context } from '../context.ts';
 import type { Authentication } from './authentication.ts';
 import { updateUser } from './users.ts';
@@ -11,10 +10,7 @@ export interface PasswordChange {
   password: string;
 }
 
-/**
- * Throttles guesses of the current password like logins. Ends all sessions and tokens of the user, and
- * resolves to a new session.
- */
+/** Ends all sessions and tokens of the user, and resolves to a new session. */
 export async function changeOwnPassword(
   context: Context,
   authentication: Authentication,
@@ -23,14 +19,12 @@ export async function changeOwnPassword(
   addressOf: () => string | undefined,
 ): Promise<string> {
   const { user } = authorise(actor, { kind: 'login' });
-  const { present, password } = await input();
-  const basic = { username: user.username, password: present };
-  try {
-    await authentication.authenticate({ basic, sessionTokens: [], addressOf });
-  } catch (error) {
-    if (!(error instanceof OperationError) || error.code !== 'unauthenticated') throw error;
-    throw new OperationError('invalid', 'This is not your current password.');
-  }
-  await updateUser(context, actor, user.id, async () => ({ password }));
+  const changes = async () => {
+    const { present, password } = await input();
+    return { password, currentPassword: present };
+  };
+  await updateUser(context, actor, user.id, changes, (username, password) =>
+    authentication.confirm(username, password, addressOf),
+  );
   return authentication.renew(user.id);
 }

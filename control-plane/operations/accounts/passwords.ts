@@ -12,6 +12,10 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', LOG2_N, R, P, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
+/** 96 random bits, or more for a longer minimum. Each character of base64url has six. */
+export const randomPassword = (minLength: number): string =>
+  randomBytes(Math.max(12, Math.ceil((minLength * 6) / 8))).toString('base64url');
+
 /** Takes equally long without a hash (unknown user, or no password set), and then returns false. */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
   const [, logN, r, p, salt, key] = (hash ?? NO_ACCOUNT).split('$');

@@ -1,11 +1,12 @@
 /** Use cases on users. Each one authorises on its first line. */
-import { type Actor, authorise, type User } from '../../core/accounts/account.ts';
+import { type Actor, authorise, type KnownActor, type User } from '../../core/accounts/account.ts';
 import {
   givenFields,
   type NewUser,
   type UserChanges,
   type UserFilter,
 } from '../../core/accounts/account-input.ts';
+import { passwordProblem } from '../../core/accounts/password-policy.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { findQuota } from '../../store/accounts/quotas.ts';
 import { findRole } from '../../store/accounts/roles.ts';
@@ -17,11 +18,13 @@ import { existing, type Input, idOf } from './write-outcome.ts';
 /** Executions that are removed concurrently; they share commits. */
 const MAX_CONCURRENT_REMOVALS = 50;
 
+const NOT_OWN = 'current_password: applies only to a new password of your own.';
 const LAST_ADMINISTRATOR = 'This is the last enabled administrator: create another administrator first.';
 
 export async function createUser(context: Context, actor: Actor, input: Input<NewUser>): Promise<number> {
   authorise(actor, { kind: 'configure' });
   const { password, ...user } = await input();
+  checkPassword(context, password, user.username);
   await checkReferences(context, user);
   const created = await context.coordinator.changeAccounts({
     kind: 'create-user',
@@ -40,6 +43,9 @@ export async function listUsers({ db }: Context, actor: Actor, filter: Input<Use
   return store.listUsers(db, await filter());
 }
 
+/** Verifies the current password of a user; throws if it is wrong. */
+export type ConfirmPassword = (username: string, password: string) => Promise<void>;
+
 /**
  * Changes the given fields. A new password, role, source or `enabled` ends the user's sessions and cached
  * credentials.
@@ -49,11 +55,16 @@ export async function updateUser(
   actor: Actor,
   id: number,
   input: Input<UserChanges>,
+  confirm?: ConfirmPassword,
 ): Promise<void> {
   authorise(actor, { kind: 'update-user', userId: id, fields: [] });
-  const { password, ...changes } = await input();
-  authorise(actor, { kind: 'update-user', userId: id, fields: givenFields(changes) });
-  existing(await store.findUser(context.db, id), 'user');
+  const { password, currentPassword, ...changes } = await input();
+  const account = authorise(actor, { kind: 'update-user', userId: id, fields: givenFields(changes) });
+  const { username } = existing(await store.findUser(context.db, id), 'user');
+  checkPassword(context, password, changes.username ?? username);
+  if (password !== undefined && id === account.user.id)
+    await requireCurrentPassword(account, currentPassword, confirm);
+  else if (currentPassword !== undefined) throw new OperationError('invalid', NOT_OWN);
   await checkReferences(context, changes);
   const updated = await context.coordinator.changeAccounts({
     kind: 'update-user',
@@ -61,6 +72,26 @@ export async function updateUser(
     changes: { ...changes, passwordHash: await hashIfGiven(password) },
   });
   idOf(updated, 'user', LAST_ADMINISTRATOR);
+}
+
+/** Basic credentials have just proved the password; a cookie or a token proves it never. */
+async function requireCurrentPassword(
+  { user, credential }: KnownActor,
+  currentPassword: string | undefined,
+  confirm: ConfirmPassword | undefined,
+): Promise<void> {
+  if (currentPassword !== undefined && confirm) return confirm(user.username, currentPassword);
+  if (credential.by === 'password') return;
+  throw new OperationError(
+    'forbidden',
+    'A new password of your own requires the current one: send it as current_password, or as HTTP Basic. ' +
+      'On the web, use the page of your account.',
+  );
+}
+
+function checkPassword({ minPasswordLength }: Context, password: string | undefined, username: string): void {
+  const problem = password === undefined ? undefined : passwordProblem(password, username, minPasswordLength);
+  if (problem !== undefined) throw new OperationError('invalid', `password: ${problem}.`);
 }
 
 /** The executions that a deletion of the user would delete, and how many of them have not ended. */

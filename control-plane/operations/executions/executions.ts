@@ -23,7 +23,10 @@ import {
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
-import { parseDraft, parseSubmission } from './submission-input.ts';
+import type { SubmissionInput } from './submission-input.ts';
+
+/** Parses the body. Called after authorisation, so that a caller without permission costs no work. */
+export type ReadSubmission = () => Promise<SubmissionInput>;
 
 /**
  * What happens to a submission that exceeds the user's quota: it is queued until the quota has capacity, or
@@ -31,27 +34,40 @@ import { parseDraft, parseSubmission } from './submission-input.ts';
  */
 export type OverQuota = 'queue' | 'refuse';
 
+/** How a submission is refused. */
+export interface Refusals {
+  overQuota: OverQuota;
+  /** The error beyond a bound of the queue. */
+  queueFull: 'too-many' | 'conflict';
+}
+
 /** Queues an application. Resolves to the id of its execution once that is durable. */
 export async function submitExecution(
   context: Context,
   actor: Actor,
-  body: unknown,
-  overQuota: OverQuota,
+  input: ReadSubmission,
+  { overQuota, queueFull }: Refusals,
 ): Promise<number> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  const { name, application, description } = parseSubmission(body);
+  const { name, application, description } = await input();
   if (overQuota === 'refuse') await checkConcurrency(context, user);
-  return context.coordinator.submit({ userId: user.id, name, application, description });
+  try {
+    return await context.coordinator.submit({ userId: user.id, name, application, description });
+  } catch (error) {
+    if (queueFull === 'too-many' || !(error instanceof OperationError) || error.code !== 'too-many')
+      throw error;
+    throw new OperationError(queueFull, error.message);
+  }
 }
 
 /** Explains what would happen to an application if it were submitted now. Nothing is queued. */
 export async function explainApplication(
   context: Context,
   actor: Actor,
-  body: unknown,
+  input: ReadSubmission,
 ): Promise<Explanation> {
   const { user } = authorise(actor, { kind: 'submit-execution' });
-  const { name, application, description } = parseDraft(body);
+  const { name, application, description } = await input();
   return context.coordinator.explainSubmission({ userId: user.id, name, application, description });
 }
 

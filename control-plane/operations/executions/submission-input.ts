@@ -1,9 +1,11 @@
 /** Parses submissions and drafts: the body, the name, and the application description inside. */
 import * as z from 'zod';
-import { validateApplication } from '../../../shared/application.ts';
+import { type Validation, validationSteps } from '../../../shared/application.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { schemaMessage } from '../../../shared/application-words.ts';
+import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { count } from '../../core/model/text.ts';
 import { readInput } from '../input.ts';
 
 /** `application` is validated separately, because its problems carry JSON pointers. */
@@ -28,10 +30,13 @@ export interface SubmissionInput {
 }
 
 /** Throws `invalid` with every problem of the body, or else of the description. */
-export const parseSubmission = (body: unknown): SubmissionInput => parse(submissionSchema, body);
-export const parseDraft = (body: unknown): SubmissionInput => parse(draftSchema, body);
+export const submissionSteps = (body: unknown): Steps<SubmissionInput> => inputSteps(submissionSchema, body);
+export const draftSteps = (body: unknown): Steps<SubmissionInput> => inputSteps(draftSchema, body);
 
-function parse(schema: typeof submissionSchema | typeof draftSchema, body: unknown): SubmissionInput {
+function* inputSteps(
+  schema: typeof submissionSchema | typeof draftSchema,
+  body: unknown,
+): Steps<SubmissionInput> {
   const { data, problems } = readInput<z.output<typeof schema>>(schema, body, 'body');
   if (problems !== undefined)
     throw new OperationError(
@@ -39,15 +44,24 @@ function parse(schema: typeof submissionSchema | typeof draftSchema, body: unkno
       `The body must be {"name": text, "application": object}. ${problems}`,
     );
   const { name, application } = data;
-  return { name, application: validApplication(application), description: JSON.stringify(application) };
+  const valid = validApplication(yield* validationSteps(application));
+  yield TURN_UNITS;
+  return { name, application: valid, description: JSON.stringify(application) };
 }
+
+/** The same for a body that is in memory already. */
+export const submissionOf = async (body: unknown): Promise<SubmissionInput> => finish(submissionSteps(body));
+export const draftInputOf = async (body: unknown): Promise<SubmissionInput> => finish(draftSteps(body));
 
 /** What is wrong with the name of an execution; undefined if it is valid. */
 export const nameProblem = (name: string): string | undefined =>
   submissionSchema.shape.name.safeParse(name, { error: schemaMessage }).error?.issues[0]?.message;
 
 /** Checks a description, wrapped in {"application": ...} or bare. Public (api: app_validate). */
-export const validateDescription = (body: unknown): Application => validApplication(unwrapped(body).value);
+export function* descriptionSteps(body: unknown): Steps<Application> {
+  return validApplication(yield* validationSteps(unwrapped(body).value));
+}
+export const validateDescription = (body: unknown): Application => finish(descriptionSteps(body));
 
 /** The description itself, its JSON pointer in the body, and the name that the body gives the execution. */
 export function unwrapped(body: unknown): { value: unknown; at: '' | '/application'; name?: unknown } {
@@ -56,15 +70,12 @@ export function unwrapped(body: unknown): { value: unknown; at: '' | '/applicati
   return { value: body.application, at: '/application', ...('name' in body && { name: body.name }) };
 }
 
-/** Problems reported at most: enough to correct a description, and a bound on the answer to a hostile one. */
-const MAX_PROBLEMS = 100;
-
 /** Throws `invalid` with the problems and their JSON pointers. */
-function validApplication(description: unknown): Application {
-  const validation = validateApplication(description);
+function validApplication(validation: Validation): Application {
   if (validation.valid) return validation.application;
-  const problems = validation.problems.slice(0, MAX_PROBLEMS);
+  const { problems, more } = validation;
   const sentences = problems.map(({ pointer, message }) => `${pointer || '(document)'}: ${message}`);
+  if (more > 0) sentences.push(`and at least ${count(more, 'more problem')}`);
   throw new OperationError('invalid', `The application description is not valid. ${sentences.join('; ')}`, {
     details: problems,
   });

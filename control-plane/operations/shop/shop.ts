@@ -6,8 +6,8 @@ import { fillIn, isShownTo, readEntryId, type ShopEntry, type ShopProblem } from
 import type { ParameterProblem } from '../../core/shop/shop-parameters.ts';
 import type { Explanation } from '../../core/views/explanation.ts';
 import type { Context } from '../context.ts';
-import { explainApplication, type OverQuota, submitExecution } from '../executions/executions.ts';
-import { nameProblem } from '../executions/submission-input.ts';
+import { explainApplication, type Refusals, submitExecution } from '../executions/executions.ts';
+import { draftInputOf, nameProblem, submissionOf } from '../executions/submission-input.ts';
 import { pictureType, readFolder, readShop } from './shop-entries.ts';
 import type { ShopFiles } from './shop-files.ts';
 
@@ -72,12 +72,12 @@ export async function startFromShop(
   actor: Actor,
   id: string,
   order: ShopOrder,
-  overQuota: OverQuota,
+  refusals: Refusals,
 ): Promise<{ executionId: number } | RefusedOrder> {
   const account = authorise(actor, { kind: 'submit-execution' });
   const filled = await fillInOrder(context, account, id, order);
   if ('problems' in filled) return filled;
-  return { executionId: await submitExecution(context, actor, filled, overQuota) };
+  return { executionId: await submitExecution(context, actor, () => submissionOf(filled), refusals) };
 }
 
 /** Explains what would happen if the order were started now. Nothing is queued. */
@@ -90,7 +90,7 @@ export async function explainFromShop(
   const account = authorise(actor, { kind: 'submit-execution' });
   const filled = await fillInOrder(context, account, id, order);
   if ('problems' in filled) return filled;
-  return { explanation: await explainApplication(context, actor, filled) };
+  return { explanation: await explainApplication(context, actor, () => draftInputOf(filled)) };
 }
 
 /** Makes the body of a submission. */

@@ -1,4 +1,4 @@
-/** Rows of failed logins. They are few: each has cost a password hash, and expires. */
+/** Rows of failed logins. Each has cost a password hash and expires, and their number has a limit. */
 import type { Failures } from '../../core/accounts/login-throttle.ts';
 import type { Db } from '../db/db.ts';
 
@@ -13,11 +13,14 @@ export async function findFailures(db: Db, keys: readonly string[]): Promise<Map
   );
 }
 
+/** With the three rows of each failure, a bound that only attacks from many networks reach. */
+const MAX_ROWS = 100_000;
+
 /** Adds a failure to each key. Keys whose last failure was before `forgetMs` restart at one. */
 export async function addFailure(
   db: Db,
   keys: readonly string[],
-  { nowMs, forgetMs }: { nowMs: number; forgetMs: number },
+  { nowMs, forgetMs, maxRows = MAX_ROWS }: { nowMs: number; forgetMs: number; maxRows?: number },
 ): Promise<void> {
   await db.batch([
     { sql: 'DELETE FROM login_failures WHERE last_ms < ?', args: [forgetMs] },
@@ -25,6 +28,12 @@ export async function addFailure(
       sql: `INSERT INTO login_failures (bucket, failures, last_ms) SELECT value, 1, ? FROM json_each(?) WHERE true
         ON CONFLICT (bucket) DO UPDATE SET failures = failures + 1, last_ms = excluded.last_ms`,
       args: [nowMs, JSON.stringify(keys)],
+    },
+    {
+      // The fewest failures first: what an attacker adds must not displace the count of a guessed name.
+      sql: `DELETE FROM login_failures WHERE bucket IN (SELECT bucket FROM login_failures
+        ORDER BY failures, last_ms LIMIT max(0, (SELECT count(*) FROM login_failures) - ?))`,
+      args: [maxRows],
     },
   ]);
 }

@@ -74,25 +74,67 @@ export async function findAccountByCredential(
   return row && accountOf(row);
 }
 
+export interface NewSession {
+  tokenHash: string;
+  userId: number;
+  credentialVersion: number;
+  expiresMs: number;
+  /** Digest of the address for a session by Basic credentials; null for a login by the form. */
+  openedFrom: string | null;
+}
+
+/**
+ * Inserts a session in place of the earlier one by Basic credentials from the same address. Then deletes all
+ * but `maxPerUser` sessions of the user: those by Basic first, of equals the oldest.
+ */
 export async function insertSession(
   db: Db,
-  session: { tokenHash: string; userId: number; credentialVersion: number; expiresMs: number },
-  nowMs: number,
+  session: NewSession,
+  { nowMs, maxPerUser }: { nowMs: number; maxPerUser: number },
 ): Promise<void> {
-  const { tokenHash, userId, credentialVersion, expiresMs } = session;
+  const { tokenHash, userId, credentialVersion, expiresMs, openedFrom } = session;
   await db.batch([
     { sql: 'DELETE FROM sessions WHERE expires_ms <= ?', args: [nowMs] },
+    { sql: 'DELETE FROM sessions WHERE user_id = ? AND opened_from = ?', args: [userId, openedFrom] },
     {
       // Inserts nothing if the user was removed meanwhile.
-      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms)
-        SELECT ?, id, ?, ? FROM users WHERE id = ?`,
-      args: [tokenHash, credentialVersion, expiresMs, userId],
+      sql: `INSERT INTO sessions (token_hash, user_id, credential_version, expires_ms, opened_from)
+        SELECT ?, id, ?, ?, ? FROM users WHERE id = ?`,
+      args: [tokenHash, credentialVersion, expiresMs, openedFrom, userId],
+    },
+    {
+      sql: `DELETE FROM sessions WHERE user_id = ? AND token_hash NOT IN (SELECT token_hash FROM sessions
+        WHERE user_id = ? ORDER BY opened_from IS NOT NULL, expires_ms DESC LIMIT ?)`,
+      args: [userId, userId, maxPerUser],
     },
   ]);
 }
 
+/** Resolves to false if the session has ended. */
+export async function extendSession(db: Db, tokenHash: string, expiresMs: number): Promise<boolean> {
+  const [extended] = await db.batch([
+    { sql: 'UPDATE sessions SET expires_ms = ? WHERE token_hash = ?', args: [expiresMs, tokenHash] },
+  ]);
+  return extended === 1;
+}
+
 export async function deleteSession(db: Db, tokenHash: string): Promise<void> {
   await db.batch([{ sql: 'DELETE FROM sessions WHERE token_hash = ?', args: [tokenHash] }]);
+}
+
+/**
+ * Sets the password of a user and ends all sessions, tokens and remembered credentials. Written beside a
+ * coordinator, which holds neither passwords nor sessions (ACC-6).
+ */
+export async function replacePassword(db: Db, userId: number, passwordHash: string): Promise<void> {
+  await db.batch([
+    {
+      sql: 'UPDATE users SET password_hash = ?, credential_version = credential_version + 1 WHERE id = ?',
+      args: [passwordHash, userId],
+    },
+    { sql: 'DELETE FROM sessions WHERE user_id = ?', args: [userId] },
+    { sql: 'DELETE FROM tokens WHERE user_id = ?', args: [userId] },
+  ]);
 }
 
 export async function countUsers(db: Db): Promise<number> {
@@ -101,13 +143,17 @@ export async function countUsers(db: Db): Promise<number> {
 }
 
 /** Creates the first administrator unless there are users. Resolves to true if it was created. */
-export async function insertFirstAdministrator(db: Db, passwordHash: string): Promise<boolean> {
+export async function insertFirstAdministrator(
+  db: Db,
+  username: string,
+  passwordHash: string,
+): Promise<boolean> {
   const [inserted] = await db.batch([
     {
       sql: `INSERT INTO users (username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled, password_hash)
-        SELECT 'admin', '', (SELECT id FROM roles WHERE name = 'admin'), (SELECT id FROM quotas WHERE name = 'default'),
+        SELECT ?, '', (SELECT id FROM roles WHERE name = 'admin'), (SELECT id FROM quotas WHERE name = 'default'),
           'internal', 1000, 0, 1, ? WHERE NOT EXISTS (SELECT 1 FROM users WHERE deleted = 0)`,
-      args: [passwordHash],
+      args: [username, passwordHash],
     },
   ]);
   return inserted === 1;

@@ -11,19 +11,30 @@ import { loadUsers, purgeUsers } from '../accounts/user-rows.ts';
 import type { Db, Statement } from '../db/db.ts';
 import { type Claimant, claimEpoch, type Epoch, fence } from '../db/epoch.ts';
 import { pagedIds } from '../db/pages.ts';
-import { insertUnknown, loadUnknown, raiseIds } from '../schema/id-sequences.ts';
+import {
+  loadIdKey,
+  loadUnknown,
+  loadUnprovenIds,
+  raiseIds,
+  writeUnknown,
+  writeUnprovenIds,
+} from '../schema/id-sequences.ts';
 import { executionOf, insertExecution, updateExecution } from './execution-rows.ts';
 import { hideHost, hostOf, insertHost, updateHost } from './host-rows.ts';
 import { insertService, updateService } from './service-rows.ts';
+import { loadWaiting, WAITS } from './waiting-rows.ts';
 
-/** Takes the next epoch and reads all live state. Earlier coordinators cannot commit afterwards. */
+/**
+ * Takes the next epoch and reads all live state, and the key of the proofs of ids. Earlier coordinators
+ * cannot commit afterwards.
+ */
 export async function takeOver(
   db: Db,
   scheduling: SchedulerConfig,
   claimant: Claimant,
-): Promise<{ epoch: Epoch; cluster: Cluster }> {
+): Promise<{ epoch: Epoch; cluster: Cluster; idKey: string }> {
   const epoch = await claimEpoch(db, claimant);
-  return { epoch, cluster: await loadCluster(db, scheduling) };
+  return { epoch, cluster: await loadCluster(db, epoch, scheduling), idKey: await loadIdKey(db) };
 }
 
 /** Writes all changes in one transaction. Rejects if a later coordinator has taken over. */
@@ -31,20 +42,23 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
   const statements = [
     ...hostsToWrite(changes),
     ...Array.from(changes.usedTokens, useJoinToken),
-    ...Array.from(changes.newExecutions, insertExecution),
+    ...Array.from(changes.newExecutions, ([execution, description]) =>
+      insertExecution(execution, description),
+    ),
     ...updated(changes.executions, changes.newExecutions).map(updateExecution),
     ...servicesToWrite(changes),
     ...Array.from(changes.purged, ({ id }) => ({ sql: 'DELETE FROM executions WHERE id = ?', args: [id] })),
     // The row of a deleted user is removed with the last of its executions.
     ...(changes.purged.size > 0 ? [purgeUsers] : []),
-    ...Array.from(changes.unknown, insertUnknown),
+    ...Array.from(changes.unknown, writeUnknown),
     ...(changes.raisedIds ? raiseIds(changes.raisedIds) : []),
+    ...(changes.unprovenIds === null ? [] : [writeUnprovenIds(changes.unprovenIds)]),
   ];
   if (statements.length === 0) return;
   await db.batch([fence(epoch), ...statements]);
 }
 
-const updated = <T>(all: ReadonlySet<T>, fresh: ReadonlySet<T>): T[] =>
+const updated = <T>(all: ReadonlySet<T>, fresh: { has(one: T): boolean }): T[] =>
   [...all].filter((one) => !fresh.has(one));
 
 /** Names are unique, so a removed host must free its name before another one takes it. */
@@ -62,18 +76,19 @@ function hostsToWrite({ newHosts, hosts, removedHosts }: Changes): Statement[] {
 }
 
 function servicesToWrite(changes: Changes): Statement[] {
-  const fresh = new Set([...changes.newExecutions].flatMap(({ services }) => services));
+  const fresh = new Set([...changes.newServices].flatMap(({ services }) => services));
   return [...Array.from(fresh, insertService), ...updated(changes.services, fresh).map(updateService)];
 }
 
 const DELETED_USERS = 'SELECT id FROM users WHERE deleted = 1';
 
-async function loadCluster(db: Db, scheduling: SchedulerConfig): Promise<Cluster> {
+async function loadCluster(db: Db, epoch: Epoch, scheduling: SchedulerConfig): Promise<Cluster> {
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const next = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0) + 1;
   const nextIds = { execution: next('executions'), service: next('services'), host: next('hosts') };
   const cluster = new Cluster(nextIds, scheduling);
-  cluster.unknown.push(...(await loadUnknown(db)));
+  for (const range of await loadUnknown(db)) cluster.unknown.push(range);
+  cluster.unprovenIds = await loadUnprovenIds(db);
   for (const quota of await listQuotas(db, {})) cluster.setQuota(quota);
   for (const user of await loadUsers(db)) cluster.setUser(user);
   for (const row of await db.query('SELECT * FROM hosts WHERE removed_ms IS NULL'))
@@ -81,18 +96,18 @@ async function loadCluster(db: Db, scheduling: SchedulerConfig): Promise<Cluster
   const deletedUsers = new Set((await db.query(DELETED_USERS)).map(({ id }) => Number(id)));
   const live = await pagedIds(
     db,
-    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS}))`,
+    `(status NOT IN ('terminated', 'error') OR deleted = 1 OR user_id IN (${DELETED_USERS})) AND NOT (${WAITS})`,
     [],
   );
-  for (const ids of live) {
-    for (const execution of await loadExecutions(db, ids)) {
-      cluster.addExecution(execution);
-      if (execution.deleted || !deletedUsers.has(execution.userId)) continue;
-      // The deletion of the user was interrupted before this execution.
-      execution.deleted = true;
-      cluster.touch(execution);
-    }
-  }
+  const add = (execution: Execution) => {
+    cluster.addExecution(execution);
+    if (execution.deleted || !deletedUsers.has(execution.userId)) return;
+    // The deletion of the user was interrupted before this execution.
+    execution.deleted = true;
+    cluster.touch(execution);
+  };
+  for (const ids of live) for (const execution of await loadExecutions(db, ids)) add(execution);
+  await loadWaiting(db, epoch, add);
   return cluster;
 }
 

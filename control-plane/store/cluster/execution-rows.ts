@@ -2,8 +2,10 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf } from '../../core/lifecycle/submission.ts';
 import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
+import { gangDemandOf } from '../../core/scheduling/resource-demand.ts';
 import type { Row, Statement } from '../db/db.ts';
 import { serviceOf } from './service-rows.ts';
+import { waitingValues } from './waiting-rows.ts';
 
 /** `serviceRows` must be in the order of their ids, which is the order of the description. */
 export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
@@ -11,11 +13,20 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
   // Validated at submission.
   const application = JSON.parse(description) as Application;
   const instances = new Map(instancesOf(application).map((one) => [one.name, one]));
+  const services = serviceRows.flatMap((service) => {
+    const instance = instances.get(String(service.name));
+    return instance ? [serviceOf(service, instance)] : [];
+  });
   return {
     id: Number(row.id),
     name: String(row.name),
     userId: Number(row.user_id),
     description,
+    descriptionBytes: utf8.encode(description).length,
+    firstServiceId: numberOrNull(row.first_service_id) ?? services[0]?.id ?? 0,
+    serviceCount: numberOrNull(row.service_count) ?? services.length,
+    hasServiceRows: services.length > 0,
+    demand: gangDemandOf(application),
     size: application.size,
     status: String(row.status) as ExecutionStatus,
     ending: row.ending === null ? null : JSON.parse(String(row.ending)),
@@ -28,24 +39,25 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
     timeEndMs: numberOrNull(row.time_end_ms),
     attempts: Number(row.attempts),
     retryAtMs: numberOrNull(row.retry_at_ms),
-    services: serviceRows.flatMap((service) => {
-      const instance = instances.get(String(service.name));
-      return instance ? [serviceOf(service, instance)] : [];
-    }),
+    services,
   };
 }
 
-export const insertExecution = (execution: Execution): Statement => ({
+const utf8 = new TextEncoder();
+
+export const insertExecution = (execution: Execution, description: string): Statement => ({
   sql: `INSERT INTO executions (status, ending, deleted, error_message, time_place_ms, time_start_ms, time_stop_ms,
-    time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms, first_service_id,
+    service_count, size, demand, description_bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [
     ...values(execution),
     execution.id,
     execution.name,
     execution.userId,
-    execution.description,
+    description,
     execution.timeSubmitMs,
+    ...waitingValues(execution),
   ],
 });
 

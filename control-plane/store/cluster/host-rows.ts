@@ -1,5 +1,5 @@
 /** Rows of hosts. */
-import { allLabels, type Host, unknownFacts, unreserved } from '../../core/model/host.ts';
+import { allLabels, type Host, type HostOffer, unknownFacts, unreserved } from '../../core/model/host.ts';
 import type { Row, Statement } from '../db/db.ts';
 
 export function hostOf(row: Row): Host {
@@ -15,6 +15,7 @@ const fieldsOf = (row: Row) => ({
   address: String(row.address),
   memoryBytes: Number(row.memory_bytes),
   cores: Number(row.cores),
+  agreed: row.agreed === null ? null : (JSON.parse(String(row.agreed)) as HostOffer),
   schedulable: row.schedulable === 1,
   agentVersion: String(row.agent_version),
   engineVersion: String(row.engine_version),
@@ -29,14 +30,14 @@ const fieldsOf = (row: Row) => ({
 
 export const insertHost = (host: Host): Statement => ({
   sql: `INSERT INTO hosts (address, labels, admin_labels, memory_bytes, cores, schedulable, agent_version, engine_version,
-    last_contact_ms, lost, public_key, silent_since_ms, lease_ms, name, id)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    last_contact_ms, lost, public_key, silent_since_ms, lease_ms, agreed, name, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   args: [...values(host), host.name, host.id],
 });
 
 export const updateHost = (host: Host): Statement => ({
   sql: `UPDATE hosts SET address = ?, labels = ?, admin_labels = ?, memory_bytes = ?, cores = ?, schedulable = ?, agent_version = ?,
-    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ?, silent_since_ms = ?, lease_ms = ? WHERE id = ?`,
+    engine_version = ?, last_contact_ms = ?, lost = ?, public_key = ?, silent_since_ms = ?, lease_ms = ?, agreed = ? WHERE id = ?`,
   args: [...values(host), host.id],
 });
 
@@ -64,4 +65,5 @@ const values = (host: Host) => [
   host.publicKey,
   host.silentSinceMs,
   host.leaseMs,
+  host.agreed && JSON.stringify(host.agreed),
 ];

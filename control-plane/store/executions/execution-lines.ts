@@ -15,7 +15,7 @@ export async function listExecutionLines(db: Db, filter: ExecutionFilter): Promi
     `SELECT e.id, e.name, u.username, e.status, json_extract(e.description, '$.name') AS application,
       CASE e.status WHEN 'error' THEN substr(e.error_message, 1, ${MAX_ERROR_LENGTH}) END AS error,
       e.time_submit_ms, e.time_start_ms, e.time_end_ms,
-      (SELECT count(*) FROM services s WHERE s.execution_id = e.id) AS services,
+      COALESCE(e.service_count, (SELECT count(*) FROM services s WHERE s.execution_id = e.id)) AS services,
       (SELECT count(*) FROM services s WHERE s.execution_id = e.id AND s.status = 'active') AS active_services
       FROM executions e JOIN users u ON u.id = e.user_id
       WHERE e.id IN (SELECT id FROM executions WHERE ${sql})

@@ -1,5 +1,6 @@
 /** Queries of the API on executions and services. Read-only: the coordinator writes (cluster-rows.ts). */
 import type { Application } from '../../../shared/application-schema.ts';
+import { expandApplication } from '../../../shared/expand.ts';
 import type { ExecutionStatus } from '../../core/model/execution.ts';
 import type { BackendStatus, ServiceStatus } from '../../core/model/service.ts';
 import type { ExecutionFilter } from '../../core/views/execution-filter.ts';
@@ -10,6 +11,7 @@ import { filterCondition } from './execution-filter-sql.ts';
 
 const EXECUTION_VIEW = `SELECT e.id, e.name, e.user_id, u.username, e.status, e.description, e.error_message,
   e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms,
+  e.first_service_id, e.service_count,
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
   FROM executions e JOIN users u ON u.id = e.user_id`;
 const EXECUTION_BY_ID = `${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`;
@@ -46,8 +48,20 @@ const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEF
 
 export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
   const [row] = await db.query(`SELECT ${SERVICE_COLUMNS}, e.description ${SERVICES} AND s.id = ?`, [id]);
-  return row && serviceView(row, JSON.parse(String(row.description)) as Application);
+  if (row) return serviceView(row, JSON.parse(String(row.description)) as Application);
+  const execution = await findUnplaced(db, id);
+  return execution && unplacedViews(execution).find((service) => service.id === id);
 }
+
+/** The execution of a service that has no row, because none of its execution was placed so far. */
+async function findUnplaced(db: Db, serviceId: number): Promise<ExecutionView | undefined> {
+  const [owner] = await db.query(OWNER_OF_SERVICE, [serviceId]);
+  const execution = owner && (await findExecution(db, Number(owner.id)));
+  return execution?.serviceIds.includes(serviceId) ? execution : undefined;
+}
+
+const OWNER_OF_SERVICE = `SELECT id, first_service_id + service_count AS next, status FROM executions
+  WHERE first_service_id <= ? ORDER BY first_service_id DESC LIMIT 1`;
 
 /** Reads the description once, not once for each service, because it may be long. */
 export async function listServices(db: Db, executionId: number): Promise<ServiceView[]> {
@@ -55,7 +69,8 @@ export async function listServices(db: Db, executionId: number): Promise<Service
   if (!execution) return [];
   const application = JSON.parse(execution.description) as Application;
   const sql = `SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`;
-  return (await db.query(sql, [executionId])).map((row) => serviceView(row, application));
+  const rows = await db.query(sql, [executionId]);
+  return rows.length > 0 ? rows.map((row) => serviceView(row, application)) : unplacedViews(execution);
 }
 
 /** Names of the active instances of a group, in order; undefined if there is no such execution. */
@@ -72,24 +87,36 @@ export async function listActiveInstances(
   return rows.map(({ name }) => String(name));
 }
 
+interface LogLocation {
+  executionId: number;
+  hostId: number | null;
+  hostName: string;
+  generation: number;
+  hasEnded: boolean;
+}
+
 /**
  * The host with the logs of a service, the number of starts, and whether the execution has ended. Includes
  * deleted executions.
  */
-export async function findLogLocation(
-  db: Db,
-  serviceId: number,
-): Promise<{ hostId: number | null; hostName: string; generation: number; hasEnded: boolean } | null> {
+export async function findLogLocation(db: Db, serviceId: number): Promise<LogLocation | null> {
   const [row] = await db.query(
-    `SELECT s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name, e.status
+    `SELECT s.execution_id, s.host_id, s.generation, COALESCE(h.removed_name, h.name) AS name, e.status
       FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
       WHERE s.id = ?`,
     [serviceId],
   );
-  if (!row) return null;
-  const hostId = row.host_id === null ? null : Number(row.host_id);
-  const hasEnded = row.status === 'terminated' || row.status === 'error';
-  return { hostId, hostName: String(row.name), generation: Number(row.generation), hasEnded };
+  const hasEnded = (status: Row[string] | undefined) => status === 'terminated' || status === 'error';
+  if (row) {
+    const hostId = row.host_id === null ? null : Number(row.host_id);
+    const { execution_id, name, generation, status } = row;
+    const place = { hostId, hostName: String(name), generation: Number(generation) };
+    return { executionId: Number(execution_id), ...place, hasEnded: hasEnded(status) };
+  }
+  const [owner] = await db.query(OWNER_OF_SERVICE, [serviceId]);
+  if (!owner || Number(owner.next) <= serviceId) return null;
+  const nowhere = { hostId: null, hostName: '', generation: 0 };
+  return { executionId: Number(owner.id), ...nowhere, hasEnded: hasEnded(owner.status) };
 }
 
 /** Executions of a user that are queued, starting or running. */
@@ -115,8 +142,38 @@ const executionView = (row: Row): ExecutionView => ({
   timeStartMs: numberOrNull(row.time_start_ms),
   timeStopMs: numberOrNull(row.time_stop_ms),
   timeEndMs: numberOrNull(row.time_end_ms),
-  serviceIds: JSON.parse(String(row.service_ids)),
+  serviceIds: serviceIdsOf(row),
 });
+
+/** An execution has rows of services from its first placement on. Their ids are fixed before. */
+function serviceIdsOf(row: Row): number[] {
+  if (row.service_ids !== '[]') return JSON.parse(String(row.service_ids));
+  const first = Number(row.first_service_id);
+  return Array.from({ length: Number(row.service_count) }, (_, at) => first + at);
+}
+
+/** The services of an execution none of which was placed so far. */
+function unplacedViews({ id: executionId, userId, description, serviceIds }: ExecutionView): ServiceView[] {
+  const application = JSON.parse(description) as Application;
+  return expandApplication(application).map(({ name, group, definition }, at) => ({
+    ...UNPLACED,
+    ...{ id: serviceIds[at] ?? 0, executionId, userId, name, group, description: definition },
+  }));
+}
+
+const UNPLACED = {
+  status: 'inactive',
+  backendStatus: 'undefined',
+  ipAddress: null,
+  containerId: null,
+  errorMessage: null,
+  exit: null,
+  hasDied: false,
+  ports: [],
+  hostName: null,
+  hostAddress: null,
+  starts: 0,
+} as const;
 
 const serviceView = (row: Row, application: Application): ServiceView => ({
   id: Number(row.id),

@@ -3,7 +3,7 @@
  * (STORE-8, STORE-9).
  */
 import { DatabaseError, type Db } from '../db/db.ts';
-import { insertUnknown, raiseIds } from './id-sequences.ts';
+import { findIdKey, raiseIds, writeIdKey, writeUnknown } from './id-sequences.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 
@@ -49,14 +49,16 @@ interface AssignedIds {
   epoch: number;
   execution: number;
   service: number;
+  idKey: string | undefined;
 }
 
-/** The highest epoch and ids that a database has assigned. */
+/** The highest epoch and ids that a database has assigned, and the key of the proofs of ids. */
 export async function assignedIds(db: Db): Promise<AssignedIds> {
   const [coordinator] = await db.query('SELECT epoch FROM coordinator LIMIT 1');
   const sequence = await db.query('SELECT name, seq FROM sqlite_sequence');
   const last = (table: string) => Number(sequence.find(({ name }) => name === table)?.seq ?? 0);
-  return { epoch: Number(coordinator?.epoch), execution: last('executions'), service: last('services') };
+  const ids = { execution: last('executions'), service: last('services') };
+  return { epoch: Number(coordinator?.epoch), ...ids, idKey: await findIdKey(db) };
 }
 
 /**
@@ -64,14 +66,17 @@ export async function assignedIds(db: Db): Promise<AssignedIds> {
  * backup are not assigned again. All sessions and tokens end.
  */
 export async function prepareRestored(db: Db, former: AssignedIds | undefined): Promise<void> {
+  const isWithoutKey = (await findIdKey(db)) === undefined;
   await migrate(db, migrations);
   const own = await assignedIds(db);
   const last = (of: 'execution' | 'service') => Math.max(own[of] + SKIPPED_IDS, former?.[of] ?? 0);
   const epoch = Math.max(own.epoch, former?.epoch ?? 0) + 1;
   await db.batch([
     { sql: 'UPDATE coordinator SET epoch = ?, writer = ?, holder = NULL', args: [epoch, epoch] },
-    insertUnknown({ first: own.service + 1, last: last('service') }),
+    writeUnknown({ first: own.service + 1, last: last('service') }),
     ...raiseIds({ execution: last('execution') + 1, service: last('service') + 1 }),
+    // Proofs that were given since the copy was made stay valid, even if it is from before their upgrade.
+    ...(isWithoutKey && former?.idKey !== undefined ? [writeIdKey(former.idKey)] : []),
     { sql: 'DELETE FROM sessions', args: [] },
     { sql: 'DELETE FROM tokens', args: [] },
     // The recorded silence may have ended since the copy was made, so every host gets the full time (SPEC.md

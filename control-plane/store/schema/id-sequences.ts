@@ -1,9 +1,10 @@
 /**
- * Rows about assigned ids: the sequences, and the ranges that a restored database does not contain (STORE-9).
+ * Rows about assigned ids: the sequences, the ranges that a restored database does not contain (STORE-9), and
+ * the key and count of STORE-12.
  */
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { NextIds } from '../../core/state/changes.ts';
-import type { Db, Statement } from '../db/db.ts';
+import { DatabaseError, type Db, type Statement } from '../db/db.ts';
 
 /** Ranges of service ids that were assigned, but are not in this database. */
 export async function loadUnknown(db: Db): Promise<IdRange[]> {
@@ -11,9 +12,36 @@ export async function loadUnknown(db: Db): Promise<IdRange[]> {
   return rows.map(({ first, last }) => ({ first: Number(first), last: Number(last) }));
 }
 
-export const insertUnknown = ({ first, last }: IdRange): Statement => ({
-  sql: 'INSERT INTO unknown_services (first, last) VALUES (?, ?)',
+/** Inserts the range, or makes it as long as this one. */
+export const writeUnknown = ({ first, last }: IdRange): Statement => ({
+  sql: 'INSERT INTO unknown_services (first, last) VALUES (?, ?) ON CONFLICT (first) DO UPDATE SET last = excluded.last',
   args: [first, last],
+});
+
+/** The key that proofs of ids are made with. */
+export async function loadIdKey(db: Db): Promise<string> {
+  const [row] = await db.query(`SELECT value FROM secrets WHERE name = 'id-proofs' LIMIT 1`);
+  if (!row) throw new DatabaseError('other', 'the database has no key of the proofs of ids');
+  return String(row.value);
+}
+
+/** Undefined for a database of a version without proofs. */
+export const findIdKey = (db: Db): Promise<string | undefined> => loadIdKey(db).catch(() => undefined);
+
+export const writeIdKey = (key: string): Statement => ({
+  sql: `UPDATE secrets SET value = ? WHERE name = 'id-proofs'`,
+  args: [key],
+});
+
+/** Ids that were skipped without a proof. */
+export async function loadUnprovenIds(db: Db): Promise<number> {
+  const [row] = await db.query('SELECT unproven_ids FROM coordinator LIMIT 1');
+  return Number(row?.unproven_ids);
+}
+
+export const writeUnprovenIds = (count: number): Statement => ({
+  sql: 'UPDATE coordinator SET unproven_ids = ?',
+  args: [count],
 });
 
 /** Raises the sequences so that the next ids are at least these. */

@@ -3,6 +3,7 @@
  * (core/model/text.ts).
  */
 import type { Explanation } from '../../core/views/explanation.ts';
+import { demandText } from '../../core/views/start-demand.ts';
 import { type Html, html } from './html.ts';
 
 /** What would happen to a submission now. */
@@ -16,11 +17,12 @@ ${reasonsOf(explanation)}`;
 }
 
 /** The reasons for waiting with their remedies, or the placement. */
-export function reasonsOf({ waitingFor, placement }: Explanation): Html {
+export function reasonsOf({ waitingFor, placement, demand }: Explanation): Html {
   const places = placement?.map(
     ({ host, instances }) => html`<dt>${host}</dt><dd>${instances.join(', ')}</dd>`,
   );
   return html`
+${demand ? html`<p>${demandText(demand)}</p>` : ''}
 ${waitingFor.length > 0 ? html`<ul>${waitingFor.map((text) => html`<li>${text}</li>`)}</ul>` : ''}
 ${places ? html`<dl class="facts">${places}</dl>` : ''}`;
 }

@@ -1,22 +1,20 @@
 /**
- * Parses forms: URL-encoded, in UTF-8, at most 1 MiB. Only the first value of a field counts, except where a
- * list is read.
+ * Parses forms: URL-encoded, in UTF-8. Only the first value of a field counts, except where a list is read.
  */
 import type * as z from 'zod';
 import { schemaMessage } from '../../../shared/application-words.ts';
-import { OperationError } from '../../core/model/errors.ts';
-import { bodyText } from '../../http/request.ts';
+import { MAX_BODY_BYTES } from '../../http/bodies/body-bytes.ts';
 import type { WebContext } from '../context.ts';
 
-/** More fields than any page has. A body holds hundreds of thousands, and reading those takes a second. */
-const MAX_FIELDS = 5_000;
+/** Much more than the fields of any form need, except for those with a text such as a description. */
+const SHORT_FORM_BYTES = 64 * 1024;
 
-export async function formOf(c: WebContext): Promise<URLSearchParams> {
-  const text = await bodyText(c);
-  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS)
-    throw new OperationError('invalid', `The form has more than ${MAX_FIELDS} fields.`);
-  return new URLSearchParams(text);
-}
+/** The fields that the request sent. */
+export const formOf = (c: WebContext): Promise<URLSearchParams> => c.get('bodies').form(c, SHORT_FORM_BYTES);
+
+/** The fields of a form whose texts may be as long as a body. */
+export const longFormOf = (c: WebContext): Promise<URLSearchParams> =>
+  c.get('bodies').form(c, MAX_BODY_BYTES);
 
 /** Each field with its first value. */
 export function fieldsOf(form: URLSearchParams): Record<string, string> {

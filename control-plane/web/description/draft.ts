@@ -3,9 +3,11 @@
  * Validity is decided by the API's own checks (operations/executions/submission-input.ts); this file only
  * locates problems.
  */
-import type { Application, Problem } from '../../../shared/application-schema.ts';
+import type { Problem } from '../../../shared/application-problems.ts';
+import type { Application } from '../../../shared/application-schema.ts';
+import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
-import { nameProblem, unwrapped, validateDescription } from '../../operations/executions/submission-input.ts';
+import { descriptionSteps, nameProblem, unwrapped } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
 import { type Fault, pathOf, placesIn, readJson } from './json-text.ts';
 
@@ -29,30 +31,42 @@ export interface CheckedText {
   problems: TextProblem[];
 }
 
-export function checkText(text: string): CheckedText {
+export const checkText = (text: string): CheckedText => finish(textSteps(text));
+
+/** The same in steps, for large texts. */
+export function* textSteps(text: string): Steps<CheckedText> {
   const read = readJson(text);
+  yield TURN_UNITS;
   if (read.faults) return { problems: read.faults.map((fault) => ({ ...fault, path: '' })) };
   const { value, at, name } = unwrapped(read.value);
-  const { application, problems } = checkDescription(read.value);
+  const { application, problems } = yield* checkSteps(read.value);
   if (application) {
     const given = typeof name === 'string' && name !== '' ? name : application.name;
     return { valid: { application, value, name: given }, problems: [] };
   }
-  const placeOf = placesIn(text);
-  const placed = problems.map(({ pointer, message }) => ({
-    ...placeOf(at + pointer),
+  yield TURN_UNITS;
+  const places = placesIn(
+    text,
+    problems.map(({ pointer }) => at + pointer),
+  );
+  const placed = problems.map(({ pointer, message }, n) => ({
+    ...(places[n] ?? { line: 1, column: 1 }),
     path: pathOf(pointer),
     message,
   }));
   return { problems: placed.sort((a, b) => a.line - b.line || a.column - b.column) };
 }
 
-export function checkDescription(value: unknown): {
+interface CheckedDescription {
   application?: Application;
   problems: readonly Problem[];
-} {
+}
+
+export const checkDescription = (value: unknown): CheckedDescription => finish(checkSteps(value));
+
+function* checkSteps(value: unknown): Steps<CheckedDescription> {
   try {
-    return { application: validateDescription(value), problems: [] };
+    return { application: yield* descriptionSteps(value), problems: [] };
   } catch (error) {
     if (!(error instanceof OperationError) || !error.details) throw error;
     return { problems: error.details as readonly Problem[] };
@@ -69,8 +83,7 @@ export interface CheckedDraft {
 }
 
 /** The body to submit, or all problems. An empty name falls back to the name in the text. */
-export function checkDraft({ name, description }: Draft): CheckedDraft {
-  const text = checkText(description);
+export function checkDraft(name: string, text: CheckedText): CheckedDraft {
   const chosen = name.trim() || (text.valid?.name ?? '');
   const problem = chosen === '' ? undefined : nameProblem(chosen);
   const problems = problem === undefined ? {} : { name: problem };

@@ -2,7 +2,9 @@
  * Parses JSON that people type: strictly, with the line of every fault, and with the line of any JSON
  * pointer.
  */
-import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
+import { depthProblem } from '../../../shared/json-depth.ts';
+import { offsetsOf } from './json-places.ts';
 
 /** Counted from 1. Columns are in UTF-16 units, as browsers count them. */
 export interface Place {
@@ -43,6 +45,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
 
 /** The value of the text, or its faults. */
 export function readJson(text: string): { value: unknown; faults?: undefined } | { faults: Fault[] } {
+  const problem = depthProblem(text);
+  if (problem !== undefined) return { faults: [{ line: 1, column: 1, message: `this JSON ${problem}` }] };
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -54,10 +58,8 @@ export function readJson(text: string): { value: unknown; faults?: undefined } |
 const MAX_PROBLEMS = 50;
 
 function faultsOf(text: string): Fault[] {
-  const errors: ParseError[] = [];
-  treeOf(text, errors);
   const placeAt = placesOf(text);
-  const faults = errors.slice(0, MAX_PROBLEMS).map(({ error, offset }) => ({
+  const faults = errorsIn(text).map(({ error, offset }) => ({
     ...placeAt(offset),
     message: MESSAGES[printParseErrorCode(error)] ?? NOT_JSON,
   }));
@@ -66,42 +68,36 @@ function faultsOf(text: string): Fault[] {
   return first.length > 0 ? first.slice(0, MAX_SYNTAX_ERRORS) : [{ line: 1, column: 1, message: NOT_JSON }];
 }
 
-/** Undefined if the text is empty or nested too deeply. */
-function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
+interface SyntaxFault {
+  error: ParseErrorCode;
+  offset: number;
+}
+
+/** Ends the parser, which has no other way to stop early. */
+const ENOUGH = new Error('enough errors');
+
+function errorsIn(text: string): SyntaxFault[] {
+  const errors: SyntaxFault[] = [];
+  const onError = (error: ParseErrorCode, offset: number) => {
+    errors.push({ error, offset });
+    if (errors.length >= MAX_PROBLEMS) throw ENOUGH;
+  };
   try {
-    return parseTree(text, errors, STRICT);
+    visit(text, { onError }, STRICT);
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return undefined;
+    if (error !== ENOUGH) throw error;
   }
+  return errors;
 }
 
 /**
- * Returns the place of the value that a pointer (RFC 6901) names, or the place where a missing value belongs.
+ * The places in a valid text of the values that pointers (RFC 6901) name, or the places where missing values
+ * belong.
  */
-export function placesIn(text: string): (pointer: string) => Place {
-  const root = treeOf(text);
+export function placesIn(text: string, pointers: readonly string[]): Place[] {
   const placeAt = placesOf(text);
-  return (pointer) => placeAt(root ? offsetOf(root, segmentsOf(pointer)) : 0);
+  return offsetsOf(text, pointers.map(segmentsOf)).map(placeAt);
 }
-
-function offsetOf(root: Node, segments: readonly string[]): number {
-  let node = root;
-  let offset = root.offset;
-  for (const segment of segments) {
-    const child = childOf(node, segment);
-    if (!child) break;
-    offset = child.offset;
-    node = child.type === 'property' ? (child.children?.[1] ?? child) : child;
-  }
-  return offset;
-}
-
-/** If a name occurs twice, the last one counts, as for JSON.parse. */
-const childOf = ({ type, children = [] }: Node, segment: string): Node | undefined =>
-  type === 'array'
-    ? children[Number(segment)]
-    : children.findLast((child) => child.type === 'property' && child.children?.[0]?.value === segment);
 
 const segmentsOf = (pointer: string): string[] =>
   pointer

@@ -16,6 +16,7 @@ import { alert, coresNumber, facts, field, share } from '../components/pieces.ts
 import type { WebContext, WebDeps, WebEnv } from '../context.ts';
 import { allowedText } from './admin/roles.ts';
 import { password } from './admin/user.ts';
+import { newPasswordHint } from './admin/user-form.ts';
 
 const passwordFields = z
   .object({ present: z.string().min(1, 'is required'), password, repeated: z.string() })
@@ -93,7 +94,7 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
       ['Cores', withLimit(used.microCores / MICRO, quota.cores, coresNumber)],
     ])}</div>
 <div class="columns">
-<section><h2>Password</h2>${passwordForm(user.username, entries.password ?? {})}</section>
+<section><h2>Password</h2>${passwordForm(c, user.username, entries.password ?? {})}</section>
 <section><h2>E-mail</h2>${emailForm(user.email, entries.email ?? {})}</section>
 </div>`,
   });
@@ -102,10 +103,10 @@ async function accountPage(deps: WebDeps, c: WebContext, entries: Entries): Prom
 const withLimit = (used: number, limit: number, text?: (amount: number) => string): Html =>
   html`${share(used, limit, text)}${limit === 0 ? ', no limit' : ''}`;
 
-function passwordForm(username: string, { problems, refused }: Partial<Entry>): Html {
-  const secret = (name: string, label: string, autocomplete: string) =>
+function passwordForm(c: WebContext, username: string, { problems, refused }: Partial<Entry>): Html {
+  const secret = (name: string, label: string, autocomplete: string, hint?: string) =>
     field(
-      { name, label, problems },
+      { name, label, hint, problems },
       (it) => html`<input ${it} type="password" autocomplete="${autocomplete}" required>`,
     );
   return html`
@@ -113,7 +114,7 @@ function passwordForm(username: string, { problems, refused }: Partial<Entry>): 
 ${alert(refused)}
 <input hidden name="username" value="${username}" autocomplete="username">
 ${secret('present', 'Current password', 'current-password')}
-${secret('password', 'New password', 'new-password')}
+${secret('password', 'New password', 'new-password', newPasswordHint(c))}
 ${secret('repeated', 'Confirm new password', 'new-password')}
 <p class="hint">This ends all your other sessions and all your tokens.</p>
 <button class="primary">Change password</button>

@@ -92,7 +92,7 @@ onHosts(hosts, (host) => {
 
     test('H98: queued and ended executions of a deleted user are deleted', async () => {
       const id = await accounts.addUser('queuer');
-      const api = new ApiClient(host, 'queuer', 'secret');
+      const api = new ApiClient(host, 'queuer', 'secret words');
       const executions = [await api.submit(), await api.submit()];
       await api.terminate(executions[0] ?? 0);
       await accounts.remove('user', id);
@@ -106,7 +106,7 @@ onHosts(hosts, (host) => {
 
     test('H98: deleting a user again continues an interrupted deletion', async () => {
       const id = await accounts.addUser('halfway');
-      const execution = await new ApiClient(host, 'halfway', 'secret').submit();
+      const execution = await new ApiClient(host, 'halfway', 'secret words').submit();
       const db = await host().openDb();
       await db.batch([{ sql: 'UPDATE users SET deleted = 1 WHERE id = ?', args: [id] }]);
       await accounts.remove('user', id);
@@ -118,7 +118,7 @@ onHosts(hosts, (host) => {
 
     test('H98: a submission by a user who is deleted meanwhile is refused', async () => {
       const id = await accounts.addUser('slow');
-      const { authorization = '' } = basic('slow', 'secret');
+      const { authorization = '' } = basic('slow', 'secret words');
       const url = new URL('/api/0.7/execution', host().url());
       const outgoing = request(url, { method: 'POST', agent: false, headers: { authorization } });
       const answered = once(outgoing, 'response');
@@ -139,7 +139,7 @@ onHosts(hosts, (host) => {
     test('H98: containers of a deleted user are stopped; its name is free at once, and its row is removed with its last container', async () => {
       const agent = await ScriptedAgent.join(host());
       const id = await accounts.addUser('runner');
-      const execution = await new ApiClient(host, 'runner', 'secret').submit();
+      const execution = await new ApiClient(host, 'runner', 'secret words').submit();
       const [one] = await agent.assigned(execution);
       if (!one) throw new Error('no assignment');
       await agent.report(seen.running(one));
@@ -170,7 +170,7 @@ onHosts(hosts, (host) => {
       409,
       'The role is still in use by 1 user: give that user another role first.',
     ]);
-    const execution = await new ApiClient(host, 'left', 'secret').submit();
+    const execution = await new ApiClient(host, 'left', 'secret words').submit();
     const [one] = await agent.assigned(execution);
     if (!one) throw new Error('no assignment');
     await agent.report(seen.running(one));
@@ -195,7 +195,7 @@ onHosts(hosts, (host) => {
 
   describe('sessions of a changed user', () => {
     test.each([
-      { password: 'new' },
+      { password: 'a new one, long' },
       { role_id: ROLE.superuser },
       { enabled: false },
       { auth_source: 'ldap' },

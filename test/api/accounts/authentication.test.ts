@@ -46,11 +46,11 @@ onHosts(everySetup, (host, { variant }) => {
   const isUser = (username: string) => (variant === 'A' ? { uid: username } : { user: { username } });
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
-  const as = (username: string, password = 'secret') => anonymous.with(basic(username, password));
+  const as = (username: string, password = 'secret words') => anonymous.with(basic(username, password));
 
   beforeAll(async () => {
-    await addUser(host(), 'alice', 'secret', 'user');
-    await addUser(host(), 'jürgen', 'pä:ss', 'user');
+    await addUser(host(), 'alice', 'secret words', 'user');
+    await addUser(host(), 'jürgen', 'pä:sswörter', 'user');
   });
 
   const setCookie = (reply: Reply): string => reply.headers['set-cookie']?.[0] ?? '';
@@ -71,7 +71,7 @@ onHosts(everySetup, (host, { variant }) => {
   );
 
   test('H16: Basic credentials may be UTF-8, with a colon in the password', async () => {
-    expect((await as('jürgen', 'pä:ss').get('login')).json()).toMatchObject(isUser('jürgen'));
+    expect((await as('jürgen', 'pä:sswörter').get('login')).json()).toMatchObject(isUser('jürgen'));
   });
 
   test('H16: login returns the user', async () => {
@@ -91,7 +91,7 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test('H16: a wrong password, an unknown user and a disabled user get the same 401', async () => {
-    await addUser(host(), 'gone', 'secret', 'user');
+    await addUser(host(), 'gone', 'secret words', 'user');
     await enableUser(host(), 'gone', false);
     const replies = [
       await as('alice', 'wrong').get('login'),
@@ -108,28 +108,28 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test('H16: Basic credentials may be Latin-1', async () => {
-    const authorization = `Basic ${Buffer.from('jürgen:pä:ss', 'latin1').toString('base64')}`;
+    const authorization = `Basic ${Buffer.from('jürgen:pä:sswörter', 'latin1').toString('base64')}`;
     expect((await anonymous.with({ authorization }).get('login')).json()).toMatchObject(isUser('jürgen'));
   });
 
   test('H136: the first colon ends the name, and later colons belong to the password', async () => {
-    await addUser(host(), 'colon', ':a::b:', 'user');
-    expect((await as('colon', ':a::b:').get('login')).status).toBe(200);
-    expect((await as('colon', 'a::b:').get('login')).status).toBe(401);
+    await addUser(host(), 'colon', ':a::b::c::d:', 'user');
+    expect((await as('colon', ':a::b::c::d:').get('login')).status).toBe(200);
+    expect((await as('colon', 'a::b::c::d:').get('login')).status).toBe(401);
   });
 
   test('H136: the scheme is accepted in any case and with surrounding spaces', async () => {
-    const encoded = btoa('alice:secret');
+    const encoded = btoa('alice:secret words');
     for (const authorization of [`bAsIc ${encoded}`, `Basic   ${encoded}  `])
       expect((await anonymous.with({ authorization }).get('login')).status, authorization).toBe(200);
   });
 
   test('H136: an empty name or password is wrong, even for a user without a password', async () => {
-    await addUser(host(), 'unset', 'secret', 'user');
+    await addUser(host(), 'unset', 'secret words', 'user');
     await unsetPassword(host(), 'unset');
     for (const client of [
       as('', ''),
-      as('', 'secret'),
+      as('', 'secret words'),
       as('alice', ''),
       as('unset', ''),
       as('unset', 'null'),
@@ -245,7 +245,7 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test('H18: an expired cookie authenticates no user', async () => {
-    await addUser(host(), 'late', 'secret', 'user');
+    await addUser(host(), 'late', 'secret words', 'user');
     const cookie = await logIn(as('late'));
     await expireSessions(host(), 'late');
     expect((await withCookie(cookie).get('execution')).status).toBe(401);
@@ -259,7 +259,7 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test('H19: a change of the user ends cookies and remembered credentials at once', async () => {
-    await addUser(host(), 'bob', 'secret', 'user');
+    await addUser(host(), 'bob', 'secret words', 'user');
     const cookie = await logIn(as('bob'));
     await enableUser(host(), 'bob', false);
     expect((await withCookie(cookie).get('execution')).status).toBe(401);
@@ -274,50 +274,8 @@ onHosts(everySetup, (host, { variant }) => {
     expect(new Set(cookies).size).toBe(1);
   });
 
-  const foreign = { origin: 'https://evil.example' };
-  const unsafe: [method: string, path: string][] = [
-    ['POST', 'execution'],
-    ['DELETE', 'execution/999'],
-    ['DELETE', 'execution/delete/999'],
-  ];
-  test.each(unsafe)('H21: %s %s by cookie from another site is 403', async (method, path) => {
-    const client = withCookie(await logIn());
-    for (const headers of [
-      foreign,
-      { origin: 'null' },
-      { 'sec-fetch-site': 'cross-site' },
-      { 'sec-fetch-site': 'same-site' },
-    ]) {
-      expect((await client.with(headers).send(method, path)).status, JSON.stringify(headers)).toBe(403);
-    }
-  });
-
-  test.each(unsafe)('H21: %s %s by cookie from the same site is allowed', async (method, path) => {
-    const client = withCookie(await logIn());
-    const own = { origin: host().url() };
-    for (const headers of [{}, own, { 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }]) {
-      const { status } = await client.with(headers).send(method, path);
-      // The requests are invalid, which is found only after the check of the site; the role `user` must not
-      // delete.
-      expect([400, 404, path.startsWith('execution/delete') ? 403 : 404], JSON.stringify(headers)).toContain(
-        status,
-      );
-    }
-  });
-
-  test('H21: reading by cookie, and changes with Basic credentials, are allowed from any site', async () => {
-    expect(
-      (
-        await withCookie(await logIn())
-          .with(foreign)
-          .get('execution')
-      ).status,
-    ).toBe(200);
-    expect((await as('alice').with(foreign).delete('execution/999')).status).toBe(404);
-  });
-
   test('H22: a user whose role lacks can_access_api gets 403 at every endpoint that requires credentials', async () => {
-    await addUser(host(), 'eve', 'secret', 'superuser');
+    await addUser(host(), 'eve', 'secret words', 'superuser');
     const cookie = await logIn(as('eve'));
     await allowApi(host(), 'superuser', false);
     for (const [method, path] of endpoints) {

@@ -6,6 +6,7 @@ import { ApiClient } from '../../support/clients/api-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { hosts, onHosts } from '../../support/hosts/hosts.ts';
 
+const MIB = 2 ** 20;
 const GIB = 1024 ** 3;
 const NO_CAPS = { concurrent_executions: 0, memory: 0, cores: 0 };
 
@@ -13,6 +14,10 @@ const needs = (memory: number, cores: number): ServiceDescription['resources'] =
   memory: { min: memory, max: null },
   cores: { min: cores, max: null },
 });
+const open: ServiceDescription['resources'] = {
+  memory: { min: null, max: null },
+  cores: { min: null, max: null },
+};
 /** The host is never what an execution waits for, whatever earlier tests left running. */
 const facts = { memoryBytes: 2 ** 50, cores: 10_000 };
 
@@ -34,7 +39,7 @@ onHosts(hosts, (host) => {
     const username = `capped-${++users}`;
     const quota = await accounts.create('quota', { name: username, ...NO_CAPS, ...caps });
     const id = await accounts.addUser(username, { quota_id: quota });
-    const api = new ApiClient(host, username, 'secret');
+    const api = new ApiClient(host, username, 'secret words');
     // One login in advance, so that simultaneous requests cause no hash calculation each.
     await api.list();
     const statuses = async (ids: readonly number[]) =>
@@ -65,6 +70,26 @@ onHosts(hosts, (host) => {
       },
     );
 
+    test('C198, C199: a service without a minimum and a maximum counts with the default limit, and gets it', async () => {
+      const { api, statuses } = await userWith({ memory: 16 * MIB });
+      const free = application(service({ resources: open }));
+      const beyond = await api.submit(free);
+      expect(await statuses([beyond])).toEqual(['queued']);
+      expect((await api.explain(beyond)).demand).toEqual({ memory: 0, cores: 0.1, memory_limit: 512 * MIB });
+      expect((await api.explainSubmission(free)).quota).toMatchObject([
+        { dimension: 'memory', limit: 16 * MIB, used: 0, wanted: 512 * MIB, over: 496 * MIB },
+      ]);
+      const small = await api.submit(
+        application(service({ resources: { ...open, memory: { min: null, max: 16 * MIB } } })),
+      );
+      expect(await statuses([small])).toEqual(['starting']);
+      expect((await assignedOnce(small)).memoryMaxBytes).toBe(16 * MIB);
+      const { api: rich } = await userWith({ memory: 512 * MIB });
+      const [first, second] = [await rich.submit(free), await rich.submit(free)];
+      expect((await assignedOnce(first)).memoryMaxBytes).toBe(512 * MIB);
+      expect((await rich.execution(second)).status).toBe('queued');
+    });
+
     test('C52: 0 is no cap', async () => {
       const { api, statuses } = await userWith(NO_CAPS);
       const ids = await Promise.all(Array.from({ length: 30 }, () => api.submit(described)));
@@ -93,7 +118,7 @@ onHosts(hosts, (host) => {
     test('H140: from the answer on, a user with another quota has its waiting executions started, and other users do not', async () => {
       const { api, id, quota, statuses } = await userWith({ concurrent_executions: 1 });
       const other = await accounts.addUser(`beside-${id}`, { quota_id: quota });
-      const beside = new ApiClient(host, `beside-${id}`, 'secret');
+      const beside = new ApiClient(host, `beside-${id}`, 'secret words');
       const ids = [await api.submit(described), await api.submit(described)];
       const theirs = [await beside.submit(described), await beside.submit(described)];
       await accounts.update('user', id, { quota_id: 1 });

@@ -19,7 +19,7 @@ onHosts(
   ],
   (host) => {
     const anonymous = new HttpClient(() => host().url());
-    const as = (username: string, password = 'secret') => anonymous.with(basic(username, password));
+    const as = (username: string, password = 'secret words') => anonymous.with(basic(username, password));
     const bearing = (token: string) => anonymous.with({ authorization: `Bearer ${token}` });
     const ask = (client: HttpClient, grant: unknown): Promise<Reply> =>
       client.post('oauth/token', { grant_type: grant });
@@ -39,11 +39,11 @@ onHosts(
     let users = 0;
     const newUser = async (role: 'user' | 'admin' = 'user'): Promise<string> => {
       users += 1;
-      await addUser(host(), `user${users}`, 'secret', role);
+      await addUser(host(), `user${users}`, 'secret words', role);
       return `user${users}`;
     };
 
-    beforeAll(() => addUser(host(), 'alice', 'secret', 'user'));
+    beforeAll(() => addUser(host(), 'alice', 'secret words', 'user'));
 
     test('H120: the password grant returns a pair of tokens, their type and their lifetime', async () => {
       const reply = await ask(as('alice'), 'password');
@@ -227,7 +227,7 @@ onHosts(
     });
 
     test('H22: a role without can_access_api gets no tokens, and those that it has are 403', async () => {
-      await addUser(host(), 'eve', 'secret', 'superuser');
+      await addUser(host(), 'eve', 'secret words', 'superuser');
       const pair = await pairOf(as('eve'));
       await allowApi(host(), 'superuser', false);
       const replies = [

@@ -72,6 +72,7 @@ onHosts(everySetup, (host, { variant }) => {
         schedulable: true,
         labels: [label],
         admin_labels: [],
+        pending: null,
         memory_total: 64 * GIB,
         memory_reserved: 2 * GIB,
         memory_used: null,

@@ -109,10 +109,14 @@ onHosts(hosts, (host) => {
     });
   });
 
-  test('H269: a join token comes with the command line that installs the agent, for the URL that the client addressed', async () => {
+  test('H269, H365: a join token comes with the command line that installs the agent, for the URL that the client addressed', async () => {
     const admin = new HttpClient(() => host().url(), basic('admin', ADMIN_PASSWORD));
-    const { token, install } = (await admin.post('host/token', {})).json<Record<string, string>>();
-    expect(install).toBe(`curl -fsSL ${host().url()}/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);
+    const made = (await admin.post('host/token', {})).json<Record<string, string>>();
+    const { token, install, agent_sha256: checksum } = made;
+    expect(await textOf('berth-agent.mjs.sha256')).toBe(`${checksum}  berth-agent.mjs\n`);
+    expect(install).toBe(
+      `curl -fsSL ${host().url()}/agent/install.sh | BERTH_BUNDLE_SHA256=${checksum} BERTH_JOIN_TOKEN=${token} sh`,
+    );
     const forwarded = await admin.with({ 'x-forwarded-proto': 'https' }).post('host/token', {});
     expect(forwarded.json().install).toContain(
       `curl -fsSL ${host().url().replace('http:', 'https:')}/agent/`,

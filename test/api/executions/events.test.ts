@@ -150,8 +150,8 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test('H291: users receive events of their own executions only, and none of hosts', async () => {
-    await addUser(host(), 'watcher', 'secret', 'user');
-    const own = new ApiClient(host, 'watcher', 'secret');
+    await addUser(host(), 'watcher', 'secret words', 'user');
+    const own = new ApiClient(host, 'watcher', 'secret words');
     const [mine, all] = [await watch(own.http), await watch(api.http)];
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'unseen' } });
     const others = await api.submit();
@@ -212,13 +212,13 @@ function testChanges(host: () => Host, api: ApiClient): void {
     'H294: a change of its user (%s) ends a stream at once, and the old credentials open no other',
     async (change) => {
       const name = `changes-${change}`;
-      const id = await accounts.addUser(name, { role_id: ROLE.user }, 'secret');
-      const login = await api.http.with(basic(name, 'secret')).get('login');
+      const id = await accounts.addUser(name, { role_id: ROLE.user }, 'secret words');
+      const login = await api.http.with(basic(name, 'secret words')).get('login');
       const cookie = login.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
       const user = accounts.anonymous.with({ cookie });
       const [events, others] = [await watch(user), await watch(api.http)];
       const changes = {
-        password: { password: 'new' },
+        password: { password: 'a new one, long' },
         role: { role_id: ROLE.superuser },
         disabled: { enabled: false },
       };
@@ -232,12 +232,12 @@ function testChanges(host: () => Host, api: ApiClient): void {
   );
 
   test('H294: a logout ends the streams of its user, and subscribers with other sessions may reconnect', async () => {
-    await accounts.addUser('leaver', {}, 'secret');
+    await accounts.addUser('leaver', {}, 'secret words');
     const logIn = async () => {
       const reply = await accounts.as('leaver').get('login');
       return accounts.anonymous.with({ cookie: reply.headers['set-cookie']?.[0]?.split(';')[0] ?? '' });
     };
-    const form = 'username=leaver&password=secret';
+    const form = 'username=leaver&password=secret+words';
     const login = await accounts.anonymous.send('POST', '/login', form);
     const cookies = login.headers['set-cookie']?.map((cookie) => cookie.split(';')[0]) ?? [];
     const leaving = accounts.anonymous.with({ cookie: cookies.join('; ') });
@@ -251,7 +251,7 @@ function testChanges(host: () => Host, api: ApiClient): void {
   });
 
   test('H295: streams that clients have left no longer count', async () => {
-    await accounts.addUser('crowd', {}, 'secret');
+    await accounts.addUser('crowd', {}, 'secret words');
     const crowd = accounts.as('crowd');
     const all = await Promise.all(Array.from({ length: 50 }, () => watch(crowd)));
     const refused = await crowd.get('events');
@@ -271,8 +271,8 @@ function testChanges(host: () => Host, api: ApiClient): void {
       can_operate_others: true,
     });
     const { role_id } = made.json<{ role_id: number }>();
-    await accounts.addUser('guard', { role_id }, 'secret');
-    const guard = new ApiClient(host, 'guard', 'secret');
+    await accounts.addUser('guard', { role_id }, 'secret words');
+    const guard = new ApiClient(host, 'guard', 'secret words');
     const events = await watch(guard.http);
     const first = await api.submit();
     await events.next('execution', { id: first });

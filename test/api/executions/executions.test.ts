@@ -7,13 +7,13 @@ import { everySetup, onHosts, queuedIn } from '../../support/hosts/hosts.ts';
 
 onHosts(everySetup, (host, { variant }) => {
   const admin = new ApiClient(host);
-  const alice = new ApiClient(host, 'alice', 'secret');
-  const bob = new ApiClient(host, 'bob', 'secret');
+  const alice = new ApiClient(host, 'alice', 'secret words');
+  const bob = new ApiClient(host, 'bob', 'secret words');
   const queued = queuedIn(variant);
 
   beforeAll(async () => {
-    await addUser(host(), 'alice', 'secret', 'superuser');
-    await addUser(host(), 'bob', 'secret', 'user');
+    await addUser(host(), 'alice', 'secret words', 'superuser');
+    await addUser(host(), 'bob', 'secret words', 'user');
   });
 
   describe('submissions', () => {
@@ -136,8 +136,8 @@ onHosts(everySetup, (host, { variant }) => {
     });
 
     test('H33: an empty list is an empty object', async () => {
-      await addUser(host(), 'carol', 'secret', 'user');
-      expect(await new ApiClient(host, 'carol', 'secret').list()).toEqual({});
+      await addUser(host(), 'carol', 'secret words', 'user');
+      expect(await new ApiClient(host, 'carol', 'secret words').list()).toEqual({});
     });
 
     const requestsOf = (id: number | string, services: number | string): [method: string, path: string][] => [
@@ -288,7 +288,7 @@ onHosts(everySetup, (host, { variant }) => {
   });
 
   test('H17: a submission with Basic credentials also sets the cookie', async () => {
-    const reply = await admin.http.with(basic('bob', 'secret')).post('execution', {
+    const reply = await admin.http.with(basic('bob', 'secret words')).post('execution', {
       name: 'x',
       application: application(service()),
     });

@@ -37,7 +37,8 @@ onHosts(everySetup, (host, { variant }) => {
           text: 'The cluster has no host: start an agent on a machine to add one.',
         },
       ],
-      ...{ quota: [], backfill_reserved_for: null, retry_at: null, fits_when_idle: false, placement: null },
+      ...{ quota: [], demand: { memory: 0, cores: 0.1, memory_limit: 512 * 2 ** 20 } },
+      ...{ backfill_reserved_for: null, retry_at: null, fits_when_idle: false, placement: null },
     });
     expect(await admin.explain(second)).toMatchObject({ position: 2, queue_length: 2 });
     expect(await admin.explainSubmission(application(service()))).toMatchObject({
@@ -47,7 +48,14 @@ onHosts(everySetup, (host, { variant }) => {
     await admin.terminate(first);
     expect(await admin.explain(first)).toMatchObject({
       ...{ status: 'terminated', summary: 'It has ended: terminated.' },
-      ...{ position: null, queue_length: null, waiting_for: [], reasons: [], fits_when_idle: null },
+      ...{
+        position: null,
+        queue_length: null,
+        waiting_for: [],
+        reasons: [],
+        demand: null,
+        fits_when_idle: null,
+      },
     });
     expect(await admin.explain(second)).toMatchObject({ position: 1, queue_length: 1 });
     await admin.terminate(second);
@@ -80,7 +88,7 @@ onHosts(everySetup, (host, { variant }) => {
     const open = { concurrent_executions: 0, memory: 0, cores: 0 };
     const quota = await accounts.create('quota', { name: username, ...open, ...caps });
     await accounts.addUser(username, { quota_id: quota });
-    return new ApiClient(host, username, 'secret');
+    return new ApiClient(host, username, 'secret words');
   }
 
   /** The explanation of an application before its submission, and of the submitted execution. */
@@ -190,7 +198,7 @@ onHosts(everySetup, (host, { variant }) => {
         'memory',
         { memory: 3 * GIB },
         { limit: 3 * GIB, used: 2 * GIB, wanted: 2 * GIB, over: GIB },
-        "The user's quota allows 3.0 GiB of memory at a time, of which 2.0 GiB is reserved; 2.0 GiB more would exceed it by 1.0 GiB: it starts when enough of the user's executions have ended, or when the quota is raised.",
+        "The user's quota allows 3.0 GiB of memory at a time, of which the limits of running services take 2.0 GiB; the limits of this start, 2.0 GiB, would exceed it by 1.0 GiB: it starts when enough of the user's executions have ended, or when the quota is raised.",
       ],
       [
         'cores',

@@ -34,7 +34,7 @@ onHosts(everySetup, (host, { variant }) => {
   const clientOf = (...credentials: Parameters<typeof basic>) =>
     new HttpClient(() => host().url(), basic(...credentials));
   const admin = clientOf('admin', ADMIN_PASSWORD);
-  const ann = clientOf('ann', 'secret');
+  const ann = clientOf('ann', 'secret words');
   const idOf =
     variant === 'A' ? { admin: 'admin', ann: 'ann', none: 'nobody' } : { admin: '1', ann: '2', none: '99' };
   const queued = queuedIn(variant);
@@ -50,7 +50,7 @@ onHosts(everySetup, (host, { variant }) => {
   };
 
   beforeAll(async () => {
-    await addUser(host(), 'ann', 'secret', 'user');
+    await addUser(host(), 'ann', 'secret words', 'user');
     const db = await host().openDb();
     await addExecutions(db, rows);
     await db.close();

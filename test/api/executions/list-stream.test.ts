@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import { nodeClock } from '../../../control-plane/coordinator/runtime/node-clock.ts';
 import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Env } from '../../../control-plane/http/request.ts';
@@ -11,6 +12,7 @@ import { findAccountByName } from '../../../control-plane/store/accounts/users.t
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
+import { bodyReader } from '../../support/rigs/body-reader.ts';
 
 /** Events in the middle of a list, which no client can time: the routes alone, with a real database. */
 let db: Db;
@@ -20,7 +22,7 @@ let clock: ReturnType<typeof nodeClock>;
 
 beforeEach(async () => {
   db = await openEmbedded(':memory:');
-  await prepareDatabase(db, () => {}, 'secret');
+  await prepareDatabase(db, () => {}, { configured: 'secret words', minLength: 10 });
   const account = await findAccountByName(db, 'admin');
   if (!account) throw new Error('the administrator is missing');
   clock = nodeClock(() => coordinator.wake());
@@ -28,6 +30,7 @@ beforeEach(async () => {
     db,
     clock,
     log: () => {},
+    idCode,
     deploymentName: 'test',
     scheduling: defaultSchedulerConfig,
   });
@@ -49,7 +52,10 @@ beforeEach(async () => {
   });
   app.route(
     '/execution',
-    executionRoutes({ db: watched, coordinator: coordinator, deploymentName: 'test' }, variants.B),
+    executionRoutes(
+      { db: watched, coordinator, deploymentName: 'test', minPasswordLength: 10, bodies: bodyReader() },
+      variants.B,
+    ),
   );
   app.onError((error) => new Response(String(error), { status: 503 }));
 });

@@ -249,8 +249,8 @@ onHosts(everySetup, (host, { variant }) => {
   const anyone = new HttpClient(() => host().url());
 
   test('H299: a user has at most 100 logs open', { timeout: 60_000 }, async () => {
-    await addUser(host(), 'crowd', 'secret', 'admin');
-    const crowd = anyone.with(basic('crowd', 'secret'));
+    await addUser(host(), 'crowd', 'secret words', 'admin');
+    const crowd = anyone.with(basic('crowd', 'secret words'));
     expect((await crowd.get('login')).status).toBe(200);
     const one = await running();
     const all = Array.from({ length: 100 }, () => crowd.open('GET', `service/logs/${one.service}`));
@@ -293,8 +293,8 @@ onHosts(everySetup, (host, { variant }) => {
     const accounts = new AccountClient(host);
 
     test('H298: a logout aborts the logs that its session requested, and no others of its user', async () => {
-      await accounts.addUser('leaver', { role_id: ROLE.admin }, 'secret');
-      const login = await anyone.send('POST', '/login', 'username=leaver&password=secret');
+      await accounts.addUser('leaver', { role_id: ROLE.admin }, 'secret words');
+      const login = await anyone.send('POST', '/login', 'username=leaver&password=secret+words');
       const cookie = login.headers['set-cookie']?.map((one) => one.split(';')[0]).join('; ') ?? '';
       const [leaving, staying] = [anyone.with({ cookie }), accounts.as('leaver')];
       const one = await running();
@@ -321,7 +321,7 @@ onHosts(everySetup, (host, { variant }) => {
           can_access_api: true,
           can_operate_others: true,
         });
-        const id = await accounts.addUser(`seer-${change}`, { role_id }, 'secret');
+        const id = await accounts.addUser(`seer-${change}`, { role_id }, 'secret words');
         const one = await running();
         const { stream, log } = await reading(accounts.as(`seer-${change}`), one.service);
         const broken = expect(buffer(stream)).rejects.toThrow();

@@ -68,7 +68,7 @@ onHosts(hosts, (host) => {
     const { agent, requiring } = await ownHost(host(), 2);
     const userNamed = async (name: string) => {
       await accounts.addUser(name);
-      return new ApiClient(host, name, 'secret');
+      return new ApiClient(host, name, 'secret words');
     };
     const burst = await userNamed(`burst-${++names}`);
     const late = await userNamed(`late-${++names}`);
@@ -85,7 +85,7 @@ onHosts(hosts, (host) => {
   test('C63: the execution of the user with the higher priority starts first, even if the priority changes while it waits', async () => {
     const { agent, requiring } = await ownHost(host(), 1);
     const urgent = await accounts.addUser(`urgent-${++names}`);
-    const theirs = new ApiClient(host, `urgent-${names}`, 'secret');
+    const theirs = new ApiClient(host, `urgent-${names}`, 'secret words');
     const described = application(requiring(1));
     const running = await api.submit(described);
     const ids = [await api.submit(described), await theirs.submit(described)];

@@ -13,11 +13,11 @@ onHosts(everySetup, (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const api = new ApiClient(host);
   const admin = api.http;
-  const alice = anonymous.with(basic('alice', 'secret'));
+  const alice = anonymous.with(basic('alice', 'secret words'));
   let ended = 0;
 
   beforeAll(async () => {
-    await addUser(host(), 'alice', 'secret', 'user');
+    await addUser(host(), 'alice', 'secret words', 'user');
     ended = await api.submit();
     await api.terminate(ended);
   });

@@ -98,7 +98,7 @@ test('H252: a restore refuses a database in use, an existing database, and a fil
   await host.start();
 });
 
-test('H253: after a restore, services in the backup continue, later ones are left alone, and no id is given twice', async () => {
+test('H253, C210: after a restore, services in the backup continue, later ones are left alone, no id is given twice, and proofs of ids are the same', async () => {
   // Through the API, because an open connection of this process to the database would block the restore.
   const joined = (await api.http.post('host/token', {})).json<{ token: string }>();
   await registeredHost(host, undefined, joined.token);

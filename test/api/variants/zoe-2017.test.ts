@@ -16,16 +16,16 @@ const waiting = application(service({ labels: ['nowhere'] }));
 onHosts(hostsOf('zoe-2017.12'), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
-  const alice = anonymous.with(basic('alice', 'secret'));
+  const alice = anonymous.with(basic('alice', 'secret words'));
 
-  beforeAll(() => addUser(host(), 'alice', 'secret', 'superuser'));
+  beforeAll(() => addUser(host(), 'alice', 'secret words', 'superuser'));
 
   testClientHabits(host, variant);
   testLogLines(host, '2017.12');
 
   test('H150: the released command line runs a whole session', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
-    const client = await ZoeClient.login(() => host().url(), '2017.12', 'alice', 'secret');
+    const client = await ZoeClient.login(() => host().url(), '2017.12', 'alice', 'secret words');
     expect(await client.info()).toMatchObject({ api_version: '0.7' });
     const described = application(service({ ports: [http], labels: ['one'] }));
     expect(await client.validate(described)).toBe(true);

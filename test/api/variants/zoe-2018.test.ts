@@ -22,11 +22,11 @@ const http = { name: 'web', port_number: 80, protocol: 'tcp' as const, url_templ
 onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
   const anonymous = new HttpClient(() => host().url());
   const admin = anonymous.with(basic('admin', ADMIN_PASSWORD));
-  const alice = anonymous.with(basic('alice', 'secret'));
+  const alice = anonymous.with(basic('alice', 'secret words'));
   const login = (username = 'admin', password = ADMIN_PASSWORD) =>
     ZoeClient.login(() => host().url(), '2018.12', username, password);
 
-  beforeAll(() => addUser(host(), 'alice', 'secret', 'superuser'));
+  beforeAll(() => addUser(host(), 'alice', 'secret words', 'superuser'));
 
   test('H218: the zoe variants have no explanations', async () => {
     expect((await admin.get('execution/1/explain')).status).toBe(404);
@@ -49,7 +49,7 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
 
   test('H150: the released command line runs a whole session', async () => {
     const agent = await ScriptedAgent.join(host(), { facts: { name: 'worker1', labels: ['one'] } });
-    const client = await login('alice', 'secret');
+    const client = await login('alice', 'secret words');
     expect(await client.info()).toMatchObject({ api_version: '0.7' });
     const [main, helper] = [
       service({ ports: [http], labels: ['one'] }),
@@ -132,14 +132,19 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       fs_uid: expect.any(Number),
     });
     expect(Number(user.fs_uid)).toBeGreaterThanOrEqual(1000);
-    await client.updateAccount('user', id, { password: 'secret', enabled: 1, role_id: '3', quota_id: '1' });
+    await client.updateAccount('user', id, {
+      password: 'secret words',
+      enabled: 1,
+      role_id: '3',
+      quota_id: '1',
+    });
     expect((await client.accounts('user', { username: 'carol' }))[0]).toEqual({
       ...{ ...user, role_id: 3, quota_id: 1 },
     });
-    expect((await login('carol', 'secret')).userId).toBe(String(id));
+    expect((await login('carol', 'secret words')).userId).toBe(String(id));
     await client.updateAccount('user', id, { enabled: 0 });
     expect(await client.accounts('user', { username: 'carol', enabled: 'False' })).toHaveLength(1);
-    await expect(login('carol', 'secret')).rejects.toThrow('Wrong user name or password.');
+    await expect(login('carol', 'secret words')).rejects.toThrow('Wrong user name or password.');
 
     await client.deleteAccount('user', id);
     await client.deleteAccount('quota', quota_id);
@@ -293,14 +298,16 @@ onHosts(hostsOf('zoe-2018.12'), (host, { variant }) => {
       const { quota_id } = (await admin.post('quota', quota)).json<{ quota_id: number }>();
       const dave = { username: 'dave', role_id: 2, quota_id };
       const { user_id } = (await admin.post('user', dave)).json<{ user_id: number }>();
-      await admin.post(`user/${user_id}`, { password: 'secret' });
-      const client = await login('dave', 'secret');
+      await admin.post(`user/${user_id}`, { password: 'secret words' });
+      const client = await login('dave', 'secret words');
       const first = await client.start('first', waiting);
       await expect(client.start('second', waiting)).rejects.toThrow(
         'You cannot run more than 1 executions at a time, quota exceeded.',
       );
       const refused = { name: 'second', application: waiting };
-      expect((await anonymous.with(basic('dave', 'secret')).post('execution', refused)).status).toBe(409);
+      expect((await anonymous.with(basic('dave', 'secret words')).post('execution', refused)).status).toBe(
+        409,
+      );
       await client.terminate(first);
       const second = await client.start('second', waiting);
       expect(await client.list({ user_id: client.userId })).toHaveLength(2);

@@ -26,7 +26,7 @@ onHosts(hosts, (host) => {
   /** The fields of the form of a new user. */
   const userForm = (fields: Record<string, string> = {}) => ({
     ...{ username: newName('made'), email: '', role: String(ROLE.user), quota: '1', priority: '0' },
-    ...{ enabled: 'on', source: 'internal', uid: '', password: 'secret', ...fields },
+    ...{ enabled: 'on', source: 'internal', uid: '', password: 'secret words', ...fields },
   });
   const idOf = async (username: string): Promise<number> => {
     const [id] = Object.keys((await accounts.admin.get(`user?username=${username}`)).json());
@@ -36,7 +36,7 @@ onHosts(hosts, (host) => {
   describe('administration', () => {
     test('W90: only roles that may change the configuration have access', async () => {
       await accounts.addUser('plain');
-      const plain = await WebClient.logIn(host, 'plain', 'secret');
+      const plain = await WebClient.logIn(host, 'plain', 'secret words');
       const pages = ['', '/users', '/users/new', '/users/1', '/users/1/delete', '/roles', '/roles/new'];
       for (const path of [...pages, '/roles/2', '/quotas', '/quotas/new', '/quotas/1'])
         expect([path, (await plain.get(`/admin${path}`)).status]).toEqual([path, 403]);
@@ -54,10 +54,10 @@ onHosts(hosts, (host) => {
       expect((await admin.get('/admin/users?text=nobody-is-so-called')).text).toContain('No matching users');
       const id = await idOf(username);
       expect(await accounts.read('user', id)).toMatchObject({ email: 'ann@example.org', priority: 3 });
-      const own = await WebClient.logIn(host, username, 'secret');
-      await admin.act(`/admin/users/${id}/password`, { password: 'another' });
+      const own = await WebClient.logIn(host, username, 'secret words');
+      await admin.act(`/admin/users/${id}/password`, { password: 'another one' });
       expect((await own.get('/executions')).status).toBe(303);
-      await WebClient.logIn(host, username, 'another');
+      await WebClient.logIn(host, username, 'another one');
       const { enabled: _, password: __, ...rest } = form;
       await admin.act(`/admin/users/${id}`, { ...rest, uid: '4711' });
       expect(await accounts.read('user', id)).toMatchObject({ enabled: false, fs_uid: 4711 });
@@ -69,7 +69,7 @@ onHosts(hosts, (host) => {
       const taken = await admin.post('/admin/users', userForm({ username: 'admin', email: 'x@example.org' }));
       expect([taken.status, taken.text.includes('already a user with that name')]).toEqual([409, true]);
       expect(taken.text).toContain('value="x@example.org"');
-      expect(taken.text).not.toContain('value="secret"');
+      expect(taken.text).not.toContain('value="secret words"');
       const bad = await admin.post('/admin/users', userForm({ username: 'a:b', password: '', uid: '0' }));
       expect(bad.status).toBe(400);
       for (const problem of ['username', 'password', 'uid'])
@@ -84,7 +84,7 @@ onHosts(hosts, (host) => {
       const name = newName('going');
       const id = await accounts.addUser(name);
       const waiting = application(service({ labels: ['nowhere'] }));
-      const api = new ApiClient(host, name, 'secret');
+      const api = new ApiClient(host, name, 'secret words');
       const [execution] = [await api.submit(waiting), await api.submit(waiting)];
       await accounts.as(name).delete(`execution/${execution}`);
       const confirmation = await admin.get(`/admin/users/${id}/delete`);
@@ -170,7 +170,7 @@ onHosts(hosts, (host) => {
         cores: 2,
       });
       const id = await accounts.addUser(name, { quota_id });
-      const own = await WebClient.logIn(host, name, 'secret');
+      const own = await WebClient.logIn(host, name, 'secret words');
       const { text } = await own.get('/account');
       expect(text).toContain('0 of 3');
       expect(text).toContain('no limit');
@@ -184,10 +184,10 @@ onHosts(hosts, (host) => {
       const name = newName('own');
       await accounts.addUser(name);
       const [own, elsewhere] = [
-        await WebClient.logIn(host, name, 'secret'),
-        await WebClient.logIn(host, name, 'secret'),
+        await WebClient.logIn(host, name, 'secret words'),
+        await WebClient.logIn(host, name, 'secret words'),
       ];
-      const change = { present: 'secret', password: 'another one', repeated: 'another one' };
+      const change = { present: 'secret words', password: 'another one', repeated: 'another one' };
       const different = await own.post('/account/password', { ...change, repeated: 'another' });
       expect([different.status, different.text.includes('id="repeated-problem"')]).toEqual([400, true]);
       const wrong = await own.post('/account/password', { ...change, present: 'a guess' });
@@ -205,9 +205,9 @@ onHosts(hosts, (host) => {
     test('W99: guesses of the current password are throttled like logins', async () => {
       const name = newName('own');
       await accounts.addUser(name);
-      const own = await WebClient.logIn(host, name, 'secret');
+      const own = await WebClient.logIn(host, name, 'secret words');
       await failLogins(host(), LOOPBACK, name, 10);
-      const guess = { present: 'a guess', password: 'x', repeated: 'x' };
+      const guess = { present: 'a guess', password: 'another one', repeated: 'another one' };
       const { status, text } = await own.post('/account/password', guess);
       expect([status, text.includes('Too many failed logins')]).toEqual([429, true]);
       await passLoginDelays(host());

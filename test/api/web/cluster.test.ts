@@ -35,8 +35,8 @@ onHosts(hosts, (host) => {
     });
     await accounts.addUser(VIEWER, { role_id });
     await accounts.addUser('plain');
-    viewer = await WebClient.logIn(host, VIEWER, 'secret');
-    plain = await WebClient.logIn(host, 'plain', 'secret');
+    viewer = await WebClient.logIn(host, VIEWER, 'secret words');
+    plain = await WebClient.logIn(host, 'plain', 'secret words');
   });
 
   const newName = (prefix: string) => `${prefix}${++names}`;
@@ -120,6 +120,27 @@ onHosts(hosts, (host) => {
     expect((await client.named(name)).admin_labels).toEqual(['gpu', 'ssd', 'fast']);
   });
 
+  test('W130: the page of a host shows what it offers beyond what was agreed, and an administrator accepts that offer only', async () => {
+    const { agent, id, name } = await ownHost();
+    expect((await admin.get(`/cluster/hosts/${id}`)).text).not.toContain('Offers more');
+    await agent.close();
+    await ScriptedAgent.join(host(), { facts: { name, labels: ['of-agent', NASTY] } }).then((again) =>
+      onTestFinished(() => again.close()),
+    );
+    const { text } = await admin.get(`/cluster/hosts/${id}`);
+    expect(text).toContain('This host offers more than was agreed');
+    const [, escaped = ''] = /name="offer" value="([^"]*)"/.exec(text) ?? [];
+    const offer = escaped.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>');
+    const shown = JSON.parse(offer.replaceAll('&#39;', "'").replaceAll('&amp;', '&')) as { labels: string[] };
+    expect(shown.labels).toEqual(['of-agent', NASTY]);
+    const at = `/cluster/hosts/${id}/accept`;
+    const other = await admin.act(at, { offer: JSON.stringify({ ...shown, cores: 1000 }) });
+    expect(other.text).toContain('this is not what host');
+    expect((await admin.act(at, { offer: 'nonsense' })).text).toContain('must be JSON');
+    expect((await admin.act(at, { offer: JSON.stringify(shown) })).text).toContain('are agreed');
+    expect((await new HostClient(api.http).named(name)).labels).toEqual(['of-agent', NASTY]);
+  });
+
   test('W84: a removal is confirmed first, and refused while the host may still run services', async () => {
     const { agent, id, name } = await ownHost();
     const own = service({ labels: [name] });
@@ -144,7 +165,9 @@ onHosts(hosts, (host) => {
     const made = await admin.post('/cluster/join', { name, labels: 'gpu ssd' });
     expect([made.status, made.headers['cache-control']]).toEqual([200, 'no-store']);
     const token = /<code id="token">([^<]+)</.exec(made.text)?.[1] ?? '';
-    expect(made.text).toContain(`/agent/install.sh | BERTH_JOIN_TOKEN=${token} sh`);
+    expect(made.text).toMatch(
+      new RegExp(`/agent/install\\.sh \\| BERTH_BUNDLE_SHA256=[0-9a-f]{64} BERTH_JOIN_TOKEN=${token} sh`),
+    );
     expect(made.text).toMatch(/Valid until<\/dt><dd><time/);
     await registeredHost(host(), name, token);
     expect((await admin.get('/cluster')).text).toContain(name);

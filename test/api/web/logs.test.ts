@@ -144,7 +144,7 @@ onHosts(hosts, (host) => {
   test('W30: the log of another user is not found, nor is a service of another execution', async () => {
     const [one, two] = [(await running())[0], (await running())[0]] as [Assignment, Assignment];
     await new AccountClient(host).addUser('stranger');
-    const other = await visitor('stranger', 'secret');
+    const other = await visitor('stranger', 'secret words');
     const browser = await visitor();
     const paths = (id: number, of: number) => [
       `/executions/${id}/logs?service=${of}`,

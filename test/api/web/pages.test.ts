@@ -46,9 +46,17 @@ onHosts(hosts, (host) => {
   });
 
   test('H1: a form with more fields than any page has is refused before it is parsed', async () => {
-    const reply = await anyone.send('POST', '/login', 'a&'.repeat(2 ** 19));
+    const reply = await anyone.send('POST', '/login', 'a&'.repeat(10_000));
     expect(reply.status).toBe(400);
     expect(reply.text).toContain('more than 5000 fields');
+  });
+
+  test('H375: a form of more than 64 KiB is refused, except where a description may be as long', async () => {
+    const long = `a=${'x'.repeat(2 ** 16)}`;
+    const reply = await anyone.send('POST', '/login', long);
+    expect([reply.status, reply.text]).toEqual([413, expect.stringContaining('larger than 65536 bytes')]);
+    const session = new HttpClient(() => host().url(), { ...PAGE, cookie: cookieOf(await logIn()) });
+    expect((await session.send('POST', '/start?by=description', long)).status).not.toBe(413);
   });
 
   test('W2: an unknown user and a wrong password get the same answer', async () => {
@@ -150,8 +158,10 @@ onHosts(hosts, (host) => {
   });
 
   test('W7: the navigation shows what the role allows', async () => {
-    await addUser(host(), 'plain', 'secret', 'user');
-    const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'plain', password: 'secret' })) });
+    await addUser(host(), 'plain', 'secret words', 'user');
+    const own = anyone.with({
+      cookie: cookieOf(await logIn({ username: 'plain', password: 'secret words' })),
+    });
     const { text } = await own.get('/executions');
     expect(text).toContain('href="/shop"');
     expect(text).not.toMatch(/href="\/(cluster|admin)"/);
@@ -160,8 +170,10 @@ onHosts(hosts, (host) => {
   });
 
   test('W7: a role without can_access_api is refused on every page, and can log out', async () => {
-    await addUser(host(), 'barred', 'secret', 'user');
-    const own = anyone.with({ cookie: cookieOf(await logIn({ username: 'barred', password: 'secret' })) });
+    await addUser(host(), 'barred', 'secret words', 'user');
+    const own = anyone.with({
+      cookie: cookieOf(await logIn({ username: 'barred', password: 'secret words' })),
+    });
     await allowApi(host(), 'user', false);
     const refused = await own.get('/executions');
     await allowApi(host(), 'user', true);

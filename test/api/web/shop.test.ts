@@ -176,14 +176,14 @@ onHosts(hosts, (host) => {
   test('W69, W78: only roles that may set resources can change them, within what the quota leaves', async () => {
     const accounts = new AccountClient(host);
     await accounts.addUser('plain', { role_id: ROLE.user });
-    const plain = (await (await loggedIn(host, 'plain', 'secret')).get('/shop/elastic-batch-0')).text;
+    const plain = (await (await loggedIn(host, 'plain', 'secret words')).get('/shop/elastic-batch-0')).text;
     expect(plain).toMatch(/name="resources:worker\.memory"[^>]* value="16"[^>]* disabled/);
     expect(plain).not.toContain('resources:leader.memory');
 
     const caps = { name: 'small', concurrent_executions: 0, memory: 96 * 2 ** 20, cores: 1 };
     const quota_id = await accounts.create('quota', caps);
     await accounts.addUser('capped', { role_id: ROLE.superuser, quota_id });
-    const capped = (await (await loggedIn(host, 'capped', 'secret')).get('/shop/elastic-batch-0')).text;
+    const capped = (await (await loggedIn(host, 'capped', 'secret words')).get('/shop/elastic-batch-0')).text;
     expect(capped).toContain('Left in your quota: 96.0 MiB of memory and 1 core.');
     expect(capped).toContain('8.0 MiB to 256.0 MiB. Left in your quota: 96.0 MiB per instance.');
     expect(capped).toMatch(/name="resources:leader\.memory"/);
@@ -247,7 +247,7 @@ test('W61, W62, W68, W71, W79: the shop of BERTH_SHOP is read at each request, f
     expect((await admin.get('/shop/evil-0')).text).toContain('***&lt;b&gt;</pre>');
 
     await new AccountClient(host).addUser('plain', { role_id: ROLE.user });
-    const plain = await loggedIn(host, 'plain', 'secret');
+    const plain = await loggedIn(host, 'plain', 'secret words');
     const { text } = await plain.get('/shop');
     expect(text).not.toContain('Distributed PySpark notebook');
     expect(text).not.toContain('clouds.json');

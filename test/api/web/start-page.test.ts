@@ -81,7 +81,7 @@ onHosts(hosts, (host) => {
     expect([broken.status, broken.text]).toEqual([200, expect.stringContaining('data-line="2"')]);
     const valid = await check(pretty(application(service({ total_count: 3, essential_count: 2 }))));
     expect(plainOf(valid.text)).toContain(
-      'test-application has 2 essential services, which start together, and 1 elastic service, added while there is capacity. To start it needs 0 bytes of memory and 0.2 cores.',
+      'test-application has 2 essential services, which start together, and 1 elastic service, added while there is capacity. To start it needs 0 bytes of memory and 0.2 cores on hosts; under the quota its memory limits count: 0 bytes, and the default limit for 2 services without one.',
     );
     expect((await check('')).text).not.toContain('class="problem"');
     const anyone = new HttpClient(() => host().url(), PAGE);
@@ -138,7 +138,7 @@ onHosts(hosts, (host) => {
       ...{ concurrent_executions: 3, memory: 2 ** 31, cores: 0 },
     });
     await accounts.addUser('quentin', { quota_id });
-    const { text } = await (await WebClient.logIn(host, 'quentin', 'secret')).get('/start');
+    const { text } = await (await WebClient.logIn(host, 'quentin', 'secret words')).get('/start');
     expect(text).toContain('Executions: 0 of 3 used');
     expect(text).toContain('Memory: 0 bytes of 2.0 GiB used');
     expect(text).toContain('Cores: 0 used, no limit');
@@ -150,7 +150,7 @@ onHosts(hosts, (host) => {
     expect(text).not.toContain('<img src=x');
     expect(plainOf(text)).toContain('value="again "and" again"');
     await accounts.addUser('eve');
-    const eve = await WebClient.logIn(host, 'eve', 'secret');
+    const eve = await WebClient.logIn(host, 'eve', 'secret words');
     for (const from of [String(id), '999999', 'x', ''])
       expect((await eve.get(`/start?from=${from}`)).status).toBe(404);
   });
@@ -165,8 +165,8 @@ describe('a variant of the API that refuses submissions beyond the quota', () =>
       const limits = { concurrent_executions: 1, memory: 0, cores: 0 };
       const quota_id = await made('quota', { name: 'one', ...limits });
       const user = await made('user', { username: 'dave', role_id: 2, quota_id });
-      await http.post(`user/${user}`, { password: 'secret' });
-      const dave = await WebClient.logIn(host, 'dave', 'secret');
+      await http.post(`user/${user}`, { password: 'secret words' });
+      const dave = await WebClient.logIn(host, 'dave', 'secret words');
       startedId(await dave.post(BY_FORM, simple({ action: 'submit' })));
       const { status, text } = await dave.post(BY_FORM, simple({ action: 'submit' }));
       expect([status, text]).toEqual([409, expect.stringContaining('more than 1 executions at a time')]);

@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { terminal } from '../../../agent/local/terminal.ts';
-import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
 import { insertExecution } from '../../../control-plane/store/cluster/execution-rows.ts';
 import { insertService } from '../../../control-plane/store/cluster/service-rows.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
 import { migrations } from '../../../control-plane/store/schema/migrations.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
+import { loadedExecution } from '../../support/rigs/core-rig.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
 import { atLeast, atMost, type Measurement } from '../figure.ts';
@@ -160,8 +160,13 @@ async function insertsPerSecond(): Promise<number> {
     );
     const startMs = performance.now();
     while (ids.execution <= EXECUTIONS) {
-      const batch = Array.from({ length: CLIENTS }, () => newExecution(ids, submission, Date.now()));
-      await db.batch(batch.flatMap((one) => [insertExecution(one), ...one.services.map(insertService)]));
+      const batch = Array.from({ length: CLIENTS }, () => loadedExecution(ids, submission, Date.now()));
+      await db.batch(
+        batch.flatMap((one) => [
+          insertExecution(one, submission.description),
+          ...one.services.map(insertService),
+        ]),
+      );
     }
     return EXECUTIONS / ((performance.now() - startMs) / 1000);
   } finally {

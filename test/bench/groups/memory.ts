@@ -1,9 +1,13 @@
-/** Measures resident memory of the control plane and its agent, idle and with a long queue. */
+/**
+ * Measures resident memory of the control plane and its agent, idle and with a long queue, and the heap of
+ * what waits.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { queuedApplication } from '../application.ts';
 import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement } from '../figure.ts';
 import { runLoad } from '../load.ts';
+import { measureWaiting } from '../waiting.ts';
 
 const SETTLE_MS = 5_000;
 const QUEUED = 10_000;
@@ -32,6 +36,7 @@ export async function measureMemory(): Promise<Measurement[]> {
         figure: queuedMb - idleMb,
         goal: atMost(50, 'figure'),
       },
+      ...measureWaiting(),
     ];
   } finally {
     await deployment.stop();

@@ -1,22 +1,26 @@
-/** Measures the scheduler alone: the core on simulated hosts, in this process and without a database. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+/**
+ * Measures the scheduler alone: the core on simulated hosts, in this process and without a database. What
+ * waits has no services in memory; they are made when it is placed, as in a turn of the coordinator.
+ */
+import { submit as admit } from '../../../control-plane/core/lifecycle/admission.ts';
 import { observe } from '../../../control-plane/core/lifecycle/observations.ts';
-import { reconcile } from '../../../control-plane/core/lifecycle/reconciler.ts';
-import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
+import { reconciling } from '../../../control-plane/core/lifecycle/reconciler.ts';
+import { newServices } from '../../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
 import {
-  defaultSchedulerConfig,
   placementPolicies,
   queuePolicies,
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import type { Decision } from '../../../control-plane/core/state/decision.ts';
+import { load, unloadWaiting } from '../../../control-plane/core/state/loading.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { application, needs, service } from '../../support/fixtures/applications.ts';
 import { exited, gone, keyOfService, quota, running, user } from '../../support/rigs/core-rig.ts';
 import { atLeast, atMost, type Measurement, median } from '../figure.ts';
+import { unboundedConfig } from '../waiting.ts';
 
 const GIB = 2 ** 30;
 const USERS = 100;
@@ -27,18 +31,14 @@ const EVENTS = 300;
 const DEMANDS = 200;
 
 export async function measureScheduler(): Promise<Measurement[]> {
-  const groups = [fewDemands, distinctDemands].flatMap((queued) => [
-    ...measureFullCluster(queued),
-    measureMemory(queued),
-  ]);
-  return [...measurePlacements(), ...groups];
+  return [...measurePlacements(), ...[fewDemands, distinctDemands].flatMap(measureFullCluster)];
 }
 
 /** 1,000 hosts, 10,000 queued executions that all fit. */
 function measurePlacements(): Measurement[] {
   const policies: SchedulerConfig[] = [
-    ...queuePolicies.map((queuePolicy) => ({ ...defaultSchedulerConfig, queuePolicy })),
-    ...placementPolicies.slice(1).map((placementPolicy) => ({ ...defaultSchedulerConfig, placementPolicy })),
+    ...queuePolicies.map((queuePolicy) => ({ ...unboundedConfig, queuePolicy })),
+    ...placementPolicies.slice(1).map((placementPolicy) => ({ ...unboundedConfig, placementPolicy })),
   ];
   return policies.map((policy) => {
     const figure = median(
@@ -46,7 +46,7 @@ function measurePlacements(): Measurement[] {
       Array.from({ length: ROUNDS + 1 }, () => {
         const cluster = clusterOf(1_000, policy);
         for (let at = 0; at < 10_000; at++) submit(cluster, at, smallApplication(at));
-        const { ms, result } = timed(() => reconcile(cluster, NOW_MS));
+        const { ms, result } = timed(() => runTurn(cluster));
         const placed = result.filter(({ kind }) => kind === 'place').length;
         if (placed !== 10_000) throw new Error(`${placed} of 10,000 were placed`);
         return (placed / ms) * 1_000;
@@ -67,15 +67,15 @@ interface Queued {
 function measureFullCluster({ name: demands, applicationOf }: Queued): Measurement[] {
   const { cluster, blockers } = fullCluster();
   for (let at = 0; at < 100_000; at++) submit(cluster, at, applicationOf(at));
-  const pass = timed(() => reconcile(cluster, NOW_MS));
+  const pass = timed(() => runTurn(cluster));
   const queued = cluster.queue.size;
   if (queued < 90_000) throw new Error(`only ${queued} executions are queued`);
   for (const host of cluster.hosts.values()) cluster.hostIndex.withFreedCapacity.add(host);
-  const again = timed(() => reconcile(cluster, NOW_MS));
+  const again = timed(() => runTurn(cluster));
   const event = (name: string, happen: (at: number) => void): Measurement => {
     const times = Array.from({ length: EVENTS }, (_, at) => {
       happen(at);
-      return timed(() => reconcile(cluster, NOW_MS)).ms;
+      return timed(() => runTurn(cluster)).ms;
     });
     return {
       name: `decision after ${name}, ${demands}`,
@@ -103,7 +103,7 @@ function measureFullCluster({ name: demands, applicationOf }: Queued): Measureme
       const host = cluster.hosts.get(one?.hostId ?? 0);
       if (!one || !host) throw new Error('there is no service to end');
       observe(cluster, host, { ...exited(0), ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
-      reconcile(cluster, NOW_MS);
+      runTurn(cluster);
       observe(cluster, host, { ...gone, ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
     }),
     event('a submission', (at) => submit(cluster, 100_000 + at, applicationOf(100_000 + at))),
@@ -115,30 +115,6 @@ function measureFullCluster({ name: demands, applicationOf }: Queued): Measureme
       cluster.touch(one);
     }),
   ];
-}
-
-/** Heap that 100,000 queued executions occupy without their descriptions. */
-function measureMemory({ name, applicationOf }: Queued): Measurement {
-  const count = 100_000;
-  const cluster = clusterOf(10, defaultSchedulerConfig);
-  const before = heapBytes();
-  for (let at = 0; at < count; at++) submit(cluster, at, applicationOf(at));
-  cluster.takeChanges();
-  reconcile(cluster, NOW_MS);
-  const figure = (heapBytes() - before) / count;
-  if (cluster.queue.size < count * 0.9) throw new Error(`only ${cluster.queue.size} executions are queued`);
-  return {
-    name: `memory of a queued execution, ${name}`,
-    unit: 'bytes',
-    figure,
-    goal: atMost(1_024, 'figure'),
-  };
-}
-
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
-  return process.memoryUsage().heapUsed;
 }
 
 function clusterOf(hosts: number, policy: SchedulerConfig): Cluster {
@@ -162,11 +138,11 @@ const none: string[] = [];
 
 /** Hosts with less than one free core each, filled with running executions of four cores. */
 function fullCluster(): { cluster: Cluster; blockers: Execution[] } {
-  const cluster = clusterOf(10_000, defaultSchedulerConfig);
+  const cluster = clusterOf(10_000, unboundedConfig);
   const blocker = application(service({ resources: needs(4 * GIB, 4) }));
   const cores = [...cluster.hosts.values()].reduce((sum, host) => sum + host.cores, 0);
   const blockers = Array.from({ length: cores / 4 }, (_, at) => submit(cluster, at, blocker));
-  reconcile(cluster, NOW_MS);
+  runTurn(cluster);
   for (const { services } of blockers) {
     for (const one of services) {
       const host = cluster.hosts.get(one.hostId ?? 0);
@@ -174,7 +150,7 @@ function fullCluster(): { cluster: Cluster; blockers: Execution[] } {
         observe(cluster, host, { ...running, ...keyOfService(one) } as Parameters<typeof observe>[2], NOW_MS);
     }
   }
-  reconcile(cluster, NOW_MS);
+  runTurn(cluster);
   cluster.takeChanges();
   return { cluster, blockers };
 }
@@ -211,9 +187,26 @@ const distinctDemands: Queued = {
 
 function submit(cluster: Cluster, at: number, described: Application): Execution {
   const submission = { userId: 1 + (at % USERS), name: 'bench', application: described, description: '' };
-  const execution = newExecution(cluster.nextIds, submission, NOW_MS);
-  cluster.addExecution(execution);
+  const execution = admit(cluster, submission, NOW_MS);
+  applications.set(execution, described);
   return execution;
+}
+
+/** What is submitted, in place of the database. */
+const applications = new WeakMap<Execution, Application>();
+
+/** Decides, and loads what is placed. */
+function runTurn(cluster: Cluster): Decision[] {
+  const steps = reconciling(cluster, NOW_MS);
+  let step = steps.next();
+  for (; !step.done; step = steps.next())
+    for (const execution of step.value) {
+      const described = applications.get(execution);
+      if (!described) throw new Error(`execution ${execution.id} was not submitted here`);
+      load(cluster, execution, '', newServices(execution, described));
+    }
+  unloadWaiting(cluster);
+  return step.value;
 }
 
 function timed<T>(run: () => T): { ms: number; result: T } {

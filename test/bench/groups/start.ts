@@ -1,10 +1,11 @@
 /**
  * Measures how long an execution takes to start and to end, against the same container directly on the
- * engine.
+ * engine; and the start of a user's first and second execution, against a Berth that separates nobody.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { containerOptions } from '../../../agent/engine/docker/container-spec.ts';
+import { networkName } from '../../../agent/engine/networks/scope.ts';
 import { assignmentOf } from '../../../shared/expand.ts';
 import { application } from '../application.ts';
 import { Deployment } from '../deployment.ts';
@@ -14,6 +15,8 @@ const ROUNDS = 20;
 /** The engine still cleans up after a container when it reports the end. */
 const REST_MS = 300;
 const NAME = 'bench-start';
+/** Each round makes a network, which stays for a minute, and the engine slows with their number. */
+const USERS = 12;
 
 interface Times {
   startMs: number;
@@ -21,6 +24,10 @@ interface Times {
 }
 
 export async function measureStart(docker: Docker): Promise<Measurement[]> {
+  return [...(await measureExecution(docker)), ...(await measureUsers())];
+}
+
+async function measureExecution(docker: Docker): Promise<Measurement[]> {
   const deployment = await Deployment.start(NAME, 'on');
   try {
     // Not measured: the first run makes the network, which both sides use.
@@ -42,9 +49,36 @@ export async function measureStart(docker: Docker): Promise<Measurement[]> {
   }
 }
 
-async function runOnBerth(deployment: Deployment): Promise<Times> {
+/** A user's first execution on a host waits for the network, the second one finds it. */
+async function measureUsers(): Promise<Measurement[]> {
+  const separated = await Deployment.start(`${NAME}-user`, 'on');
+  const together = await Deployment.start(`${NAME}-none`, 'on', { BERTH_NETWORK_ISOLATION: 'none' });
+  try {
+    // Not measured: the first run makes the network of all.
+    await runOnBerth(together);
+    const first: Times[] = [];
+    const second: Times[] = [];
+    const before: Times[] = [];
+    for (let round = 0; round < USERS; round++) {
+      const user = await separated.addUser(`user${round}`);
+      before.push(await runOnBerth(together));
+      first.push(await runOnBerth(separated, user));
+      before.push(await runOnBerth(together));
+      second.push(await runOnBerth(separated, user));
+    }
+    const start = ({ startMs }: Times) => startMs;
+    return [
+      measurement('first execution of a user -> running', 1.4, first, before, start),
+      measurement('second execution of a user -> running', 1.1, second, before, start),
+    ];
+  } finally {
+    await Promise.all([separated.stop(), together.stop()]);
+  }
+}
+
+async function runOnBerth(deployment: Deployment, cookie = deployment.cookie): Promise<Times> {
   const beginMs = performance.now();
-  const id = await deployment.submit(application());
+  const id = await deployment.submit(application(), cookie);
   await deployment.reaches(id, 'running');
   const runningMs = performance.now();
   await pause(REST_MS);
@@ -82,15 +116,19 @@ async function containerOptionsFor(docker: Docker): Promise<Docker.ContainerCrea
     deploymentName: NAME,
     userName: 'admin',
     userId: 1,
+    fsUid: 1000,
   };
-  const assignment = assignmentOf({ service: 1, generation: 1 }, 'plain0', definition, context);
+  const assignment = assignmentOf({ service: 1, generation: 1 }, 'plain0', definition, MemTotal, context);
   return containerOptions(assignment, {
     deployment: `${NAME}-plain`,
     host: 'plain',
-    network: `berth-${NAME}`,
+    network: networkName({ kind: 'user', of: 'admin' }, NAME, 0),
     mounts: [],
+    bind: null,
+    capabilities: [],
     memoryBytes: MemTotal,
     nanoCpus: NCPU * 1e9,
+    rotatedLogBytes: null,
     init: (InitBinary ?? '') !== '',
   });
 }
@@ -98,13 +136,13 @@ async function containerOptionsFor(docker: Docker): Promise<Docker.ContainerCrea
 const measurement = (
   name: string,
   factor: number,
-  berth: readonly Times[],
-  plain: readonly Times[],
+  measured: readonly Times[],
+  limit: readonly Times[],
   pick: (times: Times) => number,
 ): Measurement => ({
   name,
   unit: 'ms',
-  figure: median(berth.map(pick)),
-  limit: median(plain.map(pick)),
+  figure: median(measured.map(pick)),
+  limit: median(limit.map(pick)),
   goal: atMost(factor),
 });

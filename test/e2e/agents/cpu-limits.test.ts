@@ -1,5 +1,6 @@
 /** The cores of a host, divided among its services. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RestClient } from '../../support/clients/rest-client.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import type { Program } from '../../support/hosts/process.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
@@ -23,9 +24,9 @@ afterAll(() => berth.close(agent));
 const startAgent = (): Program => berth.startAgent({ BERTH_AGENT_RESERVE: 'cores=0.5' });
 
 /** Runs one service that requests these cores. */
-async function run(min: number | null, max: number | null): Promise<number> {
+async function run(min: number | null, max: number | null, api = berth.api): Promise<number> {
   const resources = { memory: { min: null, max: null }, cores: { min, max } };
-  const id = await berth.api.submit(application(service({ command: 'sleep 1000', resources })));
+  const id = await api.submit(application(service({ command: 'sleep 1000', resources })));
   await berth.api.waitFor(id, 'running');
   return id;
 }
@@ -78,4 +79,28 @@ test('P15: shares follow containers that ended while no agent ran, even while th
   await berth.start();
   await berth.api.waitFor(second, 'error');
   await end(first);
+});
+
+test('C212: the containers of a user get no more cores than the quota while another user has containers there', async () => {
+  const post = async (path: string, fields: Record<string, unknown>) => {
+    const response = await berth.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
+    const text = await response.text();
+    expect(response.status, text).toBe(200);
+    return text || '{}';
+  };
+  const caps = { concurrent_executions: 0, memory: 0, cores: 1 };
+  const { quota_id } = JSON.parse(await post('quota', { name: 'one core', ...caps }));
+  const password = 'secret words';
+  const { user_id } = JSON.parse(await post('user', { username: 'capped', role_id: 3, quota_id }));
+  await post(`user/${user_id}`, { password });
+  const capped = new RestClient(berth.url, 'capped', password);
+  const mine = [await run(0.1, null, capped), await run(0.1, null, capped), await run(0.1, null, capped)];
+  const alone = Math.floor((100 * offered) / 3) / 100;
+  for (const id of mine) await reaches(id, alone);
+  const other = await run(0.1, null);
+  for (const id of mine) await reaches(id, 0.33);
+  await reaches(other, offered - 1);
+  await end(other);
+  for (const id of mine) await reaches(id, alone);
+  for (const id of mine) await end(id);
 });

@@ -1,5 +1,6 @@
 /** Two deployments on one engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { networkName } from '../../../agent/engine/networks/scope.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 
@@ -15,6 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([left.close(), right.close()]));
 
+const networkOf = (deployment: string) => networkName({ kind: 'user', of: 'admin' }, deployment, 0);
 const idle = (text: string) => application(script(`echo ${text}; exec sleep 1000`));
 
 test('P6: two deployments on one engine share no ids, containers, networks or logs, and one ends without effect on the other', async () => {
@@ -24,8 +26,8 @@ test('P6: two deployments on one engine share no ids, containers, networks or lo
   const [ours, theirs] = await Promise.all([left.containers(), right.containers()]);
   expect(ours.map(({ Names }) => Names[0])).toEqual(['/main0-1-e2e-left']);
   expect(theirs.map(({ Names }) => Names[0])).toEqual(['/main0-1-e2e-right']);
-  expect(Object.keys(ours[0]?.NetworkSettings.Networks ?? {})).toEqual(['berth-e2e-left']);
-  expect(Object.keys(theirs[0]?.NetworkSettings.Networks ?? {})).toEqual(['berth-e2e-right']);
+  expect(Object.keys(ours[0]?.NetworkSettings.Networks ?? {})).toEqual([networkOf('e2e-left')]);
+  expect(Object.keys(theirs[0]?.NetworkSettings.Networks ?? {})).toEqual([networkOf('e2e-right')]);
 
   // A restart inspects everything on the engine.
   await left.program.stop();

@@ -1,5 +1,6 @@
 /** The agent as hosts install it: by the script that a control plane serves, and as an image. */
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -159,6 +160,29 @@ describe('H264: a failed installation names the cause and the remedy, and change
     });
     const output = await failure({ BERTH_JOIN_TOKEN: await joinToken(), BERTH_URL: url });
     expect(output).toMatch(/does not match its checksum(.|\n)*Try again/);
+  });
+
+  test('H365: the installation fails if agent and checksum were both replaced after the token was made', async () => {
+    const other = Buffer.from('console.log("another program")');
+    const digest = createHash('sha256').update(other).digest('hex');
+    const url = await behindProxy({
+      body: (body, path) => {
+        if (path.endsWith('.sha256')) return Buffer.from(`${digest}  berth-agent.mjs\n`);
+        return path.endsWith('.mjs') ? other : body;
+      },
+    });
+    const answer = await berth.api.request('host/token', { method: 'POST', body: '{}' });
+    const { token, agent_sha256 } = (await answer.json()) as Record<string, string>;
+    const env = { BERTH_JOIN_TOKEN: token, BERTH_URL: url };
+    const output = await failure({ ...env, BERTH_BUNDLE_SHA256: agent_sha256 });
+    expect(output).toMatch(/does not match its checksum(.|\n)*a new join token/);
+    expect(output).not.toContain('another program');
+    const { code } = await machine.run([], {
+      ...env,
+      BERTH_URL: berth.url,
+      BERTH_BUNDLE_SHA256: agent_sha256,
+    });
+    expect(code).toBe(0);
   });
 
   test('H264: the key stays if the answer to the join is lost, and joins with the same token', async () => {

@@ -13,7 +13,10 @@ beforeAll(async () => {
   registry = await startRealRegistry(await testEngine(), { requiresLogin: true });
   const auth = Buffer.from(`${LOGIN.username}:${LOGIN.password}`).toString('base64');
   const config = await registry.config({ auths: { [registry.host]: { auth } } });
-  berth = await startBerth({ deployment: 'e2e-pulls', env: { DOCKER_CONFIG: config } });
+  berth = await startBerth({
+    deployment: 'e2e-pulls',
+    env: { DOCKER_CONFIG: config, BERTH_AGENT_REGISTRIES: registry.host },
+  });
 });
 afterEach(() => registry.door.release());
 afterAll(async () => {

@@ -66,7 +66,7 @@ test('C111, C24, H38, H41: services on different hosts reach each other by name,
   expect(await cluster.containersOf(id)).toEqual({});
 });
 
-test('C3, H211, H212: labels choose the host, and an execution whose labels no host has stays queued, explains why, and starts once a host has them', async () => {
+test('C3, C208, H211, H212: labels choose the host, and an execution whose labels no host has stays queued, explains why, and starts once an administrator accepts them for a host', async () => {
   const { api } = cluster;
   const on = (...labels: string[]) => api.submit(application(script('exec sleep 1000', { labels })));
   const [gpu, ssd, both] = await Promise.all([on('gpu'), on('ssd'), on('gpu', 'ssd')]);
@@ -80,6 +80,10 @@ test('C3, H211, H212: labels choose the host, and an execution whose labels no h
   });
 
   await cluster.restartAgent('two', { BERTH_AGENT_LABELS: 'gpu,ssd' });
+  const { id, pending } = await api.host('two');
+  expect(pending).toMatchObject({ labels: ['gpu', 'ssd'] });
+  expect((await api.execution(both)).status).toBe('queued');
+  await api.acceptOffer(id, pending);
   await api.waitFor(both, 'running');
   expect((await cluster.containersOf(both)).main0?.host).toBe('two');
   await cluster.restartAgent('two');

@@ -1,5 +1,5 @@
 /** What an application receives: start order, names, ports, environment, limits. */
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { application, script, service } from '../../support/fixtures/descriptions.ts';
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
@@ -51,7 +51,7 @@ test('C7, C9: three services start in order, reach each other by DNS name, and t
   expect(await berth.containersOf(id)).toEqual([]);
 });
 
-test('H38, H41: a published port is served at its endpoint, and discovery names the service only while it is active', async () => {
+test('H38, H41, P106: a published port is served at its endpoint and at no other address of the host, and discovery names the service only while it is active', async () => {
   const { api } = berth;
   const id = await api.submit(
     application(
@@ -70,6 +70,8 @@ test('H38, H41: a published port is served at its endpoint, and discovery names 
   expect(endpoints).toEqual([['web', expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/index\.html$/)]]);
   const page = await eventually(async () => (await fetch(String(endpoints[0]?.[1]))).text());
   expect(page).toBe('hello from inside\n');
+  const elsewhere = String(endpoints[0]?.[1]).replace('127.0.0.1', '127.0.0.2');
+  await expect(fetch(elsewhere)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
   expect(await api.discover(id, 'main')).toEqual([`main0-${id}-e2e-application`]);
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
@@ -150,10 +152,16 @@ test('a container has the limits, labels and init process of the contract', asyn
     'berth.generation': '1',
     'berth.owner': 'admin',
   });
-  expect(Mounts.map(({ Destination, Source, RW }) => [Destination, Source, RW]).sort()).toEqual([
-    ['/mnt/data', volumes, false],
-    ['/workspace', `${volumes}/admin`, true],
+  expect(Mounts.map(({ Destination, Type }) => [Destination, Type]).sort()).toEqual([
+    ['/mnt/data', 'volume'],
+    ['/workspace', 'volume'],
   ]);
+  const written = await docker.getContainer(String(info?.Id)).exec({
+    Cmd: ['sh', '-c', '! touch /mnt/data/new && touch /workspace/new'],
+  });
+  await written.start({});
+  await eventually(async () => (await written.inspect()).ExitCode === 0);
+  expect(await readdir(`${volumes}/admin`)).toEqual(['new']);
   await api.terminate(id);
   await api.waitFor(id, 'terminated');
 });

@@ -6,12 +6,16 @@ import { type Registry, startRegistry } from '../../support/registries/empty-reg
 import { type Berth, startBerth } from '../../support/rigs/berth.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
+/** A registry where nothing listens. */
+const UNREACHABLE = '127.0.0.1:9';
+
 let berth: Berth;
 let registry: Registry;
 
 beforeAll(async () => {
   registry = await startRegistry('missing');
-  berth = await startBerth({ deployment: 'e2e-ends' });
+  const env = { BERTH_AGENT_REGISTRIES: `${registry.host},${UNREACHABLE}` };
+  berth = await startBerth({ deployment: 'e2e-ends', env });
 });
 
 afterAll(async () => {
@@ -50,7 +54,7 @@ const cases: { rule: string; what: string; end: () => ServiceDescription; messag
   {
     rule: 'C12',
     what: 'an unreachable registry',
-    end: () => service({ image: '127.0.0.1:9/none:1' }),
+    end: () => service({ image: `${UNREACHABLE}/none:1` }),
     message: /^service main0: .*127\.0\.0\.1:9.*connection refused/,
   },
   {

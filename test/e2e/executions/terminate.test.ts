@@ -11,7 +11,8 @@ let registry: Registry;
 
 beforeAll(async () => {
   registry = await startRegistry('stalls');
-  berth = await startBerth({ deployment: 'e2e-terminate' });
+  const env = { BERTH_AGENT_REGISTRIES: registry.host };
+  berth = await startBerth({ deployment: 'e2e-terminate', env });
 });
 
 afterAll(async () => {

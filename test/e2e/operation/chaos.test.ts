@@ -23,7 +23,7 @@ import { seededRandom } from '../../support/tools/random.ts';
 
 const CHAOS_MS = 60_000;
 const SETTLE_MS = 90_000;
-const PASSWORD = 'secret';
+const PASSWORD = 'secret words';
 const MAX_EVIDENCE_CHARS = 4_000;
 
 let engine: LoneEngine;

@@ -48,7 +48,7 @@ export async function makeActors(host: Host): Promise<{ stranger: Actor; actors:
     await setRole(host, role, [...new Set([...flags, 'can_access_api' as const])]);
   }
   const users = [STRANGER, ...NAMED, ...BY_FLAGS];
-  await insertUsers(host, 'secret', users);
+  await insertUsers(host, 'secret words', users);
   const anonymous: Actor = {
     name: 'anonymous',
     flags: undefined,
@@ -66,7 +66,7 @@ export async function restrictActors(host: Host): Promise<void> {
 }
 
 async function logIn(http: HttpClient, { name, flags }: Made): Promise<Actor> {
-  const reply = await http.with(basic(name, 'secret')).get('login');
+  const reply = await http.with(basic(name, 'secret words')).get('login');
   const cookie = reply.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
   const { uid, user } = reply.json<{ uid?: string; user?: { id: number } }>();
   return { name, flags, http: http.with({ cookie }), userId: user?.id ?? uid ?? '' };

@@ -7,6 +7,7 @@ import { stayConnected } from '../../../agent/connection/socket.ts';
 import type { Engine } from '../../../agent/engine/engine.ts';
 import { compareClocks } from '../../../agent/host/clock-check.ts';
 import { Conditions, unknownContainers } from '../../../agent/host/conditions.ts';
+import { punchHole } from '../../../agent/host/punch-hole.ts';
 import { runningContainerOf } from '../../../agent/host/usage.ts';
 import { UsageMeter } from '../../../agent/host/usage-meter.ts';
 import { OutputStore } from '../../../agent/logs/output-store.ts';
@@ -46,6 +47,7 @@ export interface RigOptions {
   /** Clock of the lease, which the test checks itself. */
   now?: () => Moment;
   identity?: Identity;
+  logMaxBytes?: number;
 }
 
 export async function agentRig(
@@ -59,12 +61,13 @@ export async function agentRig(
     refreshMs = 60_000,
     random = () => 0,
     identity = someone,
+    logMaxBytes = 2 ** 30,
   }: RigOptions,
 ): Promise<AgentRig> {
   const peer = await ControlPlanePeer.open();
   const lines: string[] = [];
   const log = (event: string, fields = {}) => lines.push(JSON.stringify({ event, ...fields }));
-  const output = new OutputStore(dataDir, engine, log);
+  const output = new OutputStore(dataDir, engine, log, { maxBytes: logMaxBytes, punchHole });
   const reporter = new Reporter();
   const conditions = new Conditions({ log, changed: (all) => reporter.setConditions(all) });
   const agent: Agent = new Agent({
@@ -129,6 +132,7 @@ export async function agentRig(
         lease,
         clock: (exchange) => compareClocks(exchange, conditions),
         measure: () => void meter.measure(),
+        makeOverlay: () => {},
       }),
     log,
     nowMs: socketNowMs,
@@ -147,6 +151,9 @@ export async function agentRig(
   };
   return { peer, agent, lease, output, conditions, connected, log: lines, close };
 }
+
+/** Limits that no test reaches, for an output store of its own. */
+export const limits = { maxBytes: 2 ** 30, punchHole };
 
 export async function scratchDir(parent = tmpdir()): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(`${parent}/berth-agent-`);

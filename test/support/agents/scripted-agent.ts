@@ -8,6 +8,7 @@ import { type Assignment, keyOf, type ServiceKey } from '../../../shared/protoco
 import { decodeDown, encode } from '../../../shared/protocol/codec.ts';
 import type { Down } from '../../../shared/protocol/down.ts';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
+import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import type { Condition, HostFacts, HostUsage, Observation, Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { Host } from '../hosts/hosts.ts';
@@ -26,6 +27,9 @@ export interface AgentOptions {
   inventory?: Observation[];
   /** The highest ids that the host has seen. */
   highest?: NonNullable<Hello['highest']>;
+  idProofs?: NonNullable<Hello['idProofs']>;
+  /** The swarm of its engine. */
+  swarm?: Swarm;
 }
 
 export class ScriptedAgent {
@@ -57,10 +61,16 @@ export class ScriptedAgent {
     return agent;
   }
 
-  /** Connects an agent, and waits for its welcome and its whole sync. */
-  static async join(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
+  /** Connects an agent and says hello, which may be refused. */
+  static async greet(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
     const agent = await ScriptedAgent.dial(host, await proofFor(host, options.facts?.name));
     agent.send(hello(host, options));
+    return agent;
+  }
+
+  /** Connects an agent, and waits for its welcome and its whole sync. */
+  static async join(host: Host, options: AgentOptions = {}): Promise<ScriptedAgent> {
+    const agent = await ScriptedAgent.greet(host, options);
     await eventually(() => agent.all('sync').some(({ more }) => !more));
     return agent;
   }
@@ -89,6 +99,11 @@ export class ScriptedAgent {
   /** Reports all conditions of its host. */
   async reportConditions(...conditions: Condition[]): Promise<void> {
     await this.#acknowledged({ conditions });
+  }
+
+  /** Reports the swarm that its engine is in by now. */
+  async reportSwarm(swarm: Swarm | null): Promise<void> {
+    await this.#acknowledged({ swarm });
   }
 
   async use(usage: HostUsage): Promise<void> {

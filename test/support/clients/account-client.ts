@@ -18,12 +18,12 @@ export class AccountClient {
   readonly anonymous: HttpClient;
   readonly admin: HttpClient;
 
-  constructor(host: () => Host) {
+  constructor(host: () => Pick<Host, 'url'>) {
     this.anonymous = new HttpClient(() => host().url());
     this.admin = this.as('admin', ADMIN_PASSWORD);
   }
 
-  as(username: string, password = 'secret'): HttpClient {
+  as(username: string, password = 'secret words'): HttpClient {
     return this.anonymous.with(basic(username, password));
   }
 
@@ -48,7 +48,7 @@ export class AccountClient {
   }
 
   /** Adds a user who can log in. */
-  async addUser(username: string, fields: Fields = {}, password = 'secret'): Promise<number> {
+  async addUser(username: string, fields: Fields = {}, password = 'secret words'): Promise<number> {
     const id = await this.create('user', { username, ...plain, ...fields });
     await this.update('user', id, { password });
     return id;

@@ -32,6 +32,7 @@ export interface ExplanationJson {
   quota: { dimension: string; over: number; text: string }[];
   backfill_reserved_for: number | null;
   retry_at: number | null;
+  demand: { memory: number; cores: number; memory_limit: number } | null;
   fits_when_idle: boolean | null;
   placement: { host: string; instances: string[] }[] | null;
 }

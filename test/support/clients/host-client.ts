@@ -12,6 +12,7 @@ export interface HostJson {
   schedulable: boolean;
   labels: string[];
   admin_labels: string[];
+  pending: { labels: string[]; memory: number; cores: number } | null;
   memory_total: number;
   memory_reserved: number;
   memory_used: number | null;

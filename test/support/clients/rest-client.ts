@@ -2,6 +2,7 @@
 import type { Application } from '../../../shared/application-schema.ts';
 import { checkExchange } from '../tools/documented.ts';
 import { eventually } from '../tools/eventually.ts';
+import type { HostJson } from './host-client.ts';
 
 export interface ExecutionJson {
   id: number;
@@ -104,6 +105,17 @@ export class RestClient {
   async joinToken(input: { name?: string; labels?: string[] } = {}): Promise<string> {
     const init = { method: 'POST', body: JSON.stringify(input) };
     return (await this.#json<{ token: string }>('host/token', init)).token;
+  }
+
+  async host(name: string): Promise<HostJson> {
+    const [found] = Object.values(await this.#json<Record<string, HostJson>>(`host?name=${name}`));
+    if (!found) throw new Error(`host ${name} does not exist`);
+    return found;
+  }
+
+  /** Accepts what the host's agent offers beyond what was agreed. */
+  async acceptOffer(host: number, accept: HostJson['pending']): Promise<void> {
+    await this.#ok(`host/${host}`, { method: 'POST', body: JSON.stringify({ accept }) });
   }
 
   async terminate(execution: number): Promise<void> {

@@ -20,6 +20,8 @@ export interface ClusterOptions {
   deployment: string;
   /** The first host manages the swarm. */
   hosts: HostOptions[];
+  /** The network of all services. Empty: the agents make networks. Default: the overlay network. */
+  network?: string;
   /** Further settings of the control plane. */
   env?: NodeJS.ProcessEnv;
 }
@@ -27,7 +29,7 @@ export interface ClusterOptions {
 /** Name of the network that the agents of a cluster use. */
 export const OVERLAY = 'berth-overlay';
 
-const PASSWORD = 'secret';
+const PASSWORD = 'secret words';
 const BRIDGE = 'switch';
 const SUBNET = '192.168.77';
 const GATEWAY = `${SUBNET}.1`;
@@ -58,6 +60,7 @@ export class Cluster {
   #hosts: ClusterHost[] = [];
   #program: Program | undefined;
   #api: RestClient | undefined;
+  #url = '';
 
   constructor(options: ClusterOptions, name: string, hub: Namespace) {
     this.#options = options;
@@ -95,10 +98,24 @@ export class Cluster {
     await Promise.all(this.#hosts.map(({ agent }) => agent.waitFor(/session\.synced/, START_MS)));
   }
 
-  /** Stops the agent of a host and starts it again with further settings. */
-  async restartAgent(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
+  /** Makes a user and returns the user's client. */
+  async addUser(username: string): Promise<RestClient> {
+    const post = (path: string, fields: object) =>
+      this.api.request(path, { method: 'POST', body: JSON.stringify(fields) });
+    const created = await post('user', { username, role_id: 3, quota_id: 1 });
+    const { user_id } = (await created.json()) as { user_id: number };
+    await post(`user/${user_id}`, { password: PASSWORD });
+    return new RestClient(this.#url, username, PASSWORD);
+  }
+
+  /** Stops the agent of a host, or kills it, and starts it again with further settings. */
+  async restartAgent(
+    name: string,
+    env: NodeJS.ProcessEnv = {},
+    end: 'stop' | 'kill' = 'stop',
+  ): Promise<void> {
     const host = this.host(name);
-    await host.agent.stop();
+    await host.agent[end]();
     host.startAgent({ ...this.#agentSettings(), ...env });
     await host.agent.waitFor(/session\.synced/, START_MS);
   }
@@ -194,6 +211,7 @@ export class Cluster {
     await this.#program.waitFor(/listens on/, START_MS);
     const url = await this.#door.to(`http://${GATEWAY}:${PORT}`);
     documentedAt(url, 'B');
+    this.#url = url;
     this.#api = new RestClient(url, 'admin', PASSWORD);
   }
 
@@ -212,8 +230,9 @@ export class Cluster {
   #agentSettings(): AgentSettings {
     return {
       BERTH_URL: `http://${GATEWAY}:${PORT}`,
+      BERTH_AGENT_INSECURE: 'on',
       BERTH_DEPLOYMENT_NAME: this.deployment,
-      BERTH_AGENT_NETWORK: OVERLAY,
+      BERTH_AGENT_NETWORK: this.#options.network ?? OVERLAY,
     };
   }
 }

@@ -4,12 +4,14 @@ import type Docker from 'dockerode';
 import { type Program, startCommand } from '../hosts/process.ts';
 import { eventually } from '../tools/eventually.ts';
 import { NamespacedEngine } from './engine.ts';
-import { cgroupOf, folderOf } from './leftovers.ts';
+import { cgroupOf, folderOf, mountDisk } from './leftovers.ts';
 import { Namespace } from './namespace.ts';
 
 export interface HostOptions {
   name: string;
   labels?: string[];
+  /** Size of the file system that the engine's and the agent's data lie on. Default: that of the tests. */
+  diskBytes?: number;
   /** Further settings of its agent. */
   env?: NodeJS.ProcessEnv;
 }
@@ -49,7 +51,7 @@ export class ClusterHost {
     this.address = address;
     this.#namespace = namespace;
     this.#switch = at;
-    this.engine = new NamespacedEngine(namespace, this.#folder, cgroupOf(cluster));
+    this.engine = new NamespacedEngine(namespace, this.folder, cgroupOf(cluster));
   }
 
   /** Makes a connected host without an engine or an agent. */
@@ -60,6 +62,8 @@ export class ClusterHost {
     gateway: string,
     at: Switch,
   ): Promise<ClusterHost> {
+    // Mounted before the namespace is made: the engine inside and the agent outside see the same files.
+    if (options.diskBytes) await mountDisk(join(folderOf(cluster), options.name), options.diskBytes);
     const namespace = await Namespace.make();
     const host = new ClusterHost(cluster, options, address, namespace, at);
     await at.namespace.run(
@@ -97,7 +101,7 @@ export class ClusterHost {
         DOCKER_HOST: this.engine.dockerHost,
         BERTH_AGENT_NAME: this.name,
         BERTH_AGENT_LABELS: labels.join(','),
-        BERTH_DATA_DIR: this.#folder,
+        BERTH_DATA_DIR: this.folder,
         ...env,
         ...settings,
       },
@@ -111,6 +115,12 @@ export class ClusterHost {
     await eventually(async () => !(await exec.inspect()).Running);
     const { ExitCode } = await exec.inspect();
     if (ExitCode !== 0) throw new Error(`${command.join(' ')} ended with ${ExitCode}`);
+  }
+
+  /** Names of the bridges in the host's kernel. */
+  async bridges(): Promise<string[]> {
+    const links = await this.#namespace.run('ip', '-json', 'link', 'show', 'type', 'bridge');
+    return JSON.parse(links).flatMap(({ ifname = [] }: { ifname?: string | string[] }) => ifname);
   }
 
   /** Drops all packets in both directions without an error. */
@@ -145,7 +155,7 @@ export class ClusterHost {
     return problems;
   }
 
-  get #folder(): string {
+  get folder(): string {
     return join(folderOf(this.#cluster), this.name);
   }
 

@@ -2,13 +2,19 @@
  * Folder and control groups of a cluster, which lie outside of its namespaces. Both are named after the
  * process that made them, and those of processes that were killed are removed.
  */
-import { mkdir, readdir, rm, rmdir } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, open, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { systemPath } from '../../../agent/system-programs.ts';
 import { eventually } from '../tools/eventually.ts';
 
 const PREFIX = 'berth-cluster-';
 const CGROUPS = '/sys/fs/cgroup';
+
+const env = { ...process.env, PATH: systemPath() };
+const run = (program: string, ...args: string[]) => promisify(execFile)(program, args, { env });
 
 let made = 0;
 
@@ -26,8 +32,22 @@ export const folderOf = (name: string): string => join(tmpdir(), name);
 /** Parent of the control groups of a host's containers, in dockerd's notation. */
 export const cgroupOf = (name: string): string => `/${name}`;
 
+/** Mounts a file system of its own on the folder: a file of this size beside it. */
+export async function mountDisk(folder: string, bytes: number): Promise<void> {
+  const image = `${folder}.disk`;
+  const file = await open(image, 'w');
+  await file.truncate(bytes);
+  await file.close();
+  await mkdir(folder, { recursive: true });
+  await run('mkfs.ext4', '-q', '-m', '0', image);
+  await run('mount', '-o', 'loop', image, folder);
+}
+
 /** Removes the folder and the control groups of a name. All their processes must have ended. */
 export async function removeAll(name: string): Promise<void> {
+  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1]);
+  const isOurs = (mount: string) => mount === folderOf(name) || mount.startsWith(`${folderOf(name)}/`);
+  for (const mount of mounts) if (mount && isOurs(mount)) await run('umount', '-l', mount);
   await rm(folderOf(name), { recursive: true, force: true, maxRetries: 5 });
   // Either one hierarchy or, below it, one for each controller.
   const parents = [CGROUPS, ...(await foldersIn(CGROUPS))];

@@ -49,7 +49,13 @@ export const agentContainer = (
   docker.createContainer({
     Image: image.name,
     Env: Object.entries(settings).map(([name, value]) => `${name}=${value}`),
-    HostConfig: { NetworkMode: 'host', Binds: [`${engineSocket()}:/var/run/docker.sock`] },
+    HostConfig: {
+      NetworkMode: 'host',
+      PidMode: 'host',
+      CapAdd: ['SYS_PTRACE'],
+      SecurityOpt: ['apparmor=unconfined'],
+      Binds: [`${engineSocket()}:/var/run/docker.sock`],
+    },
   });
 
 /** The socket of the tests' engine on this machine. */

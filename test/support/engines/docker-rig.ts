@@ -11,8 +11,10 @@ import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { scratchDir } from '../agents/agent-rig.ts';
 import { assignment as plain } from '../fixtures/assignments.ts';
 
-/** `streams`: the client for streams, which may be silent for long. */
-type Changes = Partial<DockerEngineOptions & { docker: Docker; streams: Docker; stallMs: number }>;
+/** `streams`: the client for streams, which may be silent for long; `registries`: besides the public ones. */
+type Changes = Partial<
+  DockerEngineOptions & { docker: Docker; streams: Docker; stallMs: number; registries: string[] }
+>;
 
 export interface DockerRig {
   docker: Docker;
@@ -29,6 +31,24 @@ export interface DockerRig {
   exitOf(id: string): Promise<Extract<Container, { state: 'exited' }>>;
 }
 
+/** Those of an agent with the default settings, for tests that do not concern them. They pull no images. */
+export const engineOptions = {
+  host: 'node1',
+  local: true,
+  reservedOf: () => 0,
+  logMaxBytes: 2 ** 30,
+  volumeRoots: [],
+  workspaceRoot: null,
+  network: null,
+  networks: [],
+  overlay: true,
+  bind: null,
+  capabilities: [],
+  runAs: 'image',
+  subnets: [{ first: 0xc6120000, bits: 15 }],
+  pull: { env: {}, registries: [], stallMs: 1, progressEveryMs: 1, retryMs: 1 },
+} satisfies Omit<DockerEngineOptions, 'deployment'>;
+
 /** CPU limit of containers in tests that do not concern the limit. */
 export const CPU_LIMIT = 1;
 
@@ -44,18 +64,20 @@ export function dockerRig(name: string): DockerRig {
     docker: own = docker,
     streams = own === docker ? connectEngine(host) : own,
     stallMs = 10_000,
+    registries = [],
     ...changes
   }: Changes = {}) =>
     new DockerEngine(own, streams, {
       deployment,
-      host: 'node1',
+      ...engineOptions,
       local: socketOf(host) !== undefined,
-      reserveBytes: 0,
-      volumeRoots: [],
-      workspaceRoot: null,
-      network: null,
-      networks: [],
-      pull: { env: { DOCKER_CONFIG: '/nowhere' }, stallMs, progressEveryMs: 0, retryMs: 1 },
+      pull: {
+        env: { DOCKER_CONFIG: '/nowhere' },
+        registries: ['public', ...registries],
+        stallMs,
+        progressEveryMs: 0,
+        retryMs: 1,
+      },
       ...changes,
     });
   const assignment = (changes: Partial<Assignment> = {}) =>
@@ -68,7 +90,7 @@ export function dockerRig(name: string): DockerRig {
   });
   afterEach(async () => {
     for (const { id } of await engine.list()) await engine.remove(id);
-    await engine.tidy();
+    await engine.removeUnused(0);
     await scratch.remove();
   });
 

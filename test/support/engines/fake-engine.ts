@@ -7,6 +7,7 @@ import { claimOf } from '../../../agent/engine/cpu-allocation.ts';
 import {
   type Container,
   type ContainerSummary,
+  type DiskUse,
   type Engine,
   EngineError,
   type EngineFacts,
@@ -25,6 +26,8 @@ export class FakeEngine implements Engine {
   before: (call: string) => void | Promise<void> = () => {};
   /** Usage samples of containers. Other containers have none. */
   readonly used = new Map<string, UsageSample>();
+  /** What containers hold on the disk. Other containers hold nothing that is measured. */
+  readonly diskUses = new Map<string, DiskUse>();
   readonly #dir: string;
   #changed: ((id: string) => void) | undefined;
   #ids = 0;
@@ -43,6 +46,14 @@ export class FakeEngine implements Engine {
     return undefined;
   }
 
+  watchFolders(): void {}
+
+  async swarm(): Promise<null> {
+    return null;
+  }
+
+  async makeOverlay(): Promise<void> {}
+
   async list(): Promise<ContainerSummary[]> {
     return [...this.containers.values()];
   }
@@ -52,14 +63,14 @@ export class FakeEngine implements Engine {
   }
 
   async create(
-    { service, generation, execution, image, coresMin, coresMax }: Assignment,
+    { service, generation, execution, idProof, image, coresMin, coresMax }: Assignment,
     limit: number,
   ): Promise<Container> {
     await this.#call(`create ${service}.${generation}`);
     if (!this.images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
     this.#ids += 1;
     const cpu = { ...claimOf({ coresMin, coresMax }), limit };
-    return this.#put({ service, generation, execution, id: `c${this.#ids}`, cpu, state: 'created' });
+    return this.#put({ service, generation, execution, idProof, id: `c${this.#ids}`, cpu, state: 'created' });
   }
 
   async start({ service, generation }: Assignment, id: string): Promise<Container> {
@@ -70,6 +81,7 @@ export class FakeEngine implements Engine {
       generation,
       id,
       execution: this.containers.get(id)?.execution,
+      idProof: this.containers.get(id)?.idProof,
       cpu: this.containers.get(id)?.cpu,
       state: 'running',
       ipAddress: '10.0.0.1',
@@ -86,6 +98,15 @@ export class FakeEngine implements Engine {
 
   async usage(ids: readonly string[]): Promise<ReadonlyMap<string, UsageSample>> {
     return new Map([...this.used].filter(([id]) => ids.includes(id)));
+  }
+
+  async diskUse(id: string): Promise<DiskUse | undefined> {
+    return this.containers.has(id) ? this.diskUses.get(id) : undefined;
+  }
+
+  async kill(id: string): Promise<void> {
+    await this.#call(`kill ${id}`);
+    if (this.containers.get(id)?.state === 'running') this.exit(id, 137);
   }
 
   async stop(id: string): Promise<void> {
@@ -120,7 +141,7 @@ export class FakeEngine implements Engine {
     throw new Error('the log API is not faked');
   }
 
-  async tidy(): Promise<void> {}
+  async removeUnused(): Promise<void> {}
 
   /** Ends the container, as if by itself. */
   exit(id: string, exitCode: number): void {

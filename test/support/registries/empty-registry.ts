@@ -7,6 +7,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Registry {
+  /** `address:port`. */
+  host: string;
   /** The name of an image in this registry. */
   image: string;
   /** Number of requests so far. */
@@ -27,7 +29,8 @@ export async function startRegistry(behaviour: 'missing' | 'stalls'): Promise<Re
     server.close();
     server.closeAllConnections();
   };
-  return { image: `127.0.0.1:${port}/none:1`, requestCount: () => count, close };
+  const host = `127.0.0.1:${port}`;
+  return { host, image: `${host}/none:1`, requestCount: () => count, close };
 }
 
 function answer(path: string, response: ServerResponse): void {

@@ -22,7 +22,7 @@ export interface BerthOptions {
   port?: number;
 }
 
-export const PASSWORD = 'secret';
+export const PASSWORD = 'secret words';
 const START_MS = 60_000;
 
 /** Starts Berth on a folder that this call creates and `close` removes. */

@@ -1,5 +1,6 @@
 /** A coordinator on a database in memory for tests, with its clock and its agents. */
 import { Coordinator } from '../../../control-plane/coordinator/coordinator.ts';
+import { idCode } from '../../../control-plane/coordinator/runtime/id-code.ts';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { newHost } from '../../../control-plane/core/model/host.ts';
 import {
@@ -86,6 +87,7 @@ export class CoordinatorRig {
       db: this.db,
       clock: this.clock,
       log: (event, fields) => this.logged.push(`${event} ${JSON.stringify(fields ?? {})}`),
+      idCode,
       deploymentName: 'test',
       scheduling: { ...defaultSchedulerConfig, ...this.#scheduling },
     });

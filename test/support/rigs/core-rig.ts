@@ -5,6 +5,7 @@
 import type { Quota, User } from '../../../control-plane/core/accounts/account.ts';
 import { changeHost, type HostChanges } from '../../../control-plane/core/hosts/drain.ts';
 import { removeHost } from '../../../control-plane/core/hosts/host-removal.ts';
+import { submit } from '../../../control-plane/core/lifecycle/admission.ts';
 import {
   observe,
   observeForgotten,
@@ -12,7 +13,11 @@ import {
 } from '../../../control-plane/core/lifecycle/observations.ts';
 import { reconcile } from '../../../control-plane/core/lifecycle/reconciler.ts';
 import { requestDeletion, requestEnd } from '../../../control-plane/core/lifecycle/state-transitions.ts';
-import { newExecution } from '../../../control-plane/core/lifecycle/submission.ts';
+import {
+  newExecution,
+  newServices,
+  type Submission,
+} from '../../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../../control-plane/core/model/execution.ts';
 import { type Host, newHost } from '../../../control-plane/core/model/host.ts';
 import {
@@ -20,8 +25,10 @@ import {
   type SchedulerConfig,
 } from '../../../control-plane/core/model/scheduler-config.ts';
 import type { Service } from '../../../control-plane/core/model/service.ts';
+import type { NextIds } from '../../../control-plane/core/state/changes.ts';
 import { Cluster } from '../../../control-plane/core/state/cluster.ts';
 import type { Decision } from '../../../control-plane/core/state/decision.ts';
+import { load } from '../../../control-plane/core/state/loading.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
 import { application } from '../fixtures/applications.ts';
@@ -93,6 +100,14 @@ export const user = (id: number, quotaId: number): User => ({
   credentialVersion: 1,
 });
 
+/** A new execution with its services in memory. */
+export function loadedExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
+  const execution = newExecution(ids, submission, nowMs);
+  execution.description = submission.description;
+  execution.services = newServices(execution, submission.application);
+  return execution;
+}
+
 /** User 1 has quota 1, user 2 has quota 2, both without caps. */
 export class CoreRig {
   cluster: Cluster;
@@ -118,9 +133,8 @@ export class CoreRig {
       application: description,
       description: JSON.stringify(description),
     };
-    const execution = newExecution(this.cluster.nextIds, submission, this.nowMs);
-    this.cluster.addExecution(execution);
-    this.cluster.changes.newExecutions.add(execution);
+    const execution = submit(this.cluster, submission, this.nowMs);
+    load(this.cluster, execution, submission.description, newServices(execution, description));
     return execution;
   }
 

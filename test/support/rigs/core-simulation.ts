@@ -13,6 +13,7 @@ import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import { ModelHost, type ServiceScript } from '../agents/model-host.ts';
 import { application, needs, service } from '../fixtures/applications.ts';
+import { DEFAULT_MEMORY } from '../fixtures/caps.ts';
 import { fc } from '../tools/random-cases.ts';
 import { CoreRig, keyOfService, quota, user } from './core-rig.ts';
 
@@ -82,7 +83,7 @@ export type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : nev
 /** Applications to submit: gangs, start-up orders, elastic services, labels, and one that never fits. */
 const applications: readonly Application[] = [
   application(service({ resources: needs(10, 1) })),
-  application(service({ total_count: 3, essential_count: 2, resources: needs(30, 0.1) })),
+  application(service({ total_count: 3, essential_count: 2, resources: needs(30, 0.1, 32) })),
   application(
     service({ name: 'app', startup_order: 2 }),
     service({
@@ -98,7 +99,7 @@ const applications: readonly Application[] = [
     service({ name: 'two', monitor: false }),
   ),
   application(service({ resources: needs(1_000, 1) })),
-  application(service({ total_count: 9, essential_count: 1, resources: needs(15, 0.5) })),
+  application(service({ total_count: 9, essential_count: 1, resources: needs(15, 0.5, 20) })),
 ];
 
 /** Index of the application that can fill all hosts with elastic services. */
@@ -119,7 +120,7 @@ export class Simulation {
 
   /** `check` is called after every turn. */
   constructor(check: Check = () => {}, scheduling: Partial<SchedulerConfig> = {}) {
-    this.rig = new CoreRig(scheduling);
+    this.rig = new CoreRig({ defaultMemoryBytes: DEFAULT_MEMORY, ...scheduling });
     this.#check = check;
   }
 

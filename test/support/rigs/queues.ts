@@ -7,6 +7,7 @@ import { freeCapacityOf } from '../../../control-plane/core/scheduling/free-capa
 import { Queue } from '../../../control-plane/core/scheduling/queue.ts';
 import type { QueueItem } from '../../../control-plane/core/scheduling/queue-policy.ts';
 import { demandOf } from '../../../control-plane/core/scheduling/resource-demand.ts';
+import { DemandTable } from '../../../control-plane/core/state/demand-table.ts';
 
 interface Item extends QueueItem {
   /** Items with the same number of cores have the same demand. */
@@ -26,19 +27,31 @@ interface Options {
 export function queueOf(given: readonly Given[], options: Options = {}) {
   const { policy = 'FIFO', priorities = {}, executions = {} } = options;
   const queue = new Queue<Item>(policy);
+  const demands = new DemandTable<Item>();
+  const items = new Map<number, Item>();
   const placed = new Map(Object.entries(executions).map(([userId, count]) => [Number(userId), count]));
   const fairShareKeyOf = (userId: number) => ({
     priority: priorities[userId] ?? 0,
     executions: placed.get(userId) ?? 0,
   });
   const add = (one: Given) => {
-    const item = { userId: 1, size: 0, timeSubmitMs: 0, cores: 1, ...one };
-    queue.add(item, demandOf([{ requirement: { memoryBytes: 0, cores: item.cores, labels: [] } }], 1));
+    const { cores = 1 } = one;
+    const demand = demands.share(
+      demandOf([{ requirement: { memoryBytes: 0, limitBytes: 0, cores, labels: [] } }], 1),
+    );
+    const item = { userId: 1, size: 0, timeSubmitMs: 0, ...one, cores, demand };
+    items.set(item.id, item);
+    queue.add(item);
   };
   for (const one of given) add(one);
   return {
     queue,
     add,
+    /** Has no effect if the item is not in the queue. */
+    remove(id: number) {
+      const item = items.get(id);
+      if (item) queue.remove(item);
+    },
     /** Ids of all items, in order. */
     order: () => queue.projectedOrder(fairShareKeyOf).map(({ id }) => id),
     /** Runs a round, marks every candidate as unschedulable, and returns their ids. */
@@ -62,7 +75,7 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
         const { item } = candidate;
         ids.push(item.id);
         if (!isPlaced(item)) continue;
-        queue.remove(item.id);
+        queue.remove(item);
         placed.set(item.userId, fairShareKeyOf(item.userId).executions + 1);
       }
       return ids;

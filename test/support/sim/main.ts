@@ -1,8 +1,10 @@
 /**
  * Entry point of a simulation process. `main.ts FIRST COUNT` runs COUNT seeds from FIRST on, until one fails,
- * and prints a summary as one line of JSON.
+ * and prints a summary as one line of JSON. `FAULTS` is a list of faults, separated by commas, that every run
+ * includes besides those that its seed draws.
  */
 import './hooks.ts';
+import { faultNames } from './faults/fault-names.ts';
 
 // Imported after the hooks are in place.
 const { simulate } = await import('./simulate.ts');
@@ -18,11 +20,12 @@ export interface Outcome {
 }
 
 const [first = 1, count = 1] = process.argv.slice(2).map(Number);
+const always = faultNames.filter((name) => (process.env.FAULTS ?? '').split(',').includes(name));
 const lastLines = Number(process.env.TRACE_LINES ?? 200);
 const began = process.cpuUsage();
 const outcome: Outcome = { runs: 0, counts: {}, virtualMs: 0, cpuMs: 0, failed: null, traceHash: '' };
 for (let seed = first; seed < first + count && !outcome.failed; seed++) {
-  const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed);
+  const { counts, failure, trace, virtualMs, traceHash } = await simulate(seed, always);
   outcome.runs += 1;
   outcome.virtualMs += virtualMs;
   outcome.traceHash = traceHash;

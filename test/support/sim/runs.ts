@@ -1,5 +1,6 @@
 /** Runs simulations in processes of their own, where the module hooks apply. */
 import { startProgram } from '../hosts/process.ts';
+import { mutants } from './faults/mutants.ts';
 import type { Outcome } from './main.ts';
 
 const PROCESSES = 2;
@@ -14,7 +15,11 @@ export interface RunOptions {
 /** Runs seeds from `first` on, until one fails. */
 export async function runSeeds(first: number, count: number, options: RunOptions = {}): Promise<Outcome> {
   const { mutant, traceLines = process.env.TRACE_LINES ?? 200 } = options;
-  const env = { TRACE_LINES: String(traceLines), ...(mutant === undefined ? {} : { MUTANT: mutant }) };
+  const faults = mutants.find(({ name }) => name === mutant)?.faults ?? [];
+  const env = {
+    TRACE_LINES: String(traceLines),
+    ...(mutant === undefined ? {} : { MUTANT: mutant, FAULTS: faults.join(',') }),
+  };
   const program = startProgram(['test/support/sim/main.ts', String(first), String(count)], { env });
   const end = await program.waitForEnd(MAX_DURATION_MS);
   const line = program.output.trim().split('\n').at(-1) ?? '';

@@ -1,5 +1,6 @@
 /** Runs the simulation of one seed from an empty world to its result. */
 import { createHash } from 'node:crypto';
+import type { FaultName } from './faults/fault-names.ts';
 import { Simulation } from './simulation.ts';
 import { resetDisks } from './world/disk.ts';
 import { inWorld, World } from './world/time.ts';
@@ -14,11 +15,12 @@ export interface Run {
   traceHash: string;
 }
 
-export async function simulate(seed: number): Promise<Run> {
+/** `always` names faults that the run includes besides those that the seed draws. */
+export async function simulate(seed: number, always: readonly FaultName[] = []): Promise<Run> {
   resetDisks();
   const world = new World(seed);
   let failure: string | undefined;
-  await inWorld(world, () => new Simulation(world).run()).catch((error: unknown) => {
+  await inWorld(world, () => new Simulation(world, always).run()).catch((error: unknown) => {
     failure =
       error instanceof Error
         ? error.name === 'Violation'

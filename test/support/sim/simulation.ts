@@ -7,12 +7,14 @@ import { AcknowledgementCheck } from './checks/acknowledgements.ts';
 import { CapacityCheck } from './checks/capacity.ts';
 import { ContainerCheck } from './checks/containers.ts';
 import { ConvergenceCheck } from './checks/convergence.ts';
+import { GivenIdsCheck } from './checks/given-ids.ts';
 import { Ledger } from './checks/ledger.ts';
 import { LifecycleCheck } from './checks/lifecycle.ts';
 import { LogCheck } from './checks/logs.ts';
 import { ProtocolCheck } from './checks/protocol.ts';
-import { faultNames } from './faults/fault-names.ts';
-import { causeFault } from './faults/faults.ts';
+import { QueueBoundsCheck } from './checks/queue-bounds.ts';
+import { FaultInjector } from './faults/fault-injector.ts';
+import type { FaultName } from './faults/fault-names.ts';
 import type { SimContainer } from './machine/container.ts';
 import type { OutputLocation } from './machine/engine.ts';
 import { Machine } from './machine/machine.ts';
@@ -40,37 +42,42 @@ export class Simulation {
   readonly network: Network;
   readonly machines: Machine[] = [];
   readonly users: Users;
+  readonly faults: FaultInjector;
   readonly administrator: Administrator;
   readonly scheduling: SchedulerConfig;
   readonly containers: ContainerCheck;
   readonly logs: LogCheck;
   /** Control planes that have been started and not killed. */
   controlPlanes: ControlPlane[] = [];
-  /** Functions that undo the effects of faults. */
-  readonly heals = new Set<() => void>();
-  /** After the faults, new containers run until they are stopped. */
-  hasFaultsStopped = false;
   /** Machines whose next container is removed right after its start, before any report arrives. */
   readonly removeOnStart = new Set<string>();
   /** Times at which the clock of a control plane jumped. */
   readonly clockJumpsMs: number[] = [];
   store!: Store;
+  readonly #protocol: ProtocolCheck;
   readonly #acknowledgements: AcknowledgementCheck;
   readonly #convergence: ConvergenceCheck;
   readonly #lifecycle: LifecycleCheck;
   readonly #capacity: CapacityCheck;
+  readonly #queueBounds: QueueBoundsCheck;
+  readonly #givenIds: GivenIdsCheck;
   #controlPlanes = 0;
 
-  constructor(world: World) {
+  constructor(world: World, alwaysFaults: readonly FaultName[] = []) {
     this.world = world;
+    this.faults = new FaultInjector(this, alwaysFaults);
     const { ledger } = this;
     const protocol = new ProtocolCheck(world, ledger);
+    this.#protocol = protocol;
     this.network = new Network(world, protocol);
     this.#acknowledgements = new AcknowledgementCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, protocol.lapsed);
     this.#capacity = new CapacityCheck(world, ledger);
-    this.containers = new ContainerCheck(world, ledger, (machine, container) =>
-      this.#mayRunTwice(machine, container),
+    this.containers = new ContainerCheck(
+      world,
+      ledger,
+      (machine, container) => this.#mayRunTwice(machine, container),
+      (name) => this.machines.some((one) => one.name === name && world.nowMs < one.twoAgentsUntilMs),
     );
     this.logs = new LogCheck(world, ledger, this.containers, {
       moved: this.#lifecycle.moved,
@@ -82,6 +89,8 @@ export class Simulation {
       ...{ machines: this.machines, links: this.network.links },
     });
     this.scheduling = randomSchedulerConfig(world);
+    this.#queueBounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
+    this.#givenIds = new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds);
     const requests = new Requests(world, () => this.controlPlanes);
     this.users = new Users({
       world,
@@ -108,8 +117,8 @@ export class Simulation {
     this.containers.engines = this.machines.map(({ engine }) => engine);
     this.startControlPlane();
     for (const machine of this.machines) world.after(world.between(0, 3_000), () => machine.startAgent());
-    await this.#injectFaults();
-    this.#heal();
+    await this.faults.run();
+    this.faults.stop();
     await this.#settle('the faults have stopped', () => {
       for (const machine of this.#convergence.drained()) this.administrator.open(machine);
       return this.#convergence.unsettled();
@@ -140,11 +149,16 @@ export class Simulation {
     });
   }
 
-  /** Kills one of two control planes. */
+  /**
+   * Kills one of two control planes. If the other has retired, an operator restarts it: the earlier one may
+   * have taken over last, once the database was available.
+   */
   end(controlPlane: ControlPlane): void {
     controlPlane.kill();
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
-    if (this.controlPlanes.length === 0) this.startControlPlane();
+    const [other] = this.controlPlanes;
+    if (!other) this.startControlPlane();
+    else if (other.isRetired) this.restart(other);
   }
 
   jump({ process }: ControlPlane, byMs: number): void {
@@ -183,13 +197,10 @@ export class Simulation {
       if (container.id === id) this.logs.waived.add(key);
   }
 
-  /** Calls `undo` after `forMs`, or when the faults stop if that is earlier. */
-  undoAfter(forMs: number, undo: () => void): void {
-    const heal = () => {
-      if (this.heals.delete(heal)) undo();
-    };
-    this.heals.add(heal);
-    this.world.after(forMs, heal);
+  /** Waives the log of a container whose output two agents may copy into one file. */
+  #expectTwoCopies({ id, key }: SimContainer): void {
+    this.waive(id);
+    if (key) this.logs.copiedTwice.add(`${key.service}.${key.generation}`);
   }
 
   #addMachine(name: string): void {
@@ -207,14 +218,14 @@ export class Simulation {
           this.containers.starts(engine, container);
           if (this.removeOnStart.delete(name)) this.#removeUnreported(machine, container);
           // The earlier of two agents on one machine may start a container that no control plane learns of.
-          if (world.nowMs >= machine.twoAgentsUntilMs) return;
-          this.waive(container.id);
-          if (container.key)
-            this.logs.copiedTwice.add(`${container.key.service}.${container.key.generation}`);
+          if (world.nowMs < machine.twoAgentsUntilMs) this.#expectTwoCopies(container);
         },
         foreignCall: (engine, id, call) => this.containers.foreignCall(engine, id, call),
       },
-      scriptFor: () => randomScript(world, this.hasFaultsStopped),
+      duplicated: ({ engine }) => {
+        for (const container of engine.containers.values()) this.#expectTwoCopies(container);
+      },
+      scriptFor: () => randomScript(world, this.faults.hasStopped),
       lost: (service) => this.logs.lost.add(service),
       revoked: (one) => {
         const left = [...one.engine.containers.values()].filter(({ key }) => key !== null);
@@ -228,37 +239,6 @@ export class Simulation {
     const other = machine.engine.runtime.add(`another-${name}`, null, endlessScript());
     other.state = 'running';
     this.machines.push(machine);
-  }
-
-  /** Lets users act and faults happen. Each run has a few kinds of faults. */
-  async #injectFaults(): Promise<void> {
-    const { world } = this;
-    const kinds = Array.from({ length: world.between(2, 7) }, () => world.pick(faultNames));
-    const { hostLossPolicy, lostAfterMs } = this.scheduling;
-    if (hostLossPolicy === 'requeue') kinds.push('host partitioned');
-    world.note(`faults: ${kinds.join(', ')}; lost hosts: ${hostLossPolicy} after ${lostAfterMs} ms`);
-    // Requeueing takes longer, because the liveness deadline and the lease must pass first.
-    const pace = hostLossPolicy === 'requeue' ? 2 : 1;
-    const untilMs = world.nowMs + pace * world.between(30_000, 100_000);
-    await world.run(world.between(0, 6_000));
-    while (world.nowMs < untilMs) {
-      for (let acts = world.between(0, 3); acts > 0; acts--) this.users.act();
-      if (world.chance(0.4)) causeFault(world.pick(kinds), this);
-      await world.run(pace * world.between(1, 6_000));
-    }
-  }
-
-  #heal(): void {
-    this.world.note('FAULTS END');
-    this.hasFaultsStopped = true;
-    for (const heal of [...this.heals]) heal();
-    this.store.faults.length = 0;
-    this.removeOnStart.clear();
-    for (const one of [...this.controlPlanes]) one.process.crashIn = null;
-    for (const machine of this.machines) {
-      if (machine.agent) machine.agent.crashIn = null;
-      machine.powerOn();
-    }
   }
 
   async #settle(when: string, problems: () => string[]): Promise<void> {
@@ -280,9 +260,12 @@ export class Simulation {
 
   #committed(changes: readonly Change[]): void {
     const placed = this.#capacity.placementsIn(changes);
+    this.#queueBounds.check(changes);
+    this.#givenIds.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.ledger.apply(change);
+      if (change.table === 'hosts' && change.row) this.#protocol.hostChanged(change.id, change.row.lease_ms);
       const line = changeText(change);
       if (line !== undefined) this.world.note(line);
     }

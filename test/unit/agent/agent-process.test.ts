@@ -16,7 +16,12 @@ test('an agent that is stopped while the engine has not answered yet ends', asyn
     requested.resolve();
     return answer.promise;
   };
-  const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///nowhere.sock' };
+  const machine = {
+    hostname: 'one',
+    routedAddress: undefined,
+    addresses: [],
+    dockerHost: 'unix:///nowhere.sock',
+  };
   const config = readConfig({ BERTH_AGENT_DATA_DIR: `${scratch.path}/data` }, machine);
   const events: string[] = [];
   const ended = serveAgent(config, {
@@ -24,6 +29,7 @@ test('an agent that is stopped while the engine has not answered yet ends', asyn
     identity: { headers: async () => ({}) },
     log: (event) => events.push(event),
     probeDisk: async () => undefined,
+    punchHole: async () => {},
     stopSignal: stop.signal,
   });
   await requested.promise;
@@ -38,6 +44,29 @@ test('H266: an agent whose settings only a person can repair ends with the exit 
   const agent = startProgram(['agent/main.ts'], { env: { BERTH_URL: 'nowhere' } });
   expect(await agent.waitForEnd()).toBe(2);
   expect(agent.output).toContain('BERTH_URL must be a URL');
+});
+
+test('P141: an agent connects to another machine by http only if its settings allow it', async () => {
+  const env = { BERTH_URL: 'http://192.0.2.1:5001', BERTH_JOIN_TOKEN: 'secret' };
+  const agent = startProgram(['agent/main.ts'], { env });
+  expect(await agent.waitForEnd()).toBe(2);
+  expect(agent.output).toMatch(
+    /BERTH_URL=http:\/\/192\.0\.2\.1:5001\/ is on another machine.*BERTH_AGENT_INSECURE=on/,
+  );
+  const machine = {
+    hostname: 'node1',
+    routedAddress: undefined,
+    addresses: [],
+    dockerHost: 'unix:///nowhere.sock',
+  };
+  for (const [url, insecure] of [
+    ['http://192.0.2.1:5001', 'on'],
+    ['https://192.0.2.1', 'off'],
+    ['http://127.0.0.1:5001', 'off'],
+    ['http://[::1]:5001', 'off'],
+    ['http://localhost:5001', 'off'],
+  ])
+    expect(readConfig({ BERTH_URL: url, BERTH_AGENT_INSECURE: insecure }, machine).url.href).toContain(url);
 });
 
 // Three processes, one after the other, on a machine that may be busy.

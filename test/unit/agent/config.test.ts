@@ -3,9 +3,14 @@ import { backoffMs } from '../../../agent/backoff.ts';
 import { ConfigError, type Machine, readConfig } from '../../../agent/config.ts';
 import { connectUrl } from '../../../agent/connection/socket.ts';
 import { defaultRouteInterface } from '../../../agent/host/machine.ts';
-import { parseReserve } from '../../../agent/reserve.ts';
+import { parseReserve, reservedBytes } from '../../../agent/reserve.ts';
 
-const machine: Machine = { hostname: 'node1', routedAddress: '10.0.0.5', dockerHost: 'unix:///run/d.sock' };
+const machine: Machine = {
+  hostname: 'node1',
+  routedAddress: '10.0.0.5',
+  addresses: ['127.0.0.1', '::1', '10.0.0.5', '192.168.1.5', 'fd00::5'],
+  dockerHost: 'unix:///run/d.sock',
+};
 const read = (env: NodeJS.ProcessEnv = {}) => readConfig(env, machine);
 
 describe('settings', () => {
@@ -18,13 +23,16 @@ describe('settings', () => {
       isNameGiven: false,
       joinToken: undefined,
       labels: [],
-      reserve: { memoryBytes: 0, cores: 0 },
+      reserve: { memoryBytes: null, cores: 0 },
       volumeRoots: [],
       workspaceRoot: null,
       network: null,
       networks: [],
+      registries: ['public'],
       logDays: 30,
+      logMaxBytes: 2 ** 30,
       minDiskBytes: 2 ** 30,
+      criticalDiskBytes: 2 ** 29,
       dataDir: '.berth/agent',
     });
   });
@@ -43,8 +51,73 @@ describe('settings', () => {
   test('the address can be set', () => {
     expect(read({ BERTH_AGENT_ADDRESS: 'node1.example' }).address).toBe('node1.example');
   });
+  test('P106: ports listen on the advertised address where it is an address of this machine, else on all', () => {
+    const BERTH_URL = 'https://berth.example';
+    const bindOf = (env: NodeJS.ProcessEnv) => read({ BERTH_URL, ...env }).bind;
+    expect(bindOf({})).toBe('10.0.0.5');
+    expect(bindOf({ BERTH_AGENT_ADDRESS: '192.168.1.5' })).toBe('192.168.1.5');
+    expect(bindOf({ BERTH_AGENT_ADDRESS: 'FD00:0:0::5' })).toBe('FD00:0:0::5');
+    for (const elsewhere of ['203.0.113.9', 'node1.example'])
+      expect(bindOf({ BERTH_AGENT_ADDRESS: elsewhere })).toBeNull();
+    expect(bindOf({ DOCKER_HOST: 'tcp://10.0.0.9:2375' })).toBeNull();
+  });
+  test('P106: ports listen on loopback if the control plane does', () => {
+    expect(read({ BERTH_URL: 'http://localhost:5001' })).toMatchObject({
+      address: '127.0.0.1',
+      bind: '127.0.0.1',
+    });
+  });
+  test('P106: the address to listen on can be set, and is advertised unless another is set', () => {
+    const env = { BERTH_URL: 'https://berth.example', BERTH_AGENT_BIND: '192.168.1.5' };
+    expect(read(env)).toMatchObject({ address: '192.168.1.5', bind: '192.168.1.5' });
+    expect(read({ ...env, BERTH_AGENT_ADDRESS: 'node1.example' })).toMatchObject({
+      address: 'node1.example',
+      bind: '192.168.1.5',
+    });
+    for (const all of ['0.0.0.0', '::', '0:0::'])
+      expect(read({ ...env, BERTH_AGENT_BIND: all })).toMatchObject({ address: '10.0.0.5', bind: null });
+  });
+  test('P106: an address to listen on is refused if it is not one, or if the advertised one could not be reached', () => {
+    for (const bind of ['node1.example', '10.0.0', '10.0.0.5:80'])
+      expect(problemsOf({ BERTH_AGENT_BIND: bind })).toContain('BERTH_AGENT_BIND must be an IP address');
+    expect(problemsOf({ BERTH_AGENT_BIND: '10.0.0.5', BERTH_AGENT_ADDRESS: '192.168.1.5' })).toMatch(
+      /BERTH_AGENT_ADDRESS 192\.168\.1\.5 is an address of this machine on which no published port listens/,
+    );
+  });
+  test('P121: the limit of stored output can be set, but not below 1 MiB', () => {
+    expect(read({ BERTH_AGENT_LOG_MAX: '256MiB' }).logMaxBytes).toBe(2 ** 28);
+    for (const text of ['0', '1023KiB', 'much'])
+      expect(problemsOf({ BERTH_AGENT_LOG_MAX: text })).toContain(
+        'BERTH_AGENT_LOG_MAX must be a size of at least 1MiB, like 256MiB',
+      );
+  });
   test('commas separate the items of lists', () => {
     expect(read({ BERTH_AGENT_LABELS: 'gpu, ssd,' }).labels).toEqual(['gpu', 'ssd']);
+  });
+  test('P110: containers with host folders run as their image says, or as the fs_uid of their owner', () => {
+    expect(read().runAs).toBe('image');
+    expect(read({ BERTH_AGENT_RUN_AS: 'fs_uid' }).runAs).toBe('fs_uid');
+    expect(problemsOf({ BERTH_AGENT_RUN_AS: 'root' })).toContain(
+      'BERTH_AGENT_RUN_AS must be image or fs_uid',
+    );
+  });
+  test('P107: further capabilities can be named, each by itself', () => {
+    expect(read().capabilities).toEqual([]);
+    expect(read({ BERTH_AGENT_CAPABILITIES: 'NET_RAW, cap_sys_chroot,NET_RAW' }).capabilities).toEqual([
+      'NET_RAW',
+      'SYS_CHROOT',
+    ]);
+    for (const text of ['ALL', 'CAP_ALL', 'NET_RAW,NONSENSE', 'toString'])
+      expect(problemsOf({ BERTH_AGENT_CAPABILITIES: text })).toMatch(
+        /BERTH_AGENT_CAPABILITIES must be Linux capabilities, which (ALL|CAP_ALL|NONSENSE|toString) is not/,
+      );
+  });
+  test('P139: the registries are listed as image names have them, and anything else is refused', () => {
+    expect(read({ BERTH_AGENT_REGISTRIES: 'docker.io, Reg.example:5000,[fd00::1]:5000' }).registries).toEqual(
+      ['docker.io', 'reg.example:5000', '[fd00::1]:5000'],
+    );
+    for (const text of ['https://reg.example', 'reg.example/path', ','])
+      expect(problemsOf({ BERTH_AGENT_REGISTRIES: text })).toContain('BERTH_AGENT_REGISTRIES must be a list');
   });
   test('P42: the minimum of free disk space can be set in bytes or larger units, and to 0', () => {
     const least = (text: string) => read({ BERTH_AGENT_MIN_DISK: text }).minDiskBytes;
@@ -58,6 +131,34 @@ describe('settings', () => {
       expect(problemsOf({ BERTH_AGENT_MIN_DISK: text })).toContain(
         'BERTH_AGENT_MIN_DISK must be a size like 2GiB, or 0',
       );
+  });
+  test('P145: the free space below which services are ended is at most the minimum', () => {
+    const critical = (env: NodeJS.ProcessEnv) => read(env).criticalDiskBytes;
+    expect(critical({ BERTH_AGENT_CRITICAL_DISK: '100MiB' })).toBe(100 * 2 ** 20);
+    expect(critical({ BERTH_AGENT_CRITICAL_DISK: '0' })).toBe(0);
+    expect(critical({ BERTH_AGENT_MIN_DISK: '256MiB' })).toBe(2 ** 28);
+    expect(critical({ BERTH_AGENT_MIN_DISK: '0' })).toBe(0);
+    expect(problemsOf({ BERTH_AGENT_CRITICAL_DISK: '1GB' })).toContain(
+      'BERTH_AGENT_CRITICAL_DISK must be a size like 512MiB, or 0',
+    );
+  });
+  test('P92: ranges of addresses for networks can be set, and are by default those for measurements', () => {
+    expect(read().subnets).toEqual([{ first: 0xc6120000, bits: 15 }]);
+    expect(read({ BERTH_AGENT_SUBNETS: '10.1.0.0/16, 10.3.0.0/22' }).subnets).toEqual([
+      { first: 0x0a010000, bits: 16 },
+      { first: 0x0a030000, bits: 22 },
+    ]);
+    for (const wrong of ['10.1.0.1/16', '10.1.0.0/23', 'fd00::/64', ','])
+      expect(problemsOf({ BERTH_AGENT_SUBNETS: wrong })).toContain('BERTH_AGENT_SUBNETS must be IPv4 ranges');
+  });
+  test('P97: the firewall is on unless it is turned off', () => {
+    expect(read().firewall).toBe(true);
+    expect(read({ BERTH_AGENT_FIREWALL: 'off' }).firewall).toBe(false);
+    expect(problemsOf({ BERTH_AGENT_FIREWALL: 'no' })).toContain('BERTH_AGENT_FIREWALL must be on or off');
+  });
+  test('P98: overlay networks are joined unless they are turned off', () => {
+    expect(read().overlay).toBe(true);
+    expect(read({ BERTH_AGENT_OVERLAY: 'off' }).overlay).toBe(false);
   });
   test('C111: the shared network must be a network that an administrator created', () => {
     expect(read({ BERTH_AGENT_NETWORK: 'overlay1' }).network).toBe('overlay1');
@@ -85,7 +186,7 @@ describe('settings', () => {
 describe('the reserve', () => {
   test.each([
     ['memory=512MiB,cores=0.5', { memoryBytes: 512 * 2 ** 20, cores: 0.5 }],
-    ['cores=1', { memoryBytes: 0, cores: 1 }],
+    ['cores=1', { memoryBytes: null, cores: 1 }],
     ['memory=1.5GiB', { memoryBytes: 1.5 * 2 ** 30, cores: 0 }],
     ['memory=1000', { memoryBytes: 1000, cores: 0 }],
   ])('the text %s is parsed', (text, reserve) => {
@@ -97,6 +198,17 @@ describe('the reserve', () => {
       expect(parseReserve(text)).toBeUndefined();
     },
   );
+});
+
+test('P123: without a setting a host withholds a tenth of its memory, at most 1 GiB, and no cores', () => {
+  const { reserve } = read();
+  const GIB = 2 ** 30;
+  expect([1, 2, 8, 24, 256].map((size) => reservedBytes(reserve, size * GIB) / GIB)).toEqual(
+    [0.1, 0.2, 0.8, 1, 1].map((share) => Math.floor(share * GIB) / GIB),
+  );
+  expect(reserve.cores).toBe(0);
+  const set = (text: string) => reservedBytes(read({ BERTH_AGENT_RESERVE: text }).reserve, GIB);
+  expect([set('memory=0'), set('memory=1000'), set('cores=1')]).toEqual([0, 1000, Math.floor(GIB / 10)]);
 });
 
 describe('the backoff', () => {

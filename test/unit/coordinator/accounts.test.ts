@@ -88,6 +88,8 @@ test('C51: a deleted or disabled user can submit nothing', async () => {
   expect(await rig.memory.query('SELECT id FROM executions')).toHaveLength(1);
   rig.restart();
   expect(await codeOf(rig.submit())).toBe('unauthenticated');
+  // A refusal precedes the commit of its turn.
+  await rig.coordinator.state();
   expect(await rig.memory.query('SELECT id FROM executions')).toEqual([]);
 });
 

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { findService } from '../../../control-plane/store/executions/executions.ts';
 import { keyOf } from '../../../shared/protocol/assignment.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
@@ -152,7 +154,9 @@ describe('starts and stops', () => {
     expect(one.socket.all('ack')).toEqual([]);
     commit.resolve();
     await eventually(() => one.socket.all('ack').length === 1);
-    expect(one.socket.all('ack')).toEqual([{ type: 'ack', sequence: 1, timeMs: rig.clock.nowMs() }]);
+    expect(one.socket.all('ack')).toEqual([
+      { type: 'ack', sequence: 1, timeMs: rig.clock.nowMs(), coreShares: [] },
+    ]);
   });
   test('P5: an agent that reconnects gets the same keys again, without those to stop', async () => {
     const one = await rig.agent().join();
@@ -212,4 +216,44 @@ describe('starts and stops', () => {
     await back.reportAndWait(seen(assignment, gone));
     expect([await rig.statusOf(first), await rig.statusOf(second)]).toEqual(['terminated', 'starting']);
   });
+  test('C217: a coordinator that another has superseded does not call a host removed that it does not know', async () => {
+    await rig.agent().join();
+    const agent = rig.agent({}, 2);
+    rig.restart();
+    await rig.agent().join();
+    await rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
+    agent.hello();
+    await eventually(() => agent.socket.closeCode !== undefined);
+    expect(agent.socket.closeCode).toBe(4503);
+  });
+  test('C217: the current coordinator closes the connection of a removed host with 4403', async () => {
+    const agent = rig.agent({}, 2);
+    agent.hello();
+    await eventually(() => agent.socket.closeCode !== undefined);
+    expect(agent.socket.closeCode).toBe(4403);
+  });
+});
+
+test('P150: an acknowledgement carries the shares of users on the host once, and again when they change', async () => {
+  const { coordinator } = rig;
+  await coordinator.changeAccounts({
+    kind: 'create-quota',
+    quota: { name: 'capped', concurrentExecutions: 0, memoryBytes: 0, cores: 1 },
+  });
+  const rest = { email: '', roleId: 3, authSource: 'internal', priority: 0, enabled: true };
+  const user = { username: 'capped', quotaId: 2, ...rest };
+  await coordinator.changeAccounts({ kind: 'create-user', user });
+  const one = await rig.agent().join();
+  const [mine] = [await rig.submit(application(), 'run', 2), await rig.submit(application(), 'run', 1)];
+  const shares = () => one.socket.all('ack').map(({ coreShares }) => coreShares);
+  await one.reportAndWait();
+  expect(shares()).toEqual([[{ cores: 1, executions: [mine] }]]);
+  await one.reportAndWait();
+  expect(shares().at(-1)).toBeUndefined();
+  await coordinator.changeAccounts({ kind: 'update-quota', id: 2, changes: { cores: 2 } });
+  await one.reportAndWait();
+  expect(shares().at(-1)).toEqual([{ cores: 2, executions: [mine] }]);
+  await coordinator.changeAccounts({ kind: 'update-quota', id: 2, changes: { cores: 0 } });
+  await one.reportAndWait();
+  expect(shares().at(-1)).toEqual([]);
 });

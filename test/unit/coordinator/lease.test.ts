@@ -41,6 +41,16 @@ test('C104, P32: an agent of version 1 is granted no lease, and has none', async
   expect((await row())?.lease_ms).toBeNull();
 });
 
+test('P11, C104: a report of an agent counts no longer after the hello of its successor, even in the same turn', async () => {
+  const older = await rig.agent().join();
+  await older.reportAndWait();
+  const newer = rig.agent();
+  newer.hello([], { version: 1 });
+  older.report([]);
+  await eventually(() => newer.socket.all('sync').length > 0);
+  expect((await row())?.lease_ms).toBeNull();
+});
+
 test('P32: with the policy wait no agent is granted a lease', async () => {
   rig = await CoordinatorRig.open();
   const agent = await rig.agent().join();

@@ -359,3 +359,29 @@ test('P10: a chunk of a closed stream is answered by closing the stream again', 
   const close = { type: 'logs.close', stream };
   expect(rig.socket.all('logs.close')).toEqual([close, close]);
 });
+
+test('C45: a stream continues with a start that came and ended with its execution while an earlier start was read', async () => {
+  // As of the coordinator: once the execution has ended, its last known location is returned.
+  let live: number | undefined = 1;
+  let last = 1;
+  const socket = new MemorySocket();
+  const session = new AgentSession(
+    socket,
+    1,
+    { hello: () => {}, report: () => {}, refused: () => {}, bye: () => {} },
+    100,
+  );
+  const source = (): LogSource => {
+    last = live ?? last;
+    return { generation: last, session, removed: false, final: live === undefined };
+  };
+  const relay = new LogRelay(owner, 7, 'raw', source, () => {});
+  relay.update();
+  for (const generation of [2, undefined]) {
+    live = generation;
+    relay.update();
+  }
+  const stream = socket.all('logs.open')[0]?.stream ?? -1;
+  session.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
+  expect(socket.all('logs.open').map(({ generation }) => generation)).toEqual([1, 2]);
+});

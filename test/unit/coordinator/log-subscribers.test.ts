@@ -10,7 +10,7 @@ let service: number;
 beforeEach(async () => {
   rig = await CoordinatorRig.open();
   await rig.submit();
-  const [row] = await rig.memory.query('SELECT id FROM services');
+  const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
   service = Number(row?.id);
 });
 afterEach(() => rig.memory.close());

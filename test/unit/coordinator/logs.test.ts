@@ -136,7 +136,7 @@ describe('a log', () => {
   });
   test('C45: the log of a service that never started is empty, and ends with the execution', async () => {
     const id = await rig.submit();
-    const [row] = await rig.memory.query('SELECT id FROM services');
+    const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
     const log = text(await rig.openLog(Number(row?.id)));
     await rig.coordinator.terminate(id);
     expect(await log).toBe('');
@@ -174,7 +174,7 @@ describe('a log', () => {
     await old.ready();
     rig.restart();
     await rig.submit();
-    const [row] = await rig.memory.query('SELECT id FROM services');
+    const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
     await expect(old.openLog(owner, Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
   });
   test('C45: the log of an ended service ends when its execution is deleted and its output is gone', async () => {

@@ -60,7 +60,7 @@ function submission(name: string): Input {
         nowMs,
       );
       cluster.addExecution(execution);
-      cluster.changes.newExecutions.add(execution);
+      cluster.changes.newExecutions.set(execution, JSON.stringify(description));
     },
     done: () => events.push(`done ${name}`),
     fail: (error) => events.push(`fail ${name} ${error instanceof OperationError ? error.code : error}`),

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigError, readConfig, schedulerConfigOf } from '../../../control-plane/config.ts';
+import {
+  ConfigError,
+  placeLimitsOf,
+  readConfig,
+  readNodeConfig,
+  schedulerConfigOf,
+} from '../../../control-plane/config.ts';
 
 describe('BERTH_HOST_LOST_AFTER', () => {
   const lostAfterMs = (text?: string) =>
@@ -31,5 +37,66 @@ describe('BERTH_BACKFILL_RESERVE_AFTER', () => {
     expect(read).toThrow(
       'BERTH_HOLD_AFTER: was renamed, set BERTH_BACKFILL_RESERVE_AFTER instead; BERTH_HOST_LOSS:',
     );
+  });
+});
+
+test('C198: the default memory limit is 512 MiB, and no size that an engine refuses as a limit', () => {
+  const limitOf = (text?: string) =>
+    schedulerConfigOf(readConfig({ BERTH_DEFAULT_MEMORY: text })).defaultMemoryBytes;
+  expect([limitOf(), limitOf('6MiB'), limitOf('1.5GiB')]).toEqual([
+    512 * 2 ** 20,
+    6 * 2 ** 20,
+    1.5 * 2 ** 30,
+  ]);
+  for (const text of ['0', '5MiB', 'much', '99999999TiB'])
+    expect(() => limitOf(text)).toThrow('BERTH_DEFAULT_MEMORY: must be a size of at least 6MiB, like 512MiB');
+});
+
+describe('bounds of the queue', () => {
+  const boundsOf = (read: typeof readConfig, env = {}) => schedulerConfigOf(read(env)).bounds;
+
+  test('H309: the memory for bodies is 64 MiB on Node and 16 MiB on Cloudflare', () => {
+    expect(readNodeConfig({}).BERTH_MAX_BODY_MEMORY_MIB).toBe(64);
+    expect(readConfig({}).BERTH_MAX_BODY_MEMORY_MIB).toBe(16);
+    expect(() => readConfig({ BERTH_MAX_BODY_MEMORY_MIB: '0' })).toThrow(/BERTH_MAX_BODY_MEMORY_MIB/);
+  });
+  test('H355, H356, H357, H360, C173: the bounds have defaults for Node and for Cloudflare', () => {
+    expect(boundsOf(readNodeConfig)).toEqual({
+      ...{ waiting: 100_000, waitingPerUser: 10_000, waitingBytesPerUser: 256 * 2 ** 20 },
+      ...{ placedInstances: 200_000, instancesPerExecution: 1_000, unprovenIds: 100_000 },
+    });
+    expect(boundsOf(readConfig)).toEqual({
+      ...{ waiting: 20_000, waitingPerUser: 2_000, waitingBytesPerUser: 32 * 2 ** 20 },
+      ...{ placedInstances: 20_000, instancesPerExecution: 1_000, unprovenIds: 100_000 },
+    });
+  });
+  test('C211: the bound on ids without a proof may be 0, which refuses all of them', () => {
+    expect(boundsOf(readNodeConfig, { BERTH_MAX_UNPROVEN_IDS: '0' }).unprovenIds).toBe(0);
+    expect(() => readConfig({ BERTH_MAX_UNPROVEN_IDS: '-1' })).toThrow(
+      'BERTH_MAX_UNPROVEN_IDS: must be at least 0',
+    );
+  });
+  test('H358: a bound that is not a positive whole number is refused by name', () => {
+    for (const text of ['0', '1.5', 'many'])
+      expect(() => boundsOf(readNodeConfig, { BERTH_MAX_WAITING: text })).toThrow(
+        'BERTH_MAX_WAITING: must be',
+      );
+    expect(() => boundsOf(readConfig, { BERTH_MAX_INSTANCES_PER_EXECUTION: '1001' })).toThrow(
+      'BERTH_MAX_INSTANCES_PER_EXECUTION: must be at most 1000 instances',
+    );
+  });
+});
+
+describe('BERTH_MAX_CONNECTIONS', () => {
+  const limits = (env: Record<string, string>) => placeLimitsOf(readNodeConfig(env));
+
+  test('H344, H345, H347: the limits have defaults', () => {
+    expect(limits({})).toEqual({ connections: 5_000, perAddress: 2_000, forAgents: 1_000 });
+  });
+  test('H347: agents have at most half of all connections in reserve', () => {
+    expect(limits({ BERTH_MAX_CONNECTIONS: '101' }).forAgents).toBe(50);
+  });
+  test('H345: a limit of no connection is refused', () => {
+    expect(() => limits({ BERTH_MAX_CONNECTIONS: '0' })).toThrow('BERTH_MAX_CONNECTIONS: must be at least 1');
   });
 });

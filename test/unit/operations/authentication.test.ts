@@ -2,6 +2,7 @@ import { scryptSync } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperationError } from '../../../control-plane/core/model/errors.ts';
 import { Authentication } from '../../../control-plane/operations/accounts/authentication.ts';
+import { FamiliarAddresses } from '../../../control-plane/operations/accounts/familiar-addresses.ts';
 import type { Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
 
@@ -18,7 +19,15 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-const open = () => new Authentication({ db, nowMs: () => nowMs, deploymentName: 'test', tokenRules: null });
+const open = (maxWaitingLogins = 512) =>
+  new Authentication({
+    db,
+    nowMs: () => nowMs,
+    deploymentName: 'test',
+    tokenRules: null,
+    maxWaitingLogins,
+    maxSessionsPerUser: 5,
+  });
 
 /** Sets Alice's password, with a hash cheap enough for many logins. */
 async function setPassword(password: string): Promise<void> {
@@ -31,8 +40,11 @@ async function setPassword(password: string): Promise<void> {
 }
 
 /** Resolves to the session token, or to the code of the error. */
-const logIn = (password: string, { username = 'alice', at = authentication } = {}): Promise<string> =>
-  at.authenticate({ basic: { username, password }, sessionTokens: [], addressOf: () => ADDRESS }).then(
+const logIn = (
+  password: string,
+  { username = 'alice', at = authentication, address = ADDRESS } = {},
+): Promise<string> =>
+  at.authenticate({ basic: { username, password }, sessionTokens: [], addressOf: () => address }).then(
     (proof) => (proof.by === 'basic' ? proof.sessionToken : proof.by),
     (error) => {
       if (error instanceof OperationError) return error.code;
@@ -44,13 +56,55 @@ const fail = async (times: number) => {
   for (let n = 0; n < times; n++) expect(await logIn(`wrong ${n}`)).toBe('unauthenticated');
 };
 
-test('H20: verified credentials are cached for a minute, with their session', async () => {
+const isOpen = async (token: string): Promise<boolean> =>
+  (await authentication.authenticate({ sessionTokens: [token], addressOf: () => ADDRESS })).by === 'cookie';
+
+/** A login by the form. */
+const logInByForm = (): Promise<string> =>
+  authentication.logIn({
+    basic: { username: 'alice', password: 'secret' },
+    sessionTokens: [],
+    addressOf: () => ADDRESS,
+  });
+
+test('H20: a client that sends Basic credentials for hours keeps one session, which does not expire', async () => {
   const session = await logIn('secret');
-  nowMs += MINUTE_MS - 1;
-  expect(await logIn('secret')).toBe(session);
-  nowMs += 1;
-  expect(await logIn('secret')).toMatch(/^(?!unauthenticated)[\w-]{43}$/);
-  expect(await logIn('secret')).not.toBe(session);
+  for (let n = 0; n < 20; n++) {
+    nowMs += 60 * MINUTE_MS;
+    expect(await logIn('secret')).toBe(session);
+    expect(await isOpen(session)).toBe(true);
+  }
+  const [row] = await db.query('SELECT count(*) AS sessions FROM sessions');
+  expect(row?.sessions).toBe(1);
+});
+
+test('H327: Basic credentials have one session for each user and address, also after a restart', async () => {
+  const first = await logIn('secret', { at: open() });
+  const elsewhere = await logIn('secret', { at: open(), address: '192.0.2.2' });
+  const second = await logIn('secret', { at: open() });
+  expect(await Promise.all([first, elsewhere, second].map(isOpen))).toEqual([false, true, true]);
+});
+
+test('H327: beyond the limit the oldest session ends, and a login by the form stays open', async () => {
+  const forms: string[] = [];
+  for (let n = 0; n < 6; n++) {
+    nowMs += 1_000;
+    forms.push(await logInByForm());
+  }
+  expect(await Promise.all(forms.map(isOpen))).toEqual([false, true, true, true, true, true]);
+});
+
+test('H327: a program that logs in from many addresses logs no browser out', async () => {
+  const form = await logInByForm();
+  const programs: string[] = [];
+  for (let n = 1; n <= 20; n++) {
+    nowMs += 1_000;
+    programs.push(await logIn('secret', { at: open(), address: `192.0.2.${n}` }));
+  }
+  expect(await isOpen(form)).toBe(true);
+  expect((await Promise.all(programs.map(isOpen))).lastIndexOf(false)).toBe(15);
+  const [row] = await db.query('SELECT count(*) AS sessions FROM sessions');
+  expect(row?.sessions).toBe(5);
 });
 
 test('H131: a client that has logged in before is not delayed by the guesses of others; any other client is', async () => {
@@ -85,4 +139,42 @@ test('H130: the right password of a disabled user counts as a failed login', asy
   await db.query('UPDATE users SET enabled = 0 WHERE id = 1');
   for (let n = 0; n < 10; n++) expect(await logIn('secret')).toBe('unauthenticated');
   expect(await logIn('secret')).toBe('too-many');
+});
+
+test.each<[string, { username?: string; address?: string; password?: string }]>([
+  ['any name from an address of a recent login', { username: 'nobody' }],
+  ['credentials that were accepted lately', { address: '203.0.113.9', password: 'secret' }],
+])(
+  'H342: a login with %s comes before those that wait longer',
+  async (_, { password = 'wrong', ...from }) => {
+    await logIn('secret');
+    nowMs += MINUTE_MS;
+    const ended: string[] = [];
+    const guesses = Array.from({ length: 60 }, async (_, n) => {
+      await logIn('wrong', { username: `name ${n}`, address: `10.0.${n}.1` });
+      ended.push('guess');
+    });
+    await logIn(password, from);
+    expect(ended.length).toBeLessThanOrEqual(12);
+    await Promise.all(guesses);
+  },
+);
+
+test('H342: an address is familiar for twelve hours after the last login from it', async () => {
+  const familiar = new FamiliarAddresses(() => nowMs);
+  familiar.add('2001:db8::1');
+  nowMs += 12 * 60 * MINUTE_MS - 1;
+  expect([familiar.has('2001:db8::2'), familiar.has('2001:db8:0:1::1'), familiar.has(undefined)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  nowMs += 1;
+  expect(familiar.has('2001:db8::2')).toBe(false);
+});
+
+test('H342: at most 10,000 addresses are familiar; the oldest is forgotten first', () => {
+  const familiar = new FamiliarAddresses(() => nowMs);
+  for (let n = 0; n <= 10_000; n++) familiar.add(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
+  expect([familiar.has('10.0.0.0'), familiar.has('10.0.0.1')]).toEqual([false, true]);
 });

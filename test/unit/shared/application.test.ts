@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { validateApplication } from '../../../shared/application.ts';
-import type { Problem } from '../../../shared/application-schema.ts';
+import type { Problem } from '../../../shared/application-problems.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { brokenDescriptions } from '../../support/fixtures/bad-requests.ts';
@@ -93,6 +93,7 @@ describe('C22: a service', () => {
     ['replicas', -1],
     ['work_dir', 3],
     ['network', 3],
+    ['user', 1000],
     ['labels', 'ssd'],
   ])('C22: the schema of a service refuses %s = %j', (key, value) => {
     expect(pointersOf(withService({ [key]: value }))).toContain(`/services/0/${key}`);
@@ -100,6 +101,12 @@ describe('C22: a service', () => {
   test('C22: the schema of a service accepts the optional fields', () => {
     const optional = { work_dir: '/tmp', labels: ['ssd'], network: 'shared', replicas: 1 };
     expect(problemsOf(withService({ ...optional, command: null }))).toEqual([]);
+  });
+  test('C195: user is a user id, or a user id and a group id', () => {
+    for (const user of ['0', '1000', '1000:1000', '2147483647:0', null])
+      expect(problemsOf(withService({ user }))).toEqual([]);
+    for (const user of ['', 'root', '1000:', ':1', '1:2:3', '-1', '1 ', '2147483648', '1:2147483648', '0x1'])
+      expect([user, pointersOf(withService({ user }))]).toEqual([user, ['/services/0/user']]);
   });
   test('C22: the schema of a service refuses an unknown key at any depth', () => {
     const port = {
@@ -110,7 +117,7 @@ describe('C22: a service', () => {
       'odd/~key': 1,
     };
     const input = withService({ color: 'red', ports: [port] });
-    expect(pointersOf(input)).toEqual(['/services/0/ports/0/odd~1~0key', '/services/0/color']);
+    expect(pointersOf(input)).toEqual(['/services/0/color', '/services/0/ports/0/odd~1~0key']);
   });
   test.each([
     [{ memory: { min: -1, max: null }, cores: { min: null, max: null } }, '/memory/min'],
@@ -206,6 +213,48 @@ describe('C23: checks across fields', () => {
   });
 });
 
+describe('H373: labels of an application', () => {
+  const labelled = (...lists: string[][]) =>
+    application(...lists.map((labels, at) => service({ name: `service${at}x`, labels })));
+  const long = (at: number) => `${at}`.padStart(256, 'x');
+  test('H373: a label has at most 256 characters, and a service at most 100 labels', () => {
+    const hundred = Array.from({ length: 100 }, (_, at) => `label${at}`);
+    expect(problemsOf(labelled([long(0)], hundred))).toEqual([]);
+    expect(pointersOf(labelled([`${long(0)}x`], [...hundred, 'more']))).toEqual([
+      '/services/1/labels',
+      '/services/0/labels/0',
+    ]);
+  });
+  test('H373: the different labels have at most 4096 characters in all', () => {
+    const sixteen = Array.from({ length: 16 }, (_, at) => long(at));
+    expect(problemsOf(labelled(sixteen, sixteen))).toEqual([]);
+    expect(problemsOf(labelled(sixteen, ['y']))).toEqual([
+      { pointer: '/services', message: 'has labels of 4097 characters in all; the limit is 4096' },
+    ]);
+  });
+});
+
+describe('H306: fields that fail by themselves', () => {
+  test.each([
+    ['a count', { total_count: 0, essential_count: 5 }, ['/services/0/total_count']],
+    ['a name', { name: 'n'.repeat(17), command: '{dns_name#web7}' }, ['/services/0/name']],
+    ['a range', { resources: { memory: { min: 2, max: 1 }, cores: null } }, ['/services/0/resources/cores']],
+    [
+      'a volume',
+      { volumes: [{ name: 'v' }, { name: 'v', path: '/a', read_only: true }] },
+      ['/services/0/volumes/0/path', '/services/0/volumes/0/read_only'],
+    ],
+    ['a variable', { environment: [['A=B', '{nope}']] }, ['/services/0/environment/0/0']],
+    [
+      'a list that is too long',
+      { environment: Array.from({ length: 1001 }, () => 0) },
+      ['/services/0/environment'],
+    ],
+  ])('H306: %s that fails by itself is not compared with other fields', (_, changes, pointers) => {
+    expect(pointersOf(withService(changes))).toEqual(pointers);
+  });
+});
+
 describe('C24: variables of a description', () => {
   const all =
     '{user_name} {execution_id} {execution_name} {deployment_name} {dns_name#self} {dns_name#web0} {dns_name#web1}';
@@ -269,6 +318,8 @@ describe('C25: validation of a bad description', () => {
     ],
     ['environment', withService({ environment: Array.from({ length: 200_000 }, () => ({})) })],
     ['volumes', withService({ volumes: Array.from({ length: 50_000 }, (_, n) => ({ name: `v${n}` })) })],
+    ['the name of a service', withService({ name: 'n'.repeat(1e6), total_count: 1000 })],
+    ['words', withService({ command: `${"'' ".repeat(3e5)}{nope}` })],
     ['keys', Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`k${n}`, 1]))],
   ])('C25: validation takes little time for a megabyte of %s', (_, input) => {
     const began = performance.now();

@@ -31,3 +31,11 @@ test.each([
 ])('C26: %j is refused: it %s', (command, problem) => {
   expect(splitCommand(command)).toEqual({ problem });
 });
+
+test.each([1, 2, 1000])('C26: more than the given number of words are refused: %i', (most) => {
+  const command = `${"'a' ".repeat(most)} `;
+  expect(splitCommand(command, most)).toEqual({ words: Array(most).fill('a') });
+  const problem = `has more than ${most.toLocaleString('en')} words`;
+  expect(splitCommand(`${command}b`, most)).toEqual({ problem });
+  expect(splitCommand(`${command}b 'c`, most)).toEqual({ problem });
+});

@@ -9,7 +9,9 @@ const context: ExecutionContext = {
   deploymentName: 'test',
   userName: 'alice',
   userId: 3,
+  fsUid: 1003,
 };
+const LIMIT = 2;
 const key = { service: 11, generation: 2 };
 
 test('C27: a definition expands to instances counted from 0, the first of which are essential', () => {
@@ -29,7 +31,7 @@ test('C27: a definition expands to instances counted from 0, the first of which 
 
 test('C27: the name of the container, which is its DNS name, is <instance>-<execution>-<deployment>', () => {
   expect(dnsNameOf('web0', 7, 'test')).toBe('web0-7-test');
-  expect(assignmentOf(key, 'web0', service(), context).name).toBe('web0-7-test');
+  expect(assignmentOf(key, 'web0', service(), LIMIT, context).name).toBe('web0-7-test');
 });
 
 test('C24: values are filled into the environment and into the words of the command', () => {
@@ -37,13 +39,13 @@ test('C24: values are filled into the environment and into the words of the comm
     environment: [['PEER', '{dns_name#db0}:{execution_id}']],
     command: `run '{dns_name#self}' {execution_name} "{{kept}} \${kept}"`,
   });
-  const made = assignmentOf(key, 'web0', definition, { ...context, executionName: 'two words' });
+  const made = assignmentOf(key, 'web0', definition, LIMIT, { ...context, executionName: 'two words' });
   expect(made.environment[0]).toEqual(['PEER', 'db0-7-test:7']);
   expect(made.command).toEqual(['run', 'web0-7-test', 'two words', `{kept} \${kept}`]);
 });
 
 test.each([null, '', '   '])('C26: the command %j runs the default command of the image', (command) => {
-  expect(assignmentOf(key, 'web0', service({ command }), context).command).toBeNull();
+  expect(assignmentOf(key, 'web0', service({ command }), LIMIT, context).command).toBeNull();
 });
 
 test("C27: the environment ends with Berth's own variables, which take precedence", () => {
@@ -51,6 +53,7 @@ test("C27: the environment ends with Berth's own variables, which take precedenc
     key,
     'web0',
     service({ environment: [['EXECUTION_ID', 'mine']] }),
+    LIMIT,
     context,
   );
   expect(environment).toEqual([
@@ -69,12 +72,13 @@ test("C27: the environment ends with Berth's own variables, which take precedenc
 test('C27: an assignment has everything that an agent needs, and matches the protocol', () => {
   const definition = service({
     work_dir: '/work',
+    user: '12:34',
     network: 'shared',
-    resources: { memory: { min: 1, max: 2 }, cores: { min: 0.5, max: 1.5 }, shm: 3 },
+    resources: { memory: { min: 1, max: null }, cores: { min: 0.5, max: 1.5 }, shm: 3 },
     ports: [{ name: 'http', port_number: 80, protocol: 'tcp', url_template: 'http://{ip_port}/' }],
     volumes: [{ name: 'data', path: '/srv/data', read_only: true }],
   });
-  const made = assignmentOf(key, 'web0', definition, context);
+  const made = assignmentOf(key, 'web0', definition, LIMIT, context);
   expect(assignmentSchema.parse(made)).toEqual(made);
   expect(made).toMatchObject({
     ...key,
@@ -82,6 +86,8 @@ test('C27: an assignment has everything that an agent needs, and matches the pro
     instance: 'web0',
     owner: 'alice',
     workDir: '/work',
+    user: '12:34',
+    ownerUid: 1003,
     network: 'shared',
     memoryMinBytes: 1,
     memoryMaxBytes: 2,

@@ -22,6 +22,8 @@ const HASHES: Record<number, string> = {
   1: '3db6fb38f7b1cd31',
   2: 'bc6e8017a90761f9',
   3: '81d62ec4493f545d',
+  4: '77cdb08bc0355d11',
+  5: 'ff77e650bb4f439e',
 };
 
 test('P2: the messages have the shape of their protocol version', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { substitute, unknownVariables, type Variables } from '../../../shared/variables.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const variables: Variables = {
   user_name: 'alice',
@@ -43,4 +44,21 @@ test('C24: names of properties that every object has are unknown variables', () 
     'to_string',
     'dns_name#constructor',
   ]);
+});
+
+test('C24, H306: references are found exactly where the expression of their syntax finds them', () => {
+  const syntax = /\{\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}\}|(?<!\$)\{([a-z_]+(?:#[A-Za-z0-9-]+)?)\}/g;
+  const pieces = fc.constantFrom('{', '{{', '}', '}}', '$', '#', 'a', 'b_c', 'user_name', 'A-1', ' ', '🚢');
+  fc.assert(
+    fc.property(
+      fc.array(pieces, { maxLength: 12 }).map((all) => all.join('')),
+      (text) => {
+        const known = new Set(['user_name']);
+        const expected = [...text.matchAll(syntax)].flatMap(([, , name]) => name ?? []);
+        expect(unknownVariables([text], new Set())).toEqual([
+          ...new Set(expected.filter((name) => !known.has(name))),
+        ]);
+      },
+    ),
+  );
 });

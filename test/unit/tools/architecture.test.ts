@@ -56,11 +56,12 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     shop: ['context.ts', 'executions'],
   },
   'control-plane/http': {
+    bodies: ['address.ts'],
     json: ['words.ts'],
-    resources: ['words.ts', 'request.ts', 'json'],
+    resources: ['words.ts', 'request.ts', 'bodies', 'json'],
     variants: ['words.ts', 'text-stream.ts', 'json', 'resources'],
     openapi: ['request.ts', 'json', 'variants'],
-    routes: ['words.ts', 'request.ts', 'files.ts', 'text-stream.ts', 'json', 'variants', 'openapi'],
+    routes: ['words.ts', 'request.ts', 'files.ts', 'text-stream.ts', 'bodies', 'json', 'variants', 'openapi'],
   },
   'control-plane/web': {
     components: ['type context.ts', 'error-page.ts'],
@@ -77,7 +78,23 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     connection: ['backoff.ts', 'config.ts', 'logger.ts', 'sleep.ts', 'host', 'logs', 'services'],
     local: ['agent-process.ts', 'system-programs.ts', 'engine', 'host', 'connection'],
   },
-  'agent/engine': { docker: ['engine.ts', 'cpu-allocation.ts', 'lane.ts'] },
+  'agent/engine': {
+    folders: ['engine.ts', 'lane.ts'],
+    images: ['engine.ts'],
+    networks: ['docker-error.ts', 'engine.ts', 'labels.ts', 'lane.ts'],
+    docker: [
+      'docker-error.ts',
+      'engine.ts',
+      'engine-files.ts',
+      'labels.ts',
+      'capabilities.ts',
+      'cpu-allocation.ts',
+      'lane.ts',
+      'images',
+      'folders',
+      'networks',
+    ],
+  },
 };
 
 /**
@@ -88,6 +105,9 @@ const EXCEPTIONS: readonly [from: string, to: string][] = [
   ['control-plane/coordinator/runtime/durable-object.ts', 'control-plane/assembly.ts'],
   ['control-plane/local/dev.ts', 'control-plane/operations/cluster/join-tokens.ts'],
   ['control-plane/local/dev.ts', 'control-plane/store/db/remote.ts'],
+  ['control-plane/local/open-database.ts', 'control-plane/store/db/db.ts'],
+  ['control-plane/local/open-database.ts', 'control-plane/store/db/embedded.ts'],
+  ['control-plane/local/open-database.ts', 'control-plane/store/db/remote.ts'],
 ];
 
 const isBeneath = (path: string, folder: string): boolean => folder === '.' || path.startsWith(`${folder}/`);

@@ -75,9 +75,37 @@ describe('texts that are not JSON', () => {
   });
 });
 
+const placeIn = (typed: string) => (pointer: string) => placesIn(typed, [pointer])[0];
+
 describe('places', () => {
+  test('W41: the place of every value is found, in one pass and whatever the values are', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5 }), fc.nat(3), (value, indent) => {
+        const typed = JSON.stringify(value, null, indent);
+        const pointers = pointersIn(value);
+        const found = placesIn(typed, pointers);
+        const lines = typed.split('\n');
+        for (const [n, pointer] of pointers.entries()) {
+          const { line = 0, column = 0 } = found[n] ?? {};
+          const rest = [lines[line - 1]?.slice(column - 1), ...lines.slice(line)].join('\n');
+          const last = pointer
+            .slice(pointer.lastIndexOf('/') + 1)
+            .replaceAll('~1', '/')
+            .replaceAll('~0', '~');
+          const starts = [
+            JSON.stringify(last),
+            JSON.stringify(valueAt(value, pointer), null, indent).slice(0, 1),
+          ];
+          expect(
+            starts.some((start) => rest.startsWith(start)),
+            `${typed} ${pointer}`,
+          ).toBe(true);
+        }
+      }),
+    );
+  });
   test('W41: a pointer leads to the line of its value, or to the place of a missing value', () => {
-    const place = placesIn('{\n  "a": [\n    1,\n    { "b/c": 2 }\n  ]\n}');
+    const place = placeIn('{\n  "a": [\n    1,\n    { "b/c": 2 }\n  ]\n}');
     expect(place('')).toEqual({ line: 1, column: 1 });
     expect(place('/a')).toEqual({ line: 2, column: 3 });
     expect(place('/a/0')).toEqual({ line: 3, column: 5 });
@@ -86,7 +114,7 @@ describe('places', () => {
     expect(place('/a/7')).toEqual({ line: 2, column: 3 });
   });
   test('W41: if a name occurs twice, a pointer leads to the last one', () => {
-    expect(placesIn('{ "a": 1,\n"a": 2 }')('/a')).toEqual({ line: 2, column: 1 });
+    expect(placeIn('{ "a": 1,\n"a": 2 }')('/a')).toEqual({ line: 2, column: 1 });
   });
   test('W41: a path is shown in programming notation', () => {
     expect(pathOf('/services/0/resources/memory/min')).toBe('services[0].resources.memory.min');
@@ -96,7 +124,7 @@ describe('places', () => {
 
 describe('descriptions', () => {
   test('W41: every problem is reported at its line, in the order of lines', () => {
-    const described = text({ ...application(service({ total_count: 0 })), size: -1 });
+    const described = text({ ...application(service({ total_count: 0, essential_count: -1 })), size: -1 });
     const lines = described.split('\n');
     const lineOf = (part: string) => 1 + lines.findIndex((line) => line.includes(part));
     expect(problems(described)).toEqual([
@@ -119,3 +147,19 @@ describe('descriptions', () => {
     ]);
   });
 });
+
+/** Pointers to the value and to all values within it. */
+function pointersIn(value: unknown, pointer = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [pointer];
+  const within = Object.entries(value).flatMap(([key, one]) =>
+    pointersIn(one, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+  );
+  return [pointer, ...within];
+}
+
+const valueAt = (value: unknown, pointer: string): unknown =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((one, key) => (one as Record<string, unknown>)[key], value);

@@ -23,7 +23,7 @@ export function newUserPage(c: WebContext, choices: Choices, entry: Entry): Prom
 <form class="card" method="post" action="/admin/users">
 <h1>New user</h1>
 ${alert(entry.refused)}
-${userFields(choices, { ...entry, values }, passwordField('Password', entry.problems))}
+${userFields(choices, { ...entry, values }, passwordField(c, 'Password', entry.problems))}
 <div class="bar"><button class="primary">Create user</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>`,
   });
@@ -41,22 +41,26 @@ ${userFields(choices, entry)}
 <div class="bar"><button class="primary">Save</button><a class="button" href="/admin/users">Cancel</a></div>
 </form>
 <h2>Password</h2>
-${user.id === c.get('account').user.id ? html`<p>Change your own password in <a href="/account">your account</a>.</p>` : passwordForm(user, entry)}
+${user.id === c.get('account').user.id ? html`<p>Change your own password in <a href="/account">your account</a>.</p>` : passwordForm(c, user, entry)}
 <h2>Delete</h2>
 <p>A disabled user can't log in. Deleting a user also deletes all executions of the user. <a class="button danger" href="/admin/users/${user.id}/delete">Delete user</a></p>`,
   });
 
-const passwordForm = ({ id, username }: User, { problems }: Entry): Html => html`
+const passwordForm = (c: WebContext, { id, username }: User, { problems }: Entry): Html => html`
 <form class="card half" method="post" action="/admin/users/${id}/password">
 <input hidden name="username" value="${username}" autocomplete="username">
 <p>This ends all sessions of ${username}. The password can't be displayed later.</p>
-${passwordField('New password', problems)}
+${passwordField(c, 'New password', problems)}
 <button>Set password</button>
 </form>`;
 
-const passwordField = (label: string, problems: Problems | undefined): Html =>
+/** What a new password must be. */
+export const newPasswordHint = (c: WebContext): string =>
+  `At least ${c.get('minPasswordLength')} characters, and not the user name.`;
+
+const passwordField = (c: WebContext, label: string, problems: Problems | undefined): Html =>
   field(
-    { name: 'password', label, problems },
+    { name: 'password', label, hint: newPasswordHint(c), problems },
     (it) => html`<input ${it} type="password" autocomplete="new-password" required>`,
   );
 

@@ -2,9 +2,9 @@
 import { Hono } from 'hono';
 import * as z from 'zod';
 import type { User } from '../../../core/accounts/account.ts';
+import { MAX_CREDENTIAL_LENGTH } from '../../../core/accounts/password-policy.ts';
 import { email, fsUid, integerText, name, username } from '../../../http/json/account-fields.ts';
 import { pathId } from '../../../http/request.ts';
-import { MAX_CREDENTIAL_LENGTH } from '../../../operations/accounts/authentication.ts';
 import { listQuotas } from '../../../operations/accounts/quotas.ts';
 import { listRoles } from '../../../operations/accounts/roles.ts';
 import { createUser, getUser, updateUser } from '../../../operations/accounts/users.ts';

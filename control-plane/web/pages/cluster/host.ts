@@ -12,6 +12,7 @@ import { ago, badge, checkbox, crumbs, facts, field, live } from '../../componen
 import { kindMark, termHeading, termList } from '../../components/terms.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
 import { coreMeters, memoryMeters } from './host-meters.ts';
+import { offerCard, offerIn } from './host-offer.ts';
 import { hostRemovalPages } from './host-removal.ts';
 
 export function hostPages(deps: WebDeps): Hono<WebEnv> {
@@ -42,12 +43,18 @@ export function hostPages(deps: WebDeps): Hono<WebEnv> {
       })),
     );
   });
+  routes.post('/:id/accept', async (c) => {
+    const id = pathId(c, 'id');
+    return redirectAfter(c, `/cluster/hosts/${id}`, 'The labels and the size are agreed.', () =>
+      updateHost(deps, c.get('actor'), id, async () => ({ accept: offerIn(await formOf(c)) })),
+    );
+  });
   routes.route('/', hostRemovalPages(deps));
   return routes;
 }
 
-/** Splits labels at spaces and commas. */
-export const labelsIn = (text: string): string[] => text.split(/[\s,]+/).filter((label) => label !== '');
+/** Splits labels at spaces and commas. Beyond the first hundred, which are too many, it looks for no more. */
+export const labelsIn = (text: string): string[] => text.split(/[\s,]+/, 100).filter((label) => label !== '');
 
 const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>
   page(c, {
@@ -55,12 +62,13 @@ const hostPage = (c: WebContext, host: SeenHost): Promise<Response> =>
     body: html`
 ${crumbs([['/cluster', 'Cluster']])}
 ${live('host', [`host:${host.id}`, 'service', 'time'], hostPart(host, c.get('nowMs')))}
-${c.get('account').role.canChangeConfig ? html`<h2>Manage this host</h2><div class="grid">${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
+${c.get('account').role.canChangeConfig ? html`<h2>Manage this host</h2><div class="grid">${offerCard(host)}${drainCard(host)}${labelCard(host)}${removeCard(host)}</div>` : ''}`,
   });
 
 const hostPart = (host: SeenHost, nowMs: number): Html => html`
 <div class="bar"><h1>${host.name} ${badge(host.state)}</h1></div>
 ${host.conditions.map(({ text }) => html`<p class="notice waits">${text}</p>`)}
+${host.pending ? html`<p class="notice waits">This host offers more than was agreed. An administrator must accept that before it counts.</p>` : ''}
 <div class="card">${facts([
   ['ID', host.id],
   ['Address', host.address],

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import { authorise } from '../../../core/accounts/account.ts';
 import { joinTokenFields } from '../../../http/json/request-schemas.ts';
-import { installLine } from '../../../http/routes/install.ts';
+import { type InstallInstructions, installInstructions } from '../../../http/routes/install.ts';
 import { createJoinToken, type NewJoinToken } from '../../../operations/cluster/join-tokens.ts';
 import { type Entry, handleForm } from '../../components/form-entry.ts';
 import { html } from '../../components/html.ts';
@@ -33,8 +33,10 @@ export function joinPages(deps: WebDeps): Hono<WebEnv> {
       c,
       fields,
       (entry) => formPage(c, entry),
-      async (value) =>
-        tokenPage(c, await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs())),
+      async (value) => {
+        const created = await createJoinToken(deps, c.get('actor'), async () => value, deps.nowMs());
+        return tokenPage(c, created, await installInstructions(c, created.token, deps.agentFile));
+      },
     ),
   );
   return routes;
@@ -74,8 +76,11 @@ ${field(
 </form>`,
   });
 
-const tokenPage = (c: WebContext, { token, expiresMs }: NewJoinToken): Promise<Response> => {
-  const install = installLine(c, token);
+const tokenPage = (
+  c: WebContext,
+  { token, expiresMs }: NewJoinToken,
+  { checksum, line }: InstallInstructions,
+): Promise<Response> => {
   const until = new Date(expiresMs).toISOString();
   return page(c, {
     title: 'Join token',
@@ -85,14 +90,15 @@ ${crumbs([['/cluster', 'Cluster']])}
 <p class="notice waits">Copy the command now: the token is not shown again. Anyone who has it can add one host.</p>
 <div class="card">
 ${
-  install
+  line
     ? html`<h2>Run on the host, as root</h2>
-<pre id="install" tabindex="0">${install}</pre>
+<pre id="install" tabindex="0">${line}</pre>
 <p class="bar"><button type="button" data-copy="install">Copy command</button></p>`
     : html`<p>Run on the host, as root, with BERTH_URL and BERTH_JOIN_TOKEN in the environment: <code>npm run agent join</code>.</p>`
 }
 ${facts([
   ['Token', html`<code id="token">${token}</code>`],
+  ['Checksum of the agent', html`<code>${checksum}</code>`],
   ['Valid until', html`<time datetime="${until}">${until.slice(0, 16).replace('T', ' ')} UTC</time>`],
 ])}
 </div>

@@ -8,6 +8,7 @@ import {
   type ServiceView,
 } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
+import { demandText } from '../../../core/views/start-demand.ts';
 import { duration } from '../../components/duration.ts';
 import { type Html, html } from '../../components/html.ts';
 import { ago, badge, elapsed, timeOf } from '../../components/pieces.ts';
@@ -70,6 +71,7 @@ export function waiting({
   summary,
   waitingFor,
   placement,
+  demand,
   backfillReservedFor,
 }: Explanation): Html | '' {
   if (status === 'running' && waitingFor.length === 0) return '';
@@ -81,6 +83,7 @@ export function waiting({
 <section class="notice waits" aria-labelledby="waiting-title">
 <h2 id="waiting-title">${title}</h2>
 <p>${summary}${status === 'queued' && waitingFor.length === 0 ? ' Nothing else is holding it back.' : ''}</p>
+${demand ? html`<p>${demandText(demand)}</p>` : ''}
 ${waitingFor.length > 0 ? html`<ul>${waitingFor.map((sentence) => html`<li>${sentence}</li>`)}</ul>` : ''}
 ${backfillReservedFor === null ? '' : html`<p>Capacity is reserved for <a href="/executions/${backfillReservedFor}">execution ${backfillReservedFor}</a>.</p>`}
 ${places && places.length > 0 ? html`<p>Planned placement:</p><ul>${places}</ul>` : ''}

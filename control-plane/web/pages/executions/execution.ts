@@ -1,7 +1,7 @@
 /** The page of an execution: its state with the reason, and its actions. */
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
-import { type Execution, isEnded } from '../../../core/model/execution.ts';
+import { isEnded } from '../../../core/model/execution.ts';
 import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
 import { pathId } from '../../../http/request.ts';
@@ -13,6 +13,7 @@ import {
   terminateExecution,
 } from '../../../operations/executions/executions.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
+import { submissionSteps } from '../../../operations/executions/submission-input.ts';
 import { formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { isOperationError, redirectAfter, redirectWith } from '../../components/notice.ts';
@@ -69,8 +70,9 @@ const descriptionFile = (execution: ExecutionView): Response =>
 async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
   const { name, description } = await getExecution(deps, c.get('actor'), id);
   const body = { name, application: JSON.parse(description) };
+  const input = () => c.get('bodies').work(c, description.length, submissionSteps(body));
   try {
-    const next = await submitExecution(deps, c.get('actor'), body, deps.overQuota);
+    const next = await submitExecution(deps, c.get('actor'), input, deps.refusals);
     return redirectWith(c, `/executions/${next}`, {
       kind: 'done',
       text: `Submitted again as execution ${next}.`,
@@ -91,7 +93,7 @@ async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Expl
   }
 }
 
-const pretty = ({ description }: Pick<Execution, 'description'>): string =>
+const pretty = ({ description }: Pick<ExecutionView, 'description'>): string =>
   `${JSON.stringify(JSON.parse(description), null, 2)}\n`;
 
 function detailPage(

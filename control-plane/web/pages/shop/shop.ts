@@ -12,7 +12,7 @@ import {
   type ShopOrder,
   startFromShop,
 } from '../../../operations/shop/shop.ts';
-import { fieldsOf, formOf } from '../../components/form.ts';
+import { fieldsOf, longFormOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { empty } from '../../components/pieces.ts';
@@ -44,7 +44,7 @@ ${problems.length > 0 ? problemsTable(problems) : ''}`,
     return entryPage(c, deps, entry, {}, await readmes.of(entry));
   });
   routes.post('/:id', async (c) => {
-    const form = await formOf(c);
+    const form = await longFormOf(c);
     const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
     const order = orderOf(form, entry, c.get('account').role);
     const filled =
@@ -65,7 +65,7 @@ async function start(
   order: ShopOrder,
 ): Promise<Response | Filled> {
   try {
-    const started = await startFromShop(deps, c.get('actor'), id, order, deps.overQuota);
+    const started = await startFromShop(deps, c.get('actor'), id, order, deps.refusals);
     return 'problems' in started ? started : c.redirect(`/executions/${started.executionId}`, 303);
   } catch (error) {
     return refusal(error);

@@ -1,22 +1,23 @@
 /** The form for a full description, with its problems by line. */
 import type { Application } from '../../../../shared/application-schema.ts';
-import { MICRO, usageOf } from '../../../core/accounts/quota.ts';
+import { MICRO } from '../../../core/accounts/quota.ts';
 import { instancesOf } from '../../../core/lifecycle/submission.ts';
 import { coresText, count, memoryText } from '../../../core/model/text.ts';
 import { SCHEMA_PATH } from '../../../http/routes/schema.ts';
 import type { Problems } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { field } from '../../components/pieces.ts';
-import { checkText, type Draft, type TextProblem } from '../../description/draft.ts';
+import type { CheckedText, Draft, TextProblem } from '../../description/draft.ts';
 import { actions, type FormPlace, startForm } from './start-frame.ts';
 
 export interface DescriptionForm {
   draft: Draft;
+  checked: CheckedText;
   /** Problems of the name. */
   problems?: Problems | undefined;
 }
 
-export function descriptionForm(place: FormPlace, { draft, problems }: DescriptionForm): Html {
+export function descriptionForm(place: FormPlace, { draft, checked, problems }: DescriptionForm): Html {
   const { name, description } = draft;
   const body = html`
 ${field({ name: 'name', label: 'Name of the execution', hint: 'Optional. Default: the name of the application.', problems }, (it) => html`<input ${it} value="${name}" maxlength="128" autocomplete="off">`)}
@@ -27,16 +28,15 @@ ${field({ name: 'name', label: 'Name of the execution', hint: 'Optional. Default
 <textarea id="description" name="description" rows="22" wrap="off" spellcheck="false" autocapitalize="none" autocomplete="off" aria-describedby="description-hint check-summary">
 ${description}</textarea></div>
 <p class="hint" id="description-hint">JSON in format 3 (${place.docsPath ? html`<a href="${place.docsPath}">API documentation</a>, ` : ''}<a href="${SCHEMA_PATH}">JSON Schema</a> for editors). Type or paste it<span class="scripted">, or drop a file here</span>.</p>
-<div id="check">${checkedText(description)}</div>
+<div id="check">${checkedText(description, checked)}</div>
 </div>
 ${actions('')}`;
   return startForm(place, body);
 }
 
 /** The result of the check. The script uses `data-line` and `data-column` to mark and find the lines. */
-export function checkedText(text: string): Html {
+export function checkedText(text: string, { valid, problems }: CheckedText): Html {
   if (text.trim() === '') return html`<p class="hint" id="check-summary" role="status"></p>`;
-  const { valid, problems } = checkText(text);
   if (valid) {
     const { application } = valid;
     return html`<p class="fine" id="check-summary" role="status">Valid: ${neededText(application)}.</p>`;
@@ -52,12 +52,18 @@ const problemItem = ({ line, column, path, message }: TextProblem): Html =>
 function neededText(application: Application): string {
   const instances = instancesOf(application);
   const essential = instances.filter((instance) => instance.essential);
-  const { memoryBytes, microCores } = usageOf(essential, 1);
+  const needs = essential.map(({ requirement }) => requirement);
+  const memoryBytes = needs.reduce((sum, need) => sum + need.memoryBytes, 0);
+  const microCores = needs.reduce((sum, need) => sum + Math.round(need.cores * MICRO), 0);
+  const limitBytes = needs.reduce((sum, need) => sum + (need.limitBytes ?? 0), 0);
+  const unlimited = needs.filter((need) => need.limitBytes === null).length;
   const elastic = instances.length - essential.length;
   return [
     `${application.name} has ${count(essential.length, 'essential service')}`,
     essential.length > 1 ? ', which start together,' : '',
     elastic > 0 ? ` and ${count(elastic, 'elastic service')}, added while there is capacity` : '',
-    `. To start it needs ${memoryText(memoryBytes)} of memory and ${coresText(microCores / MICRO)}`,
+    `. To start it needs ${memoryText(memoryBytes)} of memory and ${coresText(microCores / MICRO)} on hosts`,
+    `; under the quota its memory limits count: ${memoryText(limitBytes)}`,
+    unlimited > 0 ? `, and the default limit for ${count(unlimited, 'service')} without one` : '',
   ].join('');
 }

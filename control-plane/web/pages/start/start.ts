@@ -10,12 +10,19 @@ import {
   getExecution,
   submitExecution,
 } from '../../../operations/executions/executions.ts';
-import { formOf } from '../../components/form.ts';
+import { submissionSteps } from '../../../operations/executions/submission-input.ts';
+import { longFormOf } from '../../components/form.ts';
 import type { Html } from '../../components/html.ts';
 import { redirectWith } from '../../components/notice.ts';
 import { HEADERS, page } from '../../components/page.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
-import { checkDraft, type Draft, type Submittable } from '../../description/draft.ts';
+import {
+  type CheckedText,
+  checkDraft,
+  type Draft,
+  type Submittable,
+  textSteps,
+} from '../../description/draft.ts';
 import {
   checkSimple,
   EMPTY_PORT,
@@ -37,11 +44,13 @@ export function startPages(deps: WebDeps): Hono<WebEnv> {
     return simplePage(deps, c, { simple: FRESH });
   });
   routes.post('/check', async (c) => {
-    const form = await formOf(c);
-    return c.body((await checkedText(form.get('description') ?? '')).toString(), 200, HEADERS);
+    const form = await longFormOf(c);
+    const description = form.get('description') ?? '';
+    const checked = await checkedBy(c, description);
+    return c.body((await checkedText(description, checked)).toString(), 200, HEADERS);
   });
   routes.post('/', async (c) => {
-    const form = await formOf(c);
+    const form = await longFormOf(c);
     const action = form.get('action') ?? 'explain';
     if (c.req.query('by') === 'description') {
       const draft = { name: form.get('name') ?? '', description: form.get('description') ?? '' };
@@ -59,11 +68,15 @@ async function draftOf(deps: WebDeps, c: WebContext, from: string): Promise<Draf
   return { name, description: JSON.stringify(JSON.parse(description), null, 2) };
 }
 
+const checkedBy = (c: WebContext, description: string): Promise<CheckedText> =>
+  c.get('bodies').work(c, description.length, textSteps(description));
+
 async function handleDraft(deps: WebDeps, c: WebContext, draft: Draft, action: string): Promise<Response> {
-  const { body, problems } = checkDraft(draft);
-  if (!body) return describedPage(deps, c, { draft, problems, outcome: { status: 400 } });
-  const outcome = await act(deps, c, body, action);
-  return outcome instanceof Response ? outcome : describedPage(deps, c, { draft, outcome });
+  const checked = await checkedBy(c, draft.description);
+  const { body, problems } = checkDraft(draft.name, checked);
+  if (!body) return describedPage(deps, c, { draft, checked, problems, outcome: { status: 400 } });
+  const outcome = await act(deps, c, body, action, draft.description.length);
+  return outcome instanceof Response ? outcome : describedPage(deps, c, { draft, checked, outcome });
 }
 
 async function handleSimple(
@@ -95,11 +108,13 @@ async function act(
   c: WebContext,
   body: Submittable,
   action: string,
+  length = 0,
 ): Promise<Response | Outcome> {
   const actor = c.get('actor');
   try {
-    if (action !== 'submit') return { forecast: await explainApplication(deps, actor, body) };
-    const id = await submitExecution(deps, actor, body, deps.overQuota);
+    const input = () => c.get('bodies').work(c, length, submissionSteps(body));
+    if (action !== 'submit') return { forecast: await explainApplication(deps, actor, input) };
+    const id = await submitExecution(deps, actor, input, deps.refusals);
     return redirectWith(c, `/executions/${id}`, {
       kind: 'done',
       text: `${body.name} was submitted as execution ${id}.`,
@@ -113,8 +128,12 @@ async function act(
 
 type Shown<T> = T & { outcome?: Outcome };
 
-const describedPage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<DescriptionForm>) =>
-  startPage(deps, c, 'description', outcome, (place) => descriptionForm(place, shown));
+type Described = Omit<DescriptionForm, 'checked'> & Partial<DescriptionForm>;
+
+async function describedPage(deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<Described>) {
+  const checked = shown.checked ?? (await checkedBy(c, shown.draft.description));
+  return startPage(deps, c, 'description', outcome, (place) => descriptionForm(place, { ...shown, checked }));
+}
 
 const simplePage = (deps: WebDeps, c: WebContext, { outcome = {}, ...shown }: Shown<SimpleForm>) =>
   startPage(deps, c, 'form', outcome, (place) => simpleForm(place, shown));

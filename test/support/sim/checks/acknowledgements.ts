@@ -1,5 +1,6 @@
 /** Acknowledgement check: what a user was answered is committed by then and stays true. */
 
+import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { World } from '../world/time.ts';
 import { isEnded, type Ledger } from './ledger.ts';
 
@@ -50,7 +51,7 @@ export class AcknowledgementCheck {
       );
     const ending = row && !isEnded(row) ? JSON.parse(String(row.ending)).status : row?.status;
     submitted.acknowledgedStatus = ending === undefined ? null : String(ending);
-    submitted.generations = this.#generations(id);
+    submitted.generations = generationsOf(this.#ledger.servicesOf(id));
   }
 
   deletionRequested(id: number): void {
@@ -88,7 +89,9 @@ export class AcknowledgementCheck {
         this.#world.violate(
           `the end of execution ${id} was acknowledged as ${submitted.acknowledgedStatus}, but became ${row.status}`,
         );
-      for (const [service, generation] of this.#generations(id))
+      // A hostile agent may claim that a container has already ended of which it was given no start.
+      const active = this.#ledger.servicesOf(id).filter(({ status }) => status !== 'inactive');
+      for (const [service, generation] of generationsOf(active))
         if (generation > (submitted.generations?.get(service) ?? 0))
           this.#world.violate(
             `service ${service} is started after the termination of execution ${id} was acknowledged`,
@@ -106,8 +109,7 @@ export class AcknowledgementCheck {
         : [];
     });
   }
-
-  #generations(id: number): Map<number, number> {
-    return new Map(this.#ledger.servicesOf(id).map((one) => [Number(one.id), Number(one.generation)]));
-  }
 }
+
+const generationsOf = (services: readonly Row[]): Map<number, number> =>
+  new Map(services.map((one) => [Number(one.id), Number(one.generation)]));

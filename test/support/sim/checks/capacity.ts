@@ -1,5 +1,6 @@
 /** Capacity check: after each commit, reservations fit hosts and quotas, and gangs are placed as a whole. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
+import { DEFAULT_MEMORY } from '../plane/initial-state.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import type { Ledger } from './ledger.ts';
@@ -50,9 +51,12 @@ export class CapacityCheck {
     return { services, executions, startsBesideDeparting };
   }
 
-  #isStarted(id: number, { generation }: Row): boolean {
-    const before = this.#ledger.services.get(id);
-    return before !== undefined && Number(generation) === Number(before.generation) + 1;
+  #isStarted(id: number, { generation, status }: Row): boolean {
+    // A hostile agent may claim that a container has already ended of which it was given no start.
+    if (status === 'inactive') return false;
+    // The services of an execution get their rows when it is placed for the first time.
+    const before = Number(this.#ledger.services.get(id)?.generation ?? 0);
+    return Number(generation) === before + 1;
   }
 
   #departingFrom(host: Row[string] | undefined): number[] {
@@ -133,9 +137,9 @@ export class CapacityCheck {
       const placed = all
         .flatMap(({ id }) => this.#ledger.servicesOf(Number(id)))
         .filter((one) => one.placed === 1);
-      const [addedMemory, addedCores] = this.#sum(placed.filter(({ id }) => services.has(Number(id))));
+      const [addedMemory, addedCores] = this.#counted(placed.filter(({ id }) => services.has(Number(id))));
       const added = [all.filter(({ id }) => executions.has(Number(id))).length, addedMemory, addedCores];
-      const used = [there.length, ...this.#sum(placed)];
+      const used = [there.length, ...this.#counted(placed)];
       const caps = [quota.concurrent_executions, quota.memory, quota.cores].map(Number);
       for (const [at, cap] of caps.entries())
         if (cap > 0 && Number(added[at]) > 0 && Number(used[at]) > cap + ROUNDING)
@@ -146,8 +150,10 @@ export class CapacityCheck {
   #gang(id: number): void {
     const execution = this.#ledger.executions.get(id);
     if (!execution) return;
-    const gang = this.#ledger.servicesOf(id).filter((one) => this.#ledger.isEssential(one));
-    const placed = gang.filter((one) => one.placed === 1).length;
+    const gang = this.#ledger.gangDemands(id);
+    const placed = this.#ledger
+      .servicesOf(id)
+      .filter((one) => one.placed === 1 && this.#ledger.isEssential(one)).length;
     const whole = execution.status === 'starting' || execution.status === 'running';
     const may = whole ? [gang.length] : execution.status === 'cleaning up' ? [0, gang.length] : [0];
     if (!may.includes(placed))
@@ -156,8 +162,15 @@ export class CapacityCheck {
       );
   }
 
+  /** What services reserve on their hosts. */
   #sum(services: readonly Row[]): [memory: number, cores: number] {
     const needs = services.map((one) => this.#ledger.demandOf(one));
     return [needs.reduce((sum, one) => sum + one.memory, 0), needs.reduce((sum, one) => sum + one.cores, 0)];
+  }
+
+  /** What counts under the quota: memory limits, and reserved cores. */
+  #counted(services: readonly Row[]): [memory: number, cores: number] {
+    const limits = services.map((one) => this.#ledger.demandOf(one).limit ?? DEFAULT_MEMORY);
+    return [limits.reduce((sum, limit) => sum + limit, 0), this.#sum(services)[1]];
   }
 }

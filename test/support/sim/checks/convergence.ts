@@ -72,8 +72,7 @@ export class ConvergenceCheck {
   #fits(id: number): boolean {
     const { ledger } = this.#options;
     if ([...ledger.services.values()].some((one) => one.placed === 1)) return false;
-    const gang = ledger.servicesOf(id).filter((one) => ledger.isEssential(one));
-    const demands = gang.map((one) => ledger.demandOf(one));
+    const demands = ledger.gangDemands(id);
     const memory = demands.reduce((sum, one) => sum + one.memory, 0);
     const cores = demands.reduce((sum, one) => sum + one.cores, 0);
     const quota = ledger.quotas.get(
@@ -108,11 +107,15 @@ export class ConvergenceCheck {
     ]);
   }
 
-  /** Logs on a service's earlier hosts stay until they are too old, as do logs that two agents left. */
+  /**
+   * Logs and proofs of ids on a service's earlier hosts stay until they are too old, as do those that two
+   * agents left.
+   */
   #mayRemain(path: string): boolean {
-    const [, service, generation] = /\/(\d+)\/(\d+)\.log$/.exec(path) ?? [];
+    const [, service, generation] = /\/(\d+)\/(?:(\d+)\.log|.*\.ids)$/.exec(path) ?? [];
     const { lifecycle, logs } = this.#options;
     if (lifecycle.moved.has(Number(service)) || logs.lost.has(Number(service))) return true;
+    if (generation === undefined) return [...logs.waived].some((key) => key.startsWith(`${service}.`));
     return logs.waived.has(`${service}.${generation}`);
   }
 }

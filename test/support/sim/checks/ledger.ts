@@ -5,7 +5,10 @@ import type { Change } from '../world/store.ts';
 
 /** What a service demands, by its group. */
 export interface Demand {
+  /** Reserved on the host. */
   memory: number;
+  /** Null: the default limit. */
+  limit: number | null;
   cores: number;
   essential: number;
   monitor: boolean;
@@ -35,6 +38,16 @@ export class Ledger {
     return this.hosts.get(hostId)?.removed_ms !== null;
   }
 
+  /** A service of an execution that waits has an id, and no row. */
+  executionOf(service: number): Row | undefined {
+    const row = this.services.get(service);
+    if (row) return this.executions.get(Number(row.execution_id));
+    return [...this.executions.values()].find(({ first_service_id, service_count }) => {
+      const at = service - Number(first_service_id);
+      return at >= 0 && at < Number(service_count);
+    });
+  }
+
   servicesOf(execution: number): Row[] {
     const ids = [...(this.#servicesOf.get(execution) ?? [])];
     return ids.map((id) => this.services.get(id)).filter((row) => row !== undefined);
@@ -44,6 +57,13 @@ export class Ledger {
     const needs = this.#needs.get(Number(service.execution_id))?.get(String(service.service_group));
     if (!needs) throw new Error(`service ${service.id} has no description`);
     return needs;
+  }
+
+  /** What the essential services of an execution demand, which may have no rows yet. */
+  gangDemands(execution: number): Demand[] {
+    return [...(this.#needs.get(execution)?.values() ?? [])].flatMap((demand) =>
+      Array.from({ length: demand.essential }, () => demand),
+    );
   }
 
   /** The first instances of a group are the essential ones. */
@@ -77,7 +97,15 @@ export class Ledger {
       const { memory, cores } = resources;
       return [
         name,
-        { memory: memory.min ?? 0, cores: cores.min ?? 0.1, essential, monitor, labels },
+        {
+          memory: memory.min ?? 0,
+          // No minimum of a simulation is large enough to be a limit.
+          limit: memory.max || null,
+          cores: cores.min ?? 0.1,
+          essential,
+          monitor,
+          labels,
+        },
       ] as const;
     });
     this.#needs.set(id, new Map(needs));

@@ -25,6 +25,10 @@ export class LifecycleCheck {
   readonly #removedWithServices = new Set<number>();
   /** Lost hosts that become connected in the current commit. Their hello shows which containers are gone. */
   readonly #reconnecting = new Set<number>();
+  /** Hosts whose rows change in the current commit, as with each hello. */
+  readonly #changedHosts = new Set<number>();
+  /** Executions that return to the queue in the current commit although none of their starts failed. */
+  readonly #moving = new Set<number>();
 
   constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
     this.#world = world;
@@ -36,6 +40,7 @@ export class LifecycleCheck {
   check({ table, id, row }: Change): void {
     if (table === 'executions') this.#execution(id, this.#ledger.executions.get(id), row);
     if (table === 'services') this.#service(id, this.#ledger.services.get(id), row);
+    if (table === 'hosts') this.#changedHosts.add(id);
     if (table === 'hosts' && row && row.removed_ms !== null) this.#hostGone(id);
     if (table === 'hosts' && row?.lost === 0 && this.#ledger.hosts.get(id)?.lost === 1)
       this.#reconnecting.add(id);
@@ -58,6 +63,8 @@ export class LifecycleCheck {
     }
     this.#removedWithServices.clear();
     this.#reconnecting.clear();
+    this.#changedHosts.clear();
+    this.#moving.clear();
   }
 
   /**
@@ -69,6 +76,14 @@ export class LifecycleCheck {
     const isLost =
       this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#reconnecting.has(Number(host_id));
     return isLost || this.#ledger.isRemoved(Number(host_id)) || this.#lapsed.has(`${id}.${generation}`);
+  }
+
+  /**
+   * True if the whole execution starts again with a hello of the service's host: the container may have ended
+   * and been removed by hand before the agent could report it.
+   */
+  #isRestartedAsPart({ execution_id, host_id }: Row): boolean {
+    return this.#moving.has(Number(execution_id)) && this.#changedHosts.has(Number(host_id));
   }
 
   /** True if the execution may return to the queue although none of its starts failed. */
@@ -115,6 +130,7 @@ export class LifecycleCheck {
     this.#world.count(`execution: ${from} to ${to}`);
     const isBack = (from === 'starting' || from === 'running') && (to === 'queued' || to === 'starting');
     const moves = isBack && this.#mayMove(id, before);
+    if (moves) this.#moving.add(id);
     if (moves && from === 'running') this.#world.count('execution: moved');
     const isRetry = from === 'starting' && to === 'queued';
     this.#demand(
@@ -160,7 +176,11 @@ export class LifecycleCheck {
   }
 
   #service(id: number, before: Row | undefined, after: Row | undefined): void {
-    if (!before || !after) return;
+    if (!after) return;
+    if (!before) {
+      if (Number(after.generation) > 0) this.#world.count('service: first start');
+      return;
+    }
     const grown = Number(after.generation) - Number(before.generation);
     const what = `has service ${id}, which`;
     const execution = Number(after.execution_id);
@@ -172,7 +192,7 @@ export class LifecycleCheck {
     if (grown === 1) {
       this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
       this.#demand(
-        !isLive(before) || this.#isAbandoned(before),
+        !isLive(before) || this.#isAbandoned(before) || this.#isRestartedAsPart(before),
         execution,
         `${what} is restarted while it is ${before.status}`,
       );

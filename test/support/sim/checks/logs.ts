@@ -123,9 +123,9 @@ export class LogCheck {
 
   mayEnd(service: number): void {
     const row = this.#ledger.services.get(service);
-    const execution = row && this.#ledger.executions.get(Number(row.execution_id));
+    const execution = this.#ledger.executionOf(service);
     const isOver = !execution || isEnded(execution) || execution.status === 'cleaning up';
-    if (!isOver && row.exit === null)
+    if (!isOver && (row?.exit ?? null) === null)
       this.world.violate(`the log of service ${service} ends while its execution is ${execution.status}`);
   }
 

@@ -2,17 +2,22 @@
  * Protocol check: only committed starts and stops are sent, only committed reports are acknowledged, no log
  * stream exceeds its credit, and each stream ends once.
  */
-import { CHUNK_HEADER_BYTES, decodeChunk, LOG_WINDOW_BYTES } from '../../../../shared/protocol/codec.ts';
+import {
+  CHUNK_HEADER_BYTES,
+  decodeChunk,
+  decodeUp,
+  LOG_WINDOW_BYTES,
+} from '../../../../shared/protocol/codec.ts';
 import type { Down } from '../../../../shared/protocol/down.ts';
-import type { Observation, Up } from '../../../../shared/protocol/up.ts';
+import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
-import type { World } from '../world/time.ts';
+import type { Process, World } from '../world/time.ts';
 import { isLive, type Ledger } from './ledger.ts';
 
 interface LinkState {
   revision: number | null;
-  /** Reports that were not acknowledged yet, by sequence. */
-  reports: Map<number, Extract<Up, { type: 'report' }>>;
+  /** Reports that were not acknowledged yet, in the order of their arrival. A hostile agent repeats some. */
+  reports: Report[];
   streams: Map<number, { credit: number; ended: boolean }>;
 }
 
@@ -20,6 +25,13 @@ export class ProtocolCheck implements Tap {
   readonly #world: World;
   readonly #ledger: Ledger;
   readonly #states = new WeakMap<Link, LinkState>();
+  /** Keys whose start each agent process has reported as failed. */
+  readonly #failedIn = new WeakMap<Process, Set<string>>();
+  /**
+   * By host: the connection that was welcomed last, and those with a hello that arrived later. Value: whether
+   * the agent supports leases.
+   */
+  readonly #greeted = new Map<number, Map<Link, boolean>>();
 
   /** Failed starts, by `service.generation`. */
   readonly failed = new Set<string>();
@@ -40,19 +52,57 @@ export class ProtocolCheck implements Tap {
 
   arrived(link: Link, direction: Direction, frame: Frame): void {
     if (direction !== 'up' || typeof frame !== 'string') return;
-    const message = JSON.parse(frame) as Up;
-    if (message.type === 'report') this.#stateOf(link).reports.set(message.sequence, message);
+    const message = validMessage(frame);
+    if (message?.type === 'hello') this.#greetedAt(link.hostId).set(link, link.hasLeases);
+    if (message?.type === 'report') this.#stateOf(link).reports.push(message);
+  }
+
+  /**
+   * Checks a committed row of a host. A lease is recorded only if the agent that was welcomed last, or one
+   * whose hello has arrived since, keeps leases (C104).
+   */
+  hostChanged(id: number, leaseMs: unknown): void {
+    const greeted = this.#greeted.get(id);
+    if (leaseMs === null || !greeted || [...greeted.values()].includes(true)) return;
+    this.#world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent does not support leases`);
+  }
+
+  #greetedAt(hostId: number): Map<Link, boolean> {
+    const known = this.#greeted.get(hostId);
+    if (known) return known;
+    const fresh = new Map<Link, boolean>();
+    this.#greeted.set(hostId, fresh);
+    return fresh;
+  }
+
+  /** A welcome supersedes every hello that arrived before that of its connection. */
+  #welcomed(link: Link): void {
+    const greeted = this.#greetedAt(link.hostId);
+    for (const one of [...greeted.keys()]) {
+      if (one === link) return;
+      greeted.delete(one);
+    }
   }
 
   #sentUp(link: Link, state: LinkState, message: Up): void {
     this.#world.count(`up: ${message.type}`);
     if (!isHeartbeat(message)) this.#world.note(`${link.name} > ${summary(message)}`);
-    if (message.type === 'report') for (const one of message.observations) this.#observed(one);
+    if (message.type === 'report') for (const one of message.observations) this.#reported(link, one);
     if (message.type === 'hello') for (const one of message.inventory) this.#observed(one);
     if (message.type !== 'logs.end') return;
     const stream = state.streams.get(message.stream);
     if (stream?.ended) this.#world.violate(`${link.name}: stream ${message.stream} ends twice`);
     if (stream) stream.ended = true;
+  }
+
+  /** A failed start is final within a process: the agent must not begin it again (P5). */
+  #reported(link: Link, one: Observation): void {
+    this.#observed(one);
+    const key = `${one.service}.${one.generation}`;
+    const failed = this.#failedIn.get(link.process) ?? new Set();
+    if (one.state === 'failed') this.#failedIn.set(link.process, failed.add(key));
+    else if (one.state !== 'gone' && failed.has(key))
+      this.#world.violate(`${link.name}: ${key} is ${one.state} after the report that its start had failed`);
   }
 
   #observed(one: Observation): void {
@@ -64,9 +114,12 @@ export class ProtocolCheck implements Tap {
 
   #sentDown(link: Link, state: LinkState, message: Down): void {
     this.#world.count(`down: ${message.type}`);
-    if (message.type !== 'ack' || hasContent(state.reports.get(message.sequence)))
+    if (message.type !== 'ack' || hasContent(reportOf(state, message.sequence)))
       this.#world.note(`${link.name} < ${summary(message)}`);
     switch (message.type) {
+      case 'welcome':
+        this.#welcomed(link);
+        return;
       case 'sync':
         state.revision = message.revision;
         for (const one of message.assignments) this.#committedStart(link, one);
@@ -138,12 +191,12 @@ export class ProtocolCheck implements Tap {
   }
 
   #acknowledged(link: Link, state: LinkState, sequence: number): void {
-    const report = state.reports.get(sequence);
+    const report = reportOf(state, sequence);
     if (!report) {
       this.#world.violate(`${link.name}: report ${sequence} is acknowledged but never arrived`);
       return;
     }
-    state.reports.delete(sequence);
+    state.reports.splice(state.reports.indexOf(report), 1);
     for (const observation of report.observations)
       if (!this.#isCommitted(observation, link.hostId))
         this.#world.violate(
@@ -193,13 +246,25 @@ export class ProtocolCheck implements Tap {
   #stateOf(link: Link): LinkState {
     const known = this.#states.get(link);
     if (known) return known;
-    const fresh: LinkState = { revision: null, reports: new Map(), streams: new Map() };
+    const fresh: LinkState = { revision: null, reports: [], streams: new Map() };
     this.#states.set(link, fresh);
     return fresh;
   }
 }
 
-const hasContent = (report: Extract<Up, { type: 'report' }> | undefined): boolean =>
+/** Undefined for a message without sense, as a hostile agent sends it. */
+function validMessage(frame: string): Up | undefined {
+  try {
+    return decodeUp(frame);
+  } catch {
+    return undefined;
+  }
+}
+
+const reportOf = ({ reports }: LinkState, sequence: number) =>
+  reports.find((one) => one.sequence === sequence);
+
+const hasContent = (report: Report | undefined): boolean =>
   !report || report.observations.length + report.forgotten.length > 0;
 
 const isHeartbeat = (message: Up): boolean => message.type === 'report' && !hasContent(message);

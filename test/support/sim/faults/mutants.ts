@@ -1,10 +1,13 @@
 /** Mutants: single-line changes of the sources that the checks of the simulation must find. */
+import type { FaultName } from './fault-names.ts';
 
 export interface Mutant {
   name: string;
   file: string;
   from: string;
   to: string;
+  /** Faults that reveal the mutant. Every run of the search for it includes these faults. */
+  faults?: readonly FaultName[];
 }
 
 /** Applies the mutant to the source. Throws if the line does not occur exactly once. */
@@ -39,6 +42,7 @@ export const mutants: readonly Mutant[] = [
     file: turns,
     from: '    const fault = callAll([...callbacks, () => this.#events.lost(this.#retired)]);',
     to: '    const fault = callAll(callbacks);',
+    faults: ['commit refused', 'commit applied but reported as failed', 'database unavailable'],
   },
   {
     name: 'commit without fencing the epoch',
@@ -51,6 +55,20 @@ export const mutants: readonly Mutant[] = [
     file: agents,
     from: '  report(session: AgentSession, report: Report): void {',
     to: '  report(session: AgentSession, report: Report): void { session.acknowledge(report.sequence, this.#clock.nowMs());',
+  },
+  {
+    name: 'count the reports of a superseded session',
+    file: agents,
+    from: 'if (!host || this.#sessions.get(host.id) !== session || this.#joining.has(host.id)) return;',
+    to: 'if (!host) return;',
+    faults: ['agent superseded by another protocol version'],
+  },
+  {
+    name: 'accept an assignment of the same generation again',
+    file: 'agent/services/agent.ts',
+    from: '(tracked.assignment?.generation ?? 0) >= assignment.generation',
+    to: '(tracked.assignment?.generation ?? 0) > assignment.generation',
+    faults: ['start fails during a reconnect'],
   },
   {
     name: 'never clear the sessions that received a sync',
@@ -81,6 +99,12 @@ export const mutants: readonly Mutant[] = [
     file: 'control-plane/core/state/cluster.ts',
     from: '    return exceededLimits(this.quotaOf(userId), used, wanted);',
     to: '    return [];',
+  },
+  {
+    name: 'count reservations under the quota instead of memory limits',
+    file: 'control-plane/core/accounts/quota.ts',
+    from: 'sign * times * memoryLimitOf(requirement, defaultMemoryBytes)',
+    to: 'sign * times * requirement.memoryBytes',
   },
   {
     name: 'let a retry win over a termination',
@@ -183,6 +207,7 @@ export const mutants: readonly Mutant[] = [
     file: 'agent/services/lease.ts',
     from: '    this.#record = read(options.file);',
     to: '',
+    faults: ['host partitioned', 'agent killed'],
   },
   {
     name: 'keep start marks of services that were given up',
@@ -217,13 +242,43 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'end a log stream that another coordinator continues',
     file: 'control-plane/coordinator/streams/logs.ts',
-    from: '    if (location && !location.hasEnded) {',
+    from: '    if (location && !location.hasEnded && !waits) {',
     to: '    if (false) {',
+    faults: ['second control plane'],
   },
   {
     name: 'restart services elsewhere as soon as the clock steps forward',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: '    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout',
     to: '    if (false) restartTimeout',
+    faults: ['clock jumps after a host is lost'],
+  },
+  {
+    name: 'admit executions beyond the bounds of the queue',
+    file: 'control-plane/core/lifecycle/admission.ts',
+    from: '  if (problem !== null) throw',
+    to: '  if (false) throw',
+    faults: ['a user floods the queue'],
+  },
+  {
+    name: 'place instances beyond the bound',
+    file: 'control-plane/core/scheduling/scheduler-state.ts',
+    from: '  return over > 0 ?',
+    to: '  return false ?',
+    faults: ['a user floods the queue'],
+  },
+  {
+    name: 'accept proofs of other ids',
+    file: 'control-plane/core/lifecycle/restored-database.ts',
+    from: '  const proofs = idProofs.filter(isProof);',
+    to: '  const proofs = idProofs;',
+    faults: ['hostile messages from an agent'],
+  },
+  {
+    name: 'skip any number of ids without a proof',
+    file: 'control-plane/core/lifecycle/restored-database.ts',
+    from: '    if (total > cluster.schedulerConfig.bounds.unprovenIds) return false;',
+    to: '',
+    faults: ['hostile messages from an agent'],
   },
 ];

@@ -20,7 +20,12 @@ export interface SimContainer {
   readonly id: string;
   readonly name: string;
   /** Null for a container that does not belong to Berth. */
-  readonly key: { execution: number; service: number; generation: number } | null;
+  readonly key: {
+    execution: number;
+    service: number;
+    generation: number;
+    idProof?: string | undefined;
+  } | null;
   readonly script: ContainerScript;
   readonly cpu: ContainerCpu;
   state: 'created' | 'running' | 'exited';

@@ -38,6 +38,12 @@ export interface SimEngineOptions {
   scriptFor(assignment: Assignment): ContainerScript;
 }
 
+/** A start that fails after a while. It has taken effect if its error is temporary. */
+export interface LateFailure {
+  afterMs: number;
+  kind: 'temporary' | 'permanent';
+}
+
 /** Time after which the agent's client gives up a call. */
 const CALL_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 10_000;
@@ -64,6 +70,8 @@ export class SimEngine implements Engine {
   /** Share of the calls that fail with an error of the engine, from 0 to 1. */
   failing = 0;
   pulls: 'normal' | 'stall' | 'fail' = 'normal';
+  /** Called when the next start begins. Returns how that start fails. */
+  onNextStart: (() => LateFailure) | undefined;
 
   constructor(options: SimEngineOptions) {
     this.#options = options;
@@ -106,19 +114,27 @@ export class SimEngine implements Engine {
 
   create(assignment: Assignment, limit: number): Promise<Container> {
     return this.#call('create', () => {
-      const { execution, service, generation, name, image } = assignment;
+      const { execution, service, generation, idProof, name, image } = assignment;
       if (!this.#images.has(image)) throw new EngineError('image-missing', `No such image: ${image}`);
       const holder = [...this.containers.values()].find((one) => one.name === name);
       if (holder?.key?.service === service && holder.key.generation === generation) return view(holder);
       if (holder) throw new EngineError('temporary', `the name ${name} is in use`);
       const cpu = { ...claimOf(assignment), limit };
       return view(
-        this.runtime.add(name, { execution, service, generation }, this.#options.scriptFor(assignment), cpu),
+        this.runtime.add(
+          name,
+          { execution, service, generation, idProof },
+          this.#options.scriptFor(assignment),
+          cpu,
+        ),
       );
     });
   }
 
-  start(_: Assignment, id: string): Promise<Container> {
+  async start(_: Assignment, id: string): Promise<Container> {
+    const { onNextStart } = this;
+    this.onNextStart = undefined;
+    if (onNextStart) await this.#failLate(id, onNextStart());
     return this.#call('start', () => {
       const container = this.#ownContainer(id, 'start');
       if (!container) throw new EngineError('permanent', `No such container: ${id}`);
@@ -150,6 +166,17 @@ export class SimEngine implements Engine {
         { timeMs, cpuMs: (timeMs - startedAtMs) / 10, memoryBytes: 2 ** 20 },
       ]),
     );
+  }
+
+  diskUse(): Promise<undefined> {
+    return this.#call('disk use', () => undefined);
+  }
+
+  kill(id: string): Promise<void> {
+    return this.#call('kill', () => {
+      const container = this.#ownContainer(id, 'kill');
+      if (container?.state === 'running') this.runtime.kill(container, 137);
+    });
   }
 
   async stop(id: string): Promise<void> {
@@ -217,13 +244,21 @@ export class SimEngine implements Engine {
     }
   }
 
-  tidy(): Promise<void> {
-    return this.#call('tidy', () => {});
+  removeUnused(): Promise<void> {
+    return this.#call('networks', () => {});
   }
 
   networkProblem(): Promise<string | undefined> {
     return this.#call('network', () => undefined);
   }
+
+  watchFolders(): void {}
+
+  async swarm(): Promise<null> {
+    return null;
+  }
+
+  async makeOverlay(): Promise<void> {}
 
   // Called by faults
 
@@ -242,6 +277,13 @@ export class SimEngine implements Engine {
     const container = this.containers.get(id);
     if (container && !container.key) this.#options.events.foreignCall(this, id, call);
     return container;
+  }
+
+  async #failLate(id: string, { afterMs, kind }: LateFailure): Promise<never> {
+    await ifAlive(currentProcess(), this.#world.pause(afterMs));
+    const container = this.#ownContainer(id, 'start');
+    if (kind === 'temporary' && container && !this.down) attempt(() => this.runtime.start(container));
+    throw new EngineError(kind, 'Server Error');
   }
 
   /**

@@ -57,7 +57,7 @@ export async function open(path: string, flags: 'r' | 'a+'): Promise<FileHandle>
 }
 
 export async function stat(path: string) {
-  return callAsync('stat', () => statOf(diskOf(path).get(path)));
+  return callAsync('stat', () => statOf(sourceOf(path, false).inode));
 }
 
 export async function readdir(path: string): Promise<string[]> {

@@ -16,9 +16,10 @@ export function rmSync(path: string, { force = false } = {}): void {
   });
 }
 
-export function writeFileSync(path: string, text: string): void {
+export function writeFileSync(path: string, text: string, { flag = 'w' } = {}): void {
   callSync('write', undefined, () => {
     const disk = diskOf(path);
+    if (flag === 'wx' && disk.files.has(path)) throw new FileError('EEXIST', path);
     const inode = disk.make(path);
     if (text !== '') disk.demandSpace(path);
     inode.length = 0;

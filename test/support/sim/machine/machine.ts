@@ -16,18 +16,22 @@ export interface MachineOptions extends SimEngineOptions {
   labels: readonly string[];
   /** Id with which the host is registered from the start. */
   hostId: number;
-  /** Called when the agent logs that it lost output of a service. */
+  /** Called when the agent logs that it lost output of a service, or that a start failed. */
   lost(service: number): void;
+  /** Called when an agent starts although another one runs. */
+  duplicated(machine: Machine): void;
   /** Called when the agent has ended and removed its key because its host was removed. */
   revoked(machine: Machine): void;
 }
 
 interface Running {
   process: Process;
+  /** Host of the key with which this agent began. A later key of the machine is that of the next agent. */
+  hostId: number;
   stop: AbortController;
 }
 
-/** Longest time that calls of a superseded agent may take. */
+/** Longest time that the effects of an agent's calls may last once another agent of its machine has ended. */
 const TWO_AGENTS_MS = 150_000;
 /**
  * Longest time that calls begun during an impairment of the engine or disk may take, with a margin for their
@@ -42,8 +46,6 @@ export class Machine {
   readonly route = new Route();
   /** Protocol version of the next agent to start, relative to the current version. */
   versionOffset = 0;
-  /** Until this time two agents may act on this machine. */
-  twoAgentsUntilMs = 0;
   powered = true;
   /** Id of the host that the agent's key belongs to. */
   hostId: number;
@@ -53,6 +55,7 @@ export class Machine {
   #starts = 0;
   #bootMs: number;
   #impairedUntilMs = 0;
+  #twoAgentsUntilMs = 0;
   #agents: Running[] = [];
 
   constructor(options: MachineOptions) {
@@ -72,6 +75,7 @@ export class Machine {
     const machine = {
       hostname: this.name,
       routedAddress: '192.0.2.1',
+      addresses: ['192.0.2.1'],
       dockerHost: 'unix:///run/docker.sock',
     };
     this.#config = readConfig(env, machine);
@@ -80,6 +84,11 @@ export class Machine {
   /** The running agent; the later one if there are two. */
   get agent(): Process | undefined {
     return this.#agents.at(-1)?.process;
+  }
+
+  /** Until this time two agents may act on this machine. 0: it never had two. */
+  get twoAgentsUntilMs(): number {
+    return this.#agents.length > 1 ? Number.POSITIVE_INFINITY : this.#twoAgentsUntilMs;
   }
 
   /** Registers the machine as a host again, with a new key. */
@@ -108,12 +117,13 @@ export class Machine {
     const world = this.#world;
     const process = new Process(`${this.name}/${++this.#starts}`);
     const stop = new AbortController();
-    const running = { process, stop };
-    if (this.#agents.length > 0) this.twoAgentsUntilMs = world.nowMs + TWO_AGENTS_MS;
+    const { hostId } = this;
+    const running = { process, hostId, stop };
+    if (this.#agents.length > 0) this.#options.duplicated(this);
     this.#agents.push(running);
     const version = this.versionOffset;
     if (version < 0) this.disk.files.delete(`/${this.name}/agent/${DEPLOYMENT}/lease.json`);
-    dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, version)));
+    dialling.set(process, (socket) => network.dial(socket, this.#dialler(process, version, hostId)));
     world.note(`${process.name} starts`);
     const ended = world.enter(process, () =>
       serveAgent(this.#config, {
@@ -121,9 +131,12 @@ export class Machine {
         identity: { headers: async () => ({}) },
         log: (event, fields = {}) => {
           world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
-          if (event === 'output.lost') this.#options.lost(Number(fields.service));
+          // A start that failed although it took effect may have no log either.
+          const isFailedStart = event === 'step.failed' && fields.step === 'start';
+          if (event === 'output.lost' || isFailedStart) this.#options.lost(Number(fields.service));
         },
         probeDisk: async () => ({ freeBytes: this.disk.full ? 0 : 2 ** 40, freeInodesShare: 1 }),
+        punchHole: async () => {},
         stopSignal: stop.signal,
         uptimeMs: () => world.nowMs - this.#bootMs,
       }),
@@ -139,7 +152,7 @@ export class Machine {
     const { network } = this.#options;
     const process = new Process(`${this.name}/second-connection`);
     const socket = this.#world.enter(process, () => {
-      dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, 0)));
+      dialling.set(process, (dialled) => network.dial(dialled, this.#dialler(process, 0, this.hostId)));
       return new WebSocket('ws://control-plane', {});
     });
     socket.on('error', () => {});
@@ -196,16 +209,19 @@ export class Machine {
     if (error && !(error instanceof RefusedError) && !this.disk.full)
       this.#world.violate(`an agent failed: ${error}`);
     this.#gone(running, false);
-    if (error instanceof RefusedError && error.revoked) this.#options.revoked(this);
+    // An agent that ends after another agent of the removed host leaves the new key in its place.
+    const isLatest = running.hostId === this.hostId;
+    if (error instanceof RefusedError && error.revoked && isLatest) this.#options.revoked(this);
     else this.#restartLater();
   }
 
-  #dialler(process: Process, version: number): Dialler {
-    return { machine: this.name, hostId: this.hostId, process, route: this.route, version };
+  #dialler(process: Process, version: number, hostId: number): Dialler {
+    return { machine: this.name, hostId, process, route: this.route, version };
   }
 
   #gone(running: Running, silently: boolean): void {
     running.process.alive = false;
+    if (this.#agents.length > 1) this.#twoAgentsUntilMs = this.#world.nowMs + TWO_AGENTS_MS;
     this.#agents = this.#agents.filter((one) => one !== running);
     this.#options.network.ended(running.process, silently);
   }

@@ -21,7 +21,12 @@ export function downAs(offset: number, frame: Frame): Frame {
   if (offset >= 0 || typeof frame !== 'string') return frame;
   const message = JSON.parse(frame) as Down;
   if (message.type === 'welcome') return JSON.stringify({ ...message, leaseMs: undefined });
-  if (message.type === 'sync') return JSON.stringify({ ...message, unknown: undefined });
+  if (message.type === 'sync') {
+    const assignments = message.assignments.map(withoutProof);
+    return JSON.stringify({ ...message, assignments, unknown: undefined });
+  }
+  if (message.type === 'start')
+    return JSON.stringify({ ...message, assignment: withoutProof(message.assignment) });
   return message.type === 'ack' ? JSON.stringify({ ...message, timeMs: undefined }) : frame;
 }
 
@@ -32,4 +37,5 @@ function helloAs(offset: number, hello: Extract<Up, { type: 'hello' }>): object 
   return { type, version, deployment, host, inventory: inventory.map(withoutLapse) };
 }
 
+const withoutProof = (one: object): object => ({ ...one, idProof: undefined });
 const withoutLapse = (one: object): object => ({ ...one, lapsed: undefined });

@@ -4,6 +4,7 @@
 
 import type { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { Coordinator } from '../../../../control-plane/coordinator/coordinator.ts';
+import { idCode } from '../../../../control-plane/coordinator/runtime/id-code.ts';
 import type { SchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import type { Link, Network, Server } from '../world/network.ts';
 import type { Store } from '../world/store.ts';
@@ -22,6 +23,8 @@ export class ControlPlane implements Server {
   readonly name: string;
   /** A quiet control plane receives only log requests from users. Agents may be connected to it. */
   isQuiet = false;
+  /** True once another control plane has taken over. Only a restart lets this one take over again. */
+  isRetired = false;
   readonly process: Process;
   readonly coordinator: Coordinator;
   readonly #world: World;
@@ -65,7 +68,9 @@ export class ControlPlane implements Server {
       log: (event, fields = {}) => {
         world.count(`log: ${event}`);
         world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
+        if (event === 'coordinator.lost' && fields.retired === true) this.isRetired = true;
       },
+      idCode,
       deploymentName: DEPLOYMENT,
       scheduling,
       clock: {

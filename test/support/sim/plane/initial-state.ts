@@ -1,4 +1,5 @@
 /** Initial state of a simulated control plane: its scheduler config, accounts and rows of hosts. */
+import { type Bounds, defaultBounds } from '../../../../control-plane/core/model/bounds.ts';
 import { newHost } from '../../../../control-plane/core/model/host.ts';
 import {
   defaultSchedulerConfig,
@@ -8,13 +9,36 @@ import { insertHost } from '../../../../control-plane/store/cluster/host-rows.ts
 import type { Store } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 
-/** Some worlds requeue the services of lost hosts. Such worlds mark hosts as lost sooner. */
+/** Bytes, as the tiny hosts and quotas of a simulation need it. */
+export const DEFAULT_MEMORY = 10;
+
+/** Bounds that the users of a run reach. */
+const smallBounds: Bounds = {
+  waiting: 30,
+  waitingPerUser: 20,
+  waitingBytesPerUser: 20_000,
+  placedInstances: 8,
+  instancesPerExecution: 5,
+  unprovenIds: 40,
+};
+
+/**
+ * Some worlds requeue the services of lost hosts. Such worlds mark hosts as lost sooner. In some worlds the
+ * queue has small bounds.
+ */
 export function randomSchedulerConfig(world: World): SchedulerConfig {
   const hostLossPolicy = world.chance(0.4) ? 'requeue' : 'wait';
   const lostAfterMs = world.pick(
     hostLossPolicy === 'requeue' ? [10_000, 20_000, 30_000] : [20_000, 90_000, 90_000],
   );
-  return { ...defaultSchedulerConfig, hostLossPolicy, lostAfterMs };
+  const bounds = world.chance(0.4) ? smallBounds : defaultBounds;
+  return {
+    ...defaultSchedulerConfig,
+    hostLossPolicy,
+    lostAfterMs,
+    defaultMemoryBytes: DEFAULT_MEMORY,
+    bounds,
+  };
 }
 
 /**

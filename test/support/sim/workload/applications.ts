@@ -19,11 +19,17 @@ export const applications: readonly Application[] = [
   application(service({ labels: ['ssd'], resources: needs(40, 0.5) }), service(side)),
   application(service(), service({ ...side, essential_count: 0, total_count: 2, resources: needs(30, 0.4) })),
   application(service({ total_count: 7, essential_count: 1, resources: needs(15, 0.4) })),
+  application(service({ resources: needs(5, 0.1, 45) })),
   application(service({ image: REMOTE_IMAGE, resources: needs(5, null) })),
   application(service({ image: 'registry.test/nowhere:1' })),
   application(service({ resources: needs(1_000, 1) })),
   application(service({ resources: needs(70, 1.5) })),
 ];
+
+/** A long description of many instances that fit nowhere. */
+export const oversized: Application = application(
+  service({ total_count: 5, resources: needs(1_000_000, 1), environment: [['TEXT', 'x'.repeat(500)]] }),
+);
 
 /** An application that needs little capacity, for many submissions at once. */
 export const small: Application = application(service({ resources: needs(2, 0.05) }));

@@ -10,7 +10,7 @@ import { type LogCheck, ReceivedLog } from '../checks/logs.ts';
 import type { ControlPlane } from '../plane/control-plane.ts';
 import type { Requests } from '../plane/requests.ts';
 import type { World } from '../world/time.ts';
-import { applications, small } from './applications.ts';
+import { applications, oversized, small } from './applications.ts';
 
 export interface UsersOptions {
   world: World;
@@ -23,6 +23,7 @@ export interface UsersOptions {
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 export const USERS = [1, 2];
+const FLOOD = 60;
 
 const subscriber: LogSubscriber = {
   userId: 1,
@@ -52,6 +53,11 @@ export class Users {
   /** Submits many executions at once, as the user with a limited quota. */
   burst(count: number): void {
     for (let at = 0; at < count; at++) void this.submit(small, 2);
+  }
+
+  /** Submits large descriptions that fit nowhere, until the bounds refuse them. */
+  flood(user: number): void {
+    for (let at = 0; at < FLOOD; at++) void this.submit(oversized, user);
   }
 
   async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
@@ -117,7 +123,11 @@ export class Users {
 
   async #readLog(): Promise<void> {
     const { world, ledger, logs } = this.#options;
-    const ids = [...ledger.services.keys()].slice(-12);
+    const waiting = [...ledger.executions.values()].filter(({ status }) => status === 'queued');
+    const ids = [
+      ...[...ledger.services.keys()].slice(-12),
+      ...waiting.slice(-4).map(({ first_service_id }) => Number(first_service_id)),
+    ];
     if (ids.length === 0) return;
     const service = world.pick(ids);
     const request = this.#options.requests.send(

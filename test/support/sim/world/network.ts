@@ -40,6 +40,7 @@ const HANDSHAKE_MS = 10_000;
 /** Time that `ws` waits for the close frame of the other side. */
 const CLOSING_MS = 30_000;
 const GONE = 1006;
+const MAX_HISTORY = 30;
 
 export class Network {
   readonly world: World;
@@ -47,6 +48,8 @@ export class Network {
   readonly tap: Tap;
   /** Servers that accept connections, the newest first. */
   servers: Server[] = [];
+  /** How the next hello of a machine is changed on its way, by name. The checks do not see the change. */
+  readonly falsify = new Map<string, (hello: string) => string>();
 
   constructor(world: World, tap: Tap) {
     this.world = world;
@@ -100,6 +103,8 @@ export class Link {
   readonly process: Process;
   readonly server: Server;
   readonly number: number;
+  /** The last messages of the agent, which a hostile agent may send again. */
+  readonly history: string[] = [];
   readonly #network: Network;
   readonly #socket: WebSocket;
   readonly #version: number;
@@ -133,6 +138,11 @@ export class Link {
     return `${this.machine}~${this.server.name}#${this.number}`;
   }
 
+  /** True if the agent's version of the protocol has leases. */
+  get hasLeases(): boolean {
+    return this.#version >= 0;
+  }
+
   open(): void {
     const { world } = this.#network;
     this.#pipes.up.send(() => {
@@ -158,7 +168,18 @@ export class Link {
   }
 
   sendUp(frame: Frame, sent?: () => void): void {
+    if (typeof frame === 'string') this.history.push(frame);
+    if (this.history.length > MAX_HISTORY) this.history.shift();
     this.#send('up', frame, sent);
+  }
+
+  /** Sends a frame that the agent's program did not make. The checks of what an agent sends do not see it. */
+  forge(frame: Frame): void {
+    this.#pipes.up.send(() => {
+      if (this.#isDropping || !this.#session || this.#session.isClosed) return;
+      this.#network.tap.arrived(this, 'up', frame);
+      this.#session.receive(frame);
+    });
   }
 
   sendDown(frame: Frame): void {
@@ -237,11 +258,19 @@ export class Link {
     if (direction === 'up') {
       if (!this.#session || this.#session.isClosed) return;
       tap.arrived(this, direction, frame);
-      this.#session.receive(upAs(this.#version, frame));
+      this.#session.receive(this.#falsified(upAs(this.#version, frame)));
     } else if (this.#socket.readyState > 0 && this.#socket.readyState < 3) {
       tap.arrived(this, direction, frame);
       this.#socket.emit('message', Buffer.from(downAs(this.#version, frame)), typeof frame !== 'string');
     }
+  }
+
+  #falsified(frame: Frame): Frame {
+    const { falsify } = this.#network;
+    if (typeof frame !== 'string' || !frame.includes('"type":"hello"')) return frame;
+    const change = falsify.get(this.machine);
+    falsify.delete(this.machine);
+    return change?.(frame) ?? frame;
   }
 
   /** Counts a frame towards the faults that the route has set for this connection. */

@@ -16,6 +16,7 @@ import { variants } from '../../../../control-plane/http/variants/choose.ts';
 import { httpServer } from '../../../../control-plane/node-server.ts';
 import { readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
+import { bodyReader } from '../../../support/rigs/body-reader.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
@@ -39,7 +40,9 @@ beforeEach(async () => {
   const context = {
     db: rig.memory,
     deploymentName,
+    minPasswordLength: 10,
     variant: variants.B,
+    bodies: bodyReader(),
     nowMs: () => rig.clock.nowMs(),
     // A restart replaces the coordinator.
     get coordinator() {
@@ -52,7 +55,13 @@ beforeEach(async () => {
     if (lossy) server.closeAllConnections();
     return response;
   };
-  server = httpServer(answer, { variant: variants.B, isUpgrade: isConnect });
+  ({ server } = httpServer(answer, {
+    variant: variants.B,
+    isUpgrade: isConnect,
+    places: { connections: 100, perAddress: 100, forAgents: 10 },
+    trustsProxy: false,
+    log: () => {},
+  }));
   serveAgents(server, rig.coordinator, {
     admit: (authorization) => admitAgent(deps(), authorization),
     refusal: (error) => refuseAgent(error, () => {}),
@@ -73,7 +82,7 @@ const newToken = async (): Promise<string> => (await makeJoinToken(rig.memory, r
 
 /** Opens the identity as an agent with these settings does at its start. */
 async function open(env: NodeJS.ProcessEnv, nowMs: () => number = Date.now): Promise<HostIdentity> {
-  const machine = { hostname: 'node1', routedAddress: undefined, dockerHost: 'unix:///none' };
+  const machine = { hostname: 'node1', routedAddress: undefined, addresses: [], dockerHost: 'unix:///none' };
   const given = { BERTH_URL: url, BERTH_DEPLOYMENT_NAME: 'test', BERTH_AGENT_DATA_DIR: folder, ...env };
   const write = (event: string, fields = {}) => log.push(JSON.stringify({ event, ...fields }));
   return HostIdentity.open(readConfig(given, machine), write, nowMs);

@@ -223,6 +223,15 @@ describe('running services', () => {
     await connection.reported(1, 'failed');
     expect(rig.output.wasStarted(assignment())).toBe(false);
   });
+  test('P5: a start that failed temporarily leaves its mark, because the container may have run', async () => {
+    const connection = await rig.peer.connection();
+    engine.before = (call) => {
+      if (call === 'start 1.1') throw new EngineError('temporary', 'Server Error');
+    };
+    connection.welcome([assignment()]);
+    await connection.reported(1, 'failed');
+    expect(rig.output.wasStarted(assignment())).toBe(true);
+  });
   test('a container whose output cannot be preserved yet continues to run, and its output is preserved later', async () => {
     const connection = await rig.peer.connection();
     const preserve = rig.output.preserve.bind(rig.output);

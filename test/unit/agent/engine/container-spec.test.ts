@@ -13,8 +13,11 @@ const around: Surroundings = {
   host: 'node1',
   network: 'net-id',
   mounts: [],
+  bind: null,
+  capabilities: [],
   memoryBytes: 8 * 2 ** 30,
   nanoCpus: 1.5e9,
+  rotatedLogBytes: null,
   init: true,
 };
 const optionsOf = (changes: Partial<Assignment> = {}) => containerOptions(assignment(changes), around);
@@ -37,14 +40,32 @@ describe('names', () => {
       'berth.execution': '7',
       'berth.service': '5',
       'berth.generation': '2',
+      'berth.id-proof': '',
       'berth.owner': 'bob',
       'berth.cores.min': '0.5',
       'berth.cores.max': '2',
     });
   });
+  test('P143: a label has the proof of the ids, and is empty without one, so that no label of an image counts', () => {
+    expect(optionsOf({ idProof: 'proof-of-5_7' }).Labels).toMatchObject({ 'berth.id-proof': 'proof-of-5_7' });
+    expect(optionsOf().Labels).toMatchObject({ 'berth.id-proof': '' });
+  });
   test('C80: the labels have 0.1 cores for a missing reservation, and no maximum if there is none', () => {
     expect(optionsOf().Labels).toMatchObject({ 'berth.cores.min': '0.1' });
     expect(optionsOf().Labels).not.toHaveProperty('berth.cores.max');
+  });
+});
+
+describe('the output', () => {
+  const driver = (rotatedLogBytes: number | null) =>
+    containerOptions(assignment(), { ...around, rotatedLogBytes }).HostConfig?.LogConfig;
+
+  test('P121: an engine whose files the agent cannot read keeps no more than the limit itself', () => {
+    expect(driver(1000)).toEqual({
+      Type: 'local',
+      Config: { 'max-size': '500', 'max-file': '2', compress: 'false' },
+    });
+    expect(driver(null)?.Config).toMatchObject({ 'max-file': '1' });
   });
 });
 
@@ -85,8 +106,17 @@ describe('limits', () => {
       MemorySwap: 128e6,
     });
   });
-  test('memory without a max is limited to the memory of the host', () => {
-    expect(hostConfigOf().Memory).toBe(8 * 2 ** 30);
+  test.each<[string, number | null, number]>([
+    ['of the assignment', 64e6, 64e6],
+    ['of all that the host offers, if the assignment has none', null, 8 * 2 ** 30],
+    ['of all that the host offers, for 0, which means no limit to the engine', 0, 8 * 2 ** 30],
+    ['of all that the host offers, if the assignment has a higher one', 2 ** 40, 8 * 2 ** 30],
+  ])('C199: a container has the memory limit %s', (_, memoryMaxBytes, limit) => {
+    expect(hostConfigOf({ memoryMaxBytes })).toMatchObject({ Memory: limit, MemorySwap: limit });
+  });
+  test('C199: a container has at least the memory that it reserves, if the host offers less by now', () => {
+    const reserved = { memoryMinBytes: 9 * 2 ** 30, memoryMaxBytes: 10 * 2 ** 30 };
+    expect(hostConfigOf(reserved).Memory).toBe(9 * 2 ** 30);
   });
   test('a soft limit below the minimum of the engine is omitted', () => {
     expect(hostConfigOf({ memoryMinBytes: 1e6 })).not.toHaveProperty('MemoryReservation');
@@ -113,13 +143,21 @@ describe('limits', () => {
 });
 
 describe('isolation', () => {
-  test('a container is never privileged, gains no privileges, has a limit on processes, and is not restarted by the engine', () => {
+  test('P107: a container is never privileged, gains no privileges, has a limit on processes, and is not restarted by the engine', () => {
     expect(hostConfigOf()).toMatchObject({
       Privileged: false,
       SecurityOpt: ['no-new-privileges'],
       PidsLimit: 4096,
       RestartPolicy: { Name: 'no' },
     });
+  });
+  test('P107: a container has only the usual capabilities, and those that the settings add', () => {
+    const { CapDrop, CapAdd } = hostConfigOf();
+    expect(CapDrop).toEqual(['ALL']);
+    const usual = 'CHOWN DAC_OVERRIDE FOWNER FSETID KILL NET_BIND_SERVICE SETGID SETPCAP SETUID'.split(' ');
+    expect(CapAdd).toEqual(usual);
+    const { HostConfig } = containerOptions(assignment(), { ...around, capabilities: ['NET_RAW'] });
+    expect(HostConfig?.CapAdd).toEqual([...usual, 'NET_RAW']);
   });
   test('a container gets an init process if the engine has one', () => {
     expect(hostConfigOf().Init).toBe(true);
@@ -134,8 +172,13 @@ describe('isolation', () => {
     });
     expect(options.ExposedPorts).toEqual({ '80/tcp': {}, '53/udp': {} });
     expect(options.HostConfig?.PortBindings).toEqual({
-      '80/tcp': [{ HostPort: '' }],
-      '53/udp': [{ HostPort: '' }],
+      '80/tcp': [{ HostIp: '', HostPort: '' }],
+      '53/udp': [{ HostIp: '', HostPort: '' }],
     });
+  });
+  test('P106: ports are published on the address of the settings', () => {
+    const ports = [{ port: 80, protocol: 'tcp' as const }];
+    const { HostConfig } = containerOptions(assignment({ ports }), { ...around, bind: '10.0.0.5' });
+    expect(HostConfig?.PortBindings).toEqual({ '80/tcp': [{ HostIp: '10.0.0.5', HostPort: '' }] });
   });
 });

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type CpuClaim, claimOf, levelOf, limitOf } from '../../../../agent/engine/cpu-allocation.ts';
+import {
+  type CpuClaim,
+  claimOf,
+  levelOf,
+  levelsOf,
+  limitOf,
+} from '../../../../agent/engine/cpu-allocation.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
 const sharesOf = (claims: CpuClaim[], cores: number): number[] => {
@@ -102,6 +108,95 @@ describe('any claims', () => {
         for (const [at, limit] of before.entries())
           expect(after[at]).toBeLessThanOrEqual(limit + 0.01 + 1e-6);
       }),
+    );
+  });
+});
+
+describe('shares of users', () => {
+  const share = (cores: number) => ({ cores });
+  type Given = [claim: CpuClaim, share?: { cores: number } | undefined];
+  const limitsOf = (given: Given[], cores: number): number[] => {
+    const claims = given.map(([one, its]) => ({ claim: one, share: its }));
+    const levelFor = levelsOf(claims, cores);
+    return claims.map(({ claim: one, share: its }) => limitOf(one, levelFor(its)));
+  };
+
+  test('C212: the services of a share together get its cores, divided equally, and the others get the rest', () => {
+    const small = share(1);
+    expect(limitsOf([[claim(0.1), small], [claim(0.3), small], [claim(0.1)]], 4)).toEqual([0.4, 0.6, 3]);
+  });
+  test('C212: a share that is not used up changes nothing', () => {
+    expect(limitsOf([[claim(0.5), share(3)], [claim(0.1)]], 2)).toEqual([1.2, 0.8]);
+  });
+  test('C212: cores that the others cannot use go beyond the shares', () => {
+    expect(limitsOf([[claim(0.1), share(1)], [claim(0.5, 0.5)]], 4)).toEqual([3.5, 0.5]);
+    expect(
+      limitsOf(
+        [
+          [claim(0.1), share(1)],
+          [claim(0.1), share(1)],
+        ],
+        4,
+      ),
+    ).toEqual([2, 2]);
+    expect(limitsOf([[claim(0.1), share(1)]], 4)).toEqual([4]);
+  });
+  test('C212: a share smaller than the reservations leaves them', () => {
+    expect(limitsOf([[claim(1), share(0.5)], [claim(0.1)]], 4)).toEqual([1, 3]);
+  });
+  test('C212: many containers of one user take no more from another user than one', () => {
+    const one = share(1);
+    const many = Array.from({ length: 20 }, (): Given => [claim(0.01), one]);
+    const [other = 0, ...limits] = limitsOf([[claim(0.5), share(2)], ...many], 2);
+    expect(sum(limits)).toBeLessThanOrEqual(1 + 1e-9);
+    expect(other).toBeGreaterThanOrEqual(1);
+  });
+
+  const given = fc.array(
+    fc.record({
+      min: fc.integer({ min: 0, max: 30 }).map((tenths) => tenths / 10),
+      above: fc.option(fc.integer({ min: 0, max: 30 }).map((tenths) => tenths / 10)),
+      owner: fc.nat({ max: 3 }),
+    }),
+    { minLength: 1, maxLength: 12 },
+  );
+  const capacities = fc.tuple(
+    fc.integer({ min: 1, max: 64 }),
+    fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 3, maxLength: 3 }),
+  );
+
+  test('C212: limits stay within the host, and beyond a share only if nobody else could use more', () => {
+    fc.assert(
+      fc.property(given, capacities, (services, [cores, caps]) => {
+        const shares = caps.map((tenths) => share(tenths / 10));
+        const claims = services.map(({ min, above, owner }) => ({
+          owner,
+          one: claim(min, above === null ? null : min + above),
+        }));
+        const limits = limitsOf(
+          claims.map(({ one, owner }) => [one, shares[owner]]),
+          cores,
+        );
+        const floors = claims.map(({ one }) => Math.max(one.min, 0.01));
+        expect(sum(limits)).toBeLessThanOrEqual(Math.max(cores, sum(floors)) + 1e-6);
+        for (const [at, limit] of limits.entries()) expect(limit).toBeGreaterThanOrEqual(floors[at] ?? 0);
+        for (const [owner, its] of shares.entries()) {
+          const mine = claims.flatMap((one, at) => (one.owner === owner ? [at] : []));
+          const most = Math.max(its.cores, sum(mine.map((at) => floors[at] ?? 0)));
+          if (sum(mine.map((at) => limits[at] ?? 0)) <= most + 1e-6) continue;
+          // A service within a share, or without one, then has its maximum.
+          const open = claims.flatMap((one, at) => {
+            const cap = shares[one.owner]?.cores ?? Number.POSITIVE_INFINITY;
+            const used = sum(
+              claims.flatMap((other, its) => (other.owner === one.owner ? [limits[its] ?? 0] : [])),
+            );
+            return used < cap - 0.2 ? [at] : [];
+          });
+          for (const at of open)
+            expect(limits[at]).toBeCloseTo(Math.max(claims[at]?.one.max ?? -1, floors[at] ?? 0), 5);
+        }
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

@@ -1,8 +1,8 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { engineError } from '../../../../agent/engine/docker/docker-error.ts';
-import { PullProgress } from '../../../../agent/engine/docker/pull-progress.ts';
-import { findAuth, findLogin, registryOf } from '../../../../agent/engine/docker/registry-auth.ts';
+import { engineError } from '../../../../agent/engine/docker-error.ts';
+import { PullProgress } from '../../../../agent/engine/images/pull-progress.ts';
+import { findAuth, findLogin, registryOf } from '../../../../agent/engine/images/registry-auth.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
 
 describe('the progress of a pull', () => {

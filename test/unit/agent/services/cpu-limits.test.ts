@@ -161,3 +161,24 @@ describe('failed updates', () => {
     expect(changes()).toEqual(['limit c1 1']);
   });
 });
+
+describe('shares of users', () => {
+  test('P150: the agent applies the shares of an acknowledgement, until others replace them', async () => {
+    const connection = await begin();
+    const [mine, others] = [
+      assignment({ service: 1, execution: 1 }),
+      assignment({ service: 2, execution: 2 }),
+    ];
+    connection.welcome([mine, others]);
+    for (const service of [1, 2]) await connection.reported(service, 'running');
+    await eventually(() => limitOf('c1') === 1 && limitOf('c2') === 1);
+    rig.agent.cpuLimits.share([{ cores: 0.5, executions: [1] }]);
+    await eventually(() => limitOf('c1') === 0.5 && limitOf('c2') === 1.5);
+    connection.start(assignment({ service: 3, execution: 1 }));
+    await connection.reported(3, 'running');
+    expect(limitOf('c3')).toBe(0.25);
+    await eventually(() => limitOf('c1') === 0.25 && limitOf('c2') === 1.5);
+    rig.agent.cpuLimits.share([]);
+    await eventually(() => ['c1', 'c2', 'c3'].every((id) => limitOf(id) === 0.66));
+  });
+});

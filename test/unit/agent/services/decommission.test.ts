@@ -36,7 +36,12 @@ afterEach(async () => {
 /** Starts a whole agent. `served` resolves to the error that the agent ends with, if any. */
 function begin(): void {
   stop = new AbortController();
-  const machine = { hostname: 'one', routedAddress: undefined, dockerHost: 'unix:///var/run/docker.sock' };
+  const machine = {
+    hostname: 'one',
+    routedAddress: undefined,
+    addresses: [],
+    dockerHost: 'unix:///var/run/docker.sock',
+  };
   const config = readConfig({ BERTH_URL: peer.url.href, BERTH_AGENT_DATA_DIR: scratch.path }, machine);
   const identity = { headers: async () => ({ authorization: 'Bearer proof' }) };
   const probeDisk = async () => ({ freeBytes: 2 ** 40, freeInodesShare: null });
@@ -45,6 +50,7 @@ function begin(): void {
     identity,
     log: () => {},
     probeDisk,
+    punchHole: async () => {},
     stopSignal: stop.signal,
   }).catch((error: unknown) => error);
 }

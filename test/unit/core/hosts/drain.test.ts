@@ -336,6 +336,7 @@ describe('C95: labels given by an administrator', () => {
     const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
     rig.change(host, { labels: ['gpu', 'ssd'] });
     rig.hello(hostFacts('one', { labels: ['ssd', 'new'] }));
+    rig.change(host, { accept: host.pending ?? undefined });
     expect(host.labels).toEqual(['ssd', 'new', 'gpu']);
     rig.change(host, { labels: [] });
     expect(host.labels).toEqual(['ssd', 'new']);

@@ -154,13 +154,16 @@ describe('a hello', () => {
     rig.turn();
     expect(execution.ending?.message).toBe('service web0 ended with exit code 3');
   });
-  test('C3: a hello updates the facts of its host, and waiting executions are tried again', () => {
+  test('C3, C208: a hello updates the agreed facts of its host, and waiting executions are tried again', () => {
     const { rig } = startingRig();
     const execution = rig.submit(application(service({ labels: ['gpu'] })));
     rig.turn();
     expect(execution.status).toBe('queued');
     const before = rig.cluster.hostNamed('one');
     expect(rig.hello(hostFacts('one', { labels: ['gpu'], cores: 64 }))).toBe(before);
+    rig.turn();
+    expect(execution.status).toBe('queued');
+    if (before) rig.change(before, { accept: before.pending ?? undefined });
     rig.turn();
     expect(before).toMatchObject({ labels: ['gpu'], cores: 64, reservedCores: expect.closeTo(0.3) });
     expect(execution.status).toBe('starting');

@@ -148,6 +148,25 @@ describe('services that do not monitor', () => {
     rig.see(named(execution, 'side0'), failed(false, 'No such image'));
     expect(execution.ending).toEqual({ status: 'error', message: 'service side0: No such image' });
   });
+  test('C216: a running service that its host ended for good ends the execution, even an elastic one', () => {
+    const elastic = service({ name: 'more', monitor: false, essential_count: 0 });
+    for (const [description, name] of [
+      [pair, 'web0'] as const,
+      [application(service(), elastic), 'more0'] as const,
+    ]) {
+      const { rig, execution } = runningRig(description);
+      const one = named(execution, name);
+      expect(one.backendStatus).toBe('started');
+      rig.see(one, failed(false, 'ended by its host, whose disk was nearly full'));
+      const message = `service ${name}: ended by its host, whose disk was nearly full`;
+      expect(execution.ending).toEqual({ status: 'error', message });
+      expect(one).toMatchObject({
+        status: 'terminating',
+        errorMessage: message.slice(message.indexOf(':') + 2),
+      });
+      for (const { generation } of execution.services) expect(generation).toBe(1);
+    }
+  });
 });
 
 describe('C14: terminate', () => {

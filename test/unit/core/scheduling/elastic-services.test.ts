@@ -46,7 +46,8 @@ function run(rig: CoreRig, count: number, changes?: Partial<ServiceDescription>)
   for (const one of execution.services) if (one.status === 'starting') rig.see(one, running);
   return execution;
 }
-const statuses = ({ services }: { services: { status: string }[] }) => services.map(({ status }) => status);
+const statuses = ({ services }: { services: readonly { status: string }[] }) =>
+  services.map(({ status }) => status);
 
 describe('C66: the death of an elastic service', () => {
   test('C66: releases its capacity, and the service is placed again after a growing delay', () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
 import { type Host, newHost } from '../../../../control-plane/core/model/host.ts';
 import type { Requirement } from '../../../../control-plane/core/model/resources.ts';
 import {
@@ -11,6 +10,7 @@ import { freeCapacityOf } from '../../../../control-plane/core/scheduling/free-c
 import { hostIndexOf, placeGang } from '../../../../control-plane/core/scheduling/gang-placement.ts';
 import { fits } from '../../../../control-plane/core/scheduling/host-filters.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
+import { loadedExecution } from '../../../support/rigs/core-rig.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
 /** Ids by name, in the order of first use. */
@@ -31,9 +31,9 @@ function services(...requirements: Partial<Requirement>[]): Service[] {
     application: description,
     description: '',
   };
-  return newExecution(ids, submission, 0).services.map((one, at) => ({
+  return loadedExecution(ids, submission, 0).services.map((one, at) => ({
     ...one,
-    requirement: { memoryBytes: 0, cores: 0, labels: [], ...requirements[at] },
+    requirement: { memoryBytes: 0, limitBytes: null, cores: 0, labels: [], ...requirements[at] },
   }));
 }
 

@@ -27,10 +27,10 @@ describe('C62: the order of the queue', () => {
     { id: 4, size: 1, timeSubmitMs: 40_000 },
   ];
   test('C62: FIFO is the order of submission, whatever the order of insertion', () => {
-    const { queue, order } = queueOf([9, 3, 7, 1, 8, 2, 6, 4, 5].map((id) => ({ id, cores: id % 3 })));
+    const { remove, order } = queueOf([9, 3, 7, 1, 8, 2, 6, 4, 5].map((id) => ({ id, cores: id % 3 })));
     expect(order()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    queue.remove(7);
-    queue.remove(7);
+    remove(7);
+    remove(7);
     expect(order()).toEqual([1, 2, 3, 4, 5, 6, 8, 9]);
   });
   test('C62: SIZE is by size, equals by submission', () => {
@@ -124,13 +124,13 @@ describe('C65: what a round tries', () => {
         timeSubmitMs: Math.floor(random() * 50_000),
       });
       const given = Array.from({ length: 500 }, (_, at) => some(1 + ((at * 7) % 500)));
-      const { queue, add, order, failRound } = queueOf(given, { policy });
+      const { remove, add, order, failRound } = queueOf(given, { policy });
       const compare = queuePolicyComparators[policy];
       const expected = (those: readonly { id: number }[]) =>
         those.map((one) => ({ userId: 1, size: 0, timeSubmitMs: 0, ...one })).sort(compare);
       expect(order()).toEqual(expected(given).map(({ id }) => id));
       expect(failRound()).toEqual(order());
-      for (const { id } of given.slice(0, 300)) queue.remove(id);
+      for (const { id } of given.slice(0, 300)) remove(id);
       const more = Array.from({ length: 200 }, (_, at) => some(501 + at));
       for (const one of more) add(one);
       const rest = [...given.slice(300), ...more];

@@ -40,7 +40,13 @@ beforeEach(async () => {
   rig = await CoordinatorRig.open();
   rig.coordinator.wake();
   const shopFiles = await shop.open('folder');
-  context = { db: rig.db, coordinator: rig.coordinator, deploymentName: 'test', shopFiles };
+  context = {
+    db: rig.db,
+    coordinator: rig.coordinator,
+    deploymentName: 'test',
+    minPasswordLength: 10,
+    shopFiles,
+  };
   const found = await findAccountByName(rig.memory, 'alice');
   if (!found) throw new Error('the user alice is missing');
   const { user, role } = found;
@@ -52,7 +58,8 @@ beforeEach(async () => {
   });
 });
 
-const start = (actor: Actor, order: ShopOrder) => startFromShop(context, actor, ID, order, 'queue');
+const start = (actor: Actor, order: ShopOrder) =>
+  startFromShop(context, actor, ID, order, { overQuota: 'queue', queueFull: 'too-many' });
 
 const student = { name: 'student', canAccessFullAppShop: false };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
+import { defaultBounds } from '../../../../control-plane/core/model/bounds.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Host } from '../../../../control-plane/core/model/host.ts';
 import {
@@ -16,7 +16,14 @@ import {
 } from '../../../../control-plane/core/views/explanation.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
-import { CoreRig, hostFacts, lowDisk, quota, running } from '../../../support/rigs/core-rig.ts';
+import {
+  CoreRig,
+  hostFacts,
+  loadedExecution,
+  lowDisk,
+  quota,
+  running,
+} from '../../../support/rigs/core-rig.ts';
 import { operation, Simulation } from '../../../support/rigs/core-simulation.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
 
@@ -59,6 +66,8 @@ const scheduling: fc.Arbitrary<SchedulerConfig> = fc.record({
   backfillReserveAfterMs: fc.constant(defaultSchedulerConfig.backfillReserveAfterMs),
   lostAfterMs: fc.constant(90_000),
   hostLossPolicy: fc.constant('wait' as const),
+  defaultMemoryBytes: fc.constant(defaultSchedulerConfig.defaultMemoryBytes),
+  bounds: fc.constantFrom(1, 4, 200_000).map((placedInstances) => ({ ...defaultBounds, placedInstances })),
 });
 const scene = fc.record({
   scheduling,
@@ -104,7 +113,7 @@ function rigOf({ scheduling, hosts, waited, caps }: Scene, before: Scene['before
 
 function predict({ cluster, nowMs }: CoreRig, described: Application): Explanation {
   const submission = { userId: 1, name: 'draft', application: described, description: '' };
-  return explainSubmission(cluster, newExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
+  return explainSubmission(cluster, loadedExecution({ ...cluster.nextIds }, submission, nowMs), nowMs);
 }
 
 const hasReasons = ({ reasons, quota }: Explanation): boolean => reasons.length + quota.length > 0;
@@ -119,7 +128,12 @@ const placesOf = (rig: CoreRig, { services }: Execution) =>
     ([host, placed]) => ({ host, instances: placed.map(({ name }) => name) }),
   );
 
-test('H211: an execution without reasons is placed in the next turn on the predicted hosts, and one with reasons is not', () => {
+// Takes several seconds of CPU time, on a machine that may be busy.
+const BUSY_MS = 120_000;
+
+test('H211: an execution without reasons is placed in the next turn on the predicted hosts, and one with reasons is not', {
+  timeout: BUSY_MS,
+}, () => {
   const seen = { placed: 0, queued: 0, preempting: 0, reserved: 0 };
   fc.assert(
     fc.property(scene, (drawn) => {

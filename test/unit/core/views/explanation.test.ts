@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { newExecution } from '../../../../control-plane/core/lifecycle/submission.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
 import {
@@ -17,6 +16,7 @@ import {
   failed,
   gone,
   hostFacts,
+  loadedExecution,
   lowDisk,
   named,
   quota,
@@ -48,7 +48,7 @@ const draft = (rig: CoreRig, described: Application): Explanation => {
   const submission = { userId: 1, name: 'draft', application: described, description: '' };
   return explainSubmission(
     rig.cluster,
-    newExecution({ ...rig.cluster.nextIds }, submission, rig.nowMs),
+    loadedExecution({ ...rig.cluster.nextIds }, submission, rig.nowMs),
     rig.nowMs,
   );
 };
@@ -208,8 +208,23 @@ describe('H213: a quota or a retry delays a start', () => {
     const later = "it starts when enough of the user's executions have ended, or when the quota is raised";
     expect(waitingFor.slice(0, 3)).toEqual([
       `The user's quota allows 1 execution at a time, of which 1 is in use: ${later}.`,
-      `The user's quota allows 4.0 GiB of memory at a time, of which 3.0 GiB is reserved; 2.0 GiB more would exceed it by 1.0 GiB: ${later}.`,
+      `The user's quota allows 4.0 GiB of memory at a time, of which the limits of running services take 3.0 GiB; the limits of this start, 2.0 GiB, would exceed it by 1.0 GiB: ${later}.`,
       "The user's quota allows 3 cores at a time, of which 1 core is reserved; 3.5 cores more would exceed it by 1.5 cores: it can start only if the quota is raised or it requests less.",
+    ]);
+  });
+
+  test('H213, C198: memory counts by the limits of services, and a host must have the reservation free', () => {
+    const rig = rigOf('one');
+    rig.cluster.setQuota(quota(1, { memoryBytes: 3 * GIB }));
+    const {
+      demand,
+      quota: caps,
+      waitingFor,
+    } = waiting(rig, of({ total_count: 2, essential_count: 2, resources: needs(GIB / 2, 1, 2 * GIB) }));
+    expect(demand).toEqual({ memoryBytes: GIB, cores: 2, limitBytes: 4 * GIB });
+    expect(caps).toMatchObject([{ dimension: 'memory', used: 0, wanted: 4 * GIB, over: GIB }]);
+    expect(waitingFor).toEqual([
+      "The user's quota allows 3.0 GiB of memory at a time, of which the limits of running services take 0 bytes; the limits of this start, 4.0 GiB, would exceed it by 1.0 GiB: it can start only if the quota is raised or the limits of its services are lowered.",
     ]);
   });
 

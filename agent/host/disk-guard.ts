@@ -1,0 +1,172 @@
+/**
+ * Disk guard: ends the services that hold most of the engine's disk before it is full (P145). It looks at the
+ * free space all the time, and measures services only during a shortage. No start or stop waits for it.
+ */
+import type { Container, DiskUse, Engine } from '../engine/engine.ts';
+import { Lane } from '../engine/lane.ts';
+import { type Logger, messageOf } from '../logger.ts';
+import type { DiskProbe, DiskSpace } from './disk.ts';
+import {
+  endText,
+  freedBytes,
+  nextCheckMs,
+  offendersOf,
+  type Shortage,
+  shortageOf,
+} from './disk-offenders.ts';
+
+export interface DiskGuardOptions {
+  /** A folder on the engine's disk. */
+  folder: string;
+  /** Less free space is a shortage. 0: nothing is ever ended. */
+  minBytes: number;
+  probe: DiskProbe;
+  engine: Pick<Engine, 'diskUse'>;
+  /** The services that may be ended. */
+  running(): readonly Container[];
+  /** Whether a container is still there, running or not. */
+  isThere(containerId: string): boolean;
+  /** Ends a service at once, and removes what it holds. */
+  end(container: Container, reason: string): Promise<void>;
+  log: Logger;
+  /** A clock that is never set. */
+  nowMs(): number;
+}
+
+/** Services that were ended, until the free space shows it. */
+interface Ended {
+  containerIds: readonly string[];
+  /** As much should be free then. */
+  expectedBytes: number;
+  sinceMs: number;
+  goneMs: number | undefined;
+}
+
+interface Holder {
+  container: Container;
+  use: DiskUse;
+}
+
+const MAX_CONCURRENT = 4;
+const MEASURE_LIMIT_MS = 5000;
+/** A container that the engine does not remove within this time does not keep others from being ended. */
+const REMOVAL_LIMIT_MS = 30_000;
+/** File systems may take this long to show what was freed. */
+const SETTLE_MS = 5000;
+/** After a round that found no service to end, the next one comes after this time or this much less space. */
+const REPEAT_MS = 10_000;
+const REPEAT_BYTES = 64 * 2 ** 20;
+
+/** Returns a function that ends the guard. */
+export function startDiskGuard(options: DiskGuardOptions): () => void {
+  if (options.minBytes === 0) return () => {};
+  const guard = new DiskGuard(options);
+  let ended = false;
+  let timer: NodeJS.Timeout;
+  const check = async () => {
+    const delayMs = await guard.check();
+    if (!ended) timer = setTimeout(() => void check(), delayMs);
+  };
+  void check();
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+}
+
+export class DiskGuard {
+  readonly #options: DiskGuardOptions;
+  #ended: Ended | undefined;
+  /** The last round that found no service to end. */
+  #vain: { atMs: number; freeBytes: number } | undefined;
+  #isReported = false;
+
+  constructor(options: DiskGuardOptions) {
+    this.#options = options;
+  }
+
+  /** Looks once, and ends what must end. Returns the pause until the next look. Never rejects. */
+  async check(): Promise<number> {
+    const { probe, folder, minBytes } = this.#options;
+    const space = await probe(folder);
+    if (!space) return nextCheckMs({ freeBytes: Number.POSITIVE_INFINITY, freeInodesShare: null }, minBytes);
+    if (!shortageOf(space, minBytes)) {
+      this.#ended = undefined;
+      this.#vain = undefined;
+      this.#isReported = false;
+    } else if (!this.#mustWait(space)) await this.#round(space);
+    return nextCheckMs(space, minBytes);
+  }
+
+  /** True while the space that an earlier end frees is not there yet, or nothing new can be found. */
+  #mustWait({ freeBytes }: DiskSpace): boolean {
+    const { isThere, nowMs } = this.#options;
+    const now = nowMs();
+    const ended = this.#ended;
+    if (ended) {
+      const isGone = !ended.containerIds.some(isThere);
+      if (isGone) ended.goneMs ??= now;
+      if (!isGone && now - ended.sinceMs < REMOVAL_LIMIT_MS) return true;
+      if (ended.goneMs !== undefined && freeBytes < ended.expectedBytes && now - ended.goneMs < SETTLE_MS)
+        return true;
+      this.#ended = undefined;
+    }
+    const vain = this.#vain;
+    return vain !== undefined && now - vain.atMs < REPEAT_MS && freeBytes > vain.freeBytes - REPEAT_BYTES;
+  }
+
+  async #round(before: DiskSpace): Promise<void> {
+    const { probe, folder, minBytes, log, nowMs } = this.#options;
+    const holders = await this.#measure();
+    // Measuring takes a while.
+    const space = (await probe(folder)) ?? before;
+    const shortage = shortageOf(space, minBytes);
+    if (!shortage) return;
+    const offenders = offendersOf(holders, shortage);
+    if (offenders.length === 0) {
+      this.#vain = { atMs: nowMs(), freeBytes: space.freeBytes };
+      if (!this.#isReported) log('disk.nothing-to-end', { folder, free: space.freeBytes });
+      this.#isReported = true;
+      return;
+    }
+    const freed = offenders.reduce((total, { use }) => total + freedBytes(use), 0);
+    this.#ended = {
+      containerIds: offenders.map(({ container }) => container.id),
+      expectedBytes: space.freeBytes + freed / 2,
+      sinceMs: nowMs(),
+      goneMs: undefined,
+    };
+    await Promise.all(offenders.map((offender, index) => this.#end(offender, shortage, index === 0)));
+  }
+
+  /** Measures all services. Those that the engine does not measure in time are left out. */
+  async #measure(): Promise<Holder[]> {
+    const { engine, running, log } = this.#options;
+    const lane = new Lane(MAX_CONCURRENT);
+    const failures: unknown[] = [];
+    const holders = await Promise.all(
+      running().map(async (container): Promise<Holder[]> => {
+        try {
+          const use = await lane.run(() => engine.diskUse(container.id, MEASURE_LIMIT_MS));
+          return use ? [{ container, use }] : [];
+        } catch (error) {
+          failures.push(error);
+          return [];
+        }
+      }),
+    );
+    if (failures.length > 0)
+      log('disk.measure-failed', { containers: failures.length, reason: messageOf(failures[0]) });
+    return holders.flat();
+  }
+
+  async #end({ container, use }: Holder, shortage: Shortage, isLargest: boolean): Promise<void> {
+    const { end, log } = this.#options;
+    const { service, generation } = container;
+    const reason = endText(shortage, use, isLargest);
+    log('service.ended-for-disk', { service, generation, bytes: use.bytes + use.outputBytes, reason });
+    await end(container, reason).catch((error: unknown) =>
+      log('disk.end-failed', { service, reason: messageOf(error) }),
+    );
+  }
+}

@@ -1,0 +1,47 @@
+/** Finds records in a stored log by walking from one to the next. */
+import type { FileHandle } from 'node:fs/promises';
+import { FRAME_BYTES, MAX_RECORD_BYTES, RecordError } from './record.ts';
+
+const READ_BYTES = 1 << 20;
+
+/**
+ * Position of the first record that begins at `target` or later. `from`: the position of an earlier record.
+ * Throws RecordError if a record in between is damaged.
+ */
+export async function firstRecordFrom(file: FileHandle, from: number, target: number): Promise<number> {
+  const input = Buffer.allocUnsafe(READ_BYTES);
+  let at = from;
+  while (at < target) {
+    const { bytesRead } = await file.read(input, 0, READ_BYTES, at);
+    const walked = walk(input, bytesRead, target - at);
+    if (walked === 0) throw new RecordError('the stored log is damaged: it ends within a record');
+    at += walked;
+  }
+  return at;
+}
+
+/** Position after the last whole record. `from`: the position of a record. Throws RecordError. */
+export async function endOfRecords(file: FileHandle, from: number): Promise<number> {
+  const input = Buffer.allocUnsafe(READ_BYTES);
+  for (let at = from; ; ) {
+    const { bytesRead } = await file.read(input, 0, READ_BYTES, at);
+    const walked = walk(input, bytesRead, Number.POSITIVE_INFINITY);
+    if (walked === 0) return at;
+    at += walked;
+  }
+}
+
+/** Size of the whole records at the start of `input` until one begins at `target` or later. */
+function walk(input: Buffer, available: number, target: number): number {
+  let at = 0;
+  while (at < target && at + FRAME_BYTES <= available) {
+    const length = input.readUInt32BE(at);
+    // An empty record cannot be a record of the engine: it is a hole.
+    if (length === 0 || length > MAX_RECORD_BYTES)
+      throw new RecordError('the stored log is damaged: a record has an impossible length');
+    const end = at + length + FRAME_BYTES;
+    if (end > available) break;
+    at = end;
+  }
+  return at;
+}

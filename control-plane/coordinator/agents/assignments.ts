@@ -1,0 +1,58 @@
+/** Assignments of services, made from the cluster's state and the descriptions of their executions. */
+import type { Application } from '../../../shared/application-schema.ts';
+import { assignmentOf } from '../../../shared/expand.ts';
+import type { Assignment, Isolation } from '../../../shared/protocol/assignment.ts';
+import { swarmManagers } from '../../core/hosts/swarms.ts';
+import type { Execution } from '../../core/model/execution.ts';
+import { memoryLimitOf } from '../../core/model/resources.ts';
+import { isAssigned, type Service } from '../../core/model/service.ts';
+import type { Cluster } from '../../core/state/cluster.ts';
+import { definitionOf } from '../../core/views/execution-views.ts';
+
+/** What assignments have from the deployment. */
+export interface DeploymentParts {
+  name: string;
+  isolation: Isolation;
+  /** The proof of the ids (P143). */
+  proofOf(ids: { execution: number; service: number }): string;
+}
+
+export function assignmentsAt(hostId: number, cluster: Cluster, deployment: DeploymentParts): Assignment[] {
+  return [...cluster.servicesAt(hostId)].filter(isAssigned).map(assigner(cluster, deployment));
+}
+
+/** Makes assignments, and parses each description once. */
+export function assigner(
+  cluster: Cluster,
+  { name: deploymentName, isolation, proofOf }: DeploymentParts,
+): (service: Service) => Assignment {
+  const applications = new Map<Execution, Application>();
+  const managersOf = swarmManagers(cluster);
+  const overlayAt = (hostId: number | null): Pick<Assignment, 'overlay'> => {
+    const host = hostId === null ? undefined : cluster.hosts.get(hostId);
+    if (!host?.swarm || isolation === 'none') return {};
+    return { overlay: managersOf(host).length > 0 ? 'now' : 'later' };
+  };
+  return (service) => {
+    const execution = cluster.executions.get(service.executionId);
+    if (!execution) throw new Error(`service ${service.id} has no execution`);
+    // Validated at submission.
+    const application =
+      applications.get(execution) ?? (JSON.parse(String(execution.description)) as Application);
+    applications.set(execution, application);
+    const { id: executionId, name: executionName, userId } = execution;
+    const user = cluster.users.get(userId);
+    if (!user) throw new Error(`execution ${executionId} has no user`);
+    const { username: userName, fsUid } = user;
+    const key = { service: service.id, generation: service.generation };
+    const context = { executionId, executionName, deploymentName, userName, userId, fsUid };
+    const definition = definitionOf(application, service.group);
+    const idProof = proofOf({ execution: executionId, service: service.id });
+    const limitBytes = memoryLimitOf(service.requirement, cluster.schedulerConfig.defaultMemoryBytes);
+    return {
+      ...assignmentOf(key, service.name, definition, limitBytes, context),
+      ...{ isolation, idProof },
+      ...overlayAt(service.hostId),
+    };
+  };
+}

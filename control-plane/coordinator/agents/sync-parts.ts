@@ -1,0 +1,34 @@
+/** Parts of a sync: divides the assignments of a host into messages of limited size (P138). */
+import type { Assignment } from '../../../shared/protocol/assignment.ts';
+
+/** Assignments in one part; keeps usual frames far below the message limits of every runtime. */
+const MAX_PART = 100;
+/** Text in one part, in UTF-16 units. A single assignment may have more, and then has its own part. */
+const MAX_PART_LENGTH = 2 ** 20;
+
+/** At least one part, which is empty for a host without assignments. */
+export function syncParts(assignments: readonly Assignment[]): Assignment[][] {
+  let part: Assignment[] = [];
+  let length = 0;
+  const parts = [part];
+  for (const assignment of assignments) {
+    const added = textLength(assignment);
+    if (part.length === MAX_PART || (part.length > 0 && length + added > MAX_PART_LENGTH)) {
+      part = [];
+      length = 0;
+      parts.push(part);
+    }
+    part.push(assignment);
+    length += added;
+  }
+  return parts;
+}
+
+/** Without the names, which are short. */
+function textLength({ image, command, environment, workDir, network, volumes }: Assignment): number {
+  let length = image.length + (workDir?.length ?? 0) + (network?.length ?? 0);
+  for (const word of command ?? []) length += word.length;
+  for (const [name, value] of environment) length += name.length + value.length;
+  for (const { name, path } of volumes) length += name.length + path.length;
+  return length;
+}

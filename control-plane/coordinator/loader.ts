@@ -1,0 +1,112 @@
+/**
+ * Loader: brings the descriptions and services of executions that wait into memory, when a turn needs them.
+ * Descriptions that may be needed soon are kept: those just submitted, and those read along with others.
+ */
+import { newServices } from '../core/lifecycle/submission.ts';
+import { type Execution, isLoaded } from '../core/model/execution.ts';
+import type { Cluster } from '../core/state/cluster.ts';
+import { load } from '../core/state/loading.ts';
+import { loadDescriptions, loadServiceRows, servicesFrom } from '../store/cluster/waiting-rows.ts';
+import type { Db } from '../store/db/db.ts';
+
+/** Characters of the descriptions that are kept. */
+const MAX_KEPT = 8 * 2 ** 20;
+/** Bytes of the descriptions in one query, except that a single one may be larger. */
+const MAX_READ_BYTES = 2 ** 20;
+/** Executions whose descriptions are read along with others. */
+const MAX_READ_AHEAD = 100;
+
+export class Loader {
+  readonly #db: Db;
+  /** By execution id, the oldest first. */
+  readonly #kept = new Map<number, string>();
+  #keptLength = 0;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** Keeps a description that may be needed soon. */
+  keep(executionId: number, description: string): void {
+    this.#take(executionId);
+    if (description.length > MAX_KEPT / 4) return;
+    this.#kept.set(executionId, description);
+    this.#keptLength += description.length;
+    for (const [oldest] of this.#kept) {
+      if (this.#keptLength <= MAX_KEPT) return;
+      this.#take(oldest);
+    }
+  }
+
+  /** Forgets all descriptions: after a failed commit an id may be given again. */
+  clear(): void {
+    this.#kept.clear();
+    this.#keptLength = 0;
+  }
+
+  /** Loads the executions, as far as this is possible without a query. Returns the others. */
+  loadKept(cluster: Cluster, executions: readonly Execution[]): Execution[] {
+    return executions.filter((execution) => {
+      if (isLoaded(execution)) return false;
+      if (execution.hasServiceRows) return true;
+      const description = cluster.changes.newExecutions.get(execution) ?? this.#take(execution.id);
+      if (description === undefined) return true;
+      load(cluster, execution, description, newServices(execution, JSON.parse(description)));
+      return false;
+    });
+  }
+
+  /** Loads the executions from the database, some megabytes at once. */
+  async load(cluster: Cluster, executions: readonly Execution[]): Promise<void> {
+    let missing = this.loadKept(cluster, executions);
+    while (missing.length > 0) {
+      const page = withinBytes(missing);
+      const ahead = missing.length === 1 ? this.#ahead(cluster, page) : [];
+      const ids = page.map(({ id }) => id);
+      const descriptions = await loadDescriptions(this.#db, [...ids, ...ahead]);
+      const placedBefore = page.filter(({ hasServiceRows }) => hasServiceRows).map(({ id }) => id);
+      const rows = await loadServiceRows(this.#db, placedBefore);
+      for (const execution of page) {
+        const description = descriptions.get(execution.id);
+        if (description === undefined) throw new Error(`execution ${execution.id} has no row`);
+        load(cluster, execution, description, servicesFrom(execution, description, rows.get(execution.id)));
+      }
+      for (const id of ahead) this.keep(id, descriptions.get(id) ?? '');
+      missing = missing.slice(page.length);
+    }
+  }
+
+  /** Ids of executions that are likely to be placed next, and whose descriptions fit into the same query. */
+  #ahead({ queue, changes }: Cluster, [first]: readonly Execution[]): number[] {
+    const ids: number[] = [];
+    if (!first) return ids;
+    let bytes = first.descriptionBytes;
+    for (const execution of queue.after(first)) {
+      const { id, descriptionBytes, hasServiceRows } = execution;
+      if (ids.length >= MAX_READ_AHEAD || bytes + descriptionBytes > MAX_READ_BYTES) break;
+      const isAtHand = isLoaded(execution) || this.#kept.has(id) || changes.newExecutions.has(execution);
+      if (isAtHand || hasServiceRows) continue;
+      ids.push(id);
+      bytes += descriptionBytes;
+    }
+    return ids;
+  }
+
+  #take(executionId: number): string | undefined {
+    const description = this.#kept.get(executionId);
+    if (description === undefined) return undefined;
+    this.#kept.delete(executionId);
+    this.#keptLength -= description.length;
+    return description;
+  }
+}
+
+/** The first of the executions, as many as one query may read; at least one. */
+function withinBytes(executions: readonly Execution[]): Execution[] {
+  let bytes = 0;
+  const end = executions.findIndex(({ descriptionBytes }, at) => {
+    bytes += descriptionBytes;
+    return at > 0 && bytes > MAX_READ_BYTES;
+  });
+  return executions.slice(0, end < 0 ? Math.min(executions.length, 1_000) : end);
+}

@@ -1,0 +1,64 @@
+/**
+ * Admission of submissions: queues one, unless it is beyond what may wait (SCHED-12). An execution that was
+ * admitted once may return to the queue beyond every bound. Pure.
+ */
+import { RESERVED_PER_USER, reserveOf } from '../model/bounds.ts';
+import { OperationError } from '../model/errors.ts';
+import type { Execution } from '../model/execution.ts';
+import { memoryText } from '../model/text.ts';
+import type { Cluster } from '../state/cluster.ts';
+import { assertEnabled, newExecution, newServices, type Submission } from './submission.ts';
+
+/** When to try again: what waits leaves the queue one by one, so there is no exact time. */
+const RETRY_AFTER_S = 30;
+
+/** Queues a submission within the bounds. Throws OperationError, and consumes no id, if it is refused. */
+export function submit(cluster: Cluster, submission: Submission, nowMs: number): Execution {
+  assertEnabled(cluster, submission.userId);
+  const ids = { ...cluster.nextIds };
+  const execution = newExecution(ids, submission, nowMs);
+  assertWithinBounds(cluster, execution);
+  Object.assign(cluster.nextIds, ids);
+  cluster.addExecution(execution);
+  cluster.changes.newExecutions.set(execution, submission.description);
+  // The rows of the services come later: meanwhile only the sequence has their ids.
+  cluster.changes.raisedIds = { ...cluster.nextIds };
+  return execution;
+}
+
+/** The execution that `submit` would queue, with its services. */
+export function draft(cluster: Cluster, submission: Submission, nowMs: number): Execution {
+  assertEnabled(cluster, submission.userId);
+  const execution = newExecution({ ...cluster.nextIds }, submission, nowMs);
+  assertWithinBounds(cluster, execution);
+  execution.services = newServices(execution, submission.application);
+  return execution;
+}
+
+type Submitted = Pick<Execution, 'userId' | 'descriptionBytes' | 'serviceCount'>;
+
+/** Throws `too-many`, with the bound and how far it is reached, if the execution must not be queued. */
+function assertWithinBounds(cluster: Cluster, submitted: Submitted): void {
+  const problem = boundProblem(cluster, submitted);
+  if (problem !== null) throw new OperationError('too-many', problem, { retryAfterS: RETRY_AFTER_S });
+}
+
+function boundProblem({ schedulerConfig, waiting }: Cluster, submitted: Submitted): string | null {
+  const { bounds } = schedulerConfig;
+  const { userId, descriptionBytes, serviceCount } = submitted;
+  const own = waiting.of(userId);
+  if (serviceCount > bounds.instancesPerExecution)
+    return `The application has ${serviceCount} instances, and an execution may have ${bounds.instancesPerExecution}. Split it, or ask an administrator to raise BERTH_MAX_INSTANCES_PER_EXECUTION.`;
+  if (own.executions >= bounds.waitingPerUser)
+    return `You have ${own.executions} executions waiting, and a user may have ${bounds.waitingPerUser}. Try again when some of them have started, or terminate some.`;
+  const bytes = own.descriptionBytes + descriptionBytes;
+  if (bytes > bounds.waitingBytesPerUser)
+    return `With this one the descriptions of your waiting executions have ${memoryText(bytes)}, and those of a user may have ${memoryText(bounds.waitingBytesPerUser)}. Try again when some of them have started, or terminate some.`;
+  const mayUseReserve = own.executions < RESERVED_PER_USER;
+  const limit = bounds.waiting + (mayUseReserve ? reserveOf(bounds) : 0);
+  if (waiting.executions < limit) return null;
+  const reserve = mayUseReserve
+    ? `, and ${reserveOf(bounds)} more of users with fewer than ${RESERVED_PER_USER}`
+    : '';
+  return `${waiting.executions} executions of all users are waiting, and the queue holds ${bounds.waiting}${reserve}. Try again when some of them have started.`;
+}

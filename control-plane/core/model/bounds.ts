@@ -1,0 +1,46 @@
+/**
+ * Bounds on what users can make the control plane hold (executions that wait, and placed instances), and on
+ * the ids that hosts can make it skip. Pure.
+ */
+
+export interface Bounds {
+  /** Executions that wait, of all users. */
+  waiting: number;
+  waitingPerUser: number;
+  /** Bytes of the descriptions of a user's executions that wait, as UTF-8. */
+  waitingBytesPerUser: number;
+  /** Instances that are placed, of all users. */
+  placedInstances: number;
+  instancesPerExecution: number;
+  /** Ids that are skipped without a proof, of all hosts, in the life of the database (SPEC.md C211). */
+  unprovenIds: number;
+}
+
+export const MIB = 2 ** 20;
+
+export const defaultBounds: Bounds = {
+  waiting: 100_000,
+  waitingPerUser: 10_000,
+  waitingBytesPerUser: 256 * MIB,
+  placedInstances: 200_000,
+  instancesPerExecution: 1_000,
+  unprovenIds: 100_000,
+};
+
+/** Defaults on Cloudflare, where a Durable Object has 128 MB. */
+export const workerBounds: Bounds = {
+  waiting: 20_000,
+  waitingPerUser: 2_000,
+  waitingBytesPerUser: 32 * MIB,
+  placedInstances: 20_000,
+  instancesPerExecution: 1_000,
+  unprovenIds: 100_000,
+};
+
+/**
+ * A user with fewer executions waiting than this is admitted beyond `waiting`, from a reserve of a tenth of
+ * `waiting` (SCHED-12).
+ */
+export const RESERVED_PER_USER = 100;
+
+export const reserveOf = ({ waiting }: Bounds): number => Math.ceil(waiting / 10);

@@ -1,0 +1,106 @@
+/**
+ * Reads and parses bodies so that large ones delay nobody: they take turns by address, and bodies that are
+ * being read or wait share a bounded memory.
+ */
+import type { Context as HonoContext } from 'hono';
+import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
+import { networkOf } from '../../core/accounts/login-throttle.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { AddressOf } from '../address.ts';
+import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
+import { FairLine } from './fair-line.ts';
+import { jsonSteps } from './json-body.ts';
+
+/** Larger bodies are parsed one at a time, in turns. */
+export const LARGE_BODY_BYTES = 64 * 1024;
+/** Smaller bodies take no share of the memory: 5,000 connections need 40 MB for them. */
+const SMALL_BODY_BYTES = 8 * 1024;
+/** The part of the memory that one address may take. */
+const ADDRESS_SHARE = 1 / 4;
+
+const WAITING = { waiting: 1_000, waitingPerAddress: 100, waitMs: 15_000, lostMs: 120_000 };
+
+export interface BodyReaderOptions {
+  addressOf: AddressOf;
+  /** Bytes of the bodies that are read at a time, or that wait for their turn. */
+  memoryBytes: number;
+  nowMs: () => number;
+}
+
+export class BodyReader {
+  readonly #addressOf: AddressOf;
+  readonly #memory: FairLine;
+  readonly #turns: FairLine;
+
+  constructor({ addressOf, memoryBytes, nowMs }: BodyReaderOptions) {
+    this.#addressOf = addressOf;
+    const perAddress = Math.max(MAX_BODY_BYTES, memoryBytes * ADDRESS_SHARE);
+    this.#memory = new FairLine('bodies', { ...WAITING, total: memoryBytes, perAddress }, nowMs);
+    this.#turns = new FairLine('large bodies', { ...WAITING, total: 1, perAddress: 1 }, nowMs);
+  }
+
+  /** The JSON of the body. */
+  json(c: HonoContext): Promise<unknown> {
+    return this.#read(c, jsonSteps);
+  }
+
+  /** What `steps` makes of the JSON of the body. */
+  jsonInSteps<T>(c: HonoContext, steps: (value: unknown) => Steps<T>): Promise<T> {
+    return this.#read(c, function* (bytes) {
+      return yield* steps(yield* jsonSteps(bytes));
+    });
+  }
+
+  /** The fields of a URL-encoded form of at most `maxBytes`. */
+  form(c: HonoContext, maxBytes: number): Promise<URLSearchParams> {
+    return this.#read(c, (bytes) => formSteps(bytes, maxBytes));
+  }
+
+  /** Does work on a text of `length`, in turns if it is large. */
+  async work<T>(c: HonoContext, length: number, steps: Steps<T>): Promise<T> {
+    if (length <= LARGE_BODY_BYTES) return finish(steps);
+    return this.#turns.run(this.#lineOf(c), 1, () => finishInTurns(steps));
+  }
+
+  async #read<T>(c: HonoContext, parse: (bytes: Uint8Array) => Steps<T>): Promise<T> {
+    const length = declaredLength(c);
+    if (length !== undefined && length <= SMALL_BODY_BYTES) return finish(parse(await bodyBytes(c)));
+    const address = this.#lineOf(c);
+    return this.#memory.run(address, length ?? MAX_BODY_BYTES, async () => {
+      const bytes = await bodyBytes(c);
+      if (bytes.byteLength <= LARGE_BODY_BYTES) return finish(parse(bytes));
+      return this.#turns.run(address, 1, () => finishInTurns(parse(bytes)));
+    });
+  }
+
+  /** The address by which a request waits. */
+  #lineOf(c: HonoContext): string {
+    return networkOf(this.#addressOf(c) ?? '');
+  }
+}
+
+/** Does the work in turns, and lets everything run before each that has happened meanwhile. */
+async function finishInTurns<T>(steps: Steps<T>): Promise<T> {
+  for (;;) {
+    await new Promise<void>((resolve) => setTimeout(resolve, 0));
+    for (let units = 0; units < TURN_UNITS; ) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      units += step.value;
+    }
+  }
+}
+
+/** More fields than any page has. A body holds hundreds of thousands, and reading those takes a second. */
+const MAX_FIELDS = 5_000;
+
+function* formSteps(bytes: Uint8Array, maxBytes: number): Steps<URLSearchParams> {
+  if (bytes.byteLength > maxBytes)
+    throw new OperationError('too-large', `The form is larger than ${maxBytes} bytes.`);
+  if (decodedText(bytes).split('&', MAX_FIELDS + 1).length > MAX_FIELDS)
+    throw new OperationError('invalid', `The form has more than ${MAX_FIELDS} fields.`);
+  const fields = new URLSearchParams(spacedText(bytes));
+  // The page is made in another turn.
+  yield TURN_UNITS;
+  return fields;
+}

@@ -1,0 +1,44 @@
+/**
+ * Requests that another web site makes a browser send (CSRF). The browser adds by itself what it remembers of
+ * this site: the cookie, and also Basic credentials.
+ */
+import type { Context as HonoContext } from 'hono';
+import { OperationError } from '../core/model/errors.ts';
+
+const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+/** Refuses a request that may change something if another site caused it, whatever its credential (H21). */
+export function refuseCrossSite(c: HonoContext): void {
+  if (!SAFE_METHODS.includes(c.req.method) && siteOf(c) === 'foreign')
+    throw new OperationError('forbidden', 'The request comes from another site.');
+}
+
+/**
+ * True if the answer to Basic credentials may set the session cookie: another site must not be able to log a
+ * browser in (H320).
+ */
+export function maySetSession(c: HonoContext): boolean {
+  if (isNavigation(c)) return false;
+  const site = siteOf(c);
+  return site === 'own' || (site === 'unknown' && !isBrowserRequest(c));
+}
+
+/**
+ * The site that caused the request. It is unknown if the headers do not state it: for programs, and for the
+ * reads of browsers over plain http.
+ */
+function siteOf(c: HonoContext): 'own' | 'foreign' | 'unknown' {
+  const site = c.req.header('sec-fetch-site');
+  if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
+  const origin = c.req.header('origin');
+  if (origin === undefined) return 'unknown';
+  return URL.parse(origin)?.host === new URL(c.req.url).host ? 'own' : 'foreign';
+}
+
+/** True if the browser opens the answer as a page. Any site can link to one, with credentials in the URL. */
+const isNavigation = (c: HonoContext): boolean =>
+  c.req.header('sec-fetch-mode') === 'navigate' || (c.req.header('accept') ?? '').includes('text/html');
+
+/** True for the headers that all browsers send with each request, and that programs do not send together. */
+const isBrowserRequest = (c: HonoContext): boolean =>
+  c.req.header('accept-language') !== undefined && (c.req.header('user-agent') ?? '').startsWith('Mozilla/');

@@ -1,0 +1,137 @@
+/** Gives connections and requests of a server on Node their places, and closes those that have none. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from './coordinator/ports.ts';
+import { networkOf } from './core/accounts/login-throttle.ts';
+import { OperationError } from './core/model/errors.ts';
+import { lastForwarded } from './http/address.ts';
+import { ConnectionPlaces, type Excess, type PlaceLimits } from './http/connection-places.ts';
+
+const REPORT_MS = 10_000;
+
+export interface ConnectionSettings {
+  limits: PlaceLimits;
+  /** A body may take this long before another request may take the place of its request. */
+  bodyGraceMs: number;
+  /** True if a proxy reports the client's address in X-Forwarded-For. */
+  trustsProxy: boolean;
+  log: Logger;
+  /** Answers on a socket that has no request, and closes it. */
+  answer: (socket: Socket, error: OperationError) => void;
+}
+
+interface Place {
+  address: string | undefined;
+  socket: Socket;
+}
+
+export class NodeConnections {
+  readonly #settings: ConnectionSettings;
+  readonly #places: ConnectionPlaces<Place>;
+  readonly #placeOf = new WeakMap<Duplex, Place>();
+  /** Requests whose body may still arrive; oldest first. */
+  readonly #receiving = new Map<IncomingMessage, { sinceMs: number; place: Place }>();
+  readonly #refused = { closed: 0, answered: 0 };
+  #report: NodeJS.Timeout | undefined;
+
+  constructor(server: Server, settings: ConnectionSettings) {
+    this.#settings = settings;
+    this.#places = new ConnectionPlaces(settings.limits);
+    server.on('connection', (socket: Socket) => this.#open(socket));
+    server.on('upgrade', ({ socket }: IncomingMessage) => {
+      const place = this.#placeOf.get(socket);
+      if (place) this.#places.admit(place);
+    });
+    server.on('timeout', (socket: Socket) => {
+      // A stream may be silent. A peer that reads nothing of what it was sent may not stay.
+      const place = this.#placeOf.get(socket);
+      if (socket.writableLength > 0 || !place || this.#places.isWaiting(place)) socket.destroy();
+    });
+  }
+
+  /** Returns why this request is refused, or undefined after it was given a place. */
+  begin(request: IncomingMessage, response: ServerResponse): OperationError | undefined {
+    const place = this.#placeOf.get(request.socket);
+    if (!place) return undefined;
+    const address = this.#clientOf(request);
+    let excess = this.#places.begin(place, address);
+    if (excess === 'connections' && this.#closeSlowBody()) excess = this.#places.begin(place, address);
+    if (excess) {
+      this.#count('answered');
+      return this.#refusalOf(excess, 'requests');
+    }
+    if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined)
+      this.#receiving.set(request, { sinceMs: performance.now(), place });
+    response.once('close', () => {
+      this.#receiving.delete(request);
+      this.#places.end(place, address);
+    });
+    return undefined;
+  }
+
+  /** The connection is an agent's from now on: it is closed for no other one. */
+  keep(stream: Duplex): void {
+    const place = this.#placeOf.get(stream);
+    if (place) this.#places.keep(place);
+  }
+
+  #open(socket: Socket): void {
+    const peer = this.#settings.trustsProxy ? undefined : socket.remoteAddress;
+    const place = { socket, address: peer === undefined ? undefined : networkOf(peer) };
+    this.#placeOf.set(socket, place);
+    socket.once('close', () => this.#places.close(place));
+    const excess = this.#places.open(place);
+    if (!excess) return;
+    this.#count('closed');
+    const closed = excess.closed.socket;
+    // Between requests, an answer would be taken for that to the next one.
+    if (closed.bytesRead === 0 || closed.bytesWritten > 0) closed.destroy();
+    else this.#settings.answer(closed, this.#refusalOf(excess.excess, 'connections'));
+  }
+
+  /** Closes the request whose body has been arriving for the longest time. False if none is slow. */
+  #closeSlowBody(): boolean {
+    for (const [request, { sinceMs, place }] of this.#receiving) {
+      if (!request.complete && performance.now() - sinceMs < this.#settings.bodyGraceMs) return false;
+      this.#receiving.delete(request);
+      if (request.complete) continue;
+      this.#places.close(place);
+      this.#settings.answer(place.socket, this.#refusalOf('connections', 'requests'));
+      return true;
+    }
+    return false;
+  }
+
+  #clientOf(request: IncomingMessage): string {
+    const peer = request.socket.remoteAddress ?? '';
+    if (!this.#settings.trustsProxy) return this.#placeOf.get(request.socket)?.address ?? networkOf(peer);
+    const forwarded = request.headers['x-forwarded-for'];
+    return networkOf(lastForwarded(forwarded?.toString()) ?? peer);
+  }
+
+  #refusalOf(excess: Excess, what: 'connections' | 'requests'): OperationError {
+    const { connections, perAddress, forAgents } = this.#settings.limits;
+    const retry = { retryAfterS: 1 };
+    if (excess === 'address') {
+      const text = `Too many ${what} from this address: at most ${perAddress}. Try again when some have ended.`;
+      return new OperationError('too-many', text, retry);
+    }
+    const limit = what === 'requests' ? connections - forAgents : connections;
+    return new OperationError(
+      'unavailable',
+      `Too many ${what} at the same time: at most ${limit}. Try again.`,
+      retry,
+    );
+  }
+
+  /** Reports in one line what happened within some seconds. */
+  #count(kind: 'closed' | 'answered'): void {
+    this.#refused[kind]++;
+    this.#report ??= setTimeout(() => {
+      this.#settings.log('connections.refused', { ...this.#refused, open: this.#places.size });
+      Object.assign(this.#refused, { closed: 0, answered: 0 });
+      this.#report = undefined;
+    }, REPORT_MS).unref();
+  }
+}

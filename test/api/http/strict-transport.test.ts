@@ -1,0 +1,46 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { basic, HttpClient } from '../../support/clients/http-client.ts';
+import { PAGE } from '../../support/clients/web-client.ts';
+import { startNodeHost } from '../../support/hosts/host-node.ts';
+import { ADMIN_PASSWORD, hosts, onHosts } from '../../support/hosts/hosts.ts';
+
+const HTTPS = { 'x-forwarded-proto': 'https' };
+const PATHS = ['info', 'login', 'execution/999', '/login', '/executions', '/nothing', '/healthz', '/docs'];
+
+async function behindProxy(settings: Record<string, string> = {}): Promise<HttpClient> {
+  const env = { BERTH_TRUST_PROXY: 'on', ...settings };
+  const host = await startNodeHost({ variant: 'B', deployment: 'test', adminPassword: ADMIN_PASSWORD, env });
+  onTestFinished(() => host.stop());
+  return new HttpClient(() => host.url());
+}
+
+const headerOf = async (client: HttpClient, path: string) =>
+  (await client.get(path)).headers['strict-transport-security'];
+
+describe('behind a trusted proxy', () => {
+  test('H326: every answer to a client that speaks https has Strict-Transport-Security, and no other', async () => {
+    const client = await behindProxy();
+    for (const path of PATHS)
+      for (const one of [client, client.with(PAGE), client.with(basic('admin', ADMIN_PASSWORD))]) {
+        expect(await headerOf(one.with(HTTPS), path), path).toBe('max-age=31536000');
+        expect(await headerOf(one, path), path).toBeUndefined();
+        expect(await headerOf(one.with({ 'x-forwarded-proto': 'http' }), path), path).toBeUndefined();
+      }
+  });
+
+  test('H326: BERTH_HSTS_MAX_AGE sets its seconds, and 0 leaves it out', async () => {
+    expect(await headerOf((await behindProxy({ BERTH_HSTS_MAX_AGE: '600' })).with(HTTPS), 'info')).toBe(
+      'max-age=600',
+    );
+    expect(
+      await headerOf((await behindProxy({ BERTH_HSTS_MAX_AGE: '0' })).with(HTTPS), 'info'),
+    ).toBeUndefined();
+  });
+});
+
+onHosts(hosts, (host) => {
+  test('H326: without a trusted proxy the header of a client does not count', async () => {
+    const client = new HttpClient(() => host().url(), HTTPS);
+    for (const path of PATHS) expect(await headerOf(client, path), path).toBeUndefined();
+  });
+});

@@ -1,0 +1,50 @@
+/** The libSQL server that `npm run dev` starts. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../support/hosts/port.ts';
+import { type Program, startProgram } from '../../support/hosts/process.ts';
+
+let program: Program;
+let folder: string;
+let settings: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'berth-dev-'));
+  const env = { BERTH_DATA_DIR: folder, BERTH_PORT: String(await freePort()), BERTH_LOCAL_AGENT: 'off' };
+  program = startProgram(['control-plane/local/dev.ts'], { env });
+  await program.waitFor(/Berth on workerd listens on/, 60_000);
+  const lines = (await readFile(join(folder, 'dev/vars'), 'utf8')).trim().split('\n');
+  settings = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf('=')), JSON.parse(line.slice(line.indexOf('=') + 1))]),
+  );
+}, 70_000);
+
+afterAll(async () => {
+  await program.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const body = JSON.stringify({ requests: [{ type: 'execute', stmt: { sql: 'SELECT username FROM users' } }] });
+const query = (headers: Record<string, string>) =>
+  fetch(`${settings.BERTH_DATABASE_URL}/v2/pipeline`, { method: 'POST', headers, body });
+
+test('H340: the database of npm run dev serves only clients that have its token', async () => {
+  expect((await query({})).status).toBe(401);
+  expect((await query({ authorization: 'Bearer wrong' })).status).toBe(401);
+  const served = await query({ authorization: `Bearer ${settings.BERTH_DATABASE_TOKEN}` });
+  expect(served.status).toBe(200);
+  expect(await served.text()).toContain('admin');
+});
+
+test('H340: a page of any web site can neither read nor change the database of npm run dev', async () => {
+  const site = { origin: 'http://foreign.example', 'sec-fetch-site': 'cross-site' };
+  // A browser sends text/plain across sites without asking the server first.
+  const simple = await query({ ...site, 'content-type': 'text/plain' });
+  expect([simple.status, await simple.text()]).toEqual([401, expect.not.stringContaining('admin')]);
+  for (const path of ['/dump', '/beta/listen?table=users']) {
+    const { status } = await fetch(`${settings.BERTH_DATABASE_URL}${path}`, { headers: site });
+    expect(status, path).toBe(401);
+  }
+});

@@ -1,0 +1,97 @@
+/** Attacks by connections that are held open. */
+import type { Socket } from 'node:net';
+import { type Attack, judge } from '../attack.ts';
+import { dial } from '../target/http.ts';
+import type { Target } from '../target/target.ts';
+import { whileOthers } from './others-served.ts';
+
+const AT_ONCE = 50;
+const SLOW_BODIES = 60;
+/** Below 8 KiB, bodies are not limited by their address. */
+const SENT_BYTES = 9_000;
+const ATTEMPTS_MS = 1_000;
+
+/** Opens connections that send `bytes` and no more. Returns them, and ends them with the attack. */
+async function hold(target: Target, count: number, bytes: string): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  target.ofAttack.add(async () => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const lane = async () => {
+    while (sockets.length < count) {
+      const opening = dial(target.url, target.signal);
+      const at = sockets.length;
+      sockets.length = at + 1;
+      const socket = await opening;
+      sockets[at] = socket;
+      socket.on('error', () => {}).resume();
+      socket.write(bytes);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, count) }, lane));
+  return sockets;
+}
+
+const closed = (socket: Socket): Promise<void> => new Promise((done) => socket.once('close', () => done()));
+
+const closedOf = (sockets: readonly Socket[]): number => sockets.filter(({ destroyed }) => destroyed).length;
+
+const halfOpen: Attack = {
+  id: 'half-open-connections',
+  who: 'a stranger',
+  rules: ['H344', 'H345', 'H192'],
+  tries: 'shuts others out by connections that send half a head (--connections)',
+  run: async (target) => {
+    const held = await hold(target, target.options.connections, 'GET / HTTP/1.1\r\nHost: b');
+    const { slowestMs, problems } = await whileOthers(target, () => target.pause(ATTEMPTS_MS));
+    return judge(
+      problems,
+      `${held.length} connections, ${closedOf(held)} closed by Berth; others waited at most ${slowestMs.toFixed(0)} ms`,
+    );
+  },
+};
+
+const slowBodies: Attack = {
+  id: 'slow-bodies',
+  who: 'a stranger',
+  rules: ['H309', 'H192'],
+  tries: `fills the memory, or shuts others out, by ${SLOW_BODIES} bodies of 1 MiB that never arrive whole`,
+  run: async (target) => {
+    const head = `POST /api/0.7/app_validate HTTP/1.1\r\nHost: ${target.url.host}\r\nContent-Length: 1000000\r\n\r\n`;
+    const held = await hold(target, SLOW_BODIES, `${head}"${'a'.repeat(SENT_BYTES)}`);
+    const small = () => target.send({ method: 'POST', path: 'app_validate', body: '{}' });
+    const { done, slowestMs, problems } = await whileOthers(target, async () => {
+      await target.pause(ATTEMPTS_MS);
+      return small();
+    });
+    return judge(
+      [...problems, ...(done.status === 400 ? [] : [`a small body of another was answered ${done.status}`])],
+      `${closedOf(held)} of ${held.length} refused; others waited at most ${slowestMs.toFixed(0)} ms`,
+    );
+  },
+};
+
+const notHttp: Attack = {
+  id: 'not-http',
+  who: 'a stranger',
+  rules: ['H191', 'H1'],
+  tries: 'harms others by bytes that are not HTTP, a head without an end, and two lengths of one body',
+  run: async (target) => {
+    const inputs = [
+      '\0\x01\x02\r\n\r\n',
+      `GET / HTTP/1.1\r\nHost: b\r\nX: ${'a'.repeat(200_000)}`,
+      `POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x`,
+    ];
+    const { slowestMs, problems } = await whileOthers(target, () =>
+      Promise.all(
+        inputs.map(async (bytes) => {
+          const [socket] = await hold(target, 1, bytes);
+          if (socket && !socket.destroyed) await Promise.race([closed(socket), target.pause(ATTEMPTS_MS)]);
+        }),
+      ),
+    );
+    return judge(problems, `others were served, and waited at most ${slowestMs.toFixed(0)} ms`);
+  },
+};
+
+export const connections: readonly Attack[] = [halfOpen, slowBodies, notHttp];

@@ -1,0 +1,268 @@
+/**
+ * Measures bodies of up to 1 MiB that are made to cost much: what each costs beside JSON.parse of the same
+ * text, how long it holds the thread, and what a client of another address notices meanwhile.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import * as z from 'zod';
+import { REGISTER_PATH } from '../../../shared/protocol/enrolment.ts';
+import {
+  type HostileBody,
+  hostileDescriptions,
+  hostileEncodings,
+  hostileForms,
+  hostileObjects,
+} from '../../support/fixtures/hostile-bodies.ts';
+import { startProgram } from '../../support/hosts/process.ts';
+import { Deployment } from '../deployment.ts';
+import { atMost, type Measurement, median } from '../figure.ts';
+
+const BYTES = 2 ** 20;
+const WARM_UP = 60;
+/** Bodies that are sent to the other endpoints, and measured again. */
+const WORST = 24;
+const ROUNDS = 3;
+const CLIENTS = 8;
+const SECONDS = 20;
+const PARSED_MS = 30;
+const MAX_PARSED = 100;
+/** The other endpoints get every fifth shape. */
+const SAMPLE = 5;
+/** Between two requests of the other client. */
+const PAUSE_MS = 10;
+
+/** Endpoints with flat fields, of objects that do not exist: a valid body must change nothing. */
+const objects: Readonly<Record<string, readonly string[]>> = {
+  'host/token': ['name', 'labels'],
+  user: ['username', 'email', 'role_id'],
+  'user/999': ['password', 'email'],
+  role: ['name', 'can_see_status'],
+  quota: ['name', 'memory'],
+  'host/999': ['labels', 'force'],
+  [REGISTER_PATH]: ['name', 'publicKey'],
+};
+
+/** Forms of pages other than the start page, which refuse or ignore such a field. */
+const pages: Readonly<Record<string, readonly string[]>> = {
+  '/account/email': ['email'],
+  '/account/password': ['current', 'password'],
+  '/admin/users': ['username', 'email'],
+  '/admin/roles': ['name'],
+  '/admin/quotas': ['name', 'memory'],
+  '/cluster/join': ['name', 'labels'],
+  '/executions/terminate': ['id'],
+};
+
+/** Task of hostile-clients.ts. */
+export interface HostileLoad {
+  clients: number;
+  cookie: string;
+  bodies: { url: string; text: string }[];
+}
+
+interface Measured extends HostileBody {
+  path: string;
+  costMs: number;
+  parseMs: number;
+}
+
+export async function measureHostile(): Promise<Measurement[]> {
+  const deployment = await Deployment.start('bench-hostile', 'off');
+  try {
+    const worst = await worstBodies(deployment);
+    const held = await longestHold(deployment, worst);
+    const latency = await othersLatency(deployment, worst);
+    return [...costs(worst), held, latency];
+  } finally {
+    await deployment.stop();
+  }
+}
+
+/** What a body costs beyond ten times its JSON.parse, and beside it. */
+function costs(worst: readonly Measured[]): Measurement[] {
+  const [first] = worst;
+  if (!first) throw new Error('no body was measured');
+  const beyond = Math.max(0, first.costMs - 10 * first.parseMs);
+  return [
+    {
+      name: `worst body beyond 10 x its JSON.parse (${first.parseMs.toFixed(1)} ms): ${first.path}, ${first.shape}`,
+      unit: 'ms',
+      figure: beyond,
+      goal: atMost(20, 'figure'),
+    },
+  ];
+}
+
+/** Sends every shape; then the worst again, since one measurement may contain a garbage collection. */
+async function worstBodies(deployment: Deployment): Promise<Measured[]> {
+  const bodies = bodiesOf();
+  for (const { path, text } of bodies.slice(0, WARM_UP)) await send(deployment, path, text);
+  const measured: Measured[] = [];
+  for (const { path, shape, text } of bodies) {
+    const one = { path, shape, text, ...(await costOf(deployment, path, text)) };
+    measured.push(one);
+    if (measured.length > 4 * WORST) measured.sort(byExcess).length = WORST;
+  }
+  const again: Measured[] = [];
+  for (const one of measured.toSorted(byExcess).slice(0, WORST)) {
+    const rounds = [];
+    for (let round = 0; round < ROUNDS; round++) rounds.push(await costOf(deployment, one.path, one.text));
+    const costMs = median(rounds.map((round) => round.costMs));
+    again.push({ ...one, costMs, parseMs: median(rounds.map((round) => round.parseMs)) });
+  }
+  return again.sort(byExcess);
+}
+
+const byExcess = (one: Measured, other: Measured): number => excessOf(other) - excessOf(one);
+const excessOf = ({ costMs, parseMs }: Measured): number => costMs - 10 * parseMs;
+
+type Sent = Omit<Measured, 'costMs' | 'parseMs'>;
+
+/** All shapes of descriptions to one endpoint, and every fifth to each of the others. */
+function bodiesOf(): Sent[] {
+  const described = [...hostileDescriptions(BYTES), ...hostileEncodings(BYTES)];
+  const to = (path: string, bodies: readonly HostileBody[]): Sent[] =>
+    bodies.map((body) => ({ path, ...body }));
+  const wrapped = some(hostileDescriptions(BYTES - 100)).map(({ shape, text }) => ({
+    shape,
+    text: `{"name":"hostile","application":${text}}`,
+  }));
+  const forms = some(hostileDescriptions(BYTES / 3))
+    .map(({ shape, text }) => ({ shape, text: `description=${encodeURIComponent(text.toWellFormed())}` }))
+    .filter(({ text }) => text.length <= BYTES);
+  return [
+    ...to('app_validate', described),
+    ...to('execution/explain', wrapped),
+    ...to('execution', wrapped),
+    ...Object.entries(objects).flatMap(([path, fields]) => to(path, some(hostileObjects(fields, BYTES)))),
+    ...Object.entries(pages).flatMap(([path, fields]) => to(path, hostileForms(fields, BYTES))),
+    ...to('/login', hostileEncodings(BYTES)),
+    ...to('/start/check', forms),
+    ...to('/start?by=description', forms),
+  ].filter(({ text }) => Buffer.byteLength(text) <= BYTES);
+}
+
+const some = <T>(all: readonly T[]): T[] => all.filter((_, at) => at % SAMPLE === 0);
+
+/** Processor time of the control plane's main thread, and of JSON.parse in this thread. */
+async function costOf(deployment: Deployment, path: string, text: string) {
+  const before = cpuMs(deployment.pid);
+  await send(deployment, path, text);
+  return { costMs: cpuMs(deployment.pid) - before, parseMs: parseMs(jsonIn(path, text)) };
+}
+
+const jsonIn = (path: string, text: string): string =>
+  path.startsWith('/start') ? decodeURIComponent(text.slice('description='.length)) : text;
+
+/** Parses several times, since Linux counts the time of a thread that runs in steps of some milliseconds. */
+function parseMs(text: string): number {
+  const before = cpuMs('thread-self');
+  for (let runs = 1; ; runs++) {
+    try {
+      JSON.parse(text);
+    } catch {
+      // Not JSON: what the parser has read until then counts.
+    }
+    const ms = cpuMs('thread-self') - before;
+    if (ms >= PARSED_MS || runs === MAX_PARSED) return ms / runs;
+  }
+}
+
+const cpuMs = (pid: number | 'thread-self'): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+
+/** Without a join token the body of a registration is not read. */
+async function withJoinToken(deployment: Deployment): Promise<Record<string, string>> {
+  const reply = await deployment.request('POST', 'host/token', {});
+  const { token } = z.object({ token: z.string() }).parse(await reply.json());
+  return { authorization: `Bearer ${token}` };
+}
+
+const urlOf = ({ url }: Deployment, path: string): string =>
+  path.startsWith('/') ? url + path : `${url}/api/0.7/${path}`;
+
+/** Sends a body as the administrator, whatever the answer. */
+async function send(deployment: Deployment, path: string, text: string): Promise<void> {
+  const headers = path === REGISTER_PATH ? await withJoinToken(deployment) : { cookie: deployment.cookie };
+  const url = urlOf(deployment, path);
+  const reply = await fetch(url, { method: 'POST', headers, body: text, redirect: 'manual' });
+  await reply.arrayBuffer();
+  if (reply.status >= 500) throw new Error(`${path} answered ${reply.status} to ${text.slice(0, 200)}`);
+}
+
+/** The longest that a request of another client waits while one body after the other is sent. */
+async function longestHold(deployment: Deployment, worst: readonly Measured[]): Promise<Measurement> {
+  const holds: number[] = [];
+  for (const { path, text, parseMs } of worst) {
+    const rounds: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const latencies = await latenciesWhile(deployment, () => send(deployment, path, text));
+      rounds.push(Math.max(0, ...latencies) - parseMs);
+    }
+    holds.push(median(rounds));
+  }
+  return {
+    name: 'longest hold of the thread beyond JSON.parse, as GET info notices it',
+    unit: 'ms',
+    figure: Math.max(0, ...holds),
+    goal: atMost(25, 'figure'),
+  };
+}
+
+async function othersLatency(deployment: Deployment, worst: readonly Measured[]): Promise<Measurement> {
+  const bodies = worst.slice(0, CLIENTS).map(({ path, text }) => ({ url: urlOf(deployment, path), text }));
+  const load: HostileLoad = { clients: CLIENTS, cookie: deployment.cookie, bodies };
+  const folder = await mkdtemp(join(tmpdir(), 'berth-hostile-'));
+  const file = join(folder, 'load.json');
+  await writeFile(file, JSON.stringify(load));
+  const clients = startProgram(['test/bench/programs/hostile-clients.ts', file]);
+  try {
+    await clients.waitFor(/^sending$/m);
+    const latencies = await latenciesWhile(deployment, () => pause(SECONDS * 1_000), PAUSE_MS);
+    latencies.sort((a, b) => a - b);
+    const p99 = latencies[Math.floor(latencies.length * 0.99)] ?? Number.NaN;
+    return {
+      name: `GET info of another address while ${CLIENTS} clients send the worst, p99 beyond JSON.parse of one`,
+      unit: 'ms',
+      figure: p99 - Math.max(...worst.slice(0, CLIENTS).map(({ parseMs }) => parseMs)),
+      goal: atMost(100, 'figure'),
+    };
+  } finally {
+    await clients.kill();
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Latencies of GET info from another address, one request after another, while the work runs. */
+async function latenciesWhile(
+  { url }: Deployment,
+  work: () => Promise<unknown>,
+  pauseMs = 0,
+): Promise<number[]> {
+  const latencies: number[] = [];
+  let running = true;
+  const end = work().finally(() => {
+    running = false;
+  });
+  while (running) {
+    const startMs = performance.now();
+    await getInfo(url);
+    latencies.push(performance.now() - startMs);
+    await pause(pauseMs);
+  }
+  await end;
+  return latencies;
+}
+
+const getInfo = (url: string) =>
+  new Promise<void>((resolve, reject) => {
+    request(`${url}/api/0.7/info`, { localAddress: '127.0.0.2' }, (reply) => {
+      reply.resume().on('end', resolve).on('error', reject);
+    })
+      .on('error', reject)
+      .end();
+  });

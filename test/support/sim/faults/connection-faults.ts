@@ -1,0 +1,121 @@
+/** Faults of connections, and of the agents at their ends. */
+import { OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from '../../../../shared/protocol/version.ts';
+import { atMachine, DAY_MS, type Fault, HOUR_MS, impairment, jump, SECOND_MS, temporary } from './fault.ts';
+import type { FaultName } from './fault-names.ts';
+import { sendForgeries } from './hostile-agent.ts';
+
+export const connectionFaults = {
+  // Connections
+  'connection cut': ({ world, network }) => {
+    if (network.links.size === 0) return false;
+    world.pick([...network.links]).cut('a fault');
+    return true;
+  },
+  'connections cut after a frame': temporary(1, 20 * SECOND_MS, (machine, { world, network }) => {
+    machine.route.framesToCut = world.between(0, 12);
+    for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
+    return () => {
+      machine.route.framesToCut = null;
+    };
+  }),
+  'connections half-open after a frame': temporary(1, 10 * SECOND_MS, (machine, { world, network }) => {
+    machine.route.framesToHalfOpen = world.between(0, 12);
+    for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
+    return () => {
+      machine.route.framesToHalfOpen = null;
+    };
+  }),
+  'connection half-open': ({ world, network }) => {
+    if (network.links.size === 0) return false;
+    world.pick([...network.links]).blackhole(world.chance(0.7), world.chance(0.7));
+    return true;
+  },
+  'network slow': atMachine((machine, { world }) => {
+    machine.route.stalledUntilMs = world.nowMs + world.between(1, 50 * SECOND_MS);
+  }),
+  'network partitioned': temporary(1, 200 * SECOND_MS, ({ route }) => {
+    route.cut();
+    return () => route.heal();
+  }),
+  'host partitioned': (simulation) => {
+    const { world, machines, scheduling } = simulation;
+    const { lostAfterMs } = scheduling;
+    const machine = world.pick(machines);
+    machine.route.cut();
+    // Lasts long enough for the services to be restarted elsewhere.
+    simulation.faults.undoAfter(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () =>
+      machine.route.heal(),
+    );
+    if (world.chance(0.5)) world.after(world.between(0, lostAfterMs), () => machine.killAgent());
+    return true;
+  },
+  // The agent may still be stopping its containers then, since its lease has just expired.
+  'clock jumps after a host is lost': (simulation) => {
+    const { world, machines, scheduling } = simulation;
+    const { lostAfterMs } = scheduling;
+    const machine = world.pick(machines);
+    machine.route.cut();
+    world.after(lostAfterMs + world.between(0, 12 * SECOND_MS), () => {
+      const one = simulation.controlPlanes.at(-1);
+      if (one) simulation.jump(one, world.pick([HOUR_MS, 3 * DAY_MS]));
+    });
+    simulation.faults.undoAfter(2 * lostAfterMs + world.between(20, 70) * SECOND_MS, () =>
+      machine.route.heal(),
+    );
+    return true;
+  },
+  'second connection of a host': atMachine((machine) => machine.connectAgain()),
+
+  // Agents
+  'agent killed': atMachine((machine) => machine.killAgent()),
+  'agent killed at a step': atMachine(({ agent }, { world }) => {
+    if (agent) agent.crashIn = world.between(0, 60);
+  }),
+  'agent stopped': atMachine((machine) => machine.stopAgent()),
+  'second agent on a machine': atMachine((machine) => machine.startAgent()),
+  // The earlier agent reports while the hello of its successor is being committed.
+  'agent superseded by another protocol version': impairment(
+    SECOND_MS,
+    60 * SECOND_MS,
+    (machine, simulation) => {
+      simulation.faults.slowDatabase(10 * SECOND_MS, 3 * SECOND_MS);
+      machine.versionOffset = OLDEST_PROTOCOL_VERSION - PROTOCOL_VERSION;
+      machine.startAgent();
+      return () => {
+        machine.versionOffset = 0;
+        machine.killAgents();
+      };
+    },
+  ),
+  // Such a start often ends between the agent's hello and the sync.
+  'start fails during a reconnect': atMachine((machine, simulation) => {
+    machine.engine.onNextStart = () => {
+      const { world, network } = simulation;
+      simulation.faults.slowDatabase(10 * SECOND_MS, 3 * SECOND_MS);
+      for (const link of network.links) if (link.machine === machine.name) link.cut('a fault');
+      const afterMs = world.between(200, 2 * SECOND_MS);
+      if (world.chance(0.3)) world.after(afterMs + world.between(1, SECOND_MS), () => machine.killAgent());
+      return { afterMs, kind: world.pick(['temporary', 'permanent']) };
+    };
+  }),
+  'agent with another protocol version': impairment(1, 60 * SECOND_MS, (machine, { world }) => {
+    machine.versionOffset = world.pick([OLDEST_PROTOCOL_VERSION - PROTOCOL_VERSION, 1]);
+    machine.killAgents();
+    return () => {
+      machine.versionOffset = 0;
+      machine.killAgents();
+    };
+  }),
+  'clock of an agent jumps': (simulation) => {
+    const { agent } = simulation.world.pick(simulation.machines);
+    if (agent) agent.skewMs += jump(simulation);
+    return agent !== undefined;
+  },
+
+  'hostile messages from an agent': (simulation) => {
+    const { world, network } = simulation;
+    if (network.links.size === 0) return false;
+    const link = world.pick([...network.links]);
+    return sendForgeries(link, simulation);
+  },
+} satisfies Partial<Record<FaultName, Fault>>;

@@ -1,0 +1,139 @@
+/**
+ * A hostile agent holds the key of its own host, and sends false, repeated and malformed messages beside its
+ * proper ones. They may end its own connection and must change nothing else: every check goes on to apply. It
+ * does not lie about the containers that it was given (TEST-7).
+ */
+import type { Row } from '../../../../control-plane/store/db/db.ts';
+import type { ProvenIds } from '../../../../shared/protocol/assignment.ts';
+import { CHUNK_HEADER_BYTES, encodeChunk } from '../../../../shared/protocol/codec.ts';
+import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
+import type { Simulation } from '../simulation.ts';
+import type { Frame, Link } from '../world/network.ts';
+
+/** Already used by the agent, which the acknowledgement of a forged report therefore does not mislead. */
+const USED_SEQUENCE = 1;
+const MAX_REPEATS = 200;
+const FORGED_AT_MS = 1_700_000_000_000;
+
+const FALSE_IDS = 'a hello with false ids';
+
+type Forgery = (link: Link, simulation: Simulation) => Frame[];
+
+/** Sends one kind of hostile frames on the link. Returns false if there was nothing to forge from. */
+export function sendForgeries(link: Link, simulation: Simulation): boolean {
+  const { world } = simulation;
+  const kind = world.chance(0.3) ? FALSE_IDS : world.pick(Object.keys(forgeries));
+  if (kind === FALSE_IDS) {
+    world.note(`${link.name} reconnects with false ids`);
+    world.count(`forged: ${kind}`);
+    simulation.network.falsify.set(link.machine, falseIds(simulation));
+    link.cut('the agent');
+    return true;
+  }
+  const frames = forgeries[kind]?.(link, simulation) ?? [];
+  if (frames.length === 0) return false;
+  world.note(`${link.name} forges ${frames.length} frames: ${kind}`);
+  world.count(`forged: ${kind}`);
+  for (const frame of frames) link.forge(frame);
+  return true;
+}
+
+const forgeries: Record<string, Forgery> = {
+  'reports on services of other hosts': (link, simulation) => {
+    const row = foreignService(link, simulation);
+    if (!row) return [];
+    return [report({ observations: [lie(row, simulation)] })];
+  },
+  'the end of logs of other hosts': (link, simulation) => {
+    const row = foreignService(link, simulation);
+    return row ? [report({ forgotten: [Number(row.id)] })] : [];
+  },
+  'reports on services that never existed': (_, { world }) => {
+    const service = world.pick([10 ** 6, 2 ** 40]);
+    return [report({ observations: [{ service, generation: 1, state: 'gone' }], forgotten: [service] })];
+  },
+  'its own reports again': (link, { world }) => {
+    const reports = link.history.filter((frame) => frame.includes('"type":"report"'));
+    return reports.length === 0 ? [] : [world.pick(reports)];
+  },
+  'reports of other hosts again': (link, { world, network }) => {
+    const others = [...network.links].filter(({ hostId }) => hostId !== link.hostId);
+    const frames = others.flatMap(({ history }) => history);
+    if (frames.length === 0) return [];
+    const message = JSON.parse(world.pick(frames)) as Up;
+    return [JSON.stringify(message.type === 'report' ? { ...message, sequence: USED_SEQUENCE } : message)];
+  },
+  'a flood of signs of life': (_, { world }) =>
+    Array.from({ length: world.between(10, MAX_REPEATS) }, () => report({})),
+  'a second hello': (link) => link.history.filter((frame) => frame.includes('"type":"hello"')).slice(0, 1),
+  'output of streams that were not opened': (_, { world }) => {
+    const stream = world.between(0, 2 ** 31);
+    return [encodeChunk({ stream, next: 1_000, payload: new Uint8Array(world.between(1, 1_000)) })];
+  },
+  'the end of streams that were not opened': (_, { world }) => [
+    JSON.stringify({ type: 'logs.end', stream: world.between(0, 2 ** 31), reason: 'exited' }),
+  ],
+  'messages without sense': (_, { world }) => [
+    world.pick<Frame>([
+      '',
+      '{',
+      'null',
+      '[[[[',
+      '{"type":"report"}',
+      '{"type":"bye"}',
+      '{"type":"report","sequence":-1,"observations":[],"forgotten":[]}',
+      new Uint8Array(CHUNK_HEADER_BYTES - 1),
+    ]),
+  ],
+};
+
+const report = (content: Partial<Report>): string =>
+  JSON.stringify({ type: 'report', sequence: USED_SEQUENCE, observations: [], forgotten: [], ...content });
+
+/** A committed service that another host holds. */
+function foreignService({ hostId }: Link, { world, ledger }: Simulation): Row | undefined {
+  const rows = [...ledger.services.values()].filter(
+    (row) => row.host_id !== null && row.host_id !== hostId && row.status !== 'inactive',
+  );
+  return rows.length === 0 ? undefined : world.pick(rows);
+}
+
+function lie({ id, generation }: Row, { world }: Simulation): Observation {
+  const key = { service: Number(id), generation: Number(generation) };
+  const containerId = 'forged';
+  return world.pick<Observation>([
+    { ...key, state: 'gone' },
+    { ...key, state: 'failed', temporary: false, message: 'forged' },
+    { ...key, state: 'exited', containerId, exitCode: 0, outOfMemory: false, finishedAtMs: FORGED_AT_MS },
+    { ...key, state: 'running', containerId, ipAddress: '192.0.2.66', ports: [], startedAtMs: FORGED_AT_MS },
+  ]);
+}
+
+type Hello = Extract<Up, { type: 'hello' }>;
+
+/** Changes a hello: it claims ids that were never given, without a proof or with a false one. */
+function falseIds({ world, network }: Simulation): (hello: string) => string {
+  const beyond = world.pick([1, 5, 30, 1_000, 10 ** 9]);
+  const kind = world.pick(['highest', 'inventory', 'a proof of other ids', 'a proof without sense'] as const);
+  const proofs = [...network.links].flatMap(({ history }) => history).flatMap(proofsOf);
+  const given = proofs.length > 0 ? world.pick(proofs) : undefined;
+  return (text) => {
+    const hello = JSON.parse(text) as Hello;
+    const { execution, service } = hello.highest ?? { execution: 0, service: 0 };
+    const highest = { execution: execution + beyond, service: service + beyond };
+    const forged = (proof: string) => ({ ...hello, highest, idProofs: [{ ...highest, proof }] });
+    const changed: Record<typeof kind, Hello> = {
+      highest: { ...hello, highest },
+      inventory: {
+        ...hello,
+        inventory: [...hello.inventory, { service: highest.service, generation: 1, state: 'gone' }],
+      },
+      'a proof of other ids': forged(given?.proof ?? 'none'),
+      'a proof without sense': forged('AAAAAAAAAAAAAAAAAAAAAA'),
+    };
+    return JSON.stringify(changed[kind]);
+  };
+}
+
+const proofsOf = (frame: string): ProvenIds[] =>
+  frame.includes('"type":"hello"') ? ((JSON.parse(frame) as Hello).idProofs ?? []) : [];

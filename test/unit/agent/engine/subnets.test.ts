@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import { parseRoutes } from '../../../../agent/engine/networks/host-routes.ts';
+import {
+  freeSubnet,
+  parseSubnet,
+  type Subnet,
+  subnetText,
+} from '../../../../agent/engine/networks/subnets.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
+
+const subnet = (text: string): Subnet => {
+  const parsed = parseSubnet(text);
+  if (!parsed) throw new Error(`not a sub-network: ${text}`);
+  return parsed;
+};
+const range = [subnet('198.18.0.0/24')];
+const free = (bits: number, ...taken: string[]) => {
+  const found = freeSubnet(range, bits, taken.map(subnet));
+  return found && subnetText(found);
+};
+
+describe('P92: a free sub-network', () => {
+  test.each([
+    [[], '198.18.0.0/26'],
+    [['198.18.0.0/26'], '198.18.0.64/26'],
+    [['198.18.0.5/32'], '198.18.0.64/26'],
+    [['198.18.0.64/26', '198.18.0.0/26'], '198.18.0.128/26'],
+    [['198.18.0.0/25', '198.18.0.16/28'], '198.18.0.128/26'],
+    [['198.18.0.64/26'], '198.18.0.0/26'],
+    [['198.16.0.0/12'], undefined],
+    [['10.0.0.0/8', '198.19.0.0/16'], '198.18.0.0/26'],
+  ])('beside %j is %s', (taken, expected) => {
+    expect(free(26, ...taken)).toBe(expected);
+  });
+  test('comes from a later range once the first one is full', () => {
+    const ranges = [...range, subnet('10.0.0.0/22')];
+    expect(freeSubnet(ranges, 26, range)).toEqual(subnet('10.0.0.0/26'));
+  });
+  test('overlaps nothing that is taken', () => {
+    const one = fc.record({ at: fc.nat(255), bits: fc.integer({ min: 24, max: 32 }) }).map(({ at, bits }) => {
+      const size = 2 ** (32 - bits);
+      return { first: (range[0]?.first ?? 0) + Math.floor(at / size) * size, bits };
+    });
+    const end = ({ first, bits }: Subnet) => first + 2 ** (32 - bits);
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 8 }), fc.integer({ min: 24, max: 30 }), (taken, bits) => {
+        const found = freeSubnet(range, bits, taken);
+        const isFree = (it: Subnet) =>
+          taken.every((other) => end(other) <= it.first || other.first >= end(it));
+        const all = Array.from({ length: 2 ** (bits - 24) }, (_, i) => ({
+          first: (range[0]?.first ?? 0) + i * 2 ** (32 - bits),
+          bits,
+        }));
+        expect(found).toEqual(all.find(isFree));
+      }),
+    );
+  });
+});
+
+test.each(['198.18.0.1/15', '198.18.0.0', '256.0.0.0/8', '10.0.0.0/33', 'fd00::/64', ''])(
+  'the text %j is not a sub-network',
+  (text) => {
+    expect(parseSubnet(text)).toBeUndefined();
+  },
+);
+
+test('P92: routes are read, except default routes', () => {
+  const routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
+eth0	00000000	010200C0	0003	0	0	0	00000000	0	0	0
+tun0	00000080	00000000	0001	0	0	0	00000080	0	0	0
+docker0	000011AC	00000000	0001	0	0	0	0000FFFF	0	0	0
+eth0	000200C0	00000000	0001	0	0	0	00FFFFFF	0	0	0
+`;
+  expect(parseRoutes(routes).map(subnetText)).toEqual(['172.17.0.0/16', '192.0.2.0/24']);
+  expect(parseRoutes('')).toEqual([]);
+});

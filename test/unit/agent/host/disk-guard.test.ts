@@ -1,0 +1,147 @@
+/** The disk guard with a complete agent, on an engine in memory whose free space the test sets. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EngineError } from '../../../../agent/engine/engine.ts';
+import { DiskGuard } from '../../../../agent/host/disk-guard.ts';
+import { shortenOutput } from '../../../../agent/services/output-limit.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const MIB = 2 ** 20;
+const LIMIT = 512 * MIB;
+
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+let guard: DiskGuard;
+let connection: PeerConnection;
+let freeBytes: number;
+let nowMs: number;
+const lines: string[] = [];
+
+beforeEach(async () => {
+  lines.length = 0;
+  nowMs = 0;
+  freeBytes = LIMIT - 1;
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  const { agent, output } = rig;
+  guard = new DiskGuard({
+    folder: '/engine',
+    minBytes: LIMIT,
+    probe: async () => ({ freeBytes, freeInodesShare: 1 }),
+    engine,
+    running: () => agent.running(),
+    isThere: (id) => agent.hasContainer(id),
+    end: async (container, reason) => {
+      agent.end(container, reason);
+      await engine.kill(container.id);
+      await shortenOutput(output, container, MIB);
+    },
+    log: (event) => lines.push(event),
+    nowMs: () => nowMs,
+  });
+  connection = await rig.peer.connection();
+});
+
+afterEach(async () => {
+  await rig.close();
+  await scratch.remove();
+});
+
+/** Services 1, 2 ... with containers c1, c2 ... that hold as much. */
+async function begin(...mebibytes: number[]): Promise<void> {
+  const services = mebibytes.map((_, index) => index + 1);
+  connection.welcome(services.map((service) => assignment({ service })));
+  for (const service of services) await connection.reported(service, 'running');
+  for (const [index, size] of mebibytes.entries()) hold(`c${index + 1}`, size);
+}
+
+const hold = (id: string, size: number) =>
+  engine.diskUses.set(id, { bytes: size * MIB, outputBytes: 0, files: 1, isComplete: true });
+const killed = () => engine.calls.filter((call) => call.startsWith('kill'));
+
+test('P145: the largest service is killed, removed and reported as failed for good, with the reason', async () => {
+  await begin(100, 300, 200);
+  await guard.check();
+  expect(killed()).toEqual(['kill c2']);
+  expect(await connection.reported(2, 'failed')).toMatchObject({
+    temporary: false,
+    message:
+      'ended by its host, whose disk was nearly full (512.0 MiB left): it had written 300.0 MiB, the most of all services',
+  });
+  await eventually(() => !rig.agent.hasContainer('c2'));
+  expect(engine.calls).not.toContain('create 2.2');
+  expect(rig.agent.running().map(({ id }) => id)).toEqual(['c1', 'c3']);
+  expect(lines).toEqual(['service.ended-for-disk']);
+});
+
+test('P145: with enough free space nothing is measured or ended', async () => {
+  await begin(1000);
+  engine.diskUse = () => Promise.reject(new Error('measured'));
+  freeBytes = LIMIT;
+  expect(await guard.check()).toBe(50);
+  expect(lines).toEqual([]);
+});
+
+test('P146: the next service ends only when the space of the first one counts, or was waited for', async () => {
+  await begin(100, 300, 200);
+  await guard.check();
+  await eventually(() => !rig.agent.hasContainer('c2'));
+  await guard.check();
+  nowMs += 4999;
+  await guard.check();
+  expect(killed()).toEqual(['kill c2']);
+  nowMs += 1;
+  await guard.check();
+  expect(killed()).toEqual(['kill c2', 'kill c3']);
+});
+
+test('P146: a container that is not removed delays the next end for half a minute only', async () => {
+  await begin(300, 200);
+  engine.before = (call) => {
+    if (call === 'remove c1') throw new EngineError('temporary', 'busy');
+  };
+  await guard.check();
+  nowMs += 29_999;
+  await guard.check();
+  expect(killed()).toEqual(['kill c1']);
+  nowMs += 1;
+  await guard.check();
+  expect(killed()).toEqual(['kill c1', 'kill c2']);
+});
+
+test('P146: services that hold little stay, and are measured again after 10 s or when more is written', async () => {
+  await begin(10, 63);
+  await guard.check();
+  hold('c1', 500);
+  await guard.check();
+  expect(killed()).toEqual([]);
+  expect(lines).toEqual(['disk.nothing-to-end']);
+  freeBytes -= 64 * MIB;
+  await guard.check();
+  expect(killed()).toEqual(['kill c1']);
+});
+
+test('P146: services that the control plane does not know are left alone, as is everything before the sync', async () => {
+  await guard.check();
+  expect(lines).toEqual(['disk.nothing-to-end']);
+  nowMs += 10_000;
+  await begin(300, 200);
+  rig.agent.sync([assignment({ service: 2 })], [{ first: 1, last: 1 }]);
+  await guard.check();
+  expect(killed()).toEqual(['kill c2']);
+});
+
+test('P147: a container that the engine does not measure does not keep others from being ended', async () => {
+  await begin(100, 300, 200);
+  const measure = engine.diskUse.bind(engine);
+  engine.diskUse = (id) =>
+    id === 'c2' ? Promise.reject(new EngineError('unreachable', 'timeout')) : measure(id);
+  await guard.check();
+  expect(killed()).toEqual(['kill c3']);
+  expect(lines).toEqual(['disk.measure-failed', 'service.ended-for-disk']);
+});

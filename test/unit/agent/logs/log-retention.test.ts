@@ -1,0 +1,158 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { encodeRecord } from '../../../../agent/logs/record.ts';
+import type { LogFormat } from '../../../../shared/protocol/down.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const MIB = 2 ** 20;
+const key = { service: 1, generation: 1 };
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+let connection: PeerConnection;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+  await begin();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+});
+
+afterEach(async () => {
+  await rig.close();
+  await scratch.remove();
+});
+
+async function begin(): Promise<void> {
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data`, logMaxBytes: MIB });
+  connection = await rig.peer.connection();
+}
+
+const open = (stream: number, offset = 0, format: LogFormat = 'raw', of = key) =>
+  connection.send({ type: 'logs.open', ...of, stream, offset, credit: 1e7, format });
+
+/** Lines that each have their number and a hundred characters. */
+const numbered = (from: number, to: number): Buffer =>
+  Buffer.concat(
+    Array.from({ length: to - from + 1 }, (_, index) =>
+      encodeRecord({
+        source: 'stdout',
+        timeNs: 0n,
+        line: Buffer.from(`${from + index} `.padEnd(100, '.')),
+        partial: false,
+      }),
+    ),
+  );
+const NUMBERED_BYTES = numbered(10_000, 10_000).length;
+
+const usedBytes = (path: string): number => statSync(path).blocks * 512;
+const textOf = (stream: number): string => connection.payload(stream).toString();
+
+describe('output beyond its limit', () => {
+  test('P121: of a service that writes too much, the newest output is stored and the oldest space is free', async () => {
+    const file = engine.outputFile('c1');
+    for (let round = 0; round < 10; round++) {
+      engine.write('c1', numbered(10_000 + round * 5000, 14_999 + round * 5000));
+      await rig.output.limit();
+      expect(usedBytes(file)).toBeLessThanOrEqual(MIB + 8192);
+    }
+    expect(statSync(file).size).toBe(50_000 * NUMBERED_BYTES);
+    expect(rig.log.join()).not.toContain('output.limit-failed');
+  });
+  test('P122: a reader gets one line that states how much is missing, and then every byte that is stored', async () => {
+    engine.write('c1', numbered(10_000, 29_999));
+    await rig.output.limit();
+    engine.exit('c1', 0);
+    open(1);
+    expect(await connection.ended(1)).toMatchObject({ reason: 'exited' });
+    const [notice, ...lines] = textOf(1).split('\n');
+    expect(notice).toMatch(
+      /^\[berth\] 1\.\d MiB of older output are missing here: the host stores at most 1\.0 MiB of the output of a service \(BERTH_AGENT_LOG_MAX\)\.$/,
+    );
+    expect(lines.pop()).toBe('');
+    const first = Number(lines[0]?.slice(0, 5));
+    expect(lines.map((line) => Number(line.slice(0, 5)))).toEqual(
+      Array.from({ length: 30_000 - first }, (_, index) => first + index),
+    );
+    expect((30_000 - first) * NUMBERED_BYTES).toBeGreaterThan(MIB * 0.87);
+  });
+  test('P122: an offset means the same byte before and after older output has gone', async () => {
+    engine.write('c1', numbered(10_000, 29_999));
+    await rig.output.limit();
+    open(1, 19_000 * NUMBERED_BYTES);
+    await eventually(() => textOf(1).endsWith('29999 '.padEnd(100, '.').concat('\n')));
+    expect(textOf(1)).toMatch(/^29000 /);
+  });
+  test('P122: a reader that is overtaken gets the line of what it missed, and continues', async () => {
+    engine.write('c1', numbered(10_000, 10_009));
+    open(1);
+    await eventually(() => textOf(1).endsWith('10009 '.padEnd(100, '.').concat('\n')));
+    const { next } = connection.chunks.at(-1) ?? { next: 0 };
+    connection.send({ type: 'logs.close', stream: 1 });
+    engine.write('c1', numbered(10_010, 40_000));
+    await rig.output.limit();
+    engine.exit('c1', 0);
+    open(2, next, 'timestamps');
+    await connection.ended(2);
+    const lines = textOf(2).split('\n');
+    expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[berth\] .* missing here/);
+    expect(lines.filter((line) => line.includes('[berth]'))).toHaveLength(1);
+    expect(lines.at(-2)).toMatch(/ 40000 \.+$/);
+    expect(lines.slice(0, -1).every((line) => /^\d{4}-\d\d-\d\d /.test(line))).toBe(true);
+  });
+  test('P122: the positions of a cut log outlive the agent', async () => {
+    engine.write('c1', numbered(10_000, 29_999));
+    await rig.output.limit();
+    await rig.close();
+    await begin();
+    connection.welcome([assignment()]);
+    open(1);
+    await eventually(() => textOf(1).endsWith('29999 '.padEnd(100, '.').concat('\n')));
+    expect(textOf(1)).toMatch(/^\[berth\] /);
+  });
+  test('P121: a damaged record goes with the output before it', async () => {
+    engine.write('c1', Buffer.concat([numbered(10_000, 15_000), Buffer.alloc(64, 0xff)]));
+    engine.write('c1', Buffer.alloc(MIB, 0xff));
+    await rig.output.limit();
+    engine.write('c1', numbered(50_000, 50_001));
+    engine.exit('c1', 0);
+    open(1);
+    await connection.ended(1);
+    expect(
+      textOf(1)
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.slice(0, 5)),
+    ).toEqual(['50000', '50001']);
+  });
+  test('P121: earlier starts keep at most half of the limit, and their reader learns what is missing', async () => {
+    for (let generation = 1; generation <= 4; generation++) {
+      const container = `c${generation}`;
+      engine.write(container, numbered(10_000, 12_499));
+      connection.start(assignment({ generation: generation + 1 }));
+      await eventually(() => engine.containers.get(`c${generation + 1}`)?.state === 'running');
+    }
+    const logs = () => readdirSync(`${scratch.path}/data/1`).filter((name) => name.endsWith('.log'));
+    await eventually(() => logs().sort().join() === '4.log,5.log');
+    for (const generation of [1, 2, 3, 4]) open(generation, 0, 'raw', { service: 1, generation });
+    await Promise.all([1, 2, 3, 4].map((stream) => connection.ended(stream)));
+    expect([textOf(1), textOf(2)]).toEqual(['', '']);
+    expect(textOf(3)).toMatch(/^\[berth\] The output of the service's first 3 starts is missing here: .*\n$/);
+    expect(textOf(4)).toMatch(/^10000 /);
+  });
+  test('P121: the notes on a cut log go with the log', async () => {
+    engine.write('c1', numbered(10_000, 29_999));
+    await rig.output.limit();
+    expect(existsSync(`${scratch.path}/data/1/1.first`)).toBe(true);
+    connection.stop(key);
+    await connection.reported(1, 'gone');
+    connection.send({ type: 'forget', services: [1] });
+    await eventually(() => !existsSync(`${scratch.path}/data/1`));
+    await eventually(() => rig.output.retention.firstOffset(key) === 0);
+  });
+});

@@ -1,0 +1,133 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readContainer } from '../../../../agent/engine/docker/container-state.ts';
+import { StoredIds } from '../../../../agent/logs/stored-ids.ts';
+import { seenIds } from '../../../../agent/services/seen-ids.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+});
+afterEach(async () => {
+  await rig?.close();
+  await scratch.remove();
+});
+
+async function begin(): Promise<PeerConnection> {
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  return rig.peer.connection();
+}
+
+async function restart(): Promise<PeerConnection> {
+  await rig.close();
+  return begin();
+}
+
+const ids = (service: number, execution: number, idProof: string) => ({ service, execution, idProof });
+const proven = (service: number, execution: number, proof: string) => ({ service, execution, proof });
+
+test('P144: hello carries the proofs of the highest execution and of the highest service', async () => {
+  const first = await begin();
+  expect((await first.hello()).idProofs).toEqual([]);
+  first.welcome([
+    assignment(ids(7, 5, 'seven')),
+    assignment(ids(9, 3, 'nine')),
+    assignment(ids(8, 4, 'eight')),
+  ]);
+  for (const service of [7, 8, 9]) await first.reported(service, 'running');
+  const second = await restart();
+  const { highest, idProofs } = await second.hello();
+  expect(highest).toEqual({ execution: 5, service: 9 });
+  expect(idProofs).toEqual([proven(7, 5, 'seven'), proven(9, 3, 'nine')]);
+});
+test('P144: a proof outlives its container, with the stored log', async () => {
+  const first = await begin();
+  first.welcome([assignment(ids(9, 5, 'nine'))]);
+  await first.reported(9, 'running');
+  first.stop({ service: 9, generation: 1 });
+  await first.reported(9, 'gone');
+  const second = await restart();
+  expect(await second.hello()).toMatchObject({
+    highest: { execution: 5, service: 9 },
+    idProofs: [proven(9, 5, 'nine')],
+  });
+  second.welcome([]);
+  second.send({ type: 'forget', services: [9] });
+  await eventually(() => second.reports().some(({ forgotten }) => forgotten.includes(9)));
+  expect(await (await restart()).hello()).toMatchObject({
+    highest: { execution: 0, service: 0 },
+    idProofs: [],
+  });
+});
+test('P144: a proof is read from the label if the data folder was lost', async () => {
+  const first = await begin();
+  first.welcome([assignment(ids(9, 5, 'nine'))]);
+  await first.reported(9, 'running');
+  await rig.close();
+  rmSync(`${scratch.path}/data`, { recursive: true });
+  expect((await (await begin()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
+});
+test('P144: a container from before gets its proof with the next sync', async () => {
+  const first = await begin();
+  first.welcome([assignment({ service: 9, execution: 5 })]);
+  await first.reported(9, 'running');
+  const second = await restart();
+  expect((await second.hello()).idProofs).toEqual([]);
+  second.welcome([assignment(ids(9, 5, 'nine'))]);
+  await second.reported(9, 'running');
+  expect((await (await restart()).hello()).idProofs).toEqual([proven(9, 5, 'nine')]);
+});
+test('P144: a container without a proof counts as seen, and has none in hello', () => {
+  const containers = [
+    { service: 3, execution: 2, idProof: 'three' },
+    { service: 4, execution: 6 },
+  ];
+  expect(seenIds(containers, { highestService: 8, proven: [] })).toEqual({
+    highest: { execution: 6, service: 8 },
+    idProofs: [proven(3, 2, 'three')],
+  });
+});
+test('P143: a label with anything but a proof counts as none', () => {
+  const labelled = (idProof: string) =>
+    readContainer({
+      Id: 'c1',
+      Config: {
+        Labels: {
+          'berth.service': '1',
+          'berth.generation': '1',
+          'berth.execution': '2',
+          'berth.id-proof': idProof,
+        },
+      },
+      HostConfig: {},
+      State: { Status: 'created' },
+    } as never)?.idProof;
+  expect(labelled('a-proof_1')).toBe('a-proof_1');
+  for (const text of ['', '../../x', 'a b', 'x'.repeat(65), 'x'.repeat(1_000_000)])
+    expect(labelled(text)).toBeUndefined();
+});
+test('P143: the proof of another database for the same service is replaced', () => {
+  const dir = `${scratch.path}/logs`;
+  const store = new StoredIds(dir, []);
+  store.keep(ids(1, 1, 'former'));
+  store.keep(ids(1, 2, 'present'));
+  expect(readdirSync(`${dir}/1`)).toEqual(['2.present.ids']);
+  const again = new StoredIds(dir, readdirSync(dir, { recursive: true }).map(String));
+  expect(again.proven).toEqual([proven(1, 2, 'present')]);
+  again.keep({ service: 2, execution: 2 });
+  expect(existsSync(`${dir}/2`)).toBe(false);
+});
+test('P143: a proof that cannot be stored does not prevent the start', () => {
+  const store = new StoredIds('/dev/null/logs', []);
+  store.keep(ids(1, 1, 'one'));
+  expect(store.proven).toEqual([proven(1, 1, 'one')]);
+});

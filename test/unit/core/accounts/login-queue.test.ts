@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import {
+  LoginQueue,
+  subnetOf,
+  type WaitingLogin,
+} from '../../../../control-plane/core/accounts/login-queue.ts';
+import { fc } from '../../../support/tools/random-cases.ts';
+
+const login = (name: string, network: string, familiar = false): WaitingLogin => ({
+  name,
+  network,
+  familiar,
+});
+const many = (count: number, of: (nth: number) => WaitingLogin) =>
+  Array.from({ length: count }, (_, n) => of(n));
+const queueOf = (logins: readonly WaitingLogin[], places = 1_000) => {
+  const queue = new LoginQueue(places);
+  for (const one of logins) queue.add(one);
+  return queue;
+};
+/** How many logins have their turn before this one. */
+function turnsBefore(queue: LoginQueue<WaitingLogin>, wanted: WaitingLogin): number {
+  for (let turns = 0; ; turns++) {
+    const next = queue.next();
+    if (next === wanted) return turns;
+    if (!next) throw new Error('the login does not wait');
+  }
+}
+
+const ALICE = login('alice', 'a');
+
+describe('the order of the queue', () => {
+  test.each([
+    ['one network at many names', (n: number) => login(`name ${n}`, 'evil')],
+    ['one network at her name', () => login('alice', 'evil')],
+    ['many networks at one name', (n: number) => login('admin', `network ${n}`)],
+    ['one neighbour of her network at one name', () => login('admin', 'a')],
+  ])('H341: a login waits for three others at most, while there are 540 guesses of %s', (_, guess) => {
+    const queue = queueOf([...many(540, guess), ALICE]);
+    expect(turnsBefore(queue, ALICE)).toBeLessThanOrEqual(3);
+  });
+
+  test('H342: a familiar login comes before all guesses from unfamiliar addresses', () => {
+    const familiar = login('alice', 'a', true);
+    const queue = queueOf([...many(540, (n) => login(`name ${n}`, `network ${n}`)), familiar]);
+    expect(turnsBefore(queue, familiar)).toBeLessThanOrEqual(1);
+  });
+
+  test('H342: familiar logins leave each fourth turn to the others', () => {
+    const queue = queueOf([...many(540, (n) => login(`name ${n}`, 'a', true)), login('bob', 'b')]);
+    const order = many(8, () => queue.next() as WaitingLogin).map(({ name }) => name);
+    expect(order.indexOf('bob')).toBeLessThan(4);
+    expect(order.filter((name) => name !== 'bob')).toHaveLength(7);
+  });
+
+  test('H343: the order depends on names only by whether they are equal', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(5), fc.nat(5), fc.boolean())), fc.string(), (logins, prefix) => {
+        const order = (nameOf: (nth: number) => string) => {
+          const made = logins.map(([name, network, familiar]) => login(nameOf(name), `${network}`, familiar));
+          const queue = queueOf(made);
+          return made.map(() => made.indexOf(queue.next() as WaitingLogin));
+        };
+        expect(order((nth) => `${nth}`)).toEqual(order((nth) => `${prefix}${nth}`));
+      }),
+    );
+  });
+});
+
+describe('the places of the queue', () => {
+  test('H341: a login from another network takes the place of the latest guess of the largest network', () => {
+    const guesses = many(10, (n) => login(`name ${n}`, 'evil'));
+    const queue = queueOf(guesses, 10);
+    expect(queue.add(ALICE)).toBe(guesses[9]);
+    const late = login('more', 'evil');
+    expect(queue.add(late)).toBe(late);
+  });
+  test('H341: a login with another name takes the place of the latest guess at the largest name', () => {
+    const guesses = many(10, (n) => login('admin', `network ${n}`));
+    expect(queueOf(guesses, 10).add(ALICE)).toBe(guesses[9]);
+  });
+  test('H341: where all networks and names are different, the logins that wait keep their places', () => {
+    const queue = queueOf(
+      many(10, (n) => login(`name ${n}`, `network ${n}`)),
+      10,
+    );
+    expect(queue.add(ALICE)).toBe(ALICE);
+  });
+  test('H342: unfamiliar logins take no place from familiar ones', () => {
+    const queue = queueOf(
+      many(10, (n) => login(`name ${n}`, 'evil')),
+      10,
+    );
+    expect(queue.add(login('alice', 'a', true))).toBeUndefined();
+  });
+  test('H341: each login that has a place gets one turn or leaves, whatever the others do', () => {
+    const step = fc.tuple(fc.constantFrom('add', 'next', 'delete'), fc.nat(4), fc.nat(4), fc.boolean());
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const queue = new LoginQueue(8);
+        const waiting = new Set<WaitingLogin>();
+        const leave = (one: WaitingLogin | undefined) => one && expect(waiting.delete(one)).toBe(true);
+        for (const [kind, name, network, familiar] of steps) {
+          if (kind === 'next') leave(queue.next());
+          else if (kind === 'delete') {
+            const [first] = waiting;
+            if (first) expect(queue.delete(first)).toBe(true);
+            leave(first);
+          } else {
+            const made = login(`${name}`, `${network}`, familiar);
+            waiting.add(made);
+            leave(queue.add(made));
+          }
+          expect(waiting.size).toBeLessThanOrEqual(16);
+        }
+        for (let next = queue.next(); next; next = queue.next()) leave(next);
+        expect(waiting.size).toBe(0);
+      }),
+    );
+  });
+});
+
+test.each([
+  ['192.0.2.77', '192.0.2.0/24'],
+  ['::ffff:192.0.2.77', '192.0.2.0/24'],
+  ['2001:db8:0:1::7', '2001:db8:0:1'],
+  ['unknown', 'unknown'],
+])('H341: the network of %s is %s', (address, network) => {
+  expect(subnetOf(address)).toBe(network);
+});

@@ -1,0 +1,261 @@
+import { once } from 'node:events';
+import type { Server, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { PlaceLimits } from '../../../control-plane/http/connection-places.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
+import type { NodeConnections } from '../../../control-plane/node-connections.ts';
+import { httpServer } from '../../../control-plane/node-server.ts';
+import { answerOn } from '../../support/clients/raw-http.ts';
+import { eventually } from '../../support/tools/eventually.ts';
+
+const HALF = 'GET /half HTTP/1.1\r\nHost: b';
+const GET = 'GET /now HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
+/** A request whose answer the test holds back. */
+const HELD = 'GET /held HTTP/1.1\r\nHost: berth\r\n\r\n';
+const SLOW_BODY = 'POST /body HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\nabc';
+const forwarded = (address: string, request: string) =>
+  request.replace('\r\n\r\n', `\r\nX-Forwarded-For: ${address}\r\n\r\n`);
+
+let server: Server;
+let connections: NodeConnections;
+let held: ((response: Response) => void)[] = [];
+let bodies = 0;
+let events: [string, Record<string, unknown> | undefined][] = [];
+const sockets: Socket[] = [];
+const upgraded: Duplex[] = [];
+
+afterEach(async () => {
+  for (const socket of [...sockets.splice(0), ...upgraded.splice(0)]) socket.destroy();
+  held = [];
+  bodies = 0;
+  server.closeAllConnections();
+  await new Promise((done) => server.close(done));
+});
+
+async function serve(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  if (pathname === '/held') return new Promise((done) => held.push(done));
+  if (pathname === '/body') {
+    bodies++;
+    return new Response(await request.text());
+  }
+  if (pathname === '/large') return new Response(new Uint8Array(64 * 2 ** 20));
+  return new Response('ok');
+}
+
+interface Setup extends Partial<PlaceLimits> {
+  trustsProxy?: boolean;
+  stallMs?: number;
+  bodyGraceMs?: number;
+}
+
+/** Returns a function that connects from a loopback address and sends `bytes`. */
+async function start({ trustsProxy = false, stallMs = 600_000, bodyGraceMs = 0, ...places }: Setup) {
+  const logged: typeof events = [];
+  events = logged;
+  ({ server, connections } = httpServer(serve, {
+    variant: variants.B,
+    isUpgrade: () => true,
+    places: { connections: 100, perAddress: 100, forAgents: 0, ...places },
+    trustsProxy,
+    log: (event, fields) => logged.push([event, fields]),
+    limits: { headMs: 600_000, requestMs: 600_000, checkMs: 5, quietMs: 60_000, bodyGraceMs, stallMs },
+  }));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return async (from: string, bytes: string) => {
+    const accepted = once(server, 'connection');
+    const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+    sockets.push(socket);
+    socket.on('error', () => {});
+    const [peer] = (await accepted) as [Socket];
+    socket.write(bytes);
+    // The server has read all of it, unless it has closed the connection.
+    await eventually(() => peer.bytesRead >= bytes.length || peer.destroyed);
+    return socket;
+  };
+}
+
+const isOpen = (socket: Socket) => !socket.closed && !socket.readableEnded;
+
+describe('connections that wait', () => {
+  test('H344: beyond the limit of an address, its own oldest unfinished head goes first, with an answer', async () => {
+    const send = await start({ perAddress: 3 });
+    const other = await send('127.0.0.3', HALF);
+    const own = [];
+    for (let n = 0; n < 3; n++) own.push(await send('127.0.0.2', HALF));
+    const [oldest, ...later] = own;
+    const reply = answerOn(oldest as Socket);
+    expect((await answerOn(await send('127.0.0.2', GET))).status).toBe(200);
+    expect(await reply).toMatchObject({
+      status: 429,
+      reason: 'Too many connections from this address: at most 3. Try again when some have ended.',
+    });
+    expect([other, ...later].every(isOpen)).toBe(true);
+    other.write('erth\r\nConnection: close\r\n\r\n');
+    expect((await answerOn(other)).status).toBe(200);
+  });
+
+  test('H345: if all places are taken, the oldest unfinished head of all goes first', async () => {
+    const send = await start({ connections: 4 });
+    const half = [];
+    for (let n = 2; n < 6; n++) half.push(await send(`127.0.0.${n}`, HALF));
+    const [oldest, ...later] = half;
+    const reply = answerOn(oldest as Socket);
+    expect((await answerOn(await send('127.0.0.9', GET))).status).toBe(200);
+    expect(await reply).toMatchObject({
+      status: 503,
+      reason: 'Too many connections at the same time: at most 4. Try again.',
+    });
+    expect(later.every(isOpen)).toBe(true);
+  });
+
+  test('H345: a connection between two requests is closed without an answer, which the client would take for the next one', async () => {
+    const send = await start({ connections: 1 });
+    const idle = await send('127.0.0.2', GET.replace('Connection: close\r\n', ''));
+    let received = '';
+    idle.on('data', (bytes) => {
+      received += bytes;
+    });
+    await eventually(() => received.endsWith('ok'));
+    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+    await eventually(() => idle.closed);
+    expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+});
+
+describe('requests under way', () => {
+  test('H344: a request beyond the limit of its address is 429, and those of other addresses are served', async () => {
+    const send = await start({ perAddress: 2 });
+    await send('127.0.0.2', HELD);
+    await send('127.0.0.2', HELD);
+    await eventually(() => held.length === 2);
+    const refused = await answerOn(await send('127.0.0.2', GET));
+    expect(refused).toMatchObject({
+      status: 429,
+      reason: 'Too many requests from this address: at most 2. Try again when some have ended.',
+    });
+    expect(refused.headers).toContainEqual(['retry-after', '1']);
+    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+    held[0]?.(new Response('done'));
+    await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
+  });
+
+  test('H344: requests that a client sends without awaiting the answers count one by one', async () => {
+    const send = await start({ perAddress: 2 });
+    const socket = await send('127.0.0.2', HELD + HELD + HELD + HELD);
+    const received: Buffer[] = [];
+    socket.on('data', (bytes) => received.push(bytes));
+    await eventually(() => held.length === 2);
+    for (const done of held) done(new Response('done'));
+    await eventually(() => socket.closed);
+    const statuses = Buffer.concat(received)
+      .toString()
+      .match(/HTTP\/1\.1 \d+/g);
+    expect(statuses).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 429']);
+  });
+
+  test('H346: a client that has left leaves its place', async () => {
+    const send = await start({ perAddress: 1 });
+    const socket = await send('127.0.0.2', HELD);
+    await eventually(() => held.length === 1);
+    socket.destroy();
+    await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
+  });
+});
+
+describe('a trusted proxy', () => {
+  test('H346: the limit counts the requests of each forwarded address, and not the connections of the proxy', async () => {
+    const send = await start({ perAddress: 2, trustsProxy: true });
+    for (let n = 0; n < 4; n++) await send('127.0.0.2', HALF);
+    for (let n = 0; n < 2; n++) await send('127.0.0.2', forwarded('198.51.100.1, 192.0.2.1', HELD));
+    await eventually(() => held.length === 2);
+    expect((await answerOn(await send('127.0.0.2', forwarded('192.0.2.1', GET)))).status).toBe(429);
+    expect((await answerOn(await send('127.0.0.2', forwarded('192.0.2.1, 192.0.2.2', GET)))).status).toBe(
+      200,
+    );
+  });
+});
+
+describe('the reserve for agents', () => {
+  test('H347: requests leave the reserve to agents, which lose their places to nobody', async () => {
+    const send = await start({ connections: 3, forAgents: 1 });
+    server.on('upgrade', (_request, stream) => {
+      connections.keep(stream);
+      upgraded.push(stream);
+      stream.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+    });
+    await send('127.0.0.2', HELD);
+    await send('127.0.0.3', HELD);
+    await eventually(() => held.length === 2);
+    expect(await answerOn(await send('127.0.0.4', GET))).toMatchObject({
+      status: 503,
+      reason: 'Too many requests at the same time: at most 2. Try again.',
+    });
+    const agent = await send(
+      '127.0.0.5',
+      'GET / HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+    );
+    await once(agent, 'data');
+    const late = await send('127.0.0.6', GET);
+    await eventually(() => late.closed);
+    expect(isOpen(agent)).toBe(true);
+  });
+});
+
+test('H344: agents that are being admitted do not count for their address', async () => {
+  const send = await start({ perAddress: 1 });
+  server.on('upgrade', (_request, stream) => upgraded.push(stream));
+  const upgrade = 'GET / HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
+  const agents = [];
+  for (let n = 0; n < 3; n++) agents.push(await send('127.0.0.2', upgrade));
+  await eventually(() => upgraded.length === 3);
+  expect(agents.every(isOpen)).toBe(true);
+});
+
+describe('slow peers', () => {
+  test('H348: if all places for requests are taken, the request whose body is the slowest goes first', async () => {
+    const send = await start({ connections: 4, forAgents: 2 });
+    await send('127.0.0.2', HELD);
+    await eventually(() => held.length === 1);
+    const slow = await send('127.0.0.3', SLOW_BODY);
+    await eventually(() => bodies === 1);
+    const reply = answerOn(slow);
+    expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(200);
+    expect((await reply).status).toBe(503);
+  });
+
+  test('H348: a body keeps its place for some seconds', async () => {
+    const send = await start({ connections: 4, forAgents: 3, bodyGraceMs: 600_000 });
+    const slow = await send('127.0.0.3', SLOW_BODY);
+    await eventually(() => bodies === 1);
+    expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(503);
+    slow.end('defghi');
+    expect((await answerOn(slow)).body).toBe('abcdefghi');
+  });
+
+  test('H348: a peer that reads nothing of its answer is cut, and a silent stream is not', async () => {
+    const send = await start({ stallMs: 50 });
+    const silent = await send('127.0.0.2', HELD);
+    const ended = new Promise<void>((done) =>
+      server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
+    );
+    const reader = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+    sockets.push(reader);
+    reader.pause();
+    reader.write('GET /large HTTP/1.1\r\nHost: berth\r\n\r\n');
+    await ended;
+    expect(isOpen(silent)).toBe(true);
+  });
+});
+
+test('H349: a line in the log counts the connections and requests that were refused', async () => {
+  const send = await start({ perAddress: 1 });
+  await send('127.0.0.2', HALF);
+  await send('127.0.0.2', HALF);
+  await eventually(() => events.some(([event]) => event === 'connections.refused'), 15_000);
+  expect(events.at(-1)).toEqual(['connections.refused', { closed: 1, answered: 0, open: 1 }]);
+}, 20_000);

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { validateApplication } from '../../../shared/application.ts';
+import { ENDPOINT_SCHEMES } from '../../../shared/endpoint-schemes.ts';
+import { application, service } from '../../support/fixtures/descriptions.ts';
+
+const problemsOf = (url_template: string) => {
+  const port = { name: 'p', port_number: 80, protocol: 'tcp' as const, url_template };
+  const found = validateApplication(application(service({ ports: [port] })));
+  return found.valid ? [] : found.problems;
+};
+
+describe('the scheme of an endpoint', () => {
+  test.each([
+    'javascript:alert(1)//{ip_port}',
+    'JavaScript:alert(1)',
+    'java\tscript:alert(1)',
+    'java\nscript:alert(1)',
+    ' javascript:alert(1)',
+    '\x01\r\njavascript:alert(1)',
+    'javascript\t:alert(1)',
+    'data:text/html,<script>alert(1)</script>',
+    'DATA:,x',
+    'vbscript:x',
+    'blob:http://{ip_port}/',
+    'file:///etc/passwd',
+    'view-source:http://{ip_port}/',
+    'ms-word:ofe|u|http://{ip_port}/',
+    'x-anything+else.1:x',
+    ' http://{ip_port}/',
+    'ht\ttp://{ip_port}/',
+  ])('H325: %j is refused', (template) => {
+    expect(problemsOf(template)).toEqual([
+      {
+        pointer: '/services/0/ports/0/url_template',
+        message: expect.stringMatching(
+          /^must begin with one of these schemes, or with none: amqp, .* https, /,
+        ),
+      },
+    ]);
+  });
+
+  test.each(ENDPOINT_SCHEMES)('H325: %s is accepted in any case', (scheme) => {
+    for (const one of [scheme, scheme.toUpperCase(), `${scheme[0]?.toUpperCase()}${scheme.slice(1)}`])
+      expect(problemsOf(`${one}://{ip_port}/`)).toEqual([]);
+  });
+
+  test.each(['', '{ip_port}', '{ip_port}/path?x=javascript:1', '{proxy_path}', '/javascript:x', '1a:x'])(
+    'H325: %j has no scheme, and is accepted',
+    (template) => {
+      expect(problemsOf(template)).toEqual([]);
+    },
+  );
+
+  test('H325: no accepted template becomes a URL that a browser would run', () => {
+    for (const template of ['{ip_port}', '//{ip_port}', 'http://{ip_port}/', '\tx/{ip_port}'])
+      for (const address of ['192.0.2.1:8080', '[2001:db8::1]:80', 'node1.example:8080']) {
+        const url = URL.parse(template.replaceAll('{ip_port}', address), 'http://berth.example/');
+        expect(url?.protocol).not.toMatch(/^(javascript|data|vbscript):$/);
+      }
+  });
+});

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { depthOf, depthProblem, endOfString } from '../../../shared/json-depth.ts';
+import { fc } from '../../support/tools/random-cases.ts';
+
+const depthOfValue = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? 1 + Math.max(0, ...Object.values(value).map((one) => depthOfValue(one)))
+    : 0;
+
+test('H307: the depth of a JSON text is that of its value, whatever its strings contain', () => {
+  const brackets = fc.string({ unit: fc.constantFrom('[', '{', '}', ']', '"', '\\', 'a', 'é') });
+  fc.assert(
+    fc.property(fc.jsonValue(), brackets, (value, text) => {
+      expect(depthOf(JSON.stringify([value, text, { [text]: value }]))).toBe(
+        depthOfValue([value, text, { [text]: value }]),
+      );
+    }),
+  );
+});
+
+test.each([
+  ['', 0],
+  ['1', 0],
+  ['"[["', 0],
+  ['"[[', 0],
+  ['"\\"[[" []', 1],
+  ['"\\\\" [[]]', 2],
+  ['[{"a":[]}]', 3],
+  [']]]]', 0],
+  ['['.repeat(1000), 1000],
+])('H307: the depth of %j is %i, even if it is not JSON', (text, depth) => {
+  expect(depthOf(text)).toBe(depth);
+});
+
+test('H307: the problem names the depth, the limit and the remedy', () => {
+  expect(depthProblem('['.repeat(64) + ']'.repeat(64))).toBeUndefined();
+  expect(depthProblem('['.repeat(65) + ']'.repeat(65))).toBe(
+    'has 65 levels of lists and objects within each other; the limit is 64: remove levels',
+  );
+});
+
+test('H307: a string ends at its first quote without an odd number of backslashes before it', () => {
+  expect(endOfString('"a\\"b\\\\" "', 0)).toBe(7);
+  expect(endOfString('"a', 0)).toBe(2);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { cutText, MAX_MESSAGE_LENGTH, MAX_OBSERVATIONS } from '../../../shared/protocol/bounds.ts';
+import { decodeUp, ProtocolError } from '../../../shared/protocol/codec.ts';
+import { downSchema } from '../../../shared/protocol/down.ts';
+import { refusalSchema, registeredSchema, registrationSchema } from '../../../shared/protocol/enrolment.ts';
+import { upSchema } from '../../../shared/protocol/up.ts';
+
+/** Pointers of the texts and lists in a JSON Schema that have no bound. */
+function unbounded(schema: unknown, path = ''): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { type, maxLength, maxItems, prefixItems, ...rest } = schema as Record<string, unknown>;
+  const isOpenText = type === 'string' && maxLength === undefined && !('enum' in rest) && !('const' in rest);
+  const isOpenList = type === 'array' && maxItems === undefined && prefixItems === undefined;
+  const below = Object.entries(schema).flatMap(([name, part]) => unbounded(part, `${path}/${name}`));
+  return isOpenText || isOpenList ? [path, ...below] : below;
+}
+
+const schemas = { upSchema, downSchema, registrationSchema, registeredSchema, refusalSchema };
+
+test.each(Object.entries(schemas))('P136: every text and every list of %s has a bound', (_, schema) => {
+  expect(unbounded(z.toJSONSchema(schema))).toEqual([]);
+});
+
+test('the walk finds a text and a list without a bound', () => {
+  const open = z.object({ list: z.array(z.string().max(3)), text: z.string(), fixed: z.literal('a') });
+  expect(unbounded(z.toJSONSchema(open))).toEqual(['/properties/list', '/properties/text']);
+});
+
+const report = (fields: object) =>
+  JSON.stringify({ type: 'report', sequence: 1, observations: [], forgotten: [], ...fields });
+const key = { service: 1, generation: 1 };
+
+test.each([
+  ['a container id of 1 MB', { observations: [{ ...key, state: 'created', containerId: 'c'.repeat(1e6) }] }],
+  [
+    'one observation more than allowed',
+    { observations: Array.from({ length: MAX_OBSERVATIONS + 1 }, () => ({ ...key, state: 'gone' })) },
+  ],
+])('P136: a report with %s does not parse', (_, fields) => {
+  expect(() => decodeUp(report(fields))).toThrow(ProtocolError);
+});
+
+test('P137: a text for people is cut with a mark, and the rest of its message counts', () => {
+  const failed = { ...key, state: 'failed', temporary: false };
+  const decoded = decodeUp(report({ observations: [{ ...failed, message: 'm'.repeat(8e6) }] }));
+  const message = `${'m'.repeat(MAX_MESSAGE_LENGTH - 10)} ... (cut)`;
+  expect(decoded).toMatchObject({ observations: [{ ...failed, message }] });
+});
+
+test('P137: a text is not cut within a character', () => {
+  expect(cutText('a\u{1f600}'.repeat(10), 14)).toBe('a\u{1f600}a ... (cut)');
+  expect(cutText('a\u{1f600}'.repeat(4), 12)).toBe('a\u{1f600}'.repeat(4));
+});

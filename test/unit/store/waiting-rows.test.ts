@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { newServices } from '../../../control-plane/core/lifecycle/submission.ts';
+import { defaultSchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { Cluster } from '../../../control-plane/core/state/cluster.ts';
+import { takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
+import { insertService } from '../../../control-plane/store/cluster/service-rows.ts';
+import type { Db } from '../../../control-plane/store/db/db.ts';
+import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
+import { migrate } from '../../../control-plane/store/schema/migrate.ts';
+import { migrations } from '../../../control-plane/store/schema/migrations.ts';
+import { application, needs, service } from '../../support/fixtures/applications.ts';
+import { loadedExecution } from '../../support/rigs/core-rig.ts';
+
+const CLAIMANT = { name: 'one', hasHeld: false };
+/** The last schema whose executions had rows of services from their submission on. */
+const EARLIER = 11;
+
+const described = application(
+  service({ total_count: 3, essential_count: 2, resources: needs(100, 1) }),
+  service({ name: 'side', resources: needs(200, 0.5), labels: ['gpu'] }),
+);
+const submission = { userId: 1, name: 'run', application: described, description: JSON.stringify(described) };
+
+let db: Db;
+beforeEach(async () => {
+  db = await openEmbedded(':memory:');
+  await migrate(
+    db,
+    migrations.filter(({ version }) => version <= EARLIER),
+  );
+  await db.query(
+    `INSERT INTO users (id, username, email, role_id, quota_id, auth_source, fs_uid, priority, enabled)
+      VALUES (1, 'alice', '', 1, 1, 'internal', 1000, 0, 1)`,
+  );
+});
+afterEach(() => db.close());
+
+/** Inserts executions as earlier versions did, with a row for each service. */
+async function insertEarlier(count: number): Promise<void> {
+  const ids = { execution: 1, service: 1, host: 1 };
+  for (let at = 0; at < count; at++) {
+    const execution = loadedExecution(ids, submission, 1_000);
+    await db.batch([
+      {
+        sql: `INSERT INTO executions (id, name, user_id, description, status, deleted, time_submit_ms, attempts)
+          VALUES (?, 'run', 1, ?, 'queued', 0, 1000, 0)`,
+        args: [execution.id, submission.description],
+      },
+      ...newServices(execution, described).map(insertService),
+    ]);
+  }
+}
+
+const waiting = ({ executions }: Cluster) => [...executions.values()];
+
+test('C175: rows of an earlier version are completed when the control plane starts, and nothing else is read of them', async () => {
+  await insertEarlier(3);
+  await migrate(db, migrations);
+  const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
+  expect(waiting(cluster)).toMatchObject(
+    [1, 5, 9].map((firstServiceId) => ({
+      ...{ firstServiceId, serviceCount: 4, hasServiceRows: true, description: null, services: [] },
+      demand: {
+        instances: 3,
+        needs: [
+          { count: 1, memoryBytes: 200, limitBytes: 200, cores: 0.5, labels: ['gpu'] },
+          { count: 2, memoryBytes: 100, limitBytes: 100, cores: 1, labels: [] },
+        ],
+        reserved: { memoryBytes: 400, cores: 2.5 },
+      },
+      descriptionBytes: submission.description.length,
+    })),
+  );
+  expect(cluster.services.size).toBe(0);
+  const rows = await db.query('SELECT id FROM executions WHERE demand IS NULL');
+  expect(rows).toEqual([]);
+});
+
+test('C175: a database beyond the bounds is read all the same, and then admits nothing', async () => {
+  await insertEarlier(4);
+  await migrate(db, migrations);
+  const bounds = { ...defaultSchedulerConfig.bounds, waiting: 2, waitingPerUser: 1 };
+  const { cluster } = await takeOver(db, { ...defaultSchedulerConfig, bounds }, CLAIMANT);
+  expect(cluster.waiting.executions).toBe(4);
+  expect(cluster.waiting.of(1)).toEqual({
+    executions: 4,
+    descriptionBytes: 4 * submission.description.length,
+  });
+});
+
+test('C174: equal demands of executions that wait are one object', async () => {
+  await insertEarlier(2);
+  await migrate(db, migrations);
+  const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
+  const [one, other] = waiting(cluster);
+  expect(one?.demand).toBe(other?.demand);
+});

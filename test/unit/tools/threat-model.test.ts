@@ -1,0 +1,56 @@
+/** The threat model of docs/security.md: each line names rules that exist, and tests that prove them. */
+import { expect, test } from 'vitest';
+import { projectFiles } from '../../support/tools/sources.ts';
+import { linesOfThreatModel, rulesInTitles } from '../../support/tools/threat-model.ts';
+
+const files = projectFiles();
+const textOf = (path: string): string => {
+  const file = files.find((one) => one.path === path);
+  if (!file) throw new Error(`${path} does not exist`);
+  return file.text;
+};
+const rules = ['control-plane/SPEC.md', 'shared/protocol/PROTOCOL.md'].flatMap((path) =>
+  [...textOf(path).matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(([, rule = '']) => rule),
+);
+const lines = linesOfThreatModel(textOf('docs/security.md'));
+
+test('the threat model has a table for each kind of attacker', () => {
+  const attackers = new Set(lines.map(({ who }) => who));
+  expect([...attackers]).toEqual([
+    'A stranger',
+    'Another web site',
+    'A user',
+    'A container',
+    'A host',
+    'An administrator',
+  ]);
+});
+
+test.each(lines)(
+  '$who must never $never: the rules exist and the tests prove them',
+  ({ rules: named, tests }) => {
+    expect(named.filter((rule) => !rules.includes(rule))).toEqual([]);
+    const proved = new Map(tests.map((path) => [path, rulesInTitles(textOf(path))]));
+    const without = named.filter((rule) => ![...proved.values()].some((found) => found.has(rule)));
+    expect(without, 'rules that no named test has in a title').toEqual([]);
+    const idle = [...proved].filter(([, found]) => !named.some((rule) => found.has(rule)));
+    expect(
+      idle.map(([path]) => path),
+      'tests without any of the rules',
+    ).toEqual([]);
+  },
+);
+
+test('a line of the threat model without rules or tests is an error', () => {
+  const table = (line: string) => `### A cat\n\n| must never | rules | tests |\n|---|---|---|\n${line}\n`;
+  expect(linesOfThreatModel(table('| bark | H1, P2 | `test/a.test.ts` |'))).toEqual([
+    { who: 'A cat', never: 'bark', rules: ['H1', 'P2'], tests: ['test/a.test.ts'] },
+  ]);
+  expect(() => linesOfThreatModel(table('| bark | | `test/a.test.ts` |'))).toThrow('A cat: bark');
+  expect(() => linesOfThreatModel(table('| bark | H1 | none |'))).toThrow('A cat: bark');
+  expect([...rulesInTitles("test('H1, P2: one'); test(`C3: two`); text('see H4')")]).toEqual([
+    'H1',
+    'P2',
+    'C3',
+  ]);
+});
