@@ -11,7 +11,7 @@ import { ensureEngine, type LocalEngine } from '../agent/local/local-engine.ts';
 import { terminal } from '../agent/local/terminal.ts';
 import { ensureImage } from '../examples/image.ts';
 import { ensureChromium } from './support/browser/chromium.ts';
-import { type Counts, countTests } from './support/tools/count.ts';
+import { type Counts, countTests, failuresIn } from './support/tools/count.ts';
 import { checkRules, titlesOf } from './support/tools/rules.ts';
 import { readTool, runTool, stopTools } from './support/tools/tool.ts';
 
@@ -33,6 +33,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const folder = await mkdtemp(join(tmpdir(), 'berth-test-'));
 /** Paths of vitest's JSON reports, one per run. */
 const reports: string[] = [];
+/** A line for each failure, printed again at the end, where the end of a long output shows them. */
+const failures: string[] = [];
 await step('types', () => npmScript('types'));
 await step('lint', () => npmScript('lint'));
 // Runs before the tests, so that they find wrangler's code in the compile cache.
@@ -44,6 +46,7 @@ await step('tests', runTests);
 if (engine) await step('a test for every rule', proveRules);
 await rm(folder, { recursive: true, force: true });
 if (engine?.started && !(await stopEngine(engine))) total.failed += 1;
+for (const line of failures) print(`FAILED ${line}`);
 if (interrupted) print(`Interrupted by ${interrupted}`);
 print(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = interrupted || total.failed > 0 ? 1 : 0;
@@ -54,7 +57,9 @@ async function step(name: string, run: () => Promise<Counts>): Promise<void> {
   print(`\n== ${name}`);
   const startMs = performance.now();
   const counts = await run().catch((error): Counts => {
-    print(error instanceof Error ? error.message : String(error));
+    const message = error instanceof Error ? error.message : String(error);
+    print(message);
+    failures.push(`${name}: ${message.slice(0, 500)}`);
     return { passed: 0, failed: 1 };
   });
   total.passed += counts.passed;
@@ -118,9 +123,14 @@ async function runVitest(
     failure = error;
     return String(error instanceof Error ? error.message : error);
   });
-  const counts = countTests(await readFile(report, 'utf8').catch(() => '{"testResults": []}'));
+  const json = await readFile(report, 'utf8').catch(() => '{"testResults": []}');
+  const counts = countTests(json);
+  failures.push(...failuresIn(json));
   // vitest also fails for errors outside of tests, such as an unhandled rejection.
-  if (counts.passed + counts.failed === 0 || (failure && counts.failed === 0)) counts.failed += 1;
+  if (counts.passed + counts.failed === 0 || (failure && counts.failed === 0)) {
+    counts.failed += 1;
+    failures.push(`vitest of ${projects.join(', ')}: ${output?.slice(-500)}`);
+  }
   return { ...counts, output: output ?? '' };
 }
 

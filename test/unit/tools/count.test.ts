@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countTests } from '../../support/tools/count.ts';
+import { countTests, failuresIn } from '../../support/tools/count.ts';
 
 const report = (...files: [status: string, ...tests: string[]][]) =>
   JSON.stringify({
@@ -20,4 +20,25 @@ test('a file that fails without a failed test counts as one failure', () => {
 
 test('a report without files counts nothing', () => {
   expect(countTests(report())).toEqual({ passed: 0, failed: 0 });
+});
+
+test('every counted failure has a line with its file, its title and its message', () => {
+  const failed = (name: string, ...titles: string[]) => ({
+    name,
+    status: 'failed',
+    message: titles.length > 0 ? '' : 'Cannot find module',
+    assertionResults: titles.map((fullName) => ({
+      status: fullName.startsWith('ok') ? 'passed' : 'failed',
+      fullName,
+      failureMessages: ['\u001b[31mAssertionError\u001b[39m: 1 is\n  not 2'],
+    })),
+  });
+  const json = JSON.stringify({
+    testResults: [failed('a.test.ts', 'ok one', 'H1: two'), failed('b.test.ts')],
+  });
+  expect(failuresIn(json)).toEqual([
+    'a.test.ts: H1: two: AssertionError: 1 is not 2',
+    'b.test.ts: the file itself: Cannot find module',
+  ]);
+  expect(countTests(json).failed).toBe(2);
 });
