@@ -53,27 +53,7 @@ export class Logs {
     format: LogFormat,
     from?: LogPosition,
   ): Promise<ReadableStream<Uint8Array>> {
-    // The turn ensures that the state is loaded. A service that the turn ends is not live in the result.
-    const live = await this.#turns.query(({ services }) => locationOf(services.get(serviceId)));
-    const location = live ? null : await readDatabase(findLogLocation(this.#db, serviceId));
-    const waits = location !== null && this.#waits(location.executionId);
-    // A coordinator that has fallen behind would take this execution for an ended one (C122).
-    if (location && !location.hasEnded && !waits) {
-      const message =
-        'This control plane has not loaded the execution, or another one has taken over. Try again.';
-      throw new OperationError('unavailable', message);
-    }
-    if (
-      location &&
-      !waits &&
-      location.generation > 0 &&
-      !this.#isRemoved(location) &&
-      !this.#agents.session(location.hostId)
-    ) {
-      const message = `The log is on host ${location.hostName}, which is not connected. Try again when its agent has reconnected.`;
-      throw new OperationError('unavailable', message);
-    }
-    const last = live ?? location ?? { executionId: 0, hostId: null, generation: 0 };
+    const last = await this.#locate(serviceId);
     const source = this.#sourceOf(serviceId, last);
     this.#relays.assertAllowed(subscriber, this.#turns.cluster);
     assertFreeStream(source().session, this.#turns.cluster);
@@ -117,6 +97,31 @@ export class Logs {
   retired(): void {
     const message = 'Another control plane has taken over. Read the log from that one.';
     for (const relay of this.#relays.of(null)) relay.abort(new OperationError('unavailable', message));
+  }
+
+  /** Throws if the output of the service can't be read now. */
+  async #locate(serviceId: number): Promise<LogLocation> {
+    // The turn ensures that the state is loaded. A service that the turn ends is not live in the result.
+    const findLive = () => this.#turns.query(({ services }) => locationOf(services.get(serviceId)));
+    const live = await findLive();
+    if (live) return live;
+    const stored = await readDatabase(findLogLocation(this.#db, serviceId));
+    if (!stored) return { executionId: 0, hostId: null, generation: 0 };
+    if (this.#waits(stored.executionId)) return stored;
+    if (!stored.hasEnded) {
+      // The execution may have been placed during the read.
+      const placed = await findLive();
+      if (placed) return placed;
+      // A coordinator that has fallen behind would take this execution for an ended one (C122).
+      const message =
+        'This control plane has not loaded the execution, or another one has taken over. Try again.';
+      throw new OperationError('unavailable', message);
+    }
+    if (stored.generation > 0 && !this.#isRemoved(stored) && !this.#agents.session(stored.hostId)) {
+      const message = `The log is on host ${stored.hostName}, which is not connected. Try again when its agent has reconnected.`;
+      throw new OperationError('unavailable', message);
+    }
+    return stored;
   }
 
   #scheduleReview(): void {

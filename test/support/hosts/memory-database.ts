@@ -34,6 +34,8 @@ export class FaultyDb implements Db {
   failing: 'no' | 'refused' | 'committed' | 'unreachable' = 'no';
   /** Called before each commit, which waits for its promise. */
   before: () => void | Promise<void> = () => {};
+  /** Called after each query, whose answer waits for its promise. */
+  afterQuery: () => void | Promise<void> = () => {};
   readonly #db: Db;
 
   constructor(db: Db) {
@@ -42,7 +44,9 @@ export class FaultyDb implements Db {
 
   async query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
     if (this.failing === 'unreachable') throw unavailable();
-    return this.#db.query(sql, args);
+    const rows = await this.#db.query(sql, args);
+    await this.afterQuery();
+    return rows;
   }
 
   async batch(statements: readonly Statement[]): Promise<number[]> {

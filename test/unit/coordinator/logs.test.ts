@@ -141,6 +141,22 @@ describe('a log', () => {
     await rig.coordinator.terminate(id);
     expect(await log).toBe('');
   });
+  test('C45, C174: a log that is opened while its execution is placed has the output of the service', async () => {
+    const id = await rig.submit();
+    const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
+    const one = rig.agent();
+    rig.db.afterQuery = async () => {
+      rig.db.afterQuery = () => {};
+      await one.join();
+      await one.started();
+    };
+    const log = text(await rig.openLog(Number(row?.id)));
+    const [open] = one.socket.all('logs.open');
+    one.chunk(open?.stream ?? 0, 3, bytes('new'));
+    await rig.coordinator.terminate(id);
+    one.sendMessage({ type: 'logs.end', stream: open?.stream ?? 0, reason: 'exited' });
+    expect(await log).toBe('new');
+  });
   test('C45: the log of an ended service is read from its host while that is connected', async () => {
     const one = await rig.agent().join();
     await rig.submit();
