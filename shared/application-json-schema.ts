@@ -15,6 +15,7 @@ export const CHECKS_ACROSS_FIELDS: readonly string[] = [
   'At least one service has "monitor": true',
   'Names of services are unique, and so are the names of all instances: 11 instances of "web" include "web10", which is also an instance of "web1"',
   'An application has at most 1000 instances in all',
+  'The services of an application have at most 10,000 variables, volumes, ports and labels in all',
   'essential_count is at most total_count, and a "max" is at least its "min"',
   'Names of volumes are unique within a service',
   'No text contains a NUL character or half a surrogate pair',

@@ -15,6 +15,8 @@ export const MAX_SERVICES = 100;
  */
 export const MAX_ENTRIES = 256;
 export const MAX_VARIABLES = 1000;
+/** Entries of the lists of all services: a megabyte of variables has 100,000, and 100 ms of checks. */
+export const MAX_ALL_ENTRIES = 10_000;
 /** Hosts have no longer labels. */
 const MAX_LABEL_LENGTH = 256;
 const MAX_LABELS = 100;

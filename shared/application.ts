@@ -8,6 +8,7 @@ import { Findings, type Problem } from './application-problems.ts';
 import {
   type Application,
   applicationFrame,
+  MAX_ALL_ENTRIES,
   type ServiceDescription,
   serviceFrame,
   serviceLists,
@@ -34,7 +35,7 @@ export function* validationSteps(input: unknown): Steps<Validation> {
     if (isRecord(service)) services.push({ at, fields, environment: [], volumes: [], ports: [], labels: [] });
     yield 10;
   }
-  for (const service of services) yield* checkLists(service, found);
+  if (!hasTooManyEntries(services, found)) for (const service of services) yield* checkLists(service, found);
   if (!found.isFull) yield* semanticProblems(services, found);
   const { problems, more } = found;
   if (problems.length > 0) return { valid: false, problems, more };
@@ -72,12 +73,25 @@ function knownFields({ shape }: z.ZodObject, input: Loose): Loose {
 }
 const MAX_LIST = 1000;
 
+type ListName = keyof typeof serviceLists;
+const listNames = Object.keys(serviceLists) as ListName[];
+
+/** Reports too many entries in all. They are then not checked one by one. */
+function hasTooManyEntries(services: readonly CheckedService[], found: Findings): boolean {
+  const lengths = services.flatMap(({ fields }) => listNames.map((name) => fields[name]?.length ?? 0));
+  const total = lengths.reduce((sum, length) => sum + length, 0);
+  if (total <= MAX_ALL_ENTRIES) return false;
+  const problem = `has ${total} variables, volumes, ports and labels in all; the limit is ${MAX_ALL_ENTRIES}`;
+  found.add(['services'], problem);
+  return true;
+}
+
 /** Entries that are checked in one step. */
 const STEP_ENTRIES = 200;
 
 /** Checks the entries of the lists that have the right length; an entry that fails is undefined. */
 function* checkLists(service: CheckedService, found: Findings): Steps<void> {
-  for (const name of Object.keys(serviceLists) as (keyof typeof serviceLists)[]) {
+  for (const name of listNames) {
     const schema: z.ZodType = serviceLists[name];
     const all: readonly unknown[] = service.fields[name] ?? [];
     const checked: unknown[] = service[name];

@@ -234,6 +234,31 @@ describe('H373: labels of an application', () => {
   });
 });
 
+describe('H376: entries of all lists', () => {
+  const variables = (count: number) =>
+    Array.from({ length: count }, (_, at): [string, string] => [`V${at}`, '']);
+  const tenServices = (...more: ReturnType<typeof service>[]) =>
+    application(
+      ...Array.from({ length: 10 }, (_, at) => service({ name: `web${at}x`, environment: variables(1000) })),
+      ...more,
+    );
+  test('H376: 10,000 variables, volumes, ports and labels in all are valid, and one more is a problem', () => {
+    expect(problemsOf(tenServices())).toEqual([]);
+    const message = 'has 10001 variables, volumes, ports and labels in all; the limit is 10000';
+    for (const more of [{ environment: variables(1) }, { labels: ['ssd'] }])
+      expect(problemsOf(tenServices(service({ name: 'more', ...more })))).toEqual([
+        { pointer: '/services', message },
+      ]);
+  });
+  test('H376: entries beyond the limit are not checked one by one, and other problems are still reported', () => {
+    const wrong = Array.from({ length: 1000 }, (): [string, string] => ['=', '{nope}']);
+    expect(pointersOf(tenServices(service({ name: 'x', environment: wrong })))).toEqual([
+      '/services/10/name',
+      '/services',
+    ]);
+  });
+});
+
 describe('H306: fields that fail by themselves', () => {
   test.each([
     ['a count', { total_count: 0, essential_count: 5 }, ['/services/0/total_count']],
