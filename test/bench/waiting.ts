@@ -98,7 +98,7 @@ function fill(
     // Parsed, as that of a request is.
     const name = JSON.parse(`"execution ${at}"`) as string;
     const application = applicationOf(at);
-    submit(cluster, { userId: 1 + (at % USERS), name, application, description }, NOW_MS);
+    submit(cluster, { userId: 1 + (at % USERS), name, application, description }, NOW_MS + at);
     cluster.takeChanges();
   }
   reconcile(cluster, NOW_MS);

@@ -6,11 +6,17 @@
 import type Docker from 'dockerode';
 import type { Swarm } from '../../../shared/protocol/swarm.ts';
 import { engineMessage, statusOf } from '../docker-error.ts';
+import { EngineError } from '../engine.ts';
 import { label } from '../labels.ts';
 import { Lane } from '../lane.ts';
+import { hostRoutes } from './host-routes.ts';
+import { overlayPool, type SwarmCluster } from './overlay-pool.ts';
 import { labelsOf, overlayName, type Scope } from './scope.ts';
+import { freeSubnet, parseSubnet, type Subnet, subnetText } from './subnets.ts';
 
 export interface OverlayOptions {
+  /** True if the engine's networks are on this machine. */
+  local: boolean;
   deployment: string;
   /** A clock that is never set. */
   uptimeMs?: () => number;
@@ -21,7 +27,12 @@ interface SwarmInfo {
   LocalNodeState: string;
   ControlAvailable: boolean;
   RemoteManagers: { NodeID: string }[] | null;
+  /** Only from a manager's engine. */
+  Cluster?: SwarmCluster;
 }
+
+/** An overlay network. Without a sub-network if the swarm has not given it one. */
+type Found = Pick<Docker.NetworkInspectInfo, 'Id' | 'Name' | 'IPAM'>;
 
 /** Why a container does not start, or is not connected: the swarm has no such network, or no free address. */
 const NOT_ATTACHED = /attach(ing)? to network|network \S+-swarm not found/i;
@@ -32,6 +43,8 @@ const PAUSE_MS = 250;
 const RETRY_MS = 60_000;
 /** A manager goes on listing a network for a moment after its removal, and refuses the name. */
 const MAX_ATTEMPTS = 10;
+/** A swarm gives a network its addresses within some hundredths of a second. */
+const MAX_PAUSES = 4;
 const CONNECTIONS_AT_ONCE = 4;
 /** As many as one message of the protocol lists. */
 const MAX_MANAGERS = 32;
@@ -39,6 +52,7 @@ const MAX_MANAGERS = 32;
 export class OverlayNetworks {
   readonly #docker: Docker;
   readonly #deployment: string;
+  readonly #local: boolean;
   readonly #uptimeMs: () => number;
   /** By name: when a network was last requested, or refused to be removed because it is in use. */
   readonly #neededMs = new Map<string, number>();
@@ -48,9 +62,10 @@ export class OverlayNetworks {
   /** Whether the engine was in a swarm when it was last asked. */
   #isMember = true;
 
-  constructor(docker: Docker, { deployment, uptimeMs = () => performance.now() }: OverlayOptions) {
+  constructor(docker: Docker, { deployment, local, uptimeMs = () => performance.now() }: OverlayOptions) {
     this.#docker = docker;
     this.#deployment = deployment;
+    this.#local = local;
     this.#uptimeMs = uptimeMs;
   }
 
@@ -64,27 +79,24 @@ export class OverlayNetworks {
     return { node, isManager, managers };
   }
 
-  /** Makes the network of a scope. Several managers may do so at once: the swarm gives each name once. */
+  /**
+   * Makes the network of a scope. Several managers may do so at once: the swarm gives each name once, and
+   * each address to one network. A network that it gives no addresses is made again with others.
+   */
   async make(scope: Scope): Promise<void> {
     const name = overlayName(scope, this.#deployment);
     this.#neededMs.set(name, this.#uptimeMs());
+    const refused: Subnet[] = [];
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      try {
-        await this.#docker.createNetwork({
-          Name: name,
-          Driver: 'overlay',
-          Attachable: true,
-          Internal: true,
-          CheckDuplicate: true,
-          Labels: labelsOf(scope, this.#deployment),
-        });
-        return;
-      } catch (error) {
-        if (statusOf(error) !== 409) throw error;
-      }
-      await pause(PAUSE_MS);
-      if ((await this.#own()).some(({ Name }) => Name === name)) return;
+      const subnet = await this.#freeSubnet(refused);
+      await this.#create(scope, subnet);
+      const found = await this.#withAddresses(name);
+      if (found && subnetsOf(found).length > 0) return;
+      if (!found) continue;
+      await this.#remove(found.Id, name);
+      if (subnet) refused.push(subnet);
     }
+    throw new EngineError('temporary', `the swarm gave network ${name} no addresses: its pool may be full`);
   }
 
   /**
@@ -154,6 +166,41 @@ export class OverlayNetworks {
     }
   }
 
+  /** Nothing happens if the name is taken. */
+  async #create(scope: Scope, subnet: Subnet | undefined): Promise<void> {
+    try {
+      await this.#docker.createNetwork({
+        Name: overlayName(scope, this.#deployment),
+        Driver: 'overlay',
+        Attachable: true,
+        Internal: true,
+        CheckDuplicate: true,
+        Labels: labelsOf(scope, this.#deployment),
+        ...(subnet && { IPAM: { Driver: 'default', Config: [{ Subnet: subnetText(subnet) }] } }),
+      });
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+    }
+  }
+
+  /** A free sub-network of the swarm's pool. Undefined: the swarm chooses. */
+  async #freeSubnet(refused: readonly Subnet[]): Promise<Subnet | undefined> {
+    const pool = overlayPool((await this.#info())?.Cluster);
+    if (!pool) return undefined;
+    const networks = (await this.#docker.listNetworks()).flatMap(subnetsOf);
+    const routes = this.#local ? await hostRoutes() : [];
+    return freeSubnet(pool.ranges, pool.bits, [...networks, ...refused, ...routes]);
+  }
+
+  /** The network once it has addresses, or as it is after a while. Undefined: there is none. */
+  async #withAddresses(name: string): Promise<Found | undefined> {
+    for (let attempt = 0; ; attempt += 1) {
+      const found = (await this.#own()).find(({ Name }) => Name === name);
+      if ((found && subnetsOf(found).length > 0) || attempt === MAX_PAUSES) return found;
+      await pause(PAUSE_MS);
+    }
+  }
+
   async #remove(id: string, name: string): Promise<void> {
     try {
       await this.#docker.getNetwork(id).remove();
@@ -165,8 +212,8 @@ export class OverlayNetworks {
     }
   }
 
-  async #own(): Promise<{ Id: string; Name: string }[]> {
-    const filters = { label: [`${label.deployment}=${this.#deployment}`], driver: ['overlay'] };
+  async #own(): Promise<Found[]> {
+    const filters = { label: [`${label.deployment}=${this.#deployment}`], scope: ['swarm'] };
     return await this.#docker.listNetworks({ filters });
   }
 
@@ -199,5 +246,8 @@ export class OverlayNetworks {
     });
   }
 }
+
+const subnetsOf = ({ IPAM }: Pick<Found, 'IPAM'>): Subnet[] =>
+  (IPAM?.Config ?? []).flatMap(({ Subnet: text = '' }) => parseSubnet(text) ?? []);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -30,7 +30,7 @@ export interface Remaining {
 }
 
 /** A bridge exists for a moment before the engine lists its network. */
-const BRIDGE_GRACE_MS = 60_000;
+const BRIDGE_GRACE_MS = 30_000;
 
 export class UnusedNetworks {
   readonly #docker: Docker;
@@ -61,7 +61,7 @@ export class UnusedNetworks {
     ]);
     // Those of the swarm are in use on other hosts (OverlayNetworks).
     const own = networks.filter(
-      ({ Labels, Driver }) => Labels?.[label.deployment] === this.#options.deployment && Driver !== 'overlay',
+      ({ Labels, Scope }) => Labels?.[label.deployment] === this.#options.deployment && Scope !== 'swarm',
     );
     const used = new Set(containers.flatMap(networksOf));
     const isUsed = ({ Id, Name }: NetworkInspectInfo) => used.has(Id) || used.has(Name);

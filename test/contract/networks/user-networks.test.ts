@@ -196,7 +196,7 @@ describe('removal', () => {
     expect(await networks()).toEqual([]);
     expect(await foreign.inspect()).toMatchObject({ Name: `berth-${deployment}-foreign` });
   });
-  test('P95: a bridge that a killed engine left in the kernel is removed after a minute, and no bridge in use is', async () => {
+  test('P95: a bridge that a killed engine left in the kernel is removed after half a minute, and no bridge in use is', async () => {
     let nowMs = 0;
     const on = makeEngine({ uptimeMs: () => nowMs });
     await run({}, on);

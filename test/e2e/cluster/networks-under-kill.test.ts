@@ -48,6 +48,8 @@ test('P94, P95: kill -9 of the engine and of the agent while networks are made a
   await Promise.all(all.map((id) => api.terminate(id)));
   await killEngine();
   await Promise.all(all.map((id) => api.waitFor(id, 'terminated', LIMIT_MS)));
+  // An agent that ends removes unused networks at once. The next one finds the bridges of the killed engine.
+  await cluster.restartAgent('one', OWN_NETWORKS, 'stop');
   const left = async () => [
     ...(await networks()).map(({ Name }) => Name),
     ...(await host.bridges()).filter((name) => name.startsWith('berth')),

@@ -1,6 +1,8 @@
 /** Networks of users across the hosts of a swarm. The first host manages it. */
 import type Docker from 'dockerode';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { OverlayNetworks } from '../../../agent/engine/networks/overlay-networks.ts';
+import { parseSubnet, subnetText } from '../../../agent/engine/networks/subnets.ts';
 import type { RestClient } from '../../support/clients/rest-client.ts';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
 import { application, script } from '../../support/fixtures/descriptions.ts';
@@ -29,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.close());
 
 const overlays = async (): Promise<Docker.NetworkInspectInfo[]> => {
-  const filters = { driver: ['overlay'], label: [`berth.deployment=${cluster.deployment}`] };
+  const filters = { scope: ['swarm'], label: [`berth.deployment=${cluster.deployment}`] };
   return await cluster.host('one').docker.listNetworks({ filters });
 };
 
@@ -62,6 +64,11 @@ const reads = async (
       () => true,
       () => false,
     );
+/** The last address of a sub-network that a container can have. */
+const lastAddress = (subnet = ''): string => {
+  const { first, bits } = parseSubnet(subnet) ?? { first: 0, bits: 32 };
+  return subnetText({ first: first + 2 ** (32 - bits) - 2, bits: 32 }).replace('/32', '');
+};
 const nameOf = (instance: string, id: number) => `${instance}-${id}-${cluster.deployment}`;
 
 /** Addresses of a container on overlay networks. */
@@ -95,6 +102,40 @@ test('P98, P99, C191: containers of a user reach each other by name across the h
   const { NetworkSettings } = await cluster.host('two').docker.getContainer(right0.id).inspect();
   expect(NetworkSettings.Networks).not.toHaveProperty('docker_gwbridge');
   await cluster.terminate(mine, other);
+});
+
+test('P99: overlay networks that are made at the same time have 4,093 addresses each, and no two overlap', {
+  timeout: LIMIT_MS,
+}, async () => {
+  const { docker } = cluster.host('one');
+  // As on several managers: each chooses before it sees what the others have made.
+  const makers = Array.from({ length: 4 }, () => new OverlayNetworks(docker, { ...cluster, local: false }));
+  await Promise.all(makers.map((maker, at) => maker.make({ kind: 'execution', of: `${1_000 + at}` })));
+  const made = (await overlays()).filter(({ Labels }) => Number(Labels?.['berth.execution']) >= 1_000);
+  const subnets = made.map(({ IPAM }) => IPAM?.Config?.[0]?.Subnet);
+  expect(new Set(subnets).size).toBe(makers.length);
+  for (const subnet of subnets) expect(subnet).toMatch(/\/20$/);
+
+  // An address beyond those of a network of the default size is reached from another host.
+  const id = await onBoth(alice);
+  await cluster.api.waitFor(id, 'running');
+  const { left0 } = await cluster.containersOf(id);
+  const network = (await overlays()).find(({ Labels }) => Labels?.['berth.owner'] === 'alice');
+  const last = lastAddress(network?.IPAM?.Config?.[0]?.Subnet);
+  const far = cluster.host('two').docker;
+  const container = await far.createContainer({
+    Image: 'berth/busybox:1',
+    Cmd: ['sh', '-c', SERVER],
+    HostConfig: { NetworkMode: String(network?.Name) },
+    NetworkingConfig: {
+      EndpointsConfig: { [String(network?.Name)]: { IPAMConfig: { IPv4Address: last } } },
+    },
+  });
+  await container.start();
+  expect(await reads(left0, last)).toBe(true);
+  await container.remove({ force: true });
+  await cluster.terminate(id);
+  await Promise.all(made.map(({ Id }) => docker.getNetwork(Id).remove()));
 });
 
 test('P100: an overlay network goes once no container of any host uses it, and no kill -9 of agents and engines leaves one behind', {
