@@ -172,10 +172,14 @@ const MAX_WORDS = 32_768;
 const MAX_ARGUMENT_BYTES = 131_071;
 const TOO_LONG = 'more than 131,071 bytes, the limit of Linux: put the value into a volume or the image';
 
+const BEYOND_ASCII = /[\u0080-\uffff]/;
+
 /** Counts bytes in UTF-8. */
 function isTooLong(text: string): boolean {
   if (text.length * 3 <= MAX_ARGUMENT_BYTES) return false;
   if (text.length > MAX_ARGUMENT_BYTES) return true;
+  // An expression takes a fifth of the time of the loop.
+  if (!BEYOND_ASCII.test(text)) return false;
   let bytes = text.length;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
