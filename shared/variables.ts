@@ -84,7 +84,7 @@ class References {
   /** Goes to the next reference. False if there is none. */
   next(): boolean {
     const text = this.#text;
-    for (let start = text.indexOf('{', this.end); start >= 0; ) {
+    for (let start = nextBrace(text, this.end); start >= 0; ) {
       const isDouble = text.charCodeAt(start + 1) === OPEN;
       const nameStart = start + (isDouble ? 2 : 1);
       const nameEnd = endOfName(text, nameStart);
@@ -101,13 +101,17 @@ class References {
         return true;
       }
       // In `{{name}` the inner braces are a reference.
-      start = isDouble ? start + 1 : text.indexOf('{', nameEnd);
+      start = isDouble ? start + 1 : nextBrace(text, nameEnd);
     }
     return false;
   }
 }
 
 const [OPEN, CLOSE, DOLLAR, HASH] = [0x7b, 0x7d, 0x24, 0x23];
+
+/** Many braces in a row need no search. */
+const nextBrace = (text: string, at: number): number =>
+  text.charCodeAt(at) === OPEN ? at : text.indexOf('{', at);
 
 /** The end of the name at `start`, like `[a-z_]+(#[A-Za-z0-9-]+)?`, or `start` itself if there is none. */
 function endOfName(text: string, start: number): number {
