@@ -242,7 +242,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'end a log stream that another coordinator continues',
     file: 'control-plane/coordinator/streams/logs.ts',
-    from: '    if (location && !location.hasEnded && !waits) {',
+    from: '    if (!stored.hasEnded) {',
     to: '    if (false) {',
     faults: ['second control plane'],
   },
