@@ -36,8 +36,12 @@ export interface DiskGuardOptions {
 /** Services that were ended, until the free space shows it. */
 interface Ended {
   containerIds: readonly string[];
+  /** They held as much. */
+  freedBytes: number;
   /** As much should be free then. */
   expectedBytes: number;
+  /** With less free space others are writing, too. */
+  fallenBytes: number;
   sinceMs: number;
   goneMs: number | undefined;
 }
@@ -53,6 +57,8 @@ const MEASURE_LIMIT_MS = 5000;
 const REMOVAL_LIMIT_MS = 30_000;
 /** File systems may take this long to show what was freed. */
 const SETTLE_MS = 5000;
+/** When only this share of the free space is left, others are writing, too. */
+const FALLEN_SHARE = 0.75;
 /** After a round that found no service to end, the next one comes after this time or this much less space. */
 const REPEAT_MS = 10_000;
 const REPEAT_BYTES = 64 * 2 ** 20;
@@ -103,7 +109,7 @@ export class DiskGuard {
     const { isThere, nowMs } = this.#options;
     const now = nowMs();
     const ended = this.#ended;
-    if (ended) {
+    if (ended && freeBytes >= ended.fallenBytes) {
       const isGone = !ended.containerIds.some(isThere);
       if (isGone) ended.goneMs ??= now;
       if (!isGone && now - ended.sinceMs < REMOVAL_LIMIT_MS) return true;
@@ -122,30 +128,39 @@ export class DiskGuard {
     const space = (await probe(folder)) ?? before;
     const shortage = shortageOf(space, minBytes);
     if (!shortage) return;
-    const offenders = offendersOf(holders, shortage);
+    const waitedFor = this.#ended;
+    const offenders = offendersOf(holders, shortage, waitedFor?.freedBytes);
     if (offenders.length === 0) {
       this.#vain = { atMs: nowMs(), freeBytes: space.freeBytes };
       if (!this.#isReported) log('disk.nothing-to-end', { folder, free: space.freeBytes });
       this.#isReported = true;
       return;
     }
-    const freed = offenders.reduce((total, { use }) => total + freedBytes(use), 0);
-    this.#ended = {
-      containerIds: offenders.map(({ container }) => container.id),
+    const freed = offenders.reduce((total, { use }) => total + freedBytes(use), waitedFor?.freedBytes ?? 0);
+    const ended = {
+      containerIds: [...(waitedFor?.containerIds ?? []), ...offenders.map(({ container }) => container.id)],
+      freedBytes: freed,
       expectedBytes: space.freeBytes + freed / 2,
+      fallenBytes: 0,
       sinceMs: nowMs(),
       goneMs: undefined,
     };
-    await Promise.all(offenders.map((offender, index) => this.#end(offender, shortage, index === 0)));
+    this.#ended = ended;
+    const ends = offenders.map((offender, index) => this.#end(offender, shortage, index === 0));
+    if ((await Promise.all(ends)).includes(false)) return;
+    const { freeBytes } = (await probe(folder)) ?? space;
+    ended.fallenBytes = FALLEN_SHARE * freeBytes;
   }
 
-  /** Measures all services. Those that the engine does not measure in time are left out. */
+  /** Measures all services that may be ended. Those that the engine does not measure in time are left out. */
   async #measure(): Promise<Holder[]> {
     const { engine, running, log } = this.#options;
+    const waitedFor = new Set(this.#ended?.containerIds);
+    const containers = running().filter(({ id }) => !waitedFor.has(id));
     const lane = new Lane(MAX_CONCURRENT);
     const failures: unknown[] = [];
     const holders = await Promise.all(
-      running().map(async (container): Promise<Holder[]> => {
+      containers.map(async (container): Promise<Holder[]> => {
         try {
           const use = await lane.run(() => engine.diskUse(container.id, MEASURE_LIMIT_MS));
           return use ? [{ container, use }] : [];
@@ -160,13 +175,18 @@ export class DiskGuard {
     return holders.flat();
   }
 
-  async #end({ container, use }: Holder, shortage: Shortage, isLargest: boolean): Promise<void> {
+  /** False if it could not be killed, so that it may still write. */
+  async #end({ container, use }: Holder, shortage: Shortage, isLargest: boolean): Promise<boolean> {
     const { end, log } = this.#options;
     const { service, generation } = container;
     const reason = endText(shortage, use, isLargest);
     log('service.ended-for-disk', { service, generation, bytes: use.bytes + use.outputBytes, reason });
-    await end(container, reason).catch((error: unknown) =>
-      log('disk.end-failed', { service, reason: messageOf(error) }),
-    );
+    try {
+      await end(container, reason);
+      return true;
+    } catch (error) {
+      log('disk.end-failed', { service, reason: messageOf(error) });
+      return false;
+    }
   }
 }

@@ -50,10 +50,14 @@ export function nextCheckMs({ freeBytes }: DiskSpace, minBytes: number): number 
 export const freedBytes = ({ bytes, outputBytes }: DiskUse): number =>
   bytes + Math.max(0, outputBytes - KEPT_OUTPUT_BYTES);
 
-/** The services to end, the largest first, until enough becomes free. Empty if all are small. */
+/**
+ * The services to end, the largest first, until enough becomes free. Empty if all are small. `waitedFor`:
+ * bytes that become free without them.
+ */
 export function offendersOf<One extends { use: DiskUse }>(
   holders: readonly One[],
   shortage: Shortage,
+  waitedFor = 0,
 ): One[] {
   const isUncountable = ({ use }: One) => !use.isComplete && (use.files ?? 0) >= UNCOUNTABLE_FILES;
   const sizeOf = ({ use }: One) => (shortage.of === 'space' ? freedBytes(use) : (use.files ?? 0));
@@ -64,7 +68,7 @@ export function offendersOf<One extends { use: DiskUse }>(
   const [first, ...others] = large;
   if (!first || shortage.of === 'files' || isUncountable(first)) return first ? [first] : [];
   const chosen = [first];
-  let freed = sizeOf(first);
+  let freed = waitedFor + sizeOf(first);
   for (const one of others) {
     if (freed >= shortage.wantedBytes) break;
     chosen.push(one);

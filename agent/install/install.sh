@@ -249,8 +249,8 @@ RestartPreventExitStatus=2
 # Access to the engine's socket equals root. These lines restrict the agent's own process.
 NoNewPrivileges=yes
 # CAP_SYS_PTRACE opens host folders in the mount namespace of the engine, which is not that of this unit.
-# CAP_NET_ADMIN and CAP_NET_RAW are for iptables.
-CapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_SYS_PTRACE CAP_NET_ADMIN CAP_NET_RAW
+# CAP_NET_ADMIN and CAP_NET_RAW are for iptables, CAP_KILL is for containers that fill the disk.
+CapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_FOWNER CAP_KILL CAP_SYS_PTRACE CAP_NET_ADMIN CAP_NET_RAW
 # Not strict, which would prevent hard links between the agent's folder and the engine's.
 ProtectSystem=full
 # Not yes: registry credentials are in root's home, and volumes may be in other homes.

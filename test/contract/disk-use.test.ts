@@ -1,8 +1,13 @@
-/** What a container holds on the disk, as the agent measures it at a real engine. */
+/** What a container holds on the disk, as the agent measures it at a real engine, and how it is ended. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { countFiles } from '../../agent/engine/docker/container-disk-use.ts';
 import { IMAGE } from '../../examples/image.ts';
 import { dockerRig } from '../support/engines/docker-rig.ts';
+import { underUnit, withoutCapability } from '../support/engines/unit-sandbox.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
 const { docker, deployment, engine, makeEngine, run, scratch } = dockerRig('disk-use');
@@ -74,4 +79,21 @@ test('P145: a container that ignores SIGTERM is killed at once, and again withou
   await engine().remove(id);
   await engine().kill(id);
   expect(await engine().diskUse(id, LIMIT_MS)).toBeUndefined();
+});
+
+test('P145: under the restrictions of its unit the agent kills the processes of any user in a container', async () => {
+  const { id } = await run({ user: '1000:1000', ...shell() });
+  const [program, script] = ['engine/docker/container-processes.ts', 'install/install.sh'].map((path) =>
+    join(import.meta.dirname, '../../agent', path),
+  );
+  const kill = `import('${program}').then(async (module) => console.log(await module.killProcesses('${id}')))`;
+  const killUnder = async (unit: string): Promise<string> => {
+    const [file = '', ...args] = underUnit(unit, [process.execPath, '-e', kill]);
+    return (await promisify(execFile)(file, args)).stdout.trim();
+  };
+  const unit = await readFile(String(script), 'utf8');
+  expect(await killUnder(withoutCapability(unit, 'CAP_KILL'))).toBe('false');
+  expect(await engine().inspect(id)).toMatchObject({ state: 'running' });
+  expect(await killUnder(unit)).toBe('true');
+  await eventually(async () => (await engine().inspect(id))?.state === 'exited');
 });

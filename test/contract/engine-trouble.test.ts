@@ -45,6 +45,15 @@ async function startOne(): Promise<[running: Assignment, next: Assignment]> {
   return [running, assignment({ service: 2, name: `next-${running.name}` })];
 }
 
+test('P145: a container ends at once although the engine does not get to its kill', async () => {
+  const [running] = await startOne();
+  await proxy.become('kills-nothing');
+  const [container] = await engine().list();
+  await behind.kill(String(container?.id));
+  expect(await peer.reported(running.service, 'exited')).toMatchObject({ exitCode: 137 });
+  expect(statesOf(running)).not.toContain('gone');
+});
+
 test('P49: while an engine hangs nothing is reported gone or failed, and everything continues when it answers', async () => {
   const [running, next] = await startOne();
   await proxy.become('hangs');

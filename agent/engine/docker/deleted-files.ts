@@ -2,13 +2,8 @@
  * Finds the space of files that were removed while a container still has them open: no folder lists them
  * (CONT-70). Never opens a file.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
-
-/** A container and its first process. */
-interface Running {
-  id: string;
-  pid: number;
-}
+import { readdir, stat } from 'node:fs/promises';
+import { processesOf, type Running } from './container-processes.ts';
 
 /** Bytes on the file systems of the container's root and of `folder`. 0 where the agent may not look. */
 export async function deletedBytes(running: Running, folder: string, limitMs: number): Promise<number> {
@@ -28,16 +23,6 @@ export async function deletedBytes(running: Running, folder: string, limitMs: nu
     }
   }
   return sum(bytes.values());
-}
-
-/** The processes in a container's control group. Empty if the engine numbers processes in another way. */
-async function processesOf({ id, pid }: Running): Promise<string[]> {
-  const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-  // Either one hierarchy, whose line has no controller, or one for each controller.
-  const [, controller, path] = /^\d+:(memory|):(\/.+)$/m.exec(groups) ?? [];
-  if (controller === undefined || !path?.includes(id)) return [];
-  const list = `/sys/fs/cgroup/${controller}${path}/cgroup.procs`;
-  return (await readFile(list, 'utf8').catch(() => '')).split('\n').filter((line) => line !== '');
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, one) => total + one, 0);

@@ -27,6 +27,7 @@ import { label } from '../labels.ts';
 import { ContainerNetworks, type NetworkOptions } from '../networks/container-networks.ts';
 import { readDiskUse } from './container-disk-use.ts';
 import { OomEvents, watchContainers } from './container-events.ts';
+import { killProcesses } from './container-processes.ts';
 import { containerOptions, type DockerInfo, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
@@ -199,6 +200,8 @@ export class DockerEngine implements Engine {
   }
 
   async kill(id: string): Promise<void> {
+    // The engine writes to its disk before it kills. That takes seconds while a container fills the disk.
+    if (this.#options.local && (await killProcesses(id))) return;
     await tolerate(this.#docker.getContainer(id).kill(), [404, 409]);
   }
 

@@ -112,9 +112,9 @@ export class ClusterHost {
   async exec(container: string | undefined, ...command: string[]): Promise<void> {
     const exec = await this.docker.getContainer(String(container)).exec({ Cmd: command });
     await exec.start({});
-    await eventually(async () => !(await exec.inspect()).Running);
-    const { ExitCode } = await exec.inspect();
-    if (ExitCode !== 0) throw new Error(`${command.join(' ')} ended with ${ExitCode}`);
+    // It may not have begun yet. Then it neither runs nor has a code.
+    const code = await eventually(async () => (await exec.inspect()).ExitCode ?? undefined);
+    if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}`);
   }
 
   /** Names of the bridges in the host's kernel. */

@@ -9,9 +9,10 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 /**
  * `hangs`: accepts connections and answers nothing; `fails`: answers everything with 500; `loses`: creates
  * and starts containers, but loses these answers; `breaks-off`: ends in the middle of each answer that has a
- * body, as an engine does that is killed; `refuses`: does not listen, as during a restart.
+ * body, as an engine does that is killed; `kills-nothing`: answers all but kills, which it never begins;
+ * `refuses`: does not listen, as during a restart.
  */
-export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'breaks-off' | 'refuses';
+export type EngineMood = 'well' | 'hangs' | 'fails' | 'loses' | 'breaks-off' | 'kills-nothing' | 'refuses';
 
 const MESSAGE = '{"message":"the daemon is in trouble"}';
 const FAILURE = `HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: ${MESSAGE.length}\r\nConnection: close\r\n\r\n${MESSAGE}`;
@@ -69,13 +70,15 @@ export class EngineProxy {
 
   #pass(caller: Socket): void {
     let isLost = false;
-    caller.on('data', (bytes) => {
-      isLost = this.#mood === 'loses' && /^POST \S*\/containers\//.test(bytes.toString('latin1'));
-    });
     const engine = connect(this.#enginePath);
+    caller.on('data', (bytes) => {
+      const request = bytes.toString('latin1');
+      isLost = this.#mood === 'loses' && /^POST \S*\/containers\//.test(request);
+      if (this.#mood === 'kills-nothing' && /^POST \S*\/kill/.test(request)) return;
+      engine.write(bytes);
+    });
     engine.on('error', () => caller.destroy());
     caller.on('close', () => engine.destroy());
-    caller.pipe(engine);
     engine.on('close', () => caller.destroy());
     engine.on('data', (bytes) => {
       if (isLost) caller.destroy();

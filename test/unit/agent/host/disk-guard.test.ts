@@ -100,6 +100,31 @@ test('P146: the next service ends only when the space of the first one counts, o
   expect(killed()).toEqual(['kill c2', 'kill c3']);
 });
 
+test('P146: while others fill the space that is left, the next service ends without waiting', async () => {
+  await begin(100, 300, 200);
+  engine.before = (call) => {
+    if (call.startsWith('remove')) throw new EngineError('temporary', 'busy');
+  };
+  await guard.check();
+  freeBytes *= 0.75;
+  await guard.check();
+  expect(killed()).toEqual(['kill c2']);
+  freeBytes -= 1;
+  await guard.check();
+  expect(killed()).toEqual(['kill c2', 'kill c3']);
+});
+
+test('P146: a service that could not be killed may be the one that writes, so no other one ends', async () => {
+  await begin(300, 200);
+  engine.before = (call) => {
+    if (call === 'kill c1') throw new EngineError('unreachable', 'timeout');
+  };
+  await guard.check();
+  freeBytes = 1;
+  await guard.check();
+  expect(killed()).toEqual(['kill c1']);
+});
+
 test('P146: a container that is not removed delays the next end for half a minute only', async () => {
   await begin(300, 200);
   engine.before = (call) => {
