@@ -134,10 +134,10 @@ describe('descriptions and instances', () => {
         expect(waiting_for).toEqual([
           'This Berth runs at most 3 instances at a time, of which 2 are in use; this start needs 2: it starts when enough instances of any user have ended.',
         ]);
-        const assigned = await agent.assigned(first);
+        const assigned = await agent.assigned(first, 2);
         await api.terminate(first);
         await agent.report(...assigned.map(seen.gone));
-        expect(await agent.assigned(second)).toHaveLength(2);
+        expect(await agent.assigned(second, 2)).toHaveLength(2);
         await agent.close();
       });
     },
