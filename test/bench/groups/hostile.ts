@@ -10,18 +10,11 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
 import { REGISTER_PATH } from '../../../shared/protocol/enrolment.ts';
-import {
-  type HostileBody,
-  hostileDescriptions,
-  hostileEncodings,
-  hostileForms,
-  hostileObjects,
-} from '../../support/fixtures/hostile-bodies.ts';
 import { startProgram } from '../../support/hosts/process.ts';
 import { Deployment } from '../deployment.ts';
 import { atMost, type Measurement, median } from '../figure.ts';
+import { type HostileRequest, hostileRequests, zoeRequests } from '../hostile-requests.ts';
 
-const BYTES = 2 ** 20;
 const WARM_UP = 60;
 /** Bodies that are sent to the other endpoints, and measured again. */
 const WORST = 24;
@@ -30,32 +23,8 @@ const CLIENTS = 8;
 const SECONDS = 20;
 const PARSED_MS = 30;
 const MAX_PARSED = 100;
-/** The other endpoints get every fifth shape. */
-const SAMPLE = 5;
 /** Between two requests of the other client. */
 const PAUSE_MS = 10;
-
-/** Endpoints with flat fields, of objects that do not exist: a valid body must change nothing. */
-const objects: Readonly<Record<string, readonly string[]>> = {
-  'host/token': ['name', 'labels'],
-  user: ['username', 'email', 'role_id'],
-  'user/999': ['password', 'email'],
-  role: ['name', 'can_see_status'],
-  quota: ['name', 'memory'],
-  'host/999': ['labels', 'force'],
-  [REGISTER_PATH]: ['name', 'publicKey'],
-};
-
-/** Forms of pages other than the start page, which refuse or ignore such a field. */
-const pages: Readonly<Record<string, readonly string[]>> = {
-  '/account/email': ['email'],
-  '/account/password': ['current', 'password'],
-  '/admin/users': ['username', 'email'],
-  '/admin/roles': ['name'],
-  '/admin/quotas': ['name', 'memory'],
-  '/cluster/join': ['name', 'labels'],
-  '/executions/terminate': ['id'],
-};
 
 /** Task of hostile-clients.ts. */
 export interface HostileLoad {
@@ -64,8 +33,7 @@ export interface HostileLoad {
   bodies: { url: string; text: string }[];
 }
 
-interface Measured extends HostileBody {
-  path: string;
+interface Measured extends HostileRequest {
   costMs: number;
   parseMs: number;
 }
@@ -73,23 +41,33 @@ interface Measured extends HostileBody {
 export async function measureHostile(): Promise<Measurement[]> {
   const deployment = await Deployment.start('bench-hostile', 'off');
   try {
-    const worst = await worstBodies(deployment);
+    const worst = await worstBodies(deployment, hostileRequests());
     const held = await longestHold(deployment, worst);
     const latency = await othersLatency(deployment, worst);
-    return [...costs(worst), held, latency];
+    return [...costs(worst, ''), held, latency, ...(await zoeCosts())];
+  } finally {
+    await deployment.stop();
+  }
+}
+
+/** The forms of the earlier platform, which are mapped to Berth's own before they are checked. */
+async function zoeCosts(): Promise<Measurement[]> {
+  const deployment = await Deployment.start('bench-hostile-zoe', 'off', { BERTH_API_VARIANT: 'zoe-2018.12' });
+  try {
+    return costs(await worstBodies(deployment, zoeRequests()), 'Zoe API, ');
   } finally {
     await deployment.stop();
   }
 }
 
 /** What a body costs beyond ten times its JSON.parse, and beside it. */
-function costs(worst: readonly Measured[]): Measurement[] {
+function costs(worst: readonly Measured[], prefix: string): Measurement[] {
   const [first] = worst;
   if (!first) throw new Error('no body was measured');
   const beyond = Math.max(0, first.costMs - 10 * first.parseMs);
   return [
     {
-      name: `worst body beyond 10 x its JSON.parse (${first.parseMs.toFixed(1)} ms): ${first.path}, ${first.shape}`,
+      name: `${prefix}worst body beyond 10 x its JSON.parse (${first.parseMs.toFixed(1)} ms): ${first.path}, ${first.shape}`,
       unit: 'ms',
       figure: beyond,
       goal: atMost(20, 'figure'),
@@ -98,8 +76,7 @@ function costs(worst: readonly Measured[]): Measurement[] {
 }
 
 /** Sends every shape; then the worst again, since one measurement may contain a garbage collection. */
-async function worstBodies(deployment: Deployment): Promise<Measured[]> {
-  const bodies = bodiesOf();
+async function worstBodies(deployment: Deployment, bodies: readonly HostileRequest[]): Promise<Measured[]> {
   for (const { path, text } of bodies.slice(0, WARM_UP)) await send(deployment, path, text);
   const measured: Measured[] = [];
   for (const { path, shape, text } of bodies) {
@@ -119,34 +96,6 @@ async function worstBodies(deployment: Deployment): Promise<Measured[]> {
 
 const byExcess = (one: Measured, other: Measured): number => excessOf(other) - excessOf(one);
 const excessOf = ({ costMs, parseMs }: Measured): number => costMs - 10 * parseMs;
-
-type Sent = Omit<Measured, 'costMs' | 'parseMs'>;
-
-/** All shapes of descriptions to one endpoint, and every fifth to each of the others. */
-function bodiesOf(): Sent[] {
-  const described = [...hostileDescriptions(BYTES), ...hostileEncodings(BYTES)];
-  const to = (path: string, bodies: readonly HostileBody[]): Sent[] =>
-    bodies.map((body) => ({ path, ...body }));
-  const wrapped = some(hostileDescriptions(BYTES - 100)).map(({ shape, text }) => ({
-    shape,
-    text: `{"name":"hostile","application":${text}}`,
-  }));
-  const forms = some(hostileDescriptions(BYTES / 3))
-    .map(({ shape, text }) => ({ shape, text: `description=${encodeURIComponent(text.toWellFormed())}` }))
-    .filter(({ text }) => text.length <= BYTES);
-  return [
-    ...to('app_validate', described),
-    ...to('execution/explain', wrapped),
-    ...to('execution', wrapped),
-    ...Object.entries(objects).flatMap(([path, fields]) => to(path, some(hostileObjects(fields, BYTES)))),
-    ...Object.entries(pages).flatMap(([path, fields]) => to(path, hostileForms(fields, BYTES))),
-    ...to('/login', hostileEncodings(BYTES)),
-    ...to('/start/check', forms),
-    ...to('/start?by=description', forms),
-  ].filter(({ text }) => Buffer.byteLength(text) <= BYTES);
-}
-
-const some = <T>(all: readonly T[]): T[] => all.filter((_, at) => at % SAMPLE === 0);
 
 /** Processor time of the control plane's main thread, and of JSON.parse in this thread. */
 async function costOf(deployment: Deployment, path: string, text: string) {
