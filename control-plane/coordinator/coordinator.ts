@@ -124,7 +124,7 @@ export class Coordinator implements CoordinatorApi {
   submit(submission: Submission): Promise<number> {
     return this.#turns.update((cluster, nowMs) => {
       const { id } = submit(cluster, submission, nowMs);
-      this.#turns.loader.keep(id, submission.description);
+      this.#turns.loader.submitted(cluster, id, submission.description);
       return id;
     });
   }

@@ -10,7 +10,9 @@ import { loadDescriptions, loadServiceRows, servicesFrom } from '../store/cluste
 import type { Db } from '../store/db/db.ts';
 
 /** Characters of the descriptions that are kept. */
-const MAX_KEPT = 8 * 2 ** 20;
+const MAX_KEPT = 2 ** 20;
+/** A new execution behind more others than this waits long enough to be read from the database. */
+const MAX_QUEUE = 1_000;
 /** Bytes of the descriptions in one query, except that a single one may be larger. */
 const MAX_READ_BYTES = 2 ** 20;
 /** Executions whose descriptions are read along with others. */
@@ -26,8 +28,12 @@ export class Loader {
     this.#db = db;
   }
 
-  /** Keeps a description that may be needed soon. */
-  keep(executionId: number, description: string): void {
+  /** Keeps the description of a new execution if it may be placed soon. */
+  submitted({ queue }: Cluster, executionId: number, description: string): void {
+    if (queue.size <= MAX_QUEUE) this.#keep(executionId, description);
+  }
+
+  #keep(executionId: number, description: string): void {
     this.#take(executionId);
     if (description.length > MAX_KEPT / 4) return;
     this.#kept.set(executionId, description);
@@ -71,7 +77,7 @@ export class Loader {
         if (description === undefined) throw new Error(`execution ${execution.id} has no row`);
         load(cluster, execution, description, servicesFrom(execution, description, rows.get(execution.id)));
       }
-      for (const id of ahead) this.keep(id, descriptions.get(id) ?? '');
+      for (const id of ahead) this.#keep(id, descriptions.get(id) ?? '');
       missing = missing.slice(page.length);
     }
   }

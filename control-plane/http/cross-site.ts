@@ -5,12 +5,9 @@
 import type { Context as HonoContext } from 'hono';
 import { OperationError } from '../core/model/errors.ts';
 
-const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
-
 /** Refuses a request that may change something if another site caused it, whatever its credential (H21). */
 export function refuseCrossSite(c: HonoContext): void {
-  if (!SAFE_METHODS.includes(c.req.method) && siteOf(c) === 'foreign')
-    throw new OperationError('forbidden', 'The request comes from another site.');
+  if (siteOf(c) === 'foreign') throw new OperationError('forbidden', 'The request comes from another site.');
 }
 
 /**
