@@ -38,7 +38,7 @@ onHosts(hosts, (host) => {
   }
   async function running(...services: ReturnType<typeof service>[]): Promise<Assignment[]> {
     const id = await api.submit(application(...services));
-    const all = await agent.assigned(id, services.length);
+    const all = await agent.assigned(id, services.length || 1);
     await agent.report(...all.map((one) => seen.running(one)));
     return all;
   }
