@@ -11,7 +11,7 @@ const DISK_BYTES = 2 * GIB;
 /** An image with a volume, which the engine makes anew for each container. */
 const WITH_VOLUME = 'berth/volume:1';
 const REASON =
-  /^service main0: ended by its host, whose disk was nearly full \(.* MiB left\): it had written .* [MG]iB, (the|among the) most of all services$/;
+  /^service main0: ended by its host, whose disk was nearly full \(.* MiB left\): it had written .* [MG]iB, the most of all services$/;
 
 let cluster: Cluster;
 
@@ -49,14 +49,10 @@ test('P145, C216: a service that writes files without end is ended with the reas
     leastFree = Math.min(leastFree, await freeBytes());
   }, 50);
   onTestFinished(() => clearInterval(watching));
-  const layer = script(fill('/tmp'));
-  const volume = script(fill('/data'), { image: WITH_VOLUME });
-  for (const attacks of [[layer], [volume], [layer, layer, volume]]) {
-    const ids = await Promise.all(attacks.map((attack) => api.submit(application(attack))));
-    for (const id of ids) {
-      expect((await api.waitFor(id, 'error', 60_000)).error_message).toMatch(REASON);
-      expect(await cluster.containersOf(id)).toEqual({});
-    }
+  for (const attack of [script(fill('/tmp')), script(fill('/data'), { image: WITH_VOLUME })]) {
+    const id = await api.submit(application(attack));
+    expect((await api.waitFor(id, 'error', 60_000)).error_message).toMatch(REASON);
+    expect(await cluster.containersOf(id)).toEqual({});
     await eventually(async () => (await freeBytes()) > DISK_BYTES / 2);
   }
 
