@@ -55,7 +55,6 @@ test('P145, C216: a service that writes files without end is ended with the reas
     expect(await cluster.containersOf(id)).toEqual({});
     await eventually(async () => (await freeBytes()) > DISK_BYTES / 2);
   }
-
   expect(leastFree).toBeGreaterThan(0);
 
   // The host takes services again.

@@ -1,6 +1,5 @@
 /** Capacity check: after each commit, reservations fit hosts and quotas, and gangs are placed as a whole. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
-import { DEFAULT_MEMORY } from '../plane/initial-state.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import type { Ledger } from './ledger.ts';
@@ -170,7 +169,7 @@ export class CapacityCheck {
 
   /** What counts under the quota: memory limits, and reserved cores. */
   #counted(services: readonly Row[]): [memory: number, cores: number] {
-    const limits = services.map((one) => this.#ledger.demandOf(one).limit ?? DEFAULT_MEMORY);
+    const limits = services.map((one) => this.#ledger.demandOf(one).limit);
     return [limits.reduce((sum, limit) => sum + limit, 0), this.#sum(services)[1]];
   }
 }

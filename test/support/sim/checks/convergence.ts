@@ -3,7 +3,6 @@
  * deletion of everything, no machine has a container, start mark or log left.
  */
 import type { Machine } from '../machine/machine.ts';
-import { DEFAULT_MEMORY } from '../plane/initial-state.ts';
 import type { Link } from '../world/network.ts';
 import type { AcknowledgementCheck } from './acknowledgements.ts';
 import type { ContainerCheck } from './containers.ts';
@@ -76,7 +75,7 @@ export class ConvergenceCheck {
     const demands = ledger.gangDemands(id);
     const memory = demands.reduce((sum, one) => sum + one.memory, 0);
     const cores = demands.reduce((sum, one) => sum + one.cores, 0);
-    const limits = demands.reduce((sum, one) => sum + (one.limit ?? DEFAULT_MEMORY), 0);
+    const limits = demands.reduce((sum, one) => sum + one.limit, 0);
     const quota = ledger.quotas.get(
       Number(ledger.users.get(Number(ledger.executions.get(id)?.user_id))?.quota_id),
     );

@@ -1,14 +1,15 @@
 /** Ledger: the committed rows as the checks see them, and the descriptions of the executions. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
+import { DEFAULT_MEMORY } from '../plane/initial-state.ts';
 import type { Change } from '../world/store.ts';
 
 /** What a service demands, by its group. */
 export interface Demand {
   /** Reserved on the host. */
   memory: number;
-  /** Null: the default limit. */
-  limit: number | null;
+  /** Counts under the quota. */
+  limit: number;
   cores: number;
   essential: number;
   monitor: boolean;
@@ -100,7 +101,7 @@ export class Ledger {
         {
           memory: memory.min ?? 0,
           // No minimum of a simulation is large enough to be a limit.
-          limit: memory.max || null,
+          limit: memory.max || DEFAULT_MEMORY,
           cores: cores.min ?? 0.1,
           essential,
           monitor,
