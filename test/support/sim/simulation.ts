@@ -13,6 +13,7 @@ import { LifecycleCheck } from './checks/lifecycle.ts';
 import { LogCheck } from './checks/logs.ts';
 import { ProtocolCheck } from './checks/protocol.ts';
 import { QueueBoundsCheck } from './checks/queue-bounds.ts';
+import { ReportedStarts } from './checks/reported-starts.ts';
 import { FaultInjector } from './faults/fault-injector.ts';
 import type { FaultName } from './faults/fault-names.ts';
 import type { SimContainer } from './machine/container.ts';
@@ -67,11 +68,11 @@ export class Simulation {
     this.world = world;
     this.faults = new FaultInjector(this, alwaysFaults);
     const { ledger } = this;
-    const protocol = new ProtocolCheck(world, ledger);
-    this.#protocol = protocol;
-    this.network = new Network(world, protocol);
+    const starts = new ReportedStarts();
+    this.#protocol = new ProtocolCheck(world, ledger, starts);
+    this.network = new Network(world, this.#protocol);
     this.#acknowledgements = new AcknowledgementCheck(world, ledger);
-    this.#lifecycle = new LifecycleCheck(world, ledger, protocol.lapsed);
+    this.#lifecycle = new LifecycleCheck(world, ledger, starts);
     this.#capacity = new CapacityCheck(world, ledger);
     this.containers = new ContainerCheck(
       world,
@@ -81,7 +82,7 @@ export class Simulation {
     );
     this.logs = new LogCheck(world, ledger, this.containers, {
       moved: this.#lifecycle.moved,
-      failed: protocol.failed,
+      failed: starts.failed,
     });
     this.#convergence = new ConvergenceCheck({
       ...{ ledger, acknowledgements: this.#acknowledgements, containers: this.containers },

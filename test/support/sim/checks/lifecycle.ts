@@ -3,6 +3,7 @@ import type { Row } from '../../../../control-plane/store/db/db.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import { isEnded, isLive, type Ledger } from './ledger.ts';
+import type { ReportedStarts } from './reported-starts.ts';
 
 const RANKS: Record<string, number> = {
   submitted: 0,
@@ -20,37 +21,33 @@ export class LifecycleCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
 
-  /** Starts that agents stopped because their lease expired, by `service.generation`. */
-  readonly #lapsed: ReadonlySet<string>;
+  readonly #starts: ReportedStarts;
   readonly #removedWithServices = new Set<number>();
   /** Lost hosts that become connected in the current commit. Their hello shows which containers are gone. */
   readonly #reconnecting = new Set<number>();
-  /** Hosts whose rows change in the current commit, as with each hello. */
-  readonly #changedHosts = new Set<number>();
-  /** Executions that return to the queue in the current commit although none of their starts failed. */
-  readonly #moving = new Set<number>();
 
-  constructor(world: World, ledger: Ledger, lapsed: ReadonlySet<string>) {
+  constructor(world: World, ledger: Ledger, starts: ReportedStarts) {
     this.#world = world;
     this.#ledger = ledger;
-    this.#lapsed = lapsed;
+    this.#starts = starts;
   }
 
   /** Checks a change. The ledger must not contain the change yet. */
   check({ table, id, row }: Change): void {
     if (table === 'executions') this.#execution(id, this.#ledger.executions.get(id), row);
     if (table === 'services') this.#service(id, this.#ledger.services.get(id), row);
-    if (table === 'hosts') this.#changedHosts.add(id);
     if (table === 'hosts' && row && row.removed_ms !== null) this.#hostGone(id);
     if (table === 'hosts' && row?.lost === 0 && this.#ledger.hosts.get(id)?.lost === 1)
       this.#reconnecting.add(id);
   }
 
-  /** The logs on a removed host are gone. */
+  /** The logs on a removed host are gone. The same commit may contain the last reports of the host. */
   #hostGone(id: number): void {
     const here = [...this.#ledger.services].filter(([, { host_id }]) => host_id === id);
     for (const [service] of here) this.moved.add(service);
-    const isLeft = here.some(([, { placed, status }]) => placed === 1 || status !== 'inactive');
+    const isLeft = here.some(
+      ([, row]) => (row.placed === 1 || row.status !== 'inactive') && !this.#starts.isGone(row),
+    );
     if (isLeft && !this.#ledger.isRemoved(id)) this.#removedWithServices.add(id);
   }
 
@@ -63,8 +60,6 @@ export class LifecycleCheck {
     }
     this.#removedWithServices.clear();
     this.#reconnecting.clear();
-    this.#changedHosts.clear();
-    this.#moving.clear();
   }
 
   /**
@@ -75,15 +70,13 @@ export class LifecycleCheck {
     if (host_id === null) return false;
     const isLost =
       this.#ledger.hosts.get(Number(host_id))?.lost === 1 || this.#reconnecting.has(Number(host_id));
-    return isLost || this.#ledger.isRemoved(Number(host_id)) || this.#lapsed.has(`${id}.${generation}`);
+    const isLapsed = this.#starts.lapsed.has(`${id}.${generation}`);
+    return isLost || this.#ledger.isRemoved(Number(host_id)) || isLapsed;
   }
 
-  /**
-   * True if the whole execution starts again with a hello of the service's host: the container may have ended
-   * and been removed by hand before the agent could report it.
-   */
-  #isRestartedAsPart({ execution_id, host_id }: Row): boolean {
-    return this.#moving.has(Number(execution_id)) && this.#changedHosts.has(Number(host_id));
+  /** True if the service may be placed again: no container that the coordinator can reach is left of it. */
+  #mayLeave(row: Row): boolean {
+    return !isLive(row) || this.#isAbandoned(row) || this.#starts.isGone(row);
   }
 
   /** True if the execution may return to the queue although none of its starts failed. */
@@ -130,7 +123,6 @@ export class LifecycleCheck {
     this.#world.count(`execution: ${from} to ${to}`);
     const isBack = (from === 'starting' || from === 'running') && (to === 'queued' || to === 'starting');
     const moves = isBack && this.#mayMove(id, before);
-    if (moves) this.#moving.add(id);
     if (moves && from === 'running') this.#world.count('execution: moved');
     const isRetry = from === 'starting' && to === 'queued';
     this.#demand(
@@ -191,22 +183,14 @@ export class LifecycleCheck {
     );
     if (grown === 1) {
       this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
-      this.#demand(
-        !isLive(before) || this.#isAbandoned(before) || this.#isRestartedAsPart(before),
-        execution,
-        `${what} is restarted while it is ${before.status}`,
-      );
+      this.#demand(this.#mayLeave(before), execution, `${what} is restarted while it is ${before.status}`);
     }
     const moved = before.host_id !== null && before.host_id !== after.host_id;
     if (moved) {
       this.#world.count('service: moved to another host');
       this.moved.add(id);
     }
-    this.#demand(
-      !moved || !isLive(before) || this.#isAbandoned(before),
-      execution,
-      `${what} moves while it is ${before.status}`,
-    );
+    this.#demand(!moved || this.#mayLeave(before), execution, `${what} moves while it is ${before.status}`);
     if (before.placed === 1 && after.placed === 0 && after.status === 'terminating')
       this.#world.count('service: releases its capacity');
   }

@@ -13,6 +13,7 @@ import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts'
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
 import { isLive, type Ledger } from './ledger.ts';
+import { isLapsed, type ReportedStarts } from './reported-starts.ts';
 
 interface LinkState {
   revision: number | null;
@@ -24,6 +25,7 @@ interface LinkState {
 export class ProtocolCheck implements Tap {
   readonly #world: World;
   readonly #ledger: Ledger;
+  readonly #starts: ReportedStarts;
   readonly #states = new WeakMap<Link, LinkState>();
   /** Keys whose start each agent process has reported as failed. */
   readonly #failedIn = new WeakMap<Process, Set<string>>();
@@ -33,14 +35,10 @@ export class ProtocolCheck implements Tap {
    */
   readonly #greeted = new Map<number, Map<Link, boolean>>();
 
-  /** Failed starts, by `service.generation`. */
-  readonly failed = new Set<string>();
-  /** Starts that agents stopped because their lease expired, by `service.generation`. */
-  readonly lapsed = new Set<string>();
-
-  constructor(world: World, ledger: Ledger) {
+  constructor(world: World, ledger: Ledger, starts: ReportedStarts) {
     this.#world = world;
     this.#ledger = ledger;
+    this.#starts = starts;
   }
 
   sent(link: Link, direction: Direction, frame: Frame): void {
@@ -54,7 +52,9 @@ export class ProtocolCheck implements Tap {
     if (direction !== 'up' || typeof frame !== 'string') return;
     const message = validMessage(frame);
     if (message?.type === 'hello') this.#greetedAt(link.hostId).set(link, link.hasLeases);
+    if (message?.type === 'hello') this.#starts.arrived(link.hostId, message.inventory);
     if (message?.type === 'report') this.#stateOf(link).reports.push(message);
+    if (message?.type === 'report') this.#starts.arrived(link.hostId, message.observations);
   }
 
   /**
@@ -106,10 +106,8 @@ export class ProtocolCheck implements Tap {
   }
 
   #observed(one: Observation): void {
-    const isLapsed = one.state === 'gone' && one.lapsed === true;
-    this.#world.count(`observed: ${one.state}${isLapsed ? ' after its lease expired' : ''}`);
-    if (one.state === 'failed') this.failed.add(`${one.service}.${one.generation}`);
-    if (isLapsed) this.lapsed.add(`${one.service}.${one.generation}`);
+    this.#world.count(`observed: ${one.state}${isLapsed(one) ? ' after its lease expired' : ''}`);
+    this.#starts.sent(one);
   }
 
   #sentDown(link: Link, state: LinkState, message: Down): void {
