@@ -136,7 +136,10 @@ export class Simulation {
 
   startControlPlane(): void {
     const { world, network, store, scheduling, ledger } = this;
-    const options = { store, scheduling, isRemoved: (hostId: number) => ledger.isRemoved(hostId) };
+    const options = {
+      ...{ store, scheduling, isRemoved: (hostId: number) => ledger.isRemoved(hostId) },
+      retired: () => world.after(0, () => this.#restartRetired()),
+    };
     this.controlPlanes.push(new ControlPlane(`cp${++this.#controlPlanes}`, world, network, options));
   }
 
@@ -157,9 +160,14 @@ export class Simulation {
   end(controlPlane: ControlPlane): void {
     controlPlane.kill();
     this.controlPlanes = this.controlPlanes.filter((one) => one !== controlPlane);
-    const [other] = this.controlPlanes;
-    if (!other) this.startControlPlane();
-    else if (other.isRetired) this.restart(other);
+    if (this.controlPlanes.length === 0) this.startControlPlane();
+    this.#restartRetired();
+  }
+
+  /** The last control plane may find out that it has retired only after the other one was killed. */
+  #restartRetired(): void {
+    const [one, other] = this.controlPlanes;
+    if (one?.isRetired && !other) this.restart(one);
   }
 
   jump({ process }: ControlPlane, byMs: number): void {

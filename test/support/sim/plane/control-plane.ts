@@ -17,6 +17,8 @@ export interface ControlPlaneOptions {
   scheduling: SchedulerConfig;
   /** True if the host's row is marked as removed. */
   isRemoved(hostId: number): boolean;
+  /** Called whenever this control plane finds that another has taken over. */
+  retired(controlPlane: ControlPlane): void;
 }
 
 export class ControlPlane implements Server {
@@ -59,7 +61,7 @@ export class ControlPlane implements Server {
     this.#network.ended(this.process, silently);
   }
 
-  #begin({ store, scheduling }: ControlPlaneOptions): Coordinator {
+  #begin({ store, scheduling, retired }: ControlPlaneOptions): Coordinator {
     const world = this.#world;
     const { process } = this;
     let timer: { cancelled: boolean } | undefined;
@@ -68,7 +70,9 @@ export class ControlPlane implements Server {
       log: (event, fields = {}) => {
         world.count(`log: ${event}`);
         world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
-        if (event === 'coordinator.lost' && fields.retired === true) this.isRetired = true;
+        if (event !== 'coordinator.lost' || fields.retired !== true) return;
+        this.isRetired = true;
+        retired(this);
       },
       idCode,
       deploymentName: DEPLOYMENT,
