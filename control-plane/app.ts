@@ -126,7 +126,7 @@ const webDeps = (deps: RouteDeps, authentication: Authentication): WebDeps => ({
 /** Refuses a change that another site causes, before anything else is done for it. */
 const fromThisSite =
   (web: WebDeps): MiddlewareHandler<Env> =>
-  async (c, next) => {
+  (c, next) => {
     try {
       refuseCrossSite(c);
     } catch (error) {

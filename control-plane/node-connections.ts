@@ -24,14 +24,20 @@ export interface ConnectionSettings {
 interface Place {
   address: string | undefined;
   socket: Socket;
+  /** The request whose body may still arrive. */
+  receiving: IncomingMessage | undefined;
+  receivingSinceMs: number;
 }
 
 export class NodeConnections {
   readonly #settings: ConnectionSettings;
   readonly #places: ConnectionPlaces<Place>;
   readonly #placeOf = new WeakMap<Duplex, Place>();
-  /** Requests whose body may still arrive; oldest first. */
-  readonly #receiving = new Map<IncomingMessage, { sinceMs: number; place: Place }>();
+  /**
+   * Where the body of a request may still arrive, oldest first. Has no requests itself: with each of them the
+   * outdated parts of a map would keep what was made for others.
+   */
+  readonly #receiving = new Set<Place>();
   readonly #refused = { closed: 0, answered: 0 };
   #report: NodeJS.Timeout | undefined;
 
@@ -62,9 +68,9 @@ export class NodeConnections {
       return this.#refusalOf(excess, 'requests');
     }
     if (request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined)
-      this.#receiving.set(request, { sinceMs: performance.now(), place });
+      this.#receive(place, request);
     response.once('close', () => {
-      this.#receiving.delete(request);
+      if (place.receiving === request) this.#received(place);
       this.#places.end(place, address);
     });
     return undefined;
@@ -78,9 +84,13 @@ export class NodeConnections {
 
   #open(socket: Socket): void {
     const peer = this.#settings.trustsProxy ? undefined : socket.remoteAddress;
-    const place = { socket, address: peer === undefined ? undefined : networkOf(peer) };
+    const address = peer === undefined ? undefined : networkOf(peer);
+    const place: Place = { socket, address, receiving: undefined, receivingSinceMs: 0 };
     this.#placeOf.set(socket, place);
-    socket.once('close', () => this.#places.close(place));
+    socket.once('close', () => {
+      this.#received(place);
+      this.#places.close(place);
+    });
     const excess = this.#places.open(place);
     if (!excess) return;
     this.#count('closed');
@@ -90,12 +100,27 @@ export class NodeConnections {
     else this.#settings.answer(closed, this.#refusalOf(excess.excess, 'connections'));
   }
 
+  /** A connection has one body at a time. */
+  #receive(place: Place, request: IncomingMessage): void {
+    this.#received(place);
+    place.receiving = request;
+    place.receivingSinceMs = performance.now();
+    this.#receiving.add(place);
+  }
+
+  #received(place: Place): void {
+    place.receiving = undefined;
+    this.#receiving.delete(place);
+  }
+
   /** Closes the request whose body has been arriving for the longest time. False if none is slow. */
   #closeSlowBody(): boolean {
-    for (const [request, { sinceMs, place }] of this.#receiving) {
-      if (!request.complete && performance.now() - sinceMs < this.#settings.bodyGraceMs) return false;
-      this.#receiving.delete(request);
-      if (request.complete) continue;
+    for (const place of this.#receiving) {
+      const isComplete = place.receiving?.complete ?? true;
+      if (!isComplete && performance.now() - place.receivingSinceMs < this.#settings.bodyGraceMs)
+        return false;
+      this.#received(place);
+      if (isComplete) continue;
       this.#places.close(place);
       this.#settings.answer(place.socket, this.#refusalOf('connections', 'requests'));
       return true;

@@ -51,12 +51,17 @@ function applicationProblems(services: readonly CheckedService[], found: Finding
   if (total > MAX_INSTANCES) {
     found.add(['services'], `has ${total} instances in all; the limit is ${MAX_INSTANCES}`);
   }
-  const labels = new Set(services.flatMap((service) => service.labels));
-  let characters = 0;
-  for (const label of labels) characters += label?.length ?? 0;
+  const characters = charactersOf(services.flatMap((service) => service.labels));
   if (characters > MAX_LABEL_TEXT) {
     found.add(['services'], `has labels of ${characters} characters in all; the limit is ${MAX_LABEL_TEXT}`);
   }
+}
+
+/** Characters of the different labels. */
+function charactersOf(labels: readonly (string | undefined)[]): number {
+  let characters = 0;
+  for (const label of labels.length > 1 ? new Set(labels) : labels) characters += label?.length ?? 0;
+  return characters;
 }
 
 /** The instances to which variables may refer. */
@@ -103,6 +108,7 @@ function serviceProblems({ at, fields, volumes }: CheckedService, found: Finding
     if (min !== null && max !== null && max < min)
       found.add(['services', at, 'resources', kind, 'max'], 'is less than min');
   }
+  if (volumes.length < 2) return;
   const mounts = new Set<string>();
   for (const [entry, volume] of volumes.entries()) {
     if (!volume) continue;
@@ -122,19 +128,25 @@ function* checkEnvironment(
   found: Findings,
 ): Steps<void> {
   let length = 0;
-  for (const [entry, pair] of environment.entries()) {
-    if (!pair || found.isFull) continue;
-    const [name, value] = pair;
-    const path = ['services', at, 'environment', entry, 1];
-    if (isTooLong(`${name}=${value}`)) found.add(path, `has, with its name, ${TOO_LONG}`);
-    else
-      for (const unknown of unknownVariables([value], instances, found.room))
-        found.add(path, unknownVariable(unknown));
-    length += value.length + CHARACTERS_A_UNIT;
+  for (let entry = 0; entry < environment.length && !found.isFull; entry++) {
+    const pair = environment[entry];
+    if (!pair) continue;
+    for (const problem of variableProblems(pair, instances, found))
+      found.add(['services', at, 'environment', entry, 1], problem);
+    length += pair[1].length + CHARACTERS_A_UNIT;
     if (length < STEP_LENGTH) continue;
     yield length / CHARACTERS_A_UNIT;
     length = 0;
   }
+}
+
+function variableProblems(
+  [name, value]: ServiceDescription['environment'][number],
+  instances: Instances,
+  { room }: Findings,
+): string[] {
+  if (isTooLong(`${name}=${value}`)) return [`has, with its name, ${TOO_LONG}`];
+  return unknownVariables([value], instances, room).map(unknownVariable);
 }
 
 /** Checks the variables of the command, and the length of what the program is started with. */

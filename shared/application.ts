@@ -29,8 +29,9 @@ export function* validationSteps(input: unknown): Steps<Validation> {
   const found = new Findings();
   const frame = checkFields(applicationFrame, input, [], found);
   const services: CheckedService[] = [];
-  for (const [at, service] of (frame.services ?? []).entries()) {
-    if (found.isFull) break;
+  const given = frame.services ?? [];
+  for (let at = 0; at < given.length && !found.isFull; at++) {
+    const service = given[at];
     const fields = checkFields(serviceFrame, service, ['services', at], found);
     if (isRecord(service)) services.push({ at, fields, environment: [], volumes: [], ports: [], labels: [] });
     yield 10;
@@ -51,18 +52,24 @@ function checkFields<T extends z.ZodObject>(
 ): Partial<z.output<T>> {
   const known = isRecord(input) ? knownFields(schema, input) : input;
   const result = schema.safeParse(known, { error: schemaMessage });
-  found.addIssues(path, result.error?.issues ?? []);
+  if (!result.success) found.addIssues(path, result.error.issues);
   if (!isRecord(input)) return {};
-  const unknown = Object.keys(input).filter((key) => !Object.hasOwn(schema.shape, key));
-  found.addUnknownKeys(path, unknown);
+  if (known !== input) {
+    const unknown = Object.keys(input).filter((key) => !Object.hasOwn(schema.shape, key));
+    found.addUnknownKeys(path, unknown);
+  }
   if (result.success) return result.data;
   const failed = new Set(result.error.issues.map((issue) => issue.path[0]));
   const passed = Object.entries(known as Loose).filter(([key]) => !failed.has(key));
   return Object.fromEntries(passed) as Partial<z.output<T>>;
 }
 
-/** Lists that are too long keep one entry past their limit: enough for the schema to refuse them (API-13). */
+/**
+ * Lists that are too long keep one entry past their limit: enough for the schema to refuse them (API-13).
+ * Returns `input` itself if it has only known fields, and no such list.
+ */
 function knownFields({ shape }: z.ZodObject, input: Loose): Loose {
+  if (Object.keys(input).every((key) => Object.hasOwn(shape, key) && !isTooLong(input[key]))) return input;
   const known: Loose = {};
   for (const key of Object.keys(shape)) {
     if (!Object.hasOwn(input, key)) continue;
@@ -72,14 +79,15 @@ function knownFields({ shape }: z.ZodObject, input: Loose): Loose {
   return known;
 }
 const MAX_LIST = 1000;
+const isTooLong = (value: unknown): boolean => Array.isArray(value) && value.length > MAX_LIST;
 
 type ListName = keyof typeof serviceLists;
 const listNames = Object.keys(serviceLists) as ListName[];
 
 /** Reports too many entries in all. They are then not checked one by one. */
 function hasTooManyEntries(services: readonly CheckedService[], found: Findings): boolean {
-  const lengths = services.flatMap(({ fields }) => listNames.map((name) => fields[name]?.length ?? 0));
-  const total = lengths.reduce((sum, length) => sum + length, 0);
+  let total = 0;
+  for (const { fields } of services) for (const name of listNames) total += fields[name]?.length ?? 0;
   if (total <= MAX_ALL_ENTRIES) return false;
   const problem = `has ${total} variables, volumes, ports and labels in all; the limit is ${MAX_ALL_ENTRIES}`;
   found.add(['services'], problem);

@@ -5,7 +5,7 @@
 import { newServices } from '../core/lifecycle/submission.ts';
 import { type Execution, isLoaded } from '../core/model/execution.ts';
 import type { Cluster } from '../core/state/cluster.ts';
-import { load } from '../core/state/loading.ts';
+import { type Description, load } from '../core/state/loading.ts';
 import { loadDescriptions, loadServiceRows, servicesFrom } from '../store/cluster/waiting-rows.ts';
 import type { Db } from '../store/db/db.ts';
 
@@ -55,9 +55,10 @@ export class Loader {
     return executions.filter((execution) => {
       if (isLoaded(execution)) return false;
       if (execution.hasServiceRows) return true;
-      const description = cluster.changes.newExecutions.get(execution) ?? this.#take(execution.id);
-      if (description === undefined) return true;
-      load(cluster, execution, description, newServices(execution, JSON.parse(description)));
+      const text = cluster.changes.newExecutions.get(execution) ?? this.#take(execution.id);
+      if (text === undefined) return true;
+      const description = parsed(text);
+      load(cluster, execution, description, newServices(execution, description.application));
       return false;
     });
   }
@@ -73,9 +74,11 @@ export class Loader {
       const placedBefore = page.filter(({ hasServiceRows }) => hasServiceRows).map(({ id }) => id);
       const rows = await loadServiceRows(this.#db, placedBefore);
       for (const execution of page) {
-        const description = descriptions.get(execution.id);
-        if (description === undefined) throw new Error(`execution ${execution.id} has no row`);
-        load(cluster, execution, description, servicesFrom(execution, description, rows.get(execution.id)));
+        const text = descriptions.get(execution.id);
+        if (text === undefined) throw new Error(`execution ${execution.id} has no row`);
+        const description = parsed(text);
+        const services = servicesFrom(execution, description.application, rows.get(execution.id));
+        load(cluster, execution, description, services);
       }
       for (const id of ahead) this.#keep(id, descriptions.get(id) ?? '');
       missing = missing.slice(page.length);
@@ -106,6 +109,9 @@ export class Loader {
     return description;
   }
 }
+
+/** Validated at submission. */
+const parsed = (text: string): Description => ({ text, application: JSON.parse(text) });
 
 /** The first of the executions, as many as one query may read; at least one. */
 function withinBytes(executions: readonly Execution[]): Execution[] {

@@ -23,12 +23,11 @@ export interface Connection {
 
 export class ConnectionPlaces<C extends Connection> {
   readonly #limits: PlaceLimits;
-  readonly #open = new Set<C>();
+  /** The addresses of the requests under way on each. Several if a client does not await answers. */
+  readonly #open = new Map<C, string[]>();
   /** The one that waits longest first. */
   readonly #waiting = new Set<C>();
   readonly #waitingByAddress = new Map<string, Set<C>>();
-  /** Requests under way: the address of each, by connection. Several if a client does not await answers. */
-  readonly #requests = new Map<C, string[]>();
   readonly #requestsByAddress = new Map<string, number>();
   #requestCount = 0;
 
@@ -49,7 +48,7 @@ export class ConnectionPlaces<C extends Connection> {
     const closed = oldestOwn ?? oldest ?? (this.#open.size >= connections ? connection : undefined);
     if (closed !== undefined) this.close(closed);
     if (closed !== connection) {
-      this.#open.add(connection);
+      this.#open.set(connection, []);
       this.#wait(connection);
     }
     return closed && { closed, excess: oldestOwn ? 'address' : 'connections' };
@@ -57,28 +56,26 @@ export class ConnectionPlaces<C extends Connection> {
 
   /** The head of a request from `address` has arrived. Returns the limit that the request is beyond. */
   begin(connection: C, address: string): Excess | undefined {
+    const requests = this.#open.get(connection);
     const ofAddress = this.#requestsByAddress.get(address) ?? 0;
     if (ofAddress >= this.#limits.perAddress) return 'address';
-    if (this.#requestCount >= this.#limits.connections - this.#limits.forAgents) return 'connections';
+    const hasRoom = this.#requestCount < this.#limits.connections - this.#limits.forAgents;
+    if (!requests || !hasRoom) return 'connections';
     this.#requestsByAddress.set(address, ofAddress + 1);
     this.#requestCount++;
     this.#stopWaiting(connection);
-    const requests = this.#requests.get(connection);
-    if (requests) requests.push(address);
-    else this.#requests.set(connection, [address]);
+    requests.push(address);
     return undefined;
   }
 
   /** The answer to a request that had a place has ended. */
   end(connection: C, address: string): void {
-    const requests = this.#requests.get(connection);
+    const requests = this.#open.get(connection);
     const at = requests?.indexOf(address) ?? -1;
     if (!requests || at < 0) return;
     requests.splice(at, 1);
     this.#release(address);
-    if (requests.length > 0) return;
-    this.#requests.delete(connection);
-    if (this.#open.has(connection)) this.#wait(connection);
+    if (requests.length === 0) this.#wait(connection);
   }
 
   /** The head of an agent's connection has arrived. Until it is kept, it counts no longer for its address. */
@@ -94,10 +91,9 @@ export class ConnectionPlaces<C extends Connection> {
   }
 
   close(connection: C): void {
+    for (const address of this.#open.get(connection) ?? []) this.#release(address);
     this.#open.delete(connection);
     this.#stopWaiting(connection);
-    for (const address of this.#requests.get(connection) ?? []) this.#release(address);
-    this.#requests.delete(connection);
   }
 
   isWaiting(connection: C): boolean {

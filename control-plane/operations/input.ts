@@ -33,10 +33,12 @@ const MAX_ENTRIES = 1_001;
 /** Cuts the lists among the fields, because every entry may be a problem. */
 function withShortLists(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const long = Object.entries(value).filter(([, one]) => Array.isArray(one) && one.length > MAX_ENTRIES);
-  if (long.length === 0) return value;
+  if (!Object.values(value).some(isTooLong)) return value;
+  const long = Object.entries(value).filter(([, one]) => isTooLong(one));
   return { ...value, ...Object.fromEntries(long.map(([key, one]) => [key, one.slice(0, MAX_ENTRIES)])) };
 }
+
+const isTooLong = (value: unknown): boolean => Array.isArray(value) && value.length > MAX_ENTRIES;
 
 /** Bounds messages about unknown fields, because callers choose the names. */
 const MAX_NAME_LENGTH = 40;

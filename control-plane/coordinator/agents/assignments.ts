@@ -21,6 +21,10 @@ export function assignmentsAt(hostId: number, cluster: Cluster, deployment: Depl
   return [...cluster.servicesAt(hostId)].filter(isAssigned).map(assigner(cluster, deployment));
 }
 
+/** The description was validated at submission. */
+const applicationOf = ({ loaded }: Cluster, execution: Execution): Application =>
+  loaded.get(execution) ?? JSON.parse(String(execution.description));
+
 /** Makes assignments, and parses each description once. */
 export function assigner(
   cluster: Cluster,
@@ -36,9 +40,7 @@ export function assigner(
   return (service) => {
     const execution = cluster.executions.get(service.executionId);
     if (!execution) throw new Error(`service ${service.id} has no execution`);
-    // Validated at submission.
-    const application =
-      applications.get(execution) ?? (JSON.parse(String(execution.description)) as Application);
+    const application = applications.get(execution) ?? applicationOf(cluster, execution);
     applications.set(execution, application);
     const { id: executionId, name: executionName, userId } = execution;
     const user = cluster.users.get(userId);

@@ -46,18 +46,12 @@ export function* reconciling(cluster: Cluster, nowMs: number): Loading<Decision[
     preempt: (service) => carryOut({ kind: 'preempt', service }),
   };
   handleClockStep(cluster, nowMs);
-  for (const host of cluster.hosts.values()) {
-    // The agent may need the whole second timeout to stop its containers: a clock step must not shorten it.
-    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout(cluster, host, nowMs);
-    else if (nowMs >= livenessDeadlineMs(cluster, host))
-      carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
-    cluster.hostIndex.update(host);
-  }
+  watchHosts(cluster, nowMs, carryOut);
   for (const id of cluster.deadlines.take(nowMs)) cluster.dirty.add(id);
   do {
     const ids = [...cluster.dirty];
     cluster.dirty.clear();
-    const missing = ids.flatMap((id) => cluster.executions.get(id) ?? []).filter(needsServices);
+    const missing = withoutServices(cluster, ids);
     if (missing.length > 0) yield missing;
     for (const id of ids) {
       const execution = cluster.executions.get(id);
@@ -69,9 +63,28 @@ export function* reconciling(cluster: Cluster, nowMs: number): Loading<Decision[
   return decisions;
 }
 
-/** Whether logs of its earlier starts must be removed, which are known by the services only. */
-const needsServices = (execution: Execution): boolean =>
-  execution.deleted && execution.hasServiceRows && !isLoaded(execution);
+function watchHosts(cluster: Cluster, nowMs: number, carryOut: (decision: Decision) => void): void {
+  for (const host of cluster.hosts.values()) {
+    // The agent may need the whole second timeout to stop its containers: a clock step must not shorten it.
+    if (host.lost && missedItsDeadline(cluster, host, nowMs)) restartTimeout(cluster, host, nowMs);
+    else if (nowMs >= livenessDeadlineMs(cluster, host))
+      carryOut({ kind: host.lost ? 'requeue-host' : 'lose-host', host });
+  }
+  const { changes, hosts, hostIndex } = cluster;
+  // Placed services change the index themselves.
+  const haveChanged = changes.hosts.size > 0 || changes.conditions.size > 0 || hostIndex.size < hosts.size;
+  if (haveChanged) for (const host of hosts.values()) hostIndex.update(host);
+}
+
+/** Executions that lack their services, by which alone the logs of earlier starts can be removed. */
+function withoutServices({ executions }: Cluster, ids: readonly number[]): Execution[] {
+  const found: Execution[] = [];
+  for (const id of ids) {
+    const execution = executions.get(id);
+    if (execution?.deleted && execution.hasServiceRows && !isLoaded(execution)) found.push(execution);
+  }
+  return found;
+}
 
 /**
  * When the passing of time alone leads to the next decision, or null. It may be in the past if the last turn

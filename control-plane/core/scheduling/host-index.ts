@@ -31,6 +31,11 @@ export class HostIndex {
     this.#config = config;
   }
 
+  /** How many hosts it has. */
+  get size(): number {
+    return this.#indexed.size;
+  }
+
   /** Reads the current state of a host. Cheap if nothing has changed. */
   update(host: Host): void {
     let indexed = this.#indexed.get(host.id);
@@ -105,15 +110,11 @@ export class HostIndex {
   }
 
   #refresh(indexed: IndexedHost): boolean {
-    this.#count(indexed, -1);
+    const { preemptibleBytes, preemptibleCores } = indexed;
     const grew = indexed.update();
-    this.#count(indexed, 1);
+    this.#totalFreeBytes += Math.max(0, indexed.preemptibleBytes) - Math.max(0, preemptibleBytes);
+    this.#totalFreeCores += Math.max(0, indexed.preemptibleCores) - Math.max(0, preemptibleCores);
     return grew;
-  }
-
-  #count({ preemptibleBytes, preemptibleCores }: IndexedHost, sign: 1 | -1): void {
-    this.#totalFreeBytes += sign * Math.max(0, preemptibleBytes);
-    this.#totalFreeCores += sign * Math.max(0, preemptibleCores);
   }
 
   #indexedHostOf(host: Host): IndexedHost {
@@ -138,7 +139,8 @@ export class HostIndex {
   }
 
   #removeFromClass(indexed: IndexedHost): void {
-    this.#count(indexed, -1);
+    this.#totalFreeBytes -= Math.max(0, indexed.preemptibleBytes);
+    this.#totalFreeCores -= Math.max(0, indexed.preemptibleCores);
     indexed.hostClass.remove(indexed);
     if (indexed.hostClass.size === 0) this.#classes.delete(indexed.hostClass.key);
   }

@@ -38,8 +38,13 @@ export class Demand implements ResourceDemand {
     const needs: Need[] = [];
     for (let at = 0; at < this.numbers.length; at += FIELDS) {
       const labels = this.labels?.[at / FIELDS] ?? NO_LABELS;
-      const limitBytes = this.#limitBytes(at);
-      needs.push({ ...this.#resources(at), limitBytes, labels, count: this.#count(at) });
+      needs.push({
+        memoryBytes: this.#memoryBytes(at),
+        limitBytes: this.#limitBytes(at),
+        cores: this.#cores(at),
+        labels,
+        count: this.#count(at),
+      });
     }
     return needs;
   }
@@ -47,7 +52,7 @@ export class Demand implements ResourceDemand {
   usage(defaultMemoryBytes: number): Usage {
     const usage = { executions: this.executions, memoryBytes: 0, microCores: 0 };
     for (let at = 0; at < this.numbers.length; at += FIELDS) {
-      const need = { limitBytes: this.#limitBytes(at), cores: this.#resources(at).cores };
+      const need = { limitBytes: this.#limitBytes(at), cores: this.#cores(at) };
       addUsage(usage, need, defaultMemoryBytes, 1, this.#count(at));
     }
     return usage;
@@ -56,9 +61,8 @@ export class Demand implements ResourceDemand {
   get reserved(): Resources {
     const reserved = { memoryBytes: 0, cores: 0 };
     for (let at = 0; at < this.numbers.length; at += FIELDS) {
-      const { memoryBytes, cores } = this.#resources(at);
-      reserved.memoryBytes += memoryBytes * this.#count(at);
-      reserved.cores += cores * this.#count(at);
+      reserved.memoryBytes += this.#memoryBytes(at) * this.#count(at);
+      reserved.cores += this.#cores(at) * this.#count(at);
     }
     return reserved;
   }
@@ -73,9 +77,8 @@ export class Demand implements ResourceDemand {
   get least(): Resources {
     const least = { memoryBytes: Number.POSITIVE_INFINITY, cores: Number.POSITIVE_INFINITY };
     for (let at = 0; at < this.numbers.length; at += FIELDS) {
-      const { memoryBytes, cores } = this.#resources(at);
-      least.memoryBytes = Math.min(least.memoryBytes, memoryBytes);
-      least.cores = Math.min(least.cores, cores);
+      least.memoryBytes = Math.min(least.memoryBytes, this.#memoryBytes(at));
+      least.cores = Math.min(least.cores, this.#cores(at));
     }
     return least;
   }
@@ -89,8 +92,12 @@ export class Demand implements ResourceDemand {
     return limit === DEFAULT_LIMIT ? null : limit;
   }
 
-  #resources(at: number): Resources {
-    return { memoryBytes: this.numbers[at + 1] ?? 0, cores: this.numbers[at + 2] ?? 0 };
+  #memoryBytes(at: number): number {
+    return this.numbers[at + 1] ?? 0;
+  }
+
+  #cores(at: number): number {
+    return this.numbers[at + 2] ?? 0;
   }
 }
 
@@ -140,10 +147,9 @@ export const requirementKey = (requirement: Requirement): string =>
 
 function demandOfNeeds(all: readonly Need[], executions: number): Demand {
   const needs = all.length === 1 ? all : distinct(all);
-  const numbers = needs.flatMap(({ count, memoryBytes, cores, limitBytes }) => [
-    ...[count, memoryBytes, cores],
-    limitBytes ?? DEFAULT_LIMIT,
-  ]);
+  const numbers: number[] = [];
+  for (const { count, memoryBytes, cores, limitBytes } of needs)
+    numbers.push(count, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT);
   const hasLabels = needs.some(({ labels }) => labels.length > 0);
   // A copy has no spare capacity.
   return new Demand(numbers.slice(), hasLabels ? needs.map(({ labels }) => labels) : null, executions);
@@ -167,12 +173,16 @@ export const compareRequirements = (a: Requirement, b: Requirement): number =>
 /** Any order in which only equal demands are equal, by which they can be found. */
 export const compareDemands = (a: Demand, b: Demand): number =>
   a.executions - b.executions ||
-  compareLists(a.numbers, b.numbers, (one, other) => one - other) ||
+  compareLists(a.numbers, b.numbers, compareNumbers) ||
   compareLabels(a.labels ?? NO_LABELS, b.labels ?? NO_LABELS);
 
 export const compareLabels = (a: LabelLists, b: LabelLists): number =>
-  a === b ? 0 : compareLists(a, b, (one, other) => compareLists(one, other, compareTexts));
+  a === b ? 0 : compareLists(a, b, compareTextLists);
 
+const compareTextLists = (a: readonly string[], b: readonly string[]): number =>
+  compareLists(a, b, compareTexts);
+
+const compareNumbers = (a: number, b: number): number => a - b;
 const compareTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
 function compareLists<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => number): number {

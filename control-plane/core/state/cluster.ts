@@ -3,6 +3,7 @@
  * derived from them (queues, reservations, services by host, usage by user). It also records what changed,
  * for the commit. Pure: it knows neither the store nor the agents.
  */
+import type { Application } from '../../../shared/application-schema.ts';
 import type { IdRange } from '../../../shared/protocol/assignment.ts';
 import type { Quota, User } from '../accounts/account.ts';
 import { type ExceededLimit, exceededLimits, type Usage } from '../accounts/quota.ts';
@@ -63,8 +64,11 @@ export class Cluster implements SchedulerState {
   readonly #hostsByName = new Map<string, Host>();
   readonly #usages: UserUsages;
   readonly #demands = new DemandTable<Execution>();
-  /** Executions that have been loaded, or have returned to the queue, in this turn (loading.ts). */
-  readonly loaded = new Set<Execution>();
+  /**
+   * Executions that have been loaded, or have returned to the queue, in this turn (loading.ts), with what the
+   * description of the loaded ones says.
+   */
+  readonly loaded = new Map<Execution, Application | null>();
 
   constructor(nextIds: NextIds, config: SchedulerConfig) {
     this.nextIds = nextIds;
@@ -186,7 +190,7 @@ export class Cluster implements SchedulerState {
     const change = Number(status === 'queued') - Number(execution.status === 'queued');
     if (change === 1 || change === -1) this.waiting.count(execution, change);
     execution.status = status;
-    if (status === 'queued') this.loaded.add(execution);
+    if (status === 'queued') this.loaded.set(execution, null);
   }
 
   /** Takes an execution from the queue. From here on it counts under its user's quota. */
@@ -273,15 +277,11 @@ export class Cluster implements SchedulerState {
     this.#usages.countExecution(execution.userId, 1);
   }
 
-  #executionOf({ executionId }: Service): Execution {
+  #reserve(service: Service, sign: 1 | -1): void {
+    const { requirement, essential, hostId, executionId } = service;
     const execution = this.executions.get(executionId);
     if (!execution) throw new Error(`no execution ${executionId}`);
-    return execution;
-  }
-
-  #reserve(service: Service, sign: 1 | -1): void {
-    const { requirement, essential, hostId } = service;
-    const { userId } = this.#executionOf(service);
+    const { userId } = execution;
     this.#usages.reserve(userId, service, sign);
     if (sign === -1) {
       this.#requeueUser(userId);

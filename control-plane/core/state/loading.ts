@@ -2,26 +2,33 @@
  * Loading: an execution that waits has its description and services in memory only while a turn needs them
  * (COORD-5). Pure.
  */
+import type { Application } from '../../../shared/application-schema.ts';
 import type { Execution } from '../model/execution.ts';
 import type { Service } from '../model/service.ts';
 import type { Cluster } from './cluster.ts';
+
+/** A description as JSON text, and what it says. */
+export interface Description {
+  text: string;
+  application: Application;
+}
 
 /** Adds description and services to an execution that waits. */
 export function load(
   cluster: Cluster,
   execution: Execution,
-  description: string,
+  { text, application }: Description,
   services: readonly Service[],
 ): void {
-  execution.description = description;
+  execution.description = text;
   execution.services = services;
   cluster.addServices(execution);
-  cluster.loaded.add(execution);
+  cluster.loaded.set(execution, application);
 }
 
 /** Drops what `load` added, and what executions have that returned to the queue. All must be committed. */
 export function unloadWaiting(cluster: Cluster): void {
-  for (const execution of cluster.loaded) {
+  for (const execution of cluster.loaded.keys()) {
     if (execution.status !== 'queued' || execution.ending || execution.deleted) continue;
     cluster.dropServices(execution);
     execution.services = NO_SERVICES;

@@ -133,11 +133,9 @@ export async function loadServiceRows(db: Db, ids: readonly number[]): Promise<M
 /** The services of an execution, from its description and, if it was placed before, from their rows. */
 export function servicesFrom(
   execution: Execution,
-  description: string,
+  application: Application,
   rows: readonly Row[] | undefined,
 ): Service[] {
-  // Validated at submission.
-  const application = JSON.parse(description) as Application;
   if (!rows) return newServices(execution, application);
   const instances = new Map(instancesOf(application).map((one) => [one.name, one]));
   return rows.flatMap((row) => {

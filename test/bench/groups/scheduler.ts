@@ -203,7 +203,7 @@ function runTurn(cluster: Cluster): Decision[] {
     for (const execution of step.value) {
       const described = applications.get(execution);
       if (!described) throw new Error(`execution ${execution.id} was not submitted here`);
-      load(cluster, execution, '', newServices(execution, described));
+      load(cluster, execution, { text: '', application: described }, newServices(execution, described));
     }
   unloadWaiting(cluster);
   return step.value;

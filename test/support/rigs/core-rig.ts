@@ -134,7 +134,8 @@ export class CoreRig {
       description: JSON.stringify(description),
     };
     const execution = submit(this.cluster, submission, this.nowMs);
-    load(this.cluster, execution, submission.description, newServices(execution, description));
+    const loaded = { text: submission.description, application: description };
+    load(this.cluster, execution, loaded, newServices(execution, description));
     return execution;
   }
 

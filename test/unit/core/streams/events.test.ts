@@ -81,6 +81,7 @@ test('C140: a host gets an event when it joins, has a condition, is drained, is 
   rig.turn();
   expect(newEvents(rig)).toEqual(['host one paused']);
   host.conditions = [];
+  rig.cluster.changes.conditions.add(host);
   const execution = rig.submit();
   rig.turn();
   const web = named(execution, 'web0');
