@@ -29,20 +29,27 @@ export async function processesOf({ id, pid }: Running): Promise<string[]> {
 
 /**
  * Sends SIGKILL to the processes of a container without asking the engine. False if the agent sees none, or
- * is not allowed to do it.
+ * is not allowed to kill all of them.
  */
 export async function killProcesses(id: string): Promise<boolean> {
   const lane = new Lane(READS_AT_ONCE);
   const pids = (await readdir('/proc').catch(() => [])).map(Number).filter((pid) => pid > 0);
-  const kill = async (pid: number): Promise<boolean> => {
-    if (!(await lane.run(() => controlGroupOf(pid, id)))) return false;
-    try {
-      return process.kill(pid, 'SIGKILL');
-    } catch {
-      return false;
-    }
-  };
-  return (await Promise.all(pids.map(kill))).includes(true);
+  const killed = await Promise.all(
+    pids.map(async (pid) => {
+      const isOwn = await lane.run(() => controlGroupOf(pid, id));
+      return isOwn && killProcess(pid);
+    }),
+  );
+  return killed.includes(true) && !killed.includes(false);
+}
+
+/** True also if it has ended by itself. */
+function killProcess(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }
 
 /** Undefined if the process is not in the control group of that container. */
