@@ -2,10 +2,10 @@
  * One user with more containers on one host than the first network has addresses, and many users on one host.
  * NETWORK_CONTAINERS=1000 starts as many as a Linux bridge has ports for, NETWORK_USERS=300 more users.
  */
-import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { Lane } from '../../../agent/engine/lane.ts';
 import { dockerRig } from '../../support/engines/docker-rig.ts';
+import { runIn } from '../../support/engines/run-in-container.ts';
 
 const CONTAINERS = Number(process.env.NETWORK_CONTAINERS ?? 70);
 const USERS = Number(process.env.NETWORK_USERS ?? 20);
@@ -24,12 +24,7 @@ const nameOf = (service: number): string => assignment({ service }).name;
 async function read(from: string, at: string, tries = 10): Promise<string> {
   const patience =
     'for i in $(seq $0); do said=$(timeout 2 wget -q -O - "$1" 2>&1) && break; sleep 1; done; echo $said';
-  const exec = await docker.getContainer(from).exec({
-    Cmd: ['sh', '-c', patience, String(tries), `http://${at}:8080/`],
-    AttachStdout: true,
-    Tty: true,
-  });
-  return (await text(await exec.start({ Tty: true }))).trim();
+  return runIn(docker, from, 'sh', '-c', patience, String(tries), `http://${at}:8080/`);
 }
 
 test(`P93: all of ${CONTAINERS} containers of a user run on one host and reach each other by name`, {

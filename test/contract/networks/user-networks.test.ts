@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemPath } from '../../../agent/system-programs.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
+import { runIn } from '../../support/engines/run-in-container.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('nets');
@@ -126,11 +127,7 @@ describe('a network that is full', () => {
       [late[0]?.id, 1],
     ] as const) {
       const name = assignment({ service: to }).name;
-      const exec = await docker
-        .getContainer(String(from))
-        .exec({ Cmd: ['wget', '-q', '-O', '-', `http://${name}:8080`] });
-      await exec.start({});
-      expect(await eventually(async () => (await exec.inspect()).ExitCode ?? undefined)).toBe(0);
+      await runIn(docker, String(from), 'wget', '-q', '-O', '-', `http://${name}:8080`);
     }
   });
   test('P93: a start beyond the larger network fails temporarily, and names the bound', async () => {

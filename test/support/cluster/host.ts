@@ -1,8 +1,8 @@
 /** One host of a cluster: its network, its engine and its agent, and the faults that a test can cause. */
 import { join } from 'node:path';
 import type Docker from 'dockerode';
+import { runIn } from '../engines/run-in-container.ts';
 import { type Program, startCommand } from '../hosts/process.ts';
-import { eventually } from '../tools/eventually.ts';
 import { NamespacedEngine } from './engine.ts';
 import { cgroupOf, folderOf, mountDisk } from './leftovers.ts';
 import { Namespace } from './namespace.ts';
@@ -110,11 +110,7 @@ export class ClusterHost {
 
   /** Runs a program in a container to its end. Throws if the program fails. */
   async exec(container: string | undefined, ...command: string[]): Promise<void> {
-    const exec = await this.docker.getContainer(String(container)).exec({ Cmd: command });
-    await exec.start({});
-    // It may not have begun yet. Then it neither runs nor has a code.
-    const code = await eventually(async () => (await exec.inspect()).ExitCode ?? undefined);
-    if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}`);
+    await runIn(this.docker, String(container), ...command);
   }
 
   /** Names of the bridges in the host's kernel. */
