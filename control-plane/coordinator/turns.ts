@@ -140,9 +140,9 @@ export class Turns {
    */
   confirmEpoch(): void {
     this.enqueue({
-      prepare: async (state) => {
+      prepare: async ({ epoch }) => {
         try {
-          await this.assertCurrent(state);
+          await this.#db.batch([fence(epoch)]);
         } catch (error) {
           // Any other error, such as an unreachable database, does not show a takeover.
           if (isStale(error)) throw error;
@@ -151,11 +151,6 @@ export class Turns {
       run: () => {},
       fail: () => {},
     });
-  }
-
-  /** Rejects unless the database confirms that no other coordinator has taken over. */
-  assertCurrent({ epoch }: State): Promise<unknown> {
-    return this.#db.batch([fence(epoch)]);
   }
 
   /** Runs a turn even without input: time alone may change the state. */

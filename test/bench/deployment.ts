@@ -8,8 +8,10 @@ import * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Program, startCommand } from '../support/hosts/process.ts';
 
-const PASSWORD = 'secret words';
-const basic = (user: string) => `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString('base64')}`;
+/** Every user of a bench has it. */
+export const PASSWORD = 'secret words';
+const basic = (user: string, password = PASSWORD) =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 /**
  * Short compared with the measured times, and long enough to leave the processor to the measured programs.
  */
@@ -127,8 +129,10 @@ export class Deployment {
   }
 }
 
-async function cookieOf(url: string, user: string): Promise<string> {
-  const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization: basic(user) } });
+/** A session cookie as a header holds it. */
+export async function cookieOf(url: string, user: string, password = PASSWORD): Promise<string> {
+  const headers = { authorization: basic(user, password) };
+  const login = await fetch(`${url}/api/0.7/login`, { headers });
   const cookie = login.headers.get('set-cookie')?.split(';')[0];
   if (cookie === undefined) throw new Error(`the login answered ${login.status} without a session cookie`);
   return cookie;

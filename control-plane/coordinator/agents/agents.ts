@@ -108,13 +108,11 @@ export class Agents implements SessionEvents {
     }
     let host: Host | undefined;
     this.#turns.enqueue({
-      // A later coordinator may have registered the host. Without it, the agent would destroy its containers.
-      prepare: async (state) => {
-        if (!state.cluster.hosts.has(session.hostId)) await this.#turns.assertCurrent(state);
-      },
       requires: (cluster) => waitingOwners(cluster, hello.inventory),
       run: (cluster, nowMs) => {
         if (session.isClosed) return;
+        // A later coordinator may have registered the host, whose agent destroys its containers otherwise.
+        if (!cluster.hosts.has(session.hostId)) cluster.changes.confirmsEpoch = true;
         const found = this.#hostOf(session, hello, cluster);
         if (!found || !this.#acceptIds(cluster, session, hello)) return;
         host = found;

@@ -23,6 +23,7 @@ import { adopt } from './restored-database.ts';
  */
 export function observe(cluster: Cluster, host: Host, observation: Observation, nowMs: number): void {
   const service = cluster.services.get(observation.service);
+  if (!service || service.generation < observation.generation) cluster.changes.confirmsEpoch = true;
   if (!service || service.hostId !== host.id || service.generation !== observation.generation) return;
   if (service.status === 'inactive') return;
   switch (observation.state) {

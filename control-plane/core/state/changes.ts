@@ -35,6 +35,11 @@ export interface Changes {
   raisedIds: NextIds | null;
   /** The count of ids that were skipped without a proof, if it has changed. */
   unprovenIds: number | null;
+  /**
+   * True if the turn has met something that it does not know and a later coordinator may: the commit confirms
+   * the epoch, even without rows.
+   */
+  confirmsEpoch: boolean;
   /** The executions among those above that no user may see from now on. */
   deleted: Set<Execution>;
   /** Services whose start has progressed. */
@@ -56,6 +61,7 @@ export const noChanges = (): Changes => ({
   unknown: new Set(),
   raisedIds: null,
   unprovenIds: null,
+  confirmsEpoch: false,
   deleted: new Set(),
   progressed: new Set(),
   conditions: new Set(),

@@ -54,7 +54,7 @@ export async function commit(db: Db, epoch: Epoch, changes: Changes): Promise<vo
     ...(changes.raisedIds ? raiseIds(changes.raisedIds) : []),
     ...(changes.unprovenIds === null ? [] : [writeUnprovenIds(changes.unprovenIds)]),
   ];
-  if (statements.length === 0) return;
+  if (statements.length === 0 && !changes.confirmsEpoch) return;
   await db.batch([fence(epoch), ...statements]);
 }
 

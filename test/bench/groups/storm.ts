@@ -8,7 +8,7 @@ import { startWorkerdHost } from '../../support/hosts/host-workerd.ts';
 import { ADMIN_PASSWORD } from '../../support/hosts/hosts.ts';
 import { type Program, startProgram } from '../../support/hosts/process.ts';
 import { application } from '../application.ts';
-import { Deployment } from '../deployment.ts';
+import { cookieOf, Deployment } from '../deployment.ts';
 import { atMost, type Measurement } from '../figure.ts';
 import { runLoad, startLoad } from '../load.ts';
 import type { SimulatedAgentOptions } from '../programs/simulated-agent.ts';
@@ -77,9 +77,7 @@ async function stormOnWorkerd(): Promise<Measurement[]> {
   });
   try {
     const url = host.url();
-    const authorization = `Basic ${Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')}`;
-    const login = await fetch(`${url}/api/0.7/login`, { headers: { authorization } });
-    const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const cookie = await cookieOf(url, 'admin', ADMIN_PASSWORD);
     await new RestClient(url, 'admin', ADMIN_PASSWORD).removeQuotaLimits();
     const services = WORKERD_AGENTS * SERVICES_EACH;
     const databaseUrl = host.database.url;

@@ -18,6 +18,8 @@ export interface LimitedWorkerd {
   /** Changes with each start. */
   url(): string;
   program(): Program;
+  /** The process of workerd, which may be a child of the program. */
+  pid(): Promise<number>;
   residentMb(): Promise<number>;
   /** Sends SIGKILL. */
   kill(): Promise<void>;
@@ -61,12 +63,13 @@ export async function startLimitedWorkerd(
     await rm(folder, { recursive: true, force: true });
   };
   await start();
-  const residentMb = async () => {
+  const pid = async () => {
     const { pid } = program;
     const child = Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ')[0]);
-    return (await residentBytes(child || pid)) / 2 ** 20;
+    return child || pid;
   };
-  return { url: () => url, program: () => program, residentMb, kill, start, stop };
+  const residentMb = async () => (await residentBytes(await pid())) / 2 ** 20;
+  return { url: () => url, program: () => program, pid, residentMb, kill, start, stop };
 }
 
 function configOf(port: number, v8Flags: readonly string[], settings: Record<string, string>): string {

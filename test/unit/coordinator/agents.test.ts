@@ -5,6 +5,7 @@ import { findService } from '../../../control-plane/store/executions/executions.
 import { keyOf } from '../../../shared/protocol/assignment.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import { application, needs, service } from '../../support/fixtures/applications.ts';
+import { assignment } from '../../support/fixtures/assignments.ts';
 import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
 import { created, exited, gone, running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
@@ -231,6 +232,22 @@ describe('starts and stops', () => {
     agent.hello();
     await eventually(() => agent.socket.closeCode !== undefined);
     expect(agent.socket.closeCode).toBe(4403);
+  });
+  test('C218: a coordinator that another has superseded acknowledges no report of a start that it does not know', async () => {
+    const old = await rig.agent().join();
+    rig.restart();
+    const current = await rig.agent().join();
+    await rig.submit();
+    const assignment = await current.started();
+    old.report([seen(assignment, gone)]);
+    await eventually(() => old.socket.closeCode !== undefined || old.socket.all('ack').length > 0);
+    expect(old.socket.all('ack')).toEqual([]);
+    expect(old.socket.closeCode).toBe(4503);
+  });
+  test('C218: the current coordinator acknowledges a report of a start that it does not know', async () => {
+    const one = await rig.agent().join();
+    await one.reportAndWait(seen(assignment({ service: 99 }), gone));
+    expect(one.socket.closeCode).toBeUndefined();
   });
 });
 

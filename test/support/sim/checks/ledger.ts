@@ -54,6 +54,11 @@ export class Ledger {
     return ids.map((id) => this.services.get(id)).filter((row) => row !== undefined);
   }
 
+  /** Those that were last placed on the host. */
+  servicesAt(host: number): Row[] {
+    return [...this.services.values()].filter(({ host_id }) => host_id === host);
+  }
+
   demandOf(service: Row): Demand {
     const needs = this.#needs.get(Number(service.execution_id))?.get(String(service.service_group));
     if (!needs) throw new Error(`service ${service.id} has no description`);

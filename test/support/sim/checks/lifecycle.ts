@@ -43,10 +43,10 @@ export class LifecycleCheck {
 
   /** The logs on a removed host are gone. The same commit may contain the last reports of the host. */
   #hostGone(id: number): void {
-    const here = [...this.#ledger.services].filter(([, { host_id }]) => host_id === id);
-    for (const [service] of here) this.moved.add(service);
+    const here = this.#ledger.servicesAt(id);
+    for (const service of here) this.moved.add(Number(service.id));
     const isLeft = here.some(
-      ([, row]) => (row.placed === 1 || row.status !== 'inactive') && !this.#starts.isGone(row),
+      (row) => (row.placed === 1 || row.status !== 'inactive') && !this.#starts.isGone(row),
     );
     if (isLeft && !this.#ledger.isRemoved(id)) this.#removedWithServices.add(id);
   }

@@ -52,7 +52,8 @@ export class ProtocolCheck implements Tap {
     if (direction !== 'up' || typeof frame !== 'string') return;
     const message = validMessage(frame);
     if (message?.type === 'hello') this.#greetedAt(link.hostId).set(link, link.hasLeases);
-    if (message?.type === 'hello') this.#starts.arrived(link.hostId, message.inventory);
+    if (message?.type === 'hello')
+      this.#starts.greeted(link.hostId, message.inventory, this.#ledger.servicesAt(link.hostId));
     if (message?.type === 'report') this.#stateOf(link).reports.push(message);
     if (message?.type === 'report') this.#starts.arrived(link.hostId, message.observations);
   }

@@ -8,8 +8,12 @@ export class ReportedStarts {
   readonly failed = new Set<string>();
   /** Starts that agents stopped because their lease expired, by `service.generation`. */
   readonly lapsed = new Set<string>();
-  /** Starts whose container is gone as the control planes can know it, by host and `service.generation`. */
+  /** Starts whose container was reported as gone, by host and `service.generation`, like the next two. */
   readonly #gone = new Set<string>();
+  /** Starts whose container was reported. */
+  readonly #seen = new Set<string>();
+  /** Starts that were missing from a later hello. */
+  readonly #missing = new Set<string>();
 
   sent(one: Observation): void {
     if (one.state === 'failed') this.failed.add(keyOf(one));
@@ -17,13 +21,32 @@ export class ReportedStarts {
   }
 
   arrived(hostId: number, observations: readonly Observation[]): void {
-    for (const one of observations) if (one.state === 'gone') this.#gone.add(`host ${hostId}: ${keyOf(one)}`);
+    for (const one of observations) {
+      const key = `host ${hostId}: ${keyOf(one)}`;
+      if (one.state === 'gone') this.#gone.add(key);
+      if (!WITH_CONTAINER.has(one.state)) continue;
+      this.#seen.add(key);
+      this.#missing.delete(key);
+    }
   }
 
-  /** True if the host of the service has reported that its container is gone. */
-  isGone({ id, generation, host_id }: Row): boolean {
-    return this.#gone.has(`host ${host_id}: ${id}.${generation}`);
+  /** A hello has arrived, with every container of a host whose services have these rows. */
+  greeted(hostId: number, inventory: readonly Observation[], rows: readonly Row[]): void {
+    this.arrived(hostId, inventory);
+    const present = new Set(inventory.map((one) => `host ${hostId}: ${keyOf(one)}`));
+    for (const key of rows.map(startOf)) if (!present.has(key)) this.#missing.add(key);
+  }
+
+  /** True if messages of its host have shown that the container of the service is gone. */
+  isGone(row: Row): boolean {
+    const key = startOf(row);
+    // A start that its agent has not reported may be on its way to it.
+    const wasThere = this.#seen.has(key) || row.status === 'terminating';
+    return this.#gone.has(key) || (wasThere && this.#missing.has(key));
   }
 }
+
+const WITH_CONTAINER: ReadonlySet<Observation['state']> = new Set(['created', 'running', 'exited']);
+const startOf = ({ id, generation, host_id }: Row): string => `host ${host_id}: ${id}.${generation}`;
 
 export const isLapsed = (one: Observation): boolean => one.state === 'gone' && one.lapsed === true;
