@@ -42,6 +42,7 @@ const boundSettings = (bounds: Bounds) => ({
   BERTH_MAX_WAITING_PER_USER: bound(bounds.waitingPerUser, 'executions'),
   BERTH_MAX_WAITING_MIB_PER_USER: bound(bounds.waitingBytesPerUser / MIB, 'MiB'),
   BERTH_MAX_PLACED_INSTANCES: bound(bounds.placedInstances, 'instances'),
+  BERTH_MAX_ADOPTED_INSTANCES: bound(bounds.adoptedInstances, 'instances'),
   BERTH_MAX_INSTANCES_PER_EXECUTION: bound(bounds.instancesPerExecution, 'instances', MAX_INSTANCES),
 });
 
@@ -163,6 +164,7 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
     waitingPerUser: config.BERTH_MAX_WAITING_PER_USER,
     waitingBytesPerUser: config.BERTH_MAX_WAITING_MIB_PER_USER * MIB,
     placedInstances: config.BERTH_MAX_PLACED_INSTANCES,
+    adoptedInstances: config.BERTH_MAX_ADOPTED_INSTANCES,
     instancesPerExecution: config.BERTH_MAX_INSTANCES_PER_EXECUTION,
     unprovenIds: config.BERTH_MAX_UNPROVEN_IDS,
   },

@@ -18,7 +18,7 @@ import { draft, submit } from '../core/lifecycle/admission.ts';
 import { requestDeletion, requestEnd } from '../core/lifecycle/state-transitions.ts';
 import { assertEnabled, type Submission } from '../core/lifecycle/submission.ts';
 import { OperationError } from '../core/model/errors.ts';
-import { isEnded } from '../core/model/execution.ts';
+import { type Execution, isEnded } from '../core/model/execution.ts';
 import type { Host } from '../core/model/host.ts';
 import type { SchedulerConfig } from '../core/model/scheduler-config.ts';
 import { progressOf } from '../core/model/service.ts';
@@ -61,7 +61,6 @@ import type { CoordinatorApi } from './coordinator-api.ts';
 import type { AgentSocket, Clock } from './ports.ts';
 import { Events } from './streams/events.ts';
 import { Logs } from './streams/logs.ts';
-import { readDatabase } from './turn-inputs.ts';
 import { Turns } from './turns.ts';
 
 export interface CoordinatorDeps extends AgentsDeps {
@@ -139,19 +138,28 @@ export class Coordinator implements CoordinatorApi {
     });
   }
 
-  async remove(executionId: number): Promise<void> {
-    const ended = this.#turns.cluster?.executions.has(executionId)
-      ? undefined
-      : await readDatabase(loadExecution(this.#db, executionId));
-    return this.#turns.update((cluster, nowMs) => {
-      const execution = cluster.executions.get(executionId) ?? ended;
-      if (!execution || execution.deleted) throw noSuchExecution();
-      if (!cluster.executions.has(execution.id)) {
-        if (!isEnded(execution))
-          throw new OperationError('unavailable', 'The execution is changing; try again.');
-        cluster.addExecution(execution);
-      }
-      requestDeletion(cluster, execution, nowMs);
+  remove(executionId: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let ended: Execution | undefined;
+      this.#turns.enqueue({
+        // One that is not live has ended, and is in the database only. None ends between here and `run`.
+        read: async () => {
+          if (!this.#turns.cluster?.executions.has(executionId))
+            ended = await loadExecution(this.#db, executionId);
+        },
+        run: (cluster, nowMs) => {
+          const execution = cluster.executions.get(executionId) ?? ended;
+          if (!execution || execution.deleted) throw noSuchExecution();
+          if (!cluster.executions.has(execution.id)) {
+            if (!isEnded(execution))
+              throw new OperationError('unavailable', 'The execution is changing; try again.');
+            cluster.addExecution(execution);
+          }
+          requestDeletion(cluster, execution, nowMs);
+        },
+        done: () => resolve(),
+        fail: reject,
+      });
     });
   }
 

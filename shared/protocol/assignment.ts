@@ -10,12 +10,12 @@ import {
   MAX_WORDS,
 } from './bounds.ts';
 
-const id = z.int().positive();
-const plainText = z.string().max(MAX_PLAIN_LENGTH);
-const expandedText = z.string().max(MAX_EXPANDED_LENGTH);
-
 /** The highest id. */
 export const MAX_ID = 999_999_999_999_999;
+
+const id = z.int().positive().max(MAX_ID);
+const plainText = z.string().max(MAX_PLAIN_LENGTH);
+const expandedText = z.string().max(MAX_EXPANDED_LENGTH);
 
 /** Identifies one start of one service, which makes messages about it idempotent (PROTOCOL.md P5). */
 export const serviceKeySchema = z.object({ service: id, generation: id });
@@ -33,8 +33,8 @@ export const idProofSchema = z
 
 /** Ids that a control plane gave, with its proof. */
 export const provenIdsSchema = z.object({
-  execution: id.max(MAX_ID),
-  service: id.max(MAX_ID),
+  execution: id,
+  service: id,
   proof: idProofSchema,
 });
 export type ProvenIds = z.infer<typeof provenIdsSchema>;

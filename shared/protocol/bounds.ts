@@ -24,9 +24,9 @@ export const MAX_ID_RANGES = 200_000;
 export const MAX_PUBLISHED_PORTS = 1_000;
 export const MAX_VOLUMES = 1_000;
 
-/** Assignments in one `sync`. */
 /** Core shares of one host, and executions of one share. */
 export const MAX_SHARES = 10_000;
+/** Assignments in one `sync`. */
 export const MAX_ASSIGNMENTS = 1_000;
 /** Texts of an assignment that the description has as they are; a description has at most 1 MiB. */
 export const MAX_PLAIN_LENGTH = 2 ** 20;
@@ -36,6 +36,14 @@ export const MAX_EXPANDED_LENGTH = 2 ** 23;
 export const MAX_WORDS = 2 ** 20;
 /** Variables of a description, and those that Berth adds. */
 export const MAX_ENVIRONMENT = 2_000;
+
+/** Cores and bytes of memory of a host: sums over hosts stay exact. */
+export const MAX_CORES = 100_000;
+export const MAX_MEMORY_BYTES = 2 ** 46;
+/** The latest time of a Date, in ms. */
+export const MAX_TIME_MS = 8.64e15;
+/** The longest that a host may be silent before it counts as lost, in ms. */
+export const MAX_LEASE_MS = 86_400_000;
 
 /** Stands for the part of a text that was cut off. */
 const CUT = ' ... (cut)';

@@ -3,18 +3,26 @@ import * as z from 'zod';
 import { MAX_ID, portProtocolSchema, provenIdsSchema, serviceKeySchema } from './assignment.ts';
 import {
   MAX_ADDRESS_LENGTH,
+  MAX_CORES,
   MAX_DETAIL_LENGTH,
   MAX_FORGOTTEN,
   MAX_LABEL_LENGTH,
   MAX_LABELS,
+  MAX_LEASE_MS,
+  MAX_MEMORY_BYTES,
   MAX_NAME_LENGTH,
   MAX_OBSERVATIONS,
   MAX_PUBLISHED_PORTS,
+  MAX_TIME_MS,
   messageText,
 } from './bounds.ts';
 import { swarmSchema } from './swarm.ts';
 
-const timeMs = z.number().nonnegative();
+const timeMs = z.number().nonnegative().max(MAX_TIME_MS);
+const memoryBytes = z.int().nonnegative().max(MAX_MEMORY_BYTES);
+const cores = z.number().nonnegative().max(MAX_CORES);
+/** Engines give 0 to a port that is not published. */
+const port = z.int().min(0).max(65_535);
 const containerId = z.string().max(MAX_NAME_LENGTH);
 const highestId = z.int().nonnegative().max(MAX_ID);
 
@@ -28,15 +36,13 @@ export const observationSchema = z.discriminatedUnion('state', [
     containerId,
     ipAddress: z.string().max(MAX_ADDRESS_LENGTH),
     /** Published ports: the container port, and the host port that the engine chose. */
-    ports: z
-      .array(z.object({ port: z.int(), protocol: portProtocolSchema, hostPort: z.int() }))
-      .max(MAX_PUBLISHED_PORTS),
+    ports: z.array(z.object({ port, protocol: portProtocolSchema, hostPort: port })).max(MAX_PUBLISHED_PORTS),
     startedAtMs: timeMs,
   }),
   serviceKeySchema.extend({
     state: z.literal('exited'),
     containerId,
-    exitCode: z.int(),
+    exitCode: z.int32(),
     outOfMemory: z.boolean(),
     finishedAtMs: timeMs,
   }),
@@ -60,8 +66,8 @@ export const hostFactsSchema = z.object({
   /** Where clients reach published ports: a host name or IP address. */
   address: z.string().min(1).max(MAX_ADDRESS_LENGTH),
   labels: z.array(z.string().max(MAX_LABEL_LENGTH)).max(MAX_LABELS),
-  memoryBytes: z.int().nonnegative(),
-  cores: z.number().nonnegative(),
+  memoryBytes,
+  cores,
   agentVersion: z.string().max(MAX_NAME_LENGTH),
   engineVersion: z.string().max(MAX_NAME_LENGTH),
 });
@@ -86,17 +92,14 @@ const conditions = z.array(conditionSchema).max(16).optional();
 const swarm = swarmSchema.nullable().optional();
 
 /** What the containers of this deployment on the host really use. */
-export const hostUsageSchema = z.object({
-  memoryBytes: z.int().nonnegative(),
-  cores: z.number().nonnegative(),
-});
+export const hostUsageSchema = z.object({ memoryBytes, cores });
 export type HostUsage = z.infer<typeof hostUsageSchema>;
 
 export const upSchema = z.discriminatedUnion('type', [
   /** Always the first message. `inventory` is complete: every container of this deployment on the host. */
   z.object({
     type: z.literal('hello'),
-    version: z.int(),
+    version: z.int32(),
     /** The deployment whose containers the agent runs. The control plane refuses any other than its own. */
     deployment: deploymentNameSchema,
     host: hostFactsSchema,
@@ -110,7 +113,7 @@ export const upSchema = z.discriminatedUnion('type', [
     /** The proven ids with the highest execution, and those with the highest service (P144). */
     idProofs: z.array(provenIdsSchema).max(2).optional(),
     /** The lease that the agent applies since an earlier welcome (P32). */
-    leaseMs: z.int().positive().optional(),
+    leaseMs: z.int().positive().max(MAX_LEASE_MS).optional(),
     swarm,
   }),
   /**
@@ -118,10 +121,10 @@ export const upSchema = z.discriminatedUnion('type', [
    */
   z.object({
     type: z.literal('report'),
-    sequence: z.int().positive(),
+    sequence: z.int().positive().max(MAX_ID),
     observations: z.array(observationSchema).max(MAX_OBSERVATIONS),
     /** Services whose stored logs have been deleted, in answer to `forget`. */
-    forgotten: z.array(z.int().positive()).max(MAX_FORGOTTEN),
+    forgotten: z.array(z.int().positive().max(MAX_ID)).max(MAX_FORGOTTEN),
     conditions,
     usage: hostUsageSchema.optional(),
     swarm,
@@ -132,7 +135,7 @@ export const upSchema = z.discriminatedUnion('type', [
    */
   z.object({
     type: z.literal('logs.end'),
-    stream: z.int().nonnegative(),
+    stream: z.uint32(),
     reason: z.enum(['exited', 'missing', 'failed']),
     message: messageText().optional(),
   }),

@@ -51,21 +51,35 @@ export function unprovenAmong({ nextIds }: Cluster, { highest, proven }: SeenIds
 
 /**
  * Executions that wait without their services in memory, of which the inventory has containers: they must be
- * loaded before `adopt` compares the starts.
+ * loaded before `adopt` compares the starts. They stay in memory until the containers are gone, so a host may
+ * name only some (C220).
  */
 export function waitingOwners(
-  { executions, services }: Cluster,
+  { executions, services, schedulerConfig }: Cluster,
   inventory: readonly Observation[],
 ): Execution[] {
   const unknown = inventory.map(({ service }) => service).filter((id) => !services.has(id));
   if (unknown.length === 0) return [];
   const ids = unknown.sort((a, b) => a - b);
-  return [...executions.values()].filter((execution) => {
-    if (isLoaded(execution)) return false;
+  const owners: Execution[] = [];
+  let room = schedulerConfig.bounds.adoptedInstances;
+  for (const execution of executions.values()) {
+    if (isLoaded(execution)) {
+      if (execution.status === 'queued' && execution.ending) room -= sizeOf(execution);
+      continue;
+    }
     const first = ids[lowerBound(ids, execution.firstServiceId, (a, b) => a - b)];
-    return first !== undefined && first < execution.firstServiceId + execution.serviceCount;
+    const isOwner = first !== undefined && first < execution.firstServiceId + execution.serviceCount;
+    if (isOwner) owners.push(execution);
+  }
+  return owners.filter((execution) => {
+    room -= sizeOf(execution);
+    return room >= 0;
   });
 }
+
+const sizeOf = ({ serviceCount, descriptionBytes }: Execution): number =>
+  serviceCount + Math.ceil(descriptionBytes / 1024);
 
 /**
  * Skips ids that a host has seen. Skipped ids of services are recorded as unknown. Returns false and changes
@@ -108,6 +122,9 @@ function isWithin(ranges: readonly IdRange[], id: number): boolean {
   return range !== undefined && range.first <= id;
 }
 
+/** No service can have been started more often. Later starts of its own must have room above. */
+const MAX_GENERATION = 1e9;
+
 /**
  * Adopts containers of later starts than the state has. If the service is placed on the host, that start
  * becomes the current one. Otherwise the container is removed first, so that a later start does not run
@@ -117,6 +134,7 @@ export function adopt(cluster: Cluster, host: Host, inventory: readonly Observat
   for (const { service: id, generation } of inventory) {
     const service = cluster.services.get(id);
     const execution = service && cluster.executions.get(service.executionId);
+    if (generation > MAX_GENERATION) continue;
     if (execution && generation > service.generation) adoptOne(cluster, host, execution, service, generation);
   }
 }

@@ -12,6 +12,11 @@ export interface Bounds {
   /** Instances that are placed, of all users. */
   placedInstances: number;
   instancesPerExecution: number;
+  /**
+   * Instances of executions that wait in a restored database and run on hosts; each KiB of their descriptions
+   * counts as one, too (SPEC.md C220).
+   */
+  adoptedInstances: number;
   /** Ids that are skipped without a proof, of all hosts, in the life of the database (SPEC.md C211). */
   unprovenIds: number;
 }
@@ -24,6 +29,7 @@ export const defaultBounds: Bounds = {
   waitingBytesPerUser: 256 * MIB,
   placedInstances: 200_000,
   instancesPerExecution: 1_000,
+  adoptedInstances: 200_000,
   unprovenIds: 100_000,
 };
 
@@ -34,6 +40,7 @@ export const workerBounds: Bounds = {
   waitingBytesPerUser: 32 * MIB,
   placedInstances: 20_000,
   instancesPerExecution: 1_000,
+  adoptedInstances: 20_000,
   unprovenIds: 100_000,
 };
 

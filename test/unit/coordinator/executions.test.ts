@@ -52,6 +52,18 @@ describe('requests of users', () => {
   test('C15: deleting an unknown execution is `not-found`', async () => {
     expect(await codeOf(rig.coordinator.remove(99))).toBe('not-found');
   });
+  test('C15: an execution that ends while its deletion waits is deleted', async () => {
+    const id = await rig.submit();
+    // The first turn has room for 500 inputs: it ends the execution, and the next one deletes it.
+    const first = [
+      rig.coordinator.terminate(id),
+      ...Array.from({ length: 499 }, () => rig.coordinator.state()),
+    ];
+    const deletion = rig.coordinator.remove(id);
+    await Promise.all(first);
+    await deletion;
+    expect(await rig.statusOf(id)).toBeUndefined();
+  });
   test('C43: without a database every request is refused as unavailable', async () => {
     const id = await rig.submit();
     await rig.coordinator.terminate(id);

@@ -22,6 +22,8 @@ export class Ledger {
   readonly hosts = new Map<number, Row>();
   readonly quotas = new Map<number, Row>();
   readonly users = new Map<number, Row>();
+  /** The latest start of each monitor service that has exited. */
+  readonly exits = new Map<number, number>();
   /** Ids of services, by execution. */
   readonly #servicesOf = new Map<number, Set<number>>();
   readonly #needs = new Map<number, Map<string, Demand>>();
@@ -30,6 +32,8 @@ export class Ledger {
     const rows = this.#table(table);
     if (table === 'executions' && row && !rows.has(id)) this.#readDemands(id, String(row.description));
     if (table === 'services') this.#index(id, row ?? rows.get(id));
+    if (table === 'services' && row && (row.exit ?? null) !== null && this.demandOf(row).monitor)
+      this.exits.set(id, Number(row.generation));
     if (row) rows.set(id, row);
     else rows.delete(id);
   }

@@ -64,8 +64,8 @@ export class ReceivedLog {
     if (this.#isClosed) world.violate(`the log of service ${this.service} ends twice`);
     if (this.#text !== '') world.violate(`the log of service ${this.service} ends in the middle of a line`);
     this.#isClosed = true;
-    this.#logs.mayEnd(this.service);
-    this.#passTo(this.#logs.lastStart(this.service) + 1);
+    const last = this.#logs.lastStart(this.service);
+    this.#passTo(Math.max(last, this.#generation) + 1);
   }
 
   /** Handles a stream that broke off with an error, which the subscriber can see. */
@@ -121,16 +121,17 @@ export class LogCheck {
     return this.#ledger.executions.get(execution)?.deleted !== 0;
   }
 
-  mayEnd(service: number): void {
+  /** The start after which the log of a service ends. */
+  lastStart(service: number): number {
     const row = this.#ledger.services.get(service);
     const execution = this.#ledger.executionOf(service);
     const isOver = !execution || isEnded(execution) || execution.status === 'cleaning up';
-    if (!isOver && (row?.exit ?? null) === null)
+    if (!isOver && (row?.exit ?? null) === null) {
+      // A monitor service had exited when the log ended, and was started again before the subscriber read on.
+      const exited = this.#ledger.exits.get(service);
+      if (exited !== undefined) return exited;
       this.world.violate(`the log of service ${service} ends while its execution is ${execution.status}`);
-  }
-
-  lastStart(service: number): number {
-    const row = this.#ledger.services.get(service);
+    }
     if (row) return Number(row.generation);
     return Math.max(
       0,

@@ -58,6 +58,11 @@ export class ProtocolCheck implements Tap {
     if (message?.type === 'report') this.#starts.arrived(link.hostId, message.observations);
   }
 
+  falsified(hello: string): void {
+    const message = validMessage(hello);
+    if (message?.type === 'hello') this.#starts.listed(message.inventory);
+  }
+
   /**
    * Checks a committed row of a host. A lease is recorded only if the agent that was welcomed last, or one
    * whose hello has arrived since, keeps leases (C104).

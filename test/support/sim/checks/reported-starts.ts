@@ -12,6 +12,8 @@ export class ReportedStarts {
   readonly #gone = new Set<string>();
   /** Starts whose container was reported. */
   readonly #seen = new Set<string>();
+  /** The latest start of each service that a hello has listed. */
+  readonly #listed = new Map<number, number>();
   /** Starts that were missing from a later hello. */
   readonly #missing = new Set<string>();
 
@@ -33,8 +35,20 @@ export class ReportedStarts {
   /** A hello has arrived, with every container of a host whose services have these rows. */
   greeted(hostId: number, inventory: readonly Observation[], rows: readonly Row[]): void {
     this.arrived(hostId, inventory);
+    this.listed(inventory);
     const present = new Set(inventory.map((one) => `host ${hostId}: ${keyOf(one)}`));
     for (const key of rows.map(startOf)) if (!present.has(key)) this.#missing.add(key);
+  }
+
+  /** A hello has listed these, true or not. */
+  listed(inventory: readonly Observation[]): void {
+    for (const { service, generation } of inventory)
+      this.#listed.set(service, Math.max(generation, this.latestListed(service)));
+  }
+
+  /** The latest start of a service that a hello has listed; 0: none. */
+  latestListed(service: number): number {
+    return this.#listed.get(service) ?? 0;
   }
 
   /** True if messages of its host have shown that the container of the service is gone. */

@@ -34,6 +34,8 @@ export interface Dialler {
 export interface Tap {
   sent(link: Link, direction: Direction, frame: Frame): void;
   arrived(link: Link, direction: Direction, frame: Frame): void;
+  /** The control plane receives this hello instead of the true one that has arrived. */
+  falsified(hello: string): void;
 }
 
 const HANDSHAKE_MS = 10_000;
@@ -48,7 +50,7 @@ export class Network {
   readonly tap: Tap;
   /** Servers that accept connections, the newest first. */
   servers: Server[] = [];
-  /** How the next hello of a machine is changed on its way, by name. The checks do not see the change. */
+  /** How the next hello of a machine is changed on its way, by name. The checks see the true one. */
   readonly falsify = new Map<string, (hello: string) => string>();
 
   constructor(world: World, tap: Tap) {
@@ -268,9 +270,10 @@ export class Link {
   #falsified(frame: Frame): Frame {
     const { falsify } = this.#network;
     if (typeof frame !== 'string' || !frame.includes('"type":"hello"')) return frame;
-    const change = falsify.get(this.machine);
+    const hello = falsify.get(this.machine)?.(frame);
     falsify.delete(this.machine);
-    return change?.(frame) ?? frame;
+    if (hello !== undefined) this.#network.tap.falsified(hello);
+    return hello ?? frame;
   }
 
   /** Counts a frame towards the faults that the route has set for this connection. */

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { skipIds } from '../../../../control-plane/core/lifecycle/restored-database.ts';
+import { defaultBounds } from '../../../../control-plane/core/model/bounds.ts';
 import type { Execution } from '../../../../control-plane/core/model/execution.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
 import { CoordinatorRig, seen } from '../../../support/rigs/coordinator-rig.ts';
 import { CoreRig, decisionTexts, hostFacts, named, running } from '../../../support/rigs/core-rig.ts';
 
@@ -37,6 +39,20 @@ describe('C100: ids that a host has seen', () => {
     expect(skipIds(cluster, { highest: { execution: 0, service: 4 }, proven: none })).toBe(true);
     expect(cluster.nextIds).toMatchObject({ execution: 1, service: 5 });
     expect(cluster.changes.raisedIds).toBeNull();
+  });
+});
+
+describe('C220: executions that wait and run on hosts according to these', () => {
+  test('C220: hosts bring in only as many instances as the bound allows, however often they say hello', async () => {
+    const rig = await CoordinatorRig.open({ bounds: { ...defaultBounds, adoptedInstances: 6 } });
+    for (let submitted = 0; submitted < 3; submitted++)
+      await rig.submit(application(service({ total_count: 2, essential_count: 2 })));
+    const one = (id: number) => seen(assignment({ service: id }), running);
+    await rig.agent({ cores: 0 }).join([one(1), one(3), one(5)]);
+    await rig.agent({ cores: 0 }).join([one(1), one(3), one(5)]);
+    const adopted = await rig.memory.query('SELECT id FROM executions WHERE ending IS NOT NULL');
+    expect(adopted.map(({ id }) => id)).toEqual([1, 2]);
+    expect(await rig.memory.query('SELECT id FROM services')).toHaveLength(4);
   });
 });
 
@@ -106,6 +122,17 @@ describe('C102: a container of a later start than the database has', () => {
     expect(elastic).toMatchObject({ status: 'terminating', placed: false });
     rig.report(rig.hostOf(elastic), inventory(elastic.id, 5, { state: 'gone' }));
     expect(elastic).toMatchObject({ status: 'starting', generation: 6, placed: true });
+  });
+  test('C219: a container of a later start is not adopted if no service can have been started as often', () => {
+    const { rig, execution } = copy();
+    const side = named(execution, 'side0');
+    rig.hello(hostFacts('one'), [
+      ...inventory(named(execution, 'web0').id, 1),
+      ...inventory(side.id, 1e9 + 1),
+    ]);
+    expect(side.generation).toBe(1);
+    rig.hello(hostFacts('one'), [...inventory(named(execution, 'web0').id, 1), ...inventory(side.id, 1e9)]);
+    expect(side.generation).toBe(1e9);
   });
   test('C102: a container of a later start is not adopted on another host than the one in the copy', () => {
     const { rig, execution } = copy();
