@@ -65,21 +65,31 @@ function checkFields<T extends z.ZodObject>(
 }
 
 /**
- * Lists that are too long keep one entry past their limit: enough for the schema to refuse them (API-13).
- * Returns `input` itself if it has only known fields, and no such list.
+ * Lists and objects that are too long keep some entries past their limit: enough for the schema to refuse
+ * them (API-13). Returns `input` itself if it has only known fields, and nothing too long.
  */
 function knownFields({ shape }: z.ZodObject, input: Loose): Loose {
-  if (Object.keys(input).every((key) => Object.hasOwn(shape, key) && !isTooLong(input[key]))) return input;
   const known: Loose = {};
-  for (const key of Object.keys(shape)) {
-    if (!Object.hasOwn(input, key)) continue;
-    const value = input[key];
-    known[key] = Array.isArray(value) ? value.slice(0, MAX_LIST + 1) : value;
+  let isChanged = false;
+  for (const key of Object.keys(input)) {
+    if (Object.hasOwn(shape, key)) known[key] = shortened(input[key]);
+    isChanged ||= known[key] !== input[key] || !Object.hasOwn(shape, key);
   }
-  return known;
+  return isChanged ? known : input;
 }
+
 const MAX_LIST = 1000;
-const isTooLong = (value: unknown): boolean => Array.isArray(value) && value.length > MAX_LIST;
+/** More than any object within a field may have. */
+const MAX_KEYS = 100;
+
+/** The value, or a copy of its beginning. */
+function shortened(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length > MAX_LIST ? value.slice(0, MAX_LIST + 1) : value;
+  if (!isRecord(value)) return value;
+  const keys = Object.keys(value);
+  if (keys.length <= MAX_KEYS) return value;
+  return Object.fromEntries(keys.slice(0, MAX_KEYS).map((key) => [key, value[key]]));
+}
 
 type ListName = keyof typeof serviceLists;
 const listNames = Object.keys(serviceLists) as ListName[];
