@@ -37,9 +37,9 @@ export const MAX_WORDS = 2 ** 20;
 /** Variables of a description, and those that Berth adds. */
 export const MAX_ENVIRONMENT = 2_000;
 
-/** Cores and bytes of memory of a host: sums over hosts stay exact. */
-export const MAX_CORES = 100_000;
-export const MAX_MEMORY_BYTES = 2 ** 46;
+/** Cores and bytes of memory of a host: beyond any machine, and sums over hosts stay precise. */
+export const MAX_CORES = 1_000_000;
+export const MAX_MEMORY_BYTES = 2 ** 50;
 /** The latest time of a Date, in ms. */
 export const MAX_TIME_MS = 8.64e15;
 /** The longest that a host may be silent before it counts as lost, in ms. */
