@@ -23,8 +23,9 @@ export function unknownVariables(
   instances: Pick<ReadonlySet<string>, 'has'>,
   limit = Number.POSITIVE_INFINITY,
 ): string[] {
-  // Most texts have none.
-  if (!texts.some((text) => text.includes('{'))) return [];
+  // Most texts have none, and a text without an end of a reference is not searched for beginnings.
+  const searched = texts.filter((text) => text.includes('{') && text.includes('}'));
+  if (searched.length === 0) return [];
   const known: Variables = {
     user_name: '',
     execution_id: '',
@@ -34,7 +35,7 @@ export function unknownVariables(
   };
   let unknown: Set<string> | undefined;
   let name = '';
-  for (const text of texts) {
+  for (const text of searched) {
     for (const one = new References(text); one.next(); ) {
       if (unknown && unknown.size >= limit) return [...unknown];
       if (one.isLiteral || one.isNamed(name)) continue;
