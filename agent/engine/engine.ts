@@ -109,10 +109,10 @@ export interface Engine {
    */
   create(assignment: Assignment, cpuLimit: number): Promise<Container>;
   /**
-   * Starts the container. The returned container may be a new one, if the first one could not be started as
-   * it was created.
+   * Starts the container. If it can't be started as it was created, the returned container is a new one. A
+   * container that may have run before must not be replaced (P114): the start then fails temporarily.
    */
-  start(assignment: Assignment, id: string, cpuLimit: number): Promise<Container>;
+  start(assignment: Assignment, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container>;
   /** Changes the CPU limit of a running container. Succeeds if the container does not exist. */
   updateCpuLimit(id: string, cpuLimit: number): Promise<void>;
   /**

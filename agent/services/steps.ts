@@ -50,11 +50,13 @@ const executors: { [Kind in StepKind]: Executor<Kind> } = {
   },
 
   start: async ({ assignment, container: created }, { engine, output, cpuLimit }) => {
+    const mayHaveRun = output.wasStarted(created);
     // Must precede the start. If this agent is killed now and the container is removed meanwhile, the next
     // agent must not start the key again (CONT-1).
     if (!output.markStarted(created))
       throw new EngineError('temporary', 'another agent on this host has begun to start the service');
-    const container = await engine.start(assignment, created.id, cpuLimit(assignment)).catch((error) => {
+    const started = engine.start(assignment, created.id, cpuLimit(assignment), !mayHaveRun);
+    const container = await started.catch((error) => {
       // The start has failed and is not gone. The next agent must find the same.
       if (!mayHaveStarted(error)) output.unmark(created);
       throw error;

@@ -64,7 +64,7 @@ afterAll(async () => {
 
 async function start(service: number, script: string): Promise<Container> {
   const wanted = assignment({ service, name: `web${service}-endless`, command: ['sh', '-c', script] });
-  const container = await engine.start(wanted, (await engine.create(wanted, CPU_LIMIT)).id, CPU_LIMIT);
+  const container = await engine.start(wanted, (await engine.create(wanted, CPU_LIMIT)).id, CPU_LIMIT, true);
   await store.preserve(container);
   return container;
 }

@@ -17,7 +17,7 @@ describe('a container', () => {
     const wanted = assignment();
     const created = await engine().create(wanted, CPU_LIMIT);
     expect(created.state).toBe('created');
-    expect(await engine().start(wanted, created.id, CPU_LIMIT)).toMatchObject({
+    expect(await engine().start(wanted, created.id, CPU_LIMIT, true)).toMatchObject({
       state: 'running',
       service: 1,
       generation: 1,
@@ -28,7 +28,7 @@ describe('a container', () => {
     const wanted = assignment({ idProof: 'proof_of-ids' });
     const created = await engine().create(wanted, CPU_LIMIT);
     expect(created).toMatchObject({ execution: wanted.execution, idProof: 'proof_of-ids' });
-    const running = await engine().start(wanted, created.id, CPU_LIMIT);
+    const running = await engine().start(wanted, created.id, CPU_LIMIT, true);
     expect(running).toMatchObject({ idProof: 'proof_of-ids' });
     expect((await run({ service: 2 })).idProof).toBeUndefined();
   });
@@ -54,7 +54,7 @@ describe('a container', () => {
   });
   test('a container that is started twice is running', async () => {
     const { id } = await run();
-    expect(await engine().start(assignment(), id, CPU_LIMIT)).toMatchObject({ state: 'running' });
+    expect(await engine().start(assignment(), id, CPU_LIMIT, true)).toMatchObject({ state: 'running' });
   });
   test('a container ends with the exit code of its process', async () => {
     const { id } = await run({ command: ['sh', '-c', 'exit 7'] });

@@ -22,7 +22,7 @@ async function attack(tries: number): Promise<FolderSwapOutcome> {
     service += 1;
     const wanted = assignment({ service, ...container });
     const created = await on.create(wanted, CPU_LIMIT);
-    return await on.start(wanted, created.id, CPU_LIMIT).catch(async (error) => {
+    return await on.start(wanted, created.id, CPU_LIMIT, true).catch(async (error) => {
       await on.remove(created.id);
       throw error;
     });
@@ -70,9 +70,20 @@ describe('an agent that ends between creation and start', () => {
     const { id: abandoned } = await makeEngine(rules).create(wanted, CPU_LIMIT);
     await rename(`${scratch()}/root/data`, `${scratch()}/root/old`);
     await mkdir(`${scratch()}/root/data/second`, { recursive: true });
-    const { id } = await makeEngine(rules).start(wanted, abandoned, CPU_LIMIT);
+    const { id } = await makeEngine(rules).start(wanted, abandoned, CPU_LIMIT, true);
     expect(id).not.toBe(abandoned);
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+  test('P5, P114: a container that may have run is not replaced: its start fails temporarily', async () => {
+    await mkdir(`${scratch()}/root/data`, { recursive: true });
+    const rules = { volumeRoots: [`${scratch()}/root`] };
+    const wanted = assignment({ volumes: volumes(), command: ['sleep', '1000'] });
+    const { id } = await makeEngine(rules).create(wanted, CPU_LIMIT);
+    await expect(makeEngine(rules).start(wanted, id, CPU_LIMIT, false)).rejects.toMatchObject({
+      kind: 'temporary',
+      message: expect.stringContaining('the container may have run before'),
+    });
+    expect(await makeEngine(rules).inspect(id)).toMatchObject({ id, state: 'created' });
   });
   test('P114: the next agent leaves a container that has started, and one without host folders', async () => {
     await mkdir(`${scratch()}/root/data`, { recursive: true });
@@ -80,11 +91,11 @@ describe('an agent that ends between creation and start', () => {
     const [first, second] = [makeEngine(rules), makeEngine(rules)];
     const wanted = assignment({ volumes: volumes(), command: ['sleep', '1000'] });
     const { id } = await first.create(wanted, CPU_LIMIT);
-    await first.start(wanted, id, CPU_LIMIT);
-    expect(await second.start(wanted, id, CPU_LIMIT)).toMatchObject({ id, state: 'running' });
+    await first.start(wanted, id, CPU_LIMIT, true);
+    expect(await second.start(wanted, id, CPU_LIMIT, true)).toMatchObject({ id, state: 'running' });
     const plain = assignment({ service: 2 });
     const created = await first.create(plain, CPU_LIMIT);
-    expect(await second.start(plain, created.id, CPU_LIMIT)).toMatchObject({ id: created.id });
+    expect(await second.start(plain, created.id, CPU_LIMIT, true)).toMatchObject({ id: created.id });
   });
   test('P114: what an interrupted proof has left is removed', async () => {
     const Labels = { 'berth.deployment': deployment, 'berth.folders': 'node1' };

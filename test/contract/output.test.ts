@@ -66,7 +66,12 @@ describe.each(ways)('output preserved $way', ({ local, atEngine }) => {
 
   async function run(script: string): Promise<Container> {
     const wanted = assignment({ name: `web-${deployment}`, command: ['sh', '-c', script] });
-    const container = await engine.start(wanted, (await engine.create(wanted, CPU_LIMIT)).id, CPU_LIMIT);
+    const container = await engine.start(
+      wanted,
+      (await engine.create(wanted, CPU_LIMIT)).id,
+      CPU_LIMIT,
+      true,
+    );
     await store.preserve(container);
     return container;
   }

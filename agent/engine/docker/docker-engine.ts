@@ -54,6 +54,8 @@ export interface DockerEngineOptions extends MountRules, NetworkOptions {
 /** Exit code after SIGKILL, of the process or of the init process's only child. */
 const KILLED = 137;
 
+const MAY_HAVE_RUN = 'the container may have run before, and cannot start again as it was created';
+
 export class DockerEngine implements Engine {
   /** For calls that return. */
   readonly #docker: Docker;
@@ -163,8 +165,9 @@ export class DockerEngine implements Engine {
     }
   }
 
-  async start(assignment: Assignment, id: string, cpuLimit: number): Promise<Container> {
+  async start(assignment: Assignment, id: string, cpuLimit: number, mayReplace: boolean): Promise<Container> {
     const recreate = async (): Promise<string> => {
+      if (!mayReplace) throw new EngineError('temporary', MAY_HAVE_RUN);
       await this.remove(id);
       return (await this.create(assignment, cpuLimit)).id;
     };

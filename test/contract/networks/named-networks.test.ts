@@ -69,7 +69,7 @@ describe('the network that the settings name for all services', () => {
     const on = joining();
     const { id } = await on.create(assignment(), CPU_LIMIT);
     await made.remove();
-    expect(await errorOf(on.start(assignment(), id, CPU_LIMIT))).toMatchObject({
+    expect(await errorOf(on.start(assignment(), id, CPU_LIMIT, true))).toMatchObject({
       kind: 'temporary',
       message: expect.stringContaining(`network ${shared} does not exist`),
     });

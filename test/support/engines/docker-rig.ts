@@ -103,7 +103,7 @@ export function dockerRig(name: string): DockerRig {
     assignment,
     async run(changes = {}, on = engine) {
       const wanted = assignment(changes);
-      return on.start(wanted, (await on.create(wanted, CPU_LIMIT)).id, CPU_LIMIT);
+      return on.start(wanted, (await on.create(wanted, CPU_LIMIT)).id, CPU_LIMIT, true);
     },
     async exitOf(id) {
       await docker.getContainer(id).wait();

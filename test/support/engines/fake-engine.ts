@@ -24,6 +24,8 @@ export class FakeEngine implements Engine {
   readonly images = new Set(['berth/busybox:1']);
   /** Called before each such call; may throw or wait. */
   before: (call: string) => void | Promise<void> = () => {};
+  /** Whether each start so far might have replaced its container. */
+  readonly mayReplace: boolean[] = [];
   /** Usage samples of containers. Other containers have none. */
   readonly used = new Map<string, UsageSample>();
   /** What containers hold on the disk. Other containers hold nothing that is measured. */
@@ -73,7 +75,13 @@ export class FakeEngine implements Engine {
     return this.#put({ service, generation, execution, idProof, id: `c${this.#ids}`, cpu, state: 'created' });
   }
 
-  async start({ service, generation }: Assignment, id: string): Promise<Container> {
+  async start(
+    { service, generation }: Assignment,
+    id: string,
+    _cpuLimit: number,
+    mayReplace: boolean,
+  ): Promise<Container> {
+    this.mayReplace.push(mayReplace);
     await this.#call(`start ${service}.${generation}`);
     writeFileSync(this.outputFile(id), '');
     return this.#put({

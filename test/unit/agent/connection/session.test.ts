@@ -266,7 +266,7 @@ describe('running services', () => {
     connection.welcome();
     // Created by another agent on the machine, whose control plane has progressed further.
     await engine.create(assignment(), 1);
-    await engine.start(assignment(), 'c1');
+    await engine.start(assignment(), 'c1', 1, true);
     await rig.agent.refresh();
     await connection.reported(1, 'gone');
     connection.start(assignment());
@@ -292,6 +292,17 @@ describe('running services', () => {
     engine.vanish('c1');
     await connection.reported(1, 'gone');
     expect(engine.calls).toEqual(['create 1.1', 'start 1.1']);
+  });
+  test('P5, P114: a container whose start the engine has forgotten starts again, and is not replaced', async () => {
+    const connection = await rig.peer.connection();
+    connection.welcome([assignment()]);
+    await connection.reported(1, 'running');
+    const running = engine.containers.get('c1');
+    if (running) engine.containers.set('c1', { ...running, state: 'created' });
+    await rig.agent.refresh();
+    await eventually(() => engine.mayReplace.length === 2);
+    expect(engine.calls).toEqual(['create 1.1', 'start 1.1', 'start 1.1']);
+    expect(engine.mayReplace).toEqual([true, false]);
   });
   test('the end of a container is reported with its exit code', async () => {
     const connection = await rig.peer.connection();
