@@ -44,6 +44,7 @@ const boundSettings = (bounds: Bounds) => ({
   BERTH_MAX_PLACED_INSTANCES: bound(bounds.placedInstances, 'instances'),
   BERTH_MAX_ADOPTED_INSTANCES: bound(bounds.adoptedInstances, 'instances'),
   BERTH_MAX_INSTANCES_PER_EXECUTION: bound(bounds.instancesPerExecution, 'instances', MAX_INSTANCES),
+  BERTH_MAX_TEXT_MIB_PER_EXECUTION: bound(bounds.textBytesPerExecution / MIB, 'MiB'),
 });
 
 const isMemoryLimit = (bytes = 0) => bytes >= MIN_MEMORY_LIMIT && Number.isSafeInteger(bytes);
@@ -166,6 +167,7 @@ export const schedulerConfigOf = (config: Config): SchedulerConfig => ({
     placedInstances: config.BERTH_MAX_PLACED_INSTANCES,
     adoptedInstances: config.BERTH_MAX_ADOPTED_INSTANCES,
     instancesPerExecution: config.BERTH_MAX_INSTANCES_PER_EXECUTION,
+    textBytesPerExecution: config.BERTH_MAX_TEXT_MIB_PER_EXECUTION * MIB,
     unprovenIds: config.BERTH_MAX_UNPROVEN_IDS,
   },
 });

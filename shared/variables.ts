@@ -47,6 +47,13 @@ export function unknownVariables(
   return unknown ? [...unknown] : [];
 }
 
+/** How many references the texts have. */
+export function referencesIn(texts: readonly string[]): number {
+  let references = 0;
+  for (const text of texts) for (const one = new References(text); one.next(); ) references += 1;
+  return references;
+}
+
 /** Replaces each reference. Throws on an unknown one, which validation has refused before. */
 export function substitute(text: string, variables: Variables): string {
   let result = '';

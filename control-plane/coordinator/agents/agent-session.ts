@@ -113,18 +113,16 @@ export class AgentSession {
   }
 
   /** Sends the welcome, then every assignment of the host (P3). */
-  welcome(welcome: Welcome, assignments: readonly Assignment[], unknown: readonly IdRange[]): void {
+  welcome(welcome: Welcome, assignments: Iterable<Assignment>, unknown: readonly IdRange[]): void {
     this.#send({ type: 'welcome', version: PROTOCOL_VERSION, ...welcome });
     this.#sync(assignments, unknown);
   }
 
-  #sync(assignments: readonly Assignment[], unknown: readonly IdRange[]): void {
+  #sync(assignments: Iterable<Assignment>, unknown: readonly IdRange[]): void {
     this.#revision += 1;
-    const parts = syncParts(assignments);
-    for (const [at, part] of parts.entries()) {
-      const more = at < parts.length - 1;
-      const rest = more || unknown.length === 0 ? {} : { unknown: [...unknown] };
-      this.#send({ type: 'sync', revision: this.#revision, assignments: part, more, ...rest });
+    for (const part of syncParts(assignments)) {
+      const rest = part.more || unknown.length === 0 ? {} : { unknown: [...unknown] };
+      this.#send({ type: 'sync', revision: this.#revision, ...part, ...rest });
     }
   }
 

@@ -17,8 +17,14 @@ export interface DeploymentParts {
   proofOf(ids: { execution: number; service: number }): string;
 }
 
-export function assignmentsAt(hostId: number, cluster: Cluster, deployment: DeploymentParts): Assignment[] {
-  return [...cluster.servicesAt(hostId)].filter(isAssigned).map(assigner(cluster, deployment));
+/** Made one by one, as they are needed. */
+export function* assignmentsAt(
+  hostId: number,
+  cluster: Cluster,
+  deployment: DeploymentParts,
+): Generator<Assignment> {
+  const assignment = assigner(cluster, deployment);
+  for (const service of cluster.servicesAt(hostId)) if (isAssigned(service)) yield assignment(service);
 }
 
 /** The description was validated at submission. */

@@ -6,22 +6,30 @@ const MAX_PART = 100;
 /** Text in one part, in UTF-16 units. A single assignment may have more, and then has its own part. */
 const MAX_PART_LENGTH = 2 ** 20;
 
-/** At least one part, which is empty for a host without assignments. */
-export function syncParts(assignments: readonly Assignment[]): Assignment[][] {
+/** Some of the assignments of a sync; `more`: another part follows. */
+export interface SyncPart {
+  assignments: Assignment[];
+  more: boolean;
+}
+
+/**
+ * At least one part, which is empty for a host without assignments. Takes the assignments as they are needed:
+ * all of them together may be large.
+ */
+export function* syncParts(assignments: Iterable<Assignment>): Generator<SyncPart> {
   let part: Assignment[] = [];
   let length = 0;
-  const parts = [part];
   for (const assignment of assignments) {
     const added = textLength(assignment);
     if (part.length === MAX_PART || (part.length > 0 && length + added > MAX_PART_LENGTH)) {
+      yield { assignments: part, more: true };
       part = [];
       length = 0;
-      parts.push(part);
     }
     part.push(assignment);
     length += added;
   }
-  return parts;
+  yield { assignments: part, more: false };
 }
 
 /** Without the names, which are short. */

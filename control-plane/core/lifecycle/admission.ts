@@ -2,10 +2,12 @@
  * Admission of submissions: queues one, unless it is beyond what may wait (SCHED-12). An execution that was
  * admitted once may return to the queue beyond every bound. Pure.
  */
+import type { Application } from '../../../shared/application-schema.ts';
 import { RESERVED_PER_USER, reserveOf } from '../model/bounds.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
-import { memoryText } from '../model/text.ts';
+import { weightOfServices } from '../model/resources.ts';
+import { count, memoryText } from '../model/text.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { assertEnabled, newExecution, newServices, type Submission } from './submission.ts';
 
@@ -17,7 +19,7 @@ export function submit(cluster: Cluster, submission: Submission, nowMs: number):
   assertEnabled(cluster, submission.userId);
   const ids = { ...cluster.nextIds };
   const execution = newExecution(ids, submission, nowMs);
-  assertWithinBounds(cluster, execution);
+  assertWithinBounds(cluster, execution, submission);
   Object.assign(cluster.nextIds, ids);
   cluster.addExecution(execution);
   cluster.changes.newExecutions.set(execution, submission.description);
@@ -30,25 +32,35 @@ export function submit(cluster: Cluster, submission: Submission, nowMs: number):
 export function draft(cluster: Cluster, submission: Submission, nowMs: number): Execution {
   assertEnabled(cluster, submission.userId);
   const execution = newExecution({ ...cluster.nextIds }, submission, nowMs);
-  assertWithinBounds(cluster, execution);
+  assertWithinBounds(cluster, execution, submission);
   execution.services = newServices(execution, submission.application);
   return execution;
 }
 
-type Submitted = Pick<Execution, 'userId' | 'descriptionBytes' | 'serviceCount'>;
-
 /** Throws `too-many`, with the bound and how far it is reached, if the execution must not be queued. */
-function assertWithinBounds(cluster: Cluster, submitted: Submitted): void {
-  const problem = boundProblem(cluster, submitted);
+function assertWithinBounds(cluster: Cluster, execution: Execution, { application }: Submission): void {
+  const problem = sizeProblem(cluster, execution, application) ?? queueProblem(cluster, execution);
   if (problem !== null) throw new OperationError('too-many', problem, { retryAfterS: RETRY_AFTER_S });
 }
 
-function boundProblem({ schedulerConfig, waiting }: Cluster, submitted: Submitted): string | null {
-  const { bounds } = schedulerConfig;
-  const { userId, descriptionBytes, serviceCount } = submitted;
-  const own = waiting.of(userId);
+function sizeProblem(
+  { schedulerConfig: { bounds } }: Cluster,
+  { serviceCount }: Execution,
+  { services }: Application,
+): string | null {
   if (serviceCount > bounds.instancesPerExecution)
     return `The application has ${serviceCount} instances, and an execution may have ${bounds.instancesPerExecution}. Split it, or ask an administrator to raise BERTH_MAX_INSTANCES_PER_EXECUTION.`;
+  const textBytes = 1024 * weightOfServices(services);
+  if (textBytes <= bounds.textBytesPerExecution) return null;
+  return `The texts of its ${count(serviceCount, 'instance')} (command, environment and so on) have about ${memoryText(textBytes)} in all, and those of an execution may have ${memoryText(bounds.textBytesPerExecution)}. Put them into a volume, or ask an administrator to raise BERTH_MAX_TEXT_MIB_PER_EXECUTION.`;
+}
+
+function queueProblem(
+  { schedulerConfig: { bounds }, waiting }: Cluster,
+  execution: Execution,
+): string | null {
+  const { userId, descriptionBytes } = execution;
+  const own = waiting.of(userId);
   if (own.executions >= bounds.waitingPerUser)
     return `You have ${own.executions} executions waiting, and a user may have ${bounds.waitingPerUser}. Try again when some of them have started, or terminate some.`;
   const bytes = own.descriptionBytes + descriptionBytes;

@@ -9,9 +9,11 @@ export interface Bounds {
   waitingPerUser: number;
   /** Bytes of the descriptions of a user's executions that wait, as UTF-8. */
   waitingBytesPerUser: number;
-  /** Instances that are placed, of all users. */
+  /** Instances that are placed, of all users; one with texts of more than 1 KiB counts as more (C173). */
   placedInstances: number;
   instancesPerExecution: number;
+  /** Texts of all instances of an execution, as hosts receive them. */
+  textBytesPerExecution: number;
   /**
    * Instances of executions that wait in a restored database and run on hosts; each KiB of their descriptions
    * counts as one, too (SPEC.md C220).
@@ -29,6 +31,7 @@ export const defaultBounds: Bounds = {
   waitingBytesPerUser: 256 * MIB,
   placedInstances: 200_000,
   instancesPerExecution: 1_000,
+  textBytesPerExecution: 8 * MIB,
   adoptedInstances: 200_000,
   unprovenIds: 100_000,
 };
@@ -40,6 +43,7 @@ export const workerBounds: Bounds = {
   waitingBytesPerUser: 32 * MIB,
   placedInstances: 20_000,
   instancesPerExecution: 1_000,
+  textBytesPerExecution: 4 * MIB,
   adoptedInstances: 20_000,
   unprovenIds: 100_000,
 };

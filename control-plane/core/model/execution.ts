@@ -69,6 +69,17 @@ export interface Execution {
  */
 export const isLoaded = ({ services, serviceCount }: Execution): boolean => services.length === serviceCount;
 
+/**
+ * What its start counts under the bound on placed instances (C173). The description is in memory until the
+ * end, so it counts as many as it has KiB if the services count fewer.
+ */
+export const weightOf = (execution: Pick<Execution, 'demand' | 'descriptionBytes'>): number =>
+  execution.demand.weight + textWeightOf(execution);
+
+/** What the execution counts beside its essential services. */
+export const textWeightOf = ({ demand, descriptionBytes }: Pick<Execution, 'demand' | 'descriptionBytes'>) =>
+  Math.max(0, Math.floor(descriptionBytes / 1024) - demand.weight);
+
 /** The services that must all be placed for the execution to start. */
 export const essentialServices = ({ services }: Pick<Execution, 'services'>): Service[] =>
   services.filter(({ essential }) => essential);

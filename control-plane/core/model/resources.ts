@@ -1,5 +1,6 @@
 /** Memory and cores: what hosts have, and what services require and reserve. Pure. */
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
+import { referencesIn } from '../../../shared/variables.ts';
 
 export interface Resources {
   memoryBytes: number;
@@ -11,6 +12,8 @@ export interface Requirement extends Resources {
   /** The memory limit of its container. Null: the default (`SchedulerConfig.defaultMemoryBytes`). */
   limitBytes: number | null;
   labels: readonly string[];
+  /** What an instance counts under the bound on placed instances: the KiB of its texts, at least 1 (C173). */
+  weight: number;
 }
 
 /**
@@ -35,19 +38,38 @@ export interface ResourceDemand {
   readonly reserved: Resources;
   /** What the start adds to the usage of the user. */
   usage(defaultMemoryBytes: number): Usage;
-  /** How many services the start places. */
-  readonly instances: number;
+  /** The weights of all services that the start places. */
+  readonly weight: number;
 }
 
+/** The weights of all instances: about how many KiB the control plane sends to hosts to start them. */
+export const weightOfServices = (services: readonly ServiceDescription[]): number =>
+  services.reduce((sum, definition) => sum + definition.total_count * requirementOf(definition).weight, 0);
+
 /** What a definition requires: the minimum, or 0 memory and 0.1 cores. */
-export const requirementOf = ({ resources, labels }: ServiceDescription): Requirement => ({
-  memoryBytes: resources.memory.min ?? 0,
-  limitBytes: ownLimitOf(resources.memory),
-  cores: resources.cores.min ?? 0.1,
-  labels: labels && labels.length > 0 ? labels : NO_LABELS,
-});
+export const requirementOf = (definition: ServiceDescription): Requirement => {
+  const { resources, labels } = definition;
+  return {
+    memoryBytes: resources.memory.min ?? 0,
+    limitBytes: ownLimitOf(resources.memory),
+    cores: resources.cores.min ?? 0.1,
+    labels: labels && labels.length > 0 ? labels : NO_LABELS,
+    weight: Math.max(1, Math.ceil(assignmentBytes(definition) / 1024)),
+  };
+};
 
 const NO_LABELS: readonly never[] = [];
+
+/** About how many bytes of JSON the assignment of an instance has, with every variable filled in. */
+function assignmentBytes(definition: ServiceDescription): number {
+  const texts = [definition.command ?? '', ...definition.environment.map(([, value]) => value)];
+  return utf8.encode(JSON.stringify(definition)).length + VALUE_BYTES * referencesIn(texts);
+}
+
+const utf8 = new TextEncoder();
+
+/** What a reference adds to a text, about. */
+const VALUE_BYTES = 64;
 
 /** The memory that a service may use, which counts under the quota (C198). */
 export const memoryLimitOf = (

@@ -6,7 +6,7 @@
  * exists in memory only: after a restart the wait begins again (SCHED-5). Pure.
  */
 
-import { type Execution, isLoaded } from '../model/execution.ts';
+import { type Execution, isLoaded, weightOf } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { ResourceDemand } from '../model/resources.ts';
 import { placeOnEmptyHosts } from './feasibility.ts';
@@ -53,7 +53,7 @@ export function* startReserved(state: SchedulerState, actions: SchedulingActions
   reservation.isUntried = false;
   const { demand } = execution;
   if (!state.queue.has(execution) || state.exceededBy(execution.userId, demand).length > 0) return;
-  if (exceededPlacedBound(state, demand)) return;
+  if (exceededPlacedBound(state, weightOf(execution))) return;
   const plan: PreemptionPlan | null =
     withReservation(state, () => withoutVictims(placeGang(gangOf(execution), hostIndex))) ??
     withReservation(state, () => placeWithPreemption(state, execution, demand)) ??

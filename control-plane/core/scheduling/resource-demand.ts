@@ -12,7 +12,7 @@ import {
 import type { Service } from '../model/service.ts';
 
 /** How many numbers each need has in `Demand.numbers`. */
-const FIELDS = 4;
+const FIELDS = 5;
 /** In `Demand.numbers`: the default memory limit. The setting may change, so its value is not there. */
 const DEFAULT_LIMIT = -1;
 
@@ -21,7 +21,7 @@ export type LabelLists = readonly (readonly string[])[];
 
 /** Needs and usage are computed at each call: many demands wait, and few are examined at a time. */
 export class Demand implements ResourceDemand {
-  /** Count, reserved bytes, cores and memory limit of each need, one need after the other. */
+  /** Count, reserved bytes, cores, memory limit and weight of each need, one need after the other. */
   readonly numbers: readonly number[];
   /** Null if no need has labels. */
   readonly labels: LabelLists | null;
@@ -43,6 +43,7 @@ export class Demand implements ResourceDemand {
         limitBytes: this.#limitBytes(at),
         cores: this.#cores(at),
         labels,
+        weight: this.#weight(at),
         count: this.#count(at),
       });
     }
@@ -67,10 +68,10 @@ export class Demand implements ResourceDemand {
     return reserved;
   }
 
-  get instances(): number {
-    let instances = 0;
-    for (let at = 0; at < this.numbers.length; at += FIELDS) instances += this.#count(at);
-    return instances;
+  get weight(): number {
+    let weight = 0;
+    for (let at = 0; at < this.numbers.length; at += FIELDS) weight += this.#weight(at) * this.#count(at);
+    return weight;
   }
 
   /** No need has less memory, or less cores, than these. */
@@ -90,6 +91,10 @@ export class Demand implements ResourceDemand {
   #limitBytes(at: number): number | null {
     const limit = this.numbers[at + 3] ?? DEFAULT_LIMIT;
     return limit === DEFAULT_LIMIT ? null : limit;
+  }
+
+  #weight(at: number): number {
+    return this.numbers[at + 4] ?? 1;
   }
 
   #memoryBytes(at: number): number {
@@ -122,34 +127,37 @@ export const demandOf = (services: readonly Pick<Service, 'requirement'>[], exec
 /** The demand as text, which the store keeps. */
 export const demandText = ({ needs }: ResourceDemand): string =>
   JSON.stringify(
-    needs.map((need): NeedText => [need.count, need.memoryBytes, need.cores, ...limitAndLabelsOf(need)]),
+    needs.map((need): NeedText => [need.count, need.memoryBytes, need.cores, ...furtherOf(need)]),
   );
 
-/** One need in the text of a demand: the memory limit, unless it is the default, and the labels come last. */
-type NeedText = [count: number, memoryBytes: number, cores: number, ...limitAndLabels: (number | string)[]];
+/** One need in the text of a demand: the memory limit, a weight of more than 1, and the labels come last. */
+type NeedText = [count: number, memoryBytes: number, cores: number, ...further: (number | string)[]];
 
-const limitAndLabelsOf = ({ limitBytes, labels }: Requirement): (number | string)[] =>
-  limitBytes === null ? [...labels] : [limitBytes, ...labels];
+const furtherOf = ({ limitBytes, weight, labels }: Requirement): (number | string)[] => {
+  if (weight > 1) return [limitBytes ?? DEFAULT_LIMIT, weight, ...labels];
+  return limitBytes === null ? [...labels] : [limitBytes, ...labels];
+};
 
 /** The demand of an execution's start, from its text. */
 export function demandFromText(text: string): Demand {
   const needs = (JSON.parse(text) as NeedText[]).map(([count, memoryBytes, cores, ...rest]): Need => {
     const labels = rest.filter((one) => typeof one === 'string');
-    const limitBytes = rest.find((one) => typeof one === 'number') ?? null;
-    return { memoryBytes, limitBytes, cores, labels, count };
+    const [limit = DEFAULT_LIMIT, weight = 1] = rest.filter((one) => typeof one === 'number');
+    const limitBytes = limit === DEFAULT_LIMIT ? null : limit;
+    return { memoryBytes, limitBytes, cores, labels, weight, count };
   });
   return demandOfNeeds(needs, 1);
 }
 
 /** Equal for equal requirements. */
 export const requirementKey = (requirement: Requirement): string =>
-  JSON.stringify([requirement.memoryBytes, requirement.cores, ...limitAndLabelsOf(requirement)]);
+  JSON.stringify([requirement.memoryBytes, requirement.cores, ...furtherOf(requirement)]);
 
 function demandOfNeeds(all: readonly Need[], executions: number): Demand {
   const needs = all.length === 1 ? all : distinct(all);
   const numbers: number[] = [];
-  for (const { count, memoryBytes, cores, limitBytes } of needs)
-    numbers.push(count, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT);
+  for (const { count, memoryBytes, cores, limitBytes, weight } of needs)
+    numbers.push(count, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT, weight);
   const hasLabels = needs.some(({ labels }) => labels.length > 0);
   // A copy has no spare capacity.
   return new Demand(numbers.slice(), hasLabels ? needs.map(({ labels }) => labels) : null, executions);

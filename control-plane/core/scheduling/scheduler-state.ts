@@ -25,7 +25,7 @@ export interface SchedulerState {
   /** Elastic services without a host, of running executions. */
   readonly elastic: Queue<QueuedElasticService>;
   /** How many services are placed. */
-  readonly placedCount: number;
+  readonly placedWeight: number;
   /** The fewest instances of a start that the bound on placed instances prevents, or null. */
   leastOverBound: number | null;
   /** How many elastic services are placed. */
@@ -73,14 +73,14 @@ export interface BackfillReservation {
 }
 
 /** Whether the bound on placed instances is reached: nothing can be placed until something ends. */
-export const isFull = ({ placedCount, schedulerConfig }: SchedulerState): boolean =>
-  placedCount >= schedulerConfig.bounds.placedInstances;
+export const isFull = ({ placedWeight, schedulerConfig }: SchedulerState): boolean =>
+  placedWeight >= schedulerConfig.bounds.placedInstances;
 
-/** The bound, if the start would exceed it on top of `placed` instances; null if it would not. */
+/** The bound, if a start of that weight would exceed it on top of `placed`; null if it would not. */
 export function exceededPlacedBound(
-  { placedCount, schedulerConfig }: SchedulerState,
-  { instances: wanted }: ResourceDemand,
-  placed = placedCount,
+  { placedWeight, schedulerConfig }: SchedulerState,
+  wanted: number,
+  placed = placedWeight,
 ): ExceededLimit | null {
   const { placedInstances: limit } = schedulerConfig.bounds;
   const over = placed + wanted - limit;

@@ -3,7 +3,7 @@
  * capacity of the hosts and the quotas of the users. Pure.
  */
 
-import { type Execution, isLoaded } from '../model/execution.ts';
+import { type Execution, isLoaded, weightOf } from '../model/execution.ts';
 import type { Host } from '../model/host.ts';
 import type { ResourceDemand } from '../model/resources.ts';
 import { startReserved } from './backfill-reservation.ts';
@@ -62,7 +62,7 @@ function* placeExecutions(
     const candidate = queue.next(round);
     if (!candidate) break;
     const { item: execution, demand } = candidate;
-    if (isOverBound(state, demand)) continue;
+    if (isOverBound(state, weightOf(execution))) continue;
     const isOverQuota = state.exceededBy(execution.userId, demand).length > 0;
     const plan = findPlacement(state, execution, demand, isOverQuota);
     if (plan) {
@@ -84,6 +84,7 @@ function placeElasticServices(
     const candidate = elastic.next(round);
     if (!candidate) break;
     const { execution, service } = candidate.item;
+    if (isOverBound(state, candidate.demand.weight)) continue;
     if (state.exceededBy(execution.userId, candidate.demand).length > 0) continue;
     const placements = placeGang([service], hostIndex);
     if (placements) actions.place(execution, placements);
@@ -92,9 +93,9 @@ function placeElasticServices(
 }
 
 /** Whether the bound on placed instances prevents the start, until enough services have ended. */
-function isOverBound(state: SchedulerState, demand: ResourceDemand): boolean {
-  if (!exceededPlacedBound(state, demand)) return false;
-  state.leastOverBound = Math.min(state.leastOverBound ?? demand.instances, demand.instances);
+function isOverBound(state: SchedulerState, weight: number): boolean {
+  if (!exceededPlacedBound(state, weight)) return false;
+  state.leastOverBound = Math.min(state.leastOverBound ?? weight, weight);
   return true;
 }
 

@@ -153,9 +153,9 @@ export class Cluster implements SchedulerState {
     return this.#usages.placedOf(userId);
   }
 
-  /** How many services are placed. */
-  get placedCount(): number {
-    return this.#usages.placedCount;
+  /** What counts under the bound on placed instances. */
+  get placedWeight(): number {
+    return this.#usages.placedWeight;
   }
 
   get elasticCount(): number {
@@ -202,7 +202,7 @@ export class Cluster implements SchedulerState {
   /** Stops counting the execution under its user's quota, if it was counted. */
   dismiss(execution: Execution): void {
     if (!this.admitted.delete(execution)) return;
-    this.#usages.countExecution(execution.userId, -1);
+    this.#usages.countExecution(execution, -1);
     this.#requeueUser(execution.userId);
   }
 
@@ -252,10 +252,11 @@ export class Cluster implements SchedulerState {
     return changes;
   }
 
-  /** The user's quota has free capacity again, after an end or with another quota. */
+  /** The user's quota or the bound on placed instances may have room again, after an end or a change. */
   #requeueUser(userId: number): void {
     this.queue.requeueUser(userId);
     this.elastic.requeueUser(userId);
+    retryOverBound(this);
   }
 
   addServices({ services }: Execution): void {
@@ -274,7 +275,7 @@ export class Cluster implements SchedulerState {
 
   #count(execution: Execution): void {
     this.admitted.add(execution);
-    this.#usages.countExecution(execution.userId, 1);
+    this.#usages.countExecution(execution, 1);
   }
 
   #reserve(service: Service, sign: 1 | -1): void {
@@ -283,10 +284,7 @@ export class Cluster implements SchedulerState {
     if (!execution) throw new Error(`no execution ${executionId}`);
     const { userId } = execution;
     this.#usages.reserve(userId, service, sign);
-    if (sign === -1) {
-      this.#requeueUser(userId);
-      retryOverBound(this);
-    }
+    if (sign === -1) this.#requeueUser(userId);
     const host = hostId === null ? undefined : this.hosts.get(hostId);
     if (!host) return;
     host.reservedMemoryBytes += sign * requirement.memoryBytes;

@@ -28,8 +28,8 @@ export function updateQueues({ queue, elastic }: Queues, execution: Execution, n
 
 /** Tries again what the bound on placed instances prevented, once it allows one of them. */
 export function retryOverBound(state: SchedulerState): void {
-  const { leastOverBound, placedCount, schedulerConfig, queue, elastic } = state;
-  if (leastOverBound === null || placedCount + leastOverBound > schedulerConfig.bounds.placedInstances)
+  const { leastOverBound, placedWeight, schedulerConfig, queue, elastic } = state;
+  if (leastOverBound === null || placedWeight + leastOverBound > schedulerConfig.bounds.placedInstances)
     return;
   state.leastOverBound = null;
   queue.requeueAll();

@@ -1,10 +1,11 @@
-/** What each user's placed executions and services use, and how many services are placed in all. Pure. */
+/** What each user's placed executions and services use, and the weight of all of them. Pure. */
 import { addUsage, noUsage, type Usage } from '../accounts/quota.ts';
+import { type Execution, textWeightOf } from '../model/execution.ts';
 import type { SchedulerConfig } from '../model/scheduler-config.ts';
 import type { Service } from '../model/service.ts';
 
 export class UserUsages {
-  placedCount = 0;
+  placedWeight = 0;
   elasticCount = 0;
   /** Only of users with an execution that was placed at some time. */
   readonly #usages = new Map<number, Usage>();
@@ -31,14 +32,15 @@ export class UserUsages {
   }
 
   /** Counts an execution that is placed (1), or no longer (-1). */
-  countExecution(userId: number, sign: 1 | -1): void {
-    this.#usageOf(userId).executions += sign;
+  countExecution(execution: Execution, sign: 1 | -1): void {
+    this.#usageOf(execution.userId).executions += sign;
+    this.placedWeight += sign * textWeightOf(execution);
   }
 
   /** Counts a service that is placed (1), or no longer (-1). */
   reserve(userId: number, service: Service, sign: 1 | -1): void {
     addUsage(this.#usageOf(userId), service.requirement, this.#defaultMemoryBytes, sign);
-    this.placedCount += sign;
+    this.placedWeight += sign * service.requirement.weight;
     this.#placedOf.set(userId, this.placedOf(userId) + sign);
     if (service.essential) return;
     this.elasticCount += sign;

@@ -10,7 +10,6 @@ export function exceededLimitText({ dimension, limit, used, wanted, over }: Exce
     wanted > limit
       ? `it can start only if the quota is raised or ${less}`
       : `it starts when enough of the user's executions have ended, or when the quota is raised`;
-  if (dimension === 'instances') return placedBoundText(limit, used, wanted);
   if (dimension === 'executions') {
     return `The user's quota allows ${count(limit, 'execution')} at a time, of which ${used} ${used === 1 ? 'is' : 'are'} in use: ${remedy}.`;
   }
@@ -21,12 +20,13 @@ export function exceededLimitText({ dimension, limit, used, wanted, over }: Exce
   return `The user's quota allows ${coresText(limit)} at a time, of which ${coresText(used)} ${verb} reserved; ${coresText(wanted)} more would exceed it by ${coresText(over)}: ${remedy}.`;
 }
 
-function placedBoundText(limit: number, used: number, wanted: number): string {
+/** Why the bound on placed instances prevents a start of that many instances. */
+export function placedBoundText({ limit, used, wanted }: ExceededLimit, instances: number): string {
   const remedy =
     wanted > limit
       ? 'it can start only if an administrator raises BERTH_MAX_PLACED_INSTANCES or it requests less'
       : 'it starts when enough instances of any user have ended';
-  return `This Berth runs at most ${count(limit, 'instance')} at a time, of which ${used} ${used === 1 ? 'is' : 'are'} in use; this start needs ${wanted}: ${remedy}.`;
+  return `This Berth runs at most ${count(limit, 'instance')} at a time, of which ${used} ${used === 1 ? 'is' : 'are'} in use; this start needs ${wanted}: ${remedy}.${wanted > instances ? ' An instance with more than 1 KiB of texts counts once for each KiB.' : ''}`;
 }
 
 /** For example `in 4 s`; `now` if the time has come. */

@@ -11,6 +11,7 @@ import {
   type ExecutionStatus,
   essentialServices,
   isLoaded,
+  weightOf,
 } from '../model/execution.ts';
 import type { ResourceDemand } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
@@ -20,7 +21,7 @@ import { victimsForQuota } from '../scheduling/preemption.ts';
 import { demandOf } from '../scheduling/resource-demand.ts';
 import { exceededPlacedBound } from '../scheduling/scheduler-state.ts';
 import type { Cluster } from '../state/cluster.ts';
-import { delayText, exceededLimitText } from './explanation-text.ts';
+import { delayText, exceededLimitText, placedBoundText } from './explanation-text.ts';
 import {
   diagnose,
   diagnoseElastic,
@@ -142,14 +143,14 @@ function explainQueued(
   const { userId, demand } = execution;
   const usage = demand.usage(cluster.schedulerConfig.defaultMemoryBytes);
   const own = victimsForQuota(cluster, execution, demand);
-  const bound = exceededPlacedBound(cluster, demand);
+  const bound = exceededPlacedBound(cluster, weightOf(execution));
   const exceeded = own ? [] : cluster.exceededBy(userId, demand);
-  const quota = [...exceeded, ...(bound ? [bound] : [])].map(quotaReason);
+  const quota = [...exceeded.map(quotaReason), ...boundReasons(bound, essentialServices(execution).length)];
   const { placements, unplaceable, backfillReservedFor } = diagnose(cluster, execution, own ?? []);
   const reasons = unplaceable.flatMap(reasonsOf);
   const fitsHosts = unplaceable.length === 0 || isFeasible(cluster, execution, demand);
   const fitsQuota = cluster.exceededLimits(userId, usage, noUsage()).length === 0;
-  const fitsBound = exceededPlacedBound(cluster, demand, 0) === null;
+  const fitsBound = exceededPlacedBound(cluster, weightOf(execution), 0) === null;
   const position = 1 + order.findIndex(({ id }) => id === execution.id);
   return {
     status: execution.status,
@@ -209,6 +210,10 @@ const reasonsOf = (unplaceableService: UnplaceableService): Reason[] =>
 
 const quotaReason = (limit: ExceededLimit): QuotaReason => ({ ...limit, text: exceededLimitText(limit) });
 
+/** `instances` is how many the start places: it may count as more (C173). */
+const boundReasons = (bound: ExceededLimit | null, instances: number): QuotaReason[] =>
+  bound ? [{ ...bound, text: placedBoundText(bound, instances) }] : [];
+
 /** Each sentence once, since outages of hosts are the same for all services. */
 const texts = (reasons: readonly { text: string }[]): string[] => [
   ...new Set(reasons.map(({ text }) => text)),
@@ -264,12 +269,14 @@ function explainElastic(
     return diagnoseElastic(cluster, service, instances) ?? [];
   });
   const demands = first.map((service) => demandOf([service], 0));
-  const bound = demands.map((demand) => exceededPlacedBound(cluster, demand)).find((one) => one !== null);
-  const over = [
-    ...demands.flatMap((demand) => cluster.exceededBy(userId, demand)),
-    ...(bound ? [bound] : []),
-  ];
-  return { reasons: unplaceable.flatMap(reasonsOf), quota: over.map(quotaReason) };
+  const bound = demands
+    .map((demand) => exceededPlacedBound(cluster, demand.weight))
+    .find((one) => one !== null);
+  const over = demands.flatMap((demand) => cluster.exceededBy(userId, demand));
+  return {
+    reasons: unplaceable.flatMap(reasonsOf),
+    quota: [...over.map(quotaReason), ...boundReasons(bound ?? null, 1)],
+  };
 }
 
 function summaryOf(execution: Execution): string {

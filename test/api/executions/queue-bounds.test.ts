@@ -120,6 +120,32 @@ describe('descriptions and instances', () => {
         expect(refused.headers.status).toContain('has 4 instances, and an execution may have 3');
       });
 
+      test('H379: an execution whose instances have more texts in all than the bound is refused', async () => {
+        const text = 'x'.repeat(100_000);
+        const environment = ['A', 'B', 'C', 'D'].map((name): [string, string] => [name, text]);
+        const large = application(service({ total_count: 3, essential_count: 3, environment }));
+        const refused = await alice.submit(large);
+        expect(refused.status).toBe(429);
+        expect(refused.headers.status).toContain(
+          'The texts of its 3 instances (command, environment and so on) have about 1.1 MiB in all, and those of an execution may have 1.0 MiB. Put them into a volume, or ask an administrator to raise BERTH_MAX_TEXT_MIB_PER_EXECUTION.',
+        );
+        expect((await alice.http.post('execution/explain', { name: 'run', application: large })).status).toBe(
+          429,
+        );
+      });
+
+      test('C173, H361: the explanation says why an instance with long texts counts as more', async () => {
+        const agent = await ScriptedAgent.join(host());
+        const environment: [string, string][] = [['TEXT', 'x'.repeat(3_000)]];
+        const id = await api.submit(application(service({ environment })));
+        const { waiting_for } = await api.explain(id);
+        expect(waiting_for[0]).toMatch(
+          /^This Berth runs at most 3 instances at a time, of which 0 are in use; this start needs 4: .* An instance with more than 1 KiB of texts counts once for each KiB\.$/,
+        );
+        await api.terminate(id);
+        await agent.close();
+      });
+
       test('C173, H361: beyond the bound on placed instances an execution waits with that explanation, and starts when others end', async () => {
         const agent = await ScriptedAgent.join(host());
         const two = application(service({ total_count: 2, essential_count: 2 }));
@@ -145,6 +171,7 @@ describe('descriptions and instances', () => {
       BERTH_MAX_WAITING_MIB_PER_USER: '1',
       BERTH_MAX_PLACED_INSTANCES: '3',
       BERTH_MAX_INSTANCES_PER_EXECUTION: '3',
+      BERTH_MAX_TEXT_MIB_PER_EXECUTION: '1',
     },
   );
 });

@@ -37,7 +37,7 @@ export function queueOf(given: readonly Given[], options: Options = {}) {
   const add = (one: Given) => {
     const { cores = 1 } = one;
     const demand = demands.share(
-      demandOf([{ requirement: { memoryBytes: 0, limitBytes: 0, cores, labels: [] } }], 1),
+      demandOf([{ requirement: { memoryBytes: 0, limitBytes: 0, cores, labels: [], weight: 1 } }], 1),
     );
     const item = { userId: 1, size: 0, timeSubmitMs: 0, ...one, cores, demand };
     items.set(item.id, item);

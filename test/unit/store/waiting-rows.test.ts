@@ -61,10 +61,10 @@ test('C175: rows of an earlier version are completed when the control plane star
     [1, 5, 9].map((firstServiceId) => ({
       ...{ firstServiceId, serviceCount: 4, hasServiceRows: true, description: null, services: [] },
       demand: {
-        instances: 3,
+        weight: 3,
         needs: [
-          { count: 1, memoryBytes: 200, limitBytes: 200, cores: 0.5, labels: ['gpu'] },
-          { count: 2, memoryBytes: 100, limitBytes: 100, cores: 1, labels: [] },
+          { count: 1, memoryBytes: 200, limitBytes: 200, cores: 0.5, labels: ['gpu'], weight: 1 },
+          { count: 2, memoryBytes: 100, limitBytes: 100, cores: 1, labels: [], weight: 1 },
         ],
         reserved: { memoryBytes: 400, cores: 2.5 },
       },

@@ -19,6 +19,7 @@ const smallBounds: Bounds = {
   waitingBytesPerUser: 20_000,
   placedInstances: 8,
   instancesPerExecution: 5,
+  textBytesPerExecution: 2 ** 23,
   adoptedInstances: 1_000,
   unprovenIds: 40,
 };

@@ -33,7 +33,7 @@ function services(...requirements: Partial<Requirement>[]): Service[] {
   };
   return loadedExecution(ids, submission, 0).services.map((one, at) => ({
     ...one,
-    requirement: { memoryBytes: 0, limitBytes: null, cores: 0, labels: [], ...requirements[at] },
+    requirement: { memoryBytes: 0, limitBytes: null, cores: 0, labels: [], weight: 1, ...requirements[at] },
   }));
 }
 

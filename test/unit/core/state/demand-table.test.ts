@@ -39,7 +39,7 @@ test('C176: a demand is forgotten with the last execution that has it', () => {
   expect(later.labels).not.toBe(one.labels);
 });
 
-test('C176: a demand has the needs, the usage and the instances of its services', () => {
+test('C176: a demand has the needs, the usage and the weight of its services', () => {
   const given = gangDemandOf(
     application(
       service({ name: 'small', resources: needs(10, 0.5, 25), total_count: 3, essential_count: 2 }),
@@ -50,12 +50,12 @@ test('C176: a demand has the needs, the usage and the instances of its services'
   const shared = new DemandTable<Execution>().share(given);
   for (const each of [given, shared, demandFromText(demandText(given))]) {
     expect(each.needs).toEqual([
-      { count: 1, memoryBytes: 30, limitBytes: null, cores: 1, labels: ['gpu'] },
-      { count: 3, memoryBytes: 10, limitBytes: 25, cores: 0.5, labels: [] },
+      { count: 1, memoryBytes: 30, limitBytes: null, cores: 1, labels: ['gpu'], weight: 1 },
+      { count: 3, memoryBytes: 10, limitBytes: 25, cores: 0.5, labels: [], weight: 1 },
     ]);
     expect(each.usage(100)).toEqual({ executions: 1, memoryBytes: 175, microCores: 2_500_000 });
     expect(each.reserved).toEqual({ memoryBytes: 60, cores: 2.5 });
-    expect(each.instances).toBe(4);
+    expect(each.weight).toBe(4);
     expect(each.least).toEqual({ memoryBytes: 10, cores: 0.5 });
   }
 });
