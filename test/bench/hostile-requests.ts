@@ -6,6 +6,7 @@ import {
   hostileEncodings,
   hostileForms,
   hostileObjects,
+  hostilePlaces,
 } from '../support/fixtures/hostile-bodies.ts';
 
 /** `path` is that of a page if it begins with `/`, else that of an API endpoint. */
@@ -39,11 +40,17 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   '/executions/terminate': ['id'],
 };
 
+/** The field of a form with a description. */
+const FIELD = 'description=';
+
 /** All shapes of descriptions to one endpoint, and every fifth to each of the others. */
 export function hostileRequests(): HostileRequest[] {
-  const forms = some(hostileDescriptions(BYTES / 3))
-    .map(({ shape, text }) => ({ shape, text: `description=${encodeURIComponent(text.toWellFormed())}` }))
+  const encoded = some(hostileDescriptions(BYTES / 3))
+    .map(({ shape, text }) => ({ shape, text: `${FIELD}${encodeURIComponent(text.toWellFormed())}` }))
     .filter(({ text }) => text.length <= BYTES);
+  // A form may have quotes and brackets as they are.
+  const plain = hostilePlaces(BYTES - FIELD.length).map(({ shape, text }) => ({ shape, text: FIELD + text }));
+  const forms = [...encoded, ...plain];
   return sendable([
     ...to('app_validate', described()),
     ...to('execution/explain', wrapped()),

@@ -9,7 +9,7 @@ import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { descriptionSteps, nameProblem, unwrapped } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
-import { type Fault, pathOf, placesIn, readJson } from './json-text.ts';
+import { BEGINNING, type Fault, pathOf, placeSteps, readJson } from './json-text.ts';
 
 /** The fields of the form as typed. */
 export interface Draft {
@@ -45,12 +45,12 @@ export function* textSteps(text: string): Steps<CheckedText> {
     return { valid: { application, value, name: given }, problems: [] };
   }
   yield TURN_UNITS;
-  const places = placesIn(
+  const places = yield* placeSteps(
     text,
     problems.map(({ pointer }) => at + pointer),
   );
   const placed = problems.map(({ pointer, message }, n) => ({
-    ...(places[n] ?? { line: 1, column: 1 }),
+    ...(places[n] ?? BEGINNING),
     path: pathOf(pointer),
     message,
   }));

@@ -3,19 +3,29 @@
  * JSON takes half a second.
  */
 import { endOfString } from '../../../shared/json-depth.ts';
+import { type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 
 /** A value to be found, and those within it. */
 interface Wanted {
   within: Map<string, Wanted>;
-  /** Where it is; undefined until it is found. */
-  offset?: number | undefined;
+  /** Where it was found last; undefined until it is found. */
+  offset?: number;
 }
+
+interface Scan {
+  text: string;
+  /** Where others were last let run. */
+  pausedAt: number;
+}
+
+/** Characters after which others may run. */
+const STEP_CHARACTERS = 64 * 1024;
 
 /**
  * The offset of each value that the segments of a pointer name: of the key of a member, and of an entry
  * itself. A missing value has the offset of the one in which it should be.
  */
-export function offsetsOf(text: string, pointers: readonly (readonly string[])[]): number[] {
+export function* offsetSteps(text: string, pointers: readonly (readonly string[])[]): Steps<number[]> {
   const root: Wanted = { within: new Map() };
   for (const segments of pointers) {
     let wanted = root;
@@ -27,24 +37,37 @@ export function offsetsOf(text: string, pointers: readonly (readonly string[])[]
   }
   const start = afterSpace(text, 0);
   root.offset = start;
-  locate(text, start, root);
-  return pointers.map((segments) => {
-    let found = root;
-    for (const segment of segments) {
-      const next = found.within.get(segment);
-      if (next?.offset === undefined) break;
-      found = next;
-    }
-    return found.offset ?? 0;
-  });
+  yield* locate({ text, pausedAt: 0 }, start, root);
+  return pointers.map((segments) => offsetOf(root, segments));
+}
+
+/**
+ * If a name occurs twice, the last one counts, as for JSON.parse: what was found before a value that should
+ * contain it stands in an earlier one of that name.
+ */
+function offsetOf(root: Wanted, segments: readonly string[]): number {
+  let offset = root.offset ?? 0;
+  let found = root;
+  for (const segment of segments) {
+    const next = found.within.get(segment);
+    if (next?.offset === undefined || next.offset < offset) break;
+    offset = next.offset;
+    found = next;
+  }
+  return offset;
 }
 
 /** Finds what is wanted within the value at `start`. Returns the end of the value. */
-function locate(text: string, start: number, wanted: Wanted): number {
+function* locate(scan: Scan, start: number, wanted: Wanted): Steps<number> {
+  const { text } = scan;
   const open = text.charAt(start);
   if (wanted.within.size === 0 || (open !== '{' && open !== '[')) return endOfValue(text, start);
   let at = afterSpace(text, start + 1);
   for (let n = 0; !isClosing(text.charCodeAt(at)); n++) {
+    if (at - scan.pausedAt >= STEP_CHARACTERS) {
+      scan.pausedAt = at;
+      yield TURN_UNITS;
+    }
     const offset = at;
     let name = String(n);
     if (open === '{') {
@@ -55,10 +78,8 @@ function locate(text: string, start: number, wanted: Wanted): number {
     }
     const next = wanted.within.get(name);
     if (next) {
-      // If a name occurs twice, the last one counts, as for JSON.parse.
-      forget(next);
       next.offset = offset;
-      at = locate(text, at, next);
+      at = yield* locate(scan, at, next);
     } else at = endOfValue(text, at);
     at = afterSpace(text, at);
     if (text.charAt(at) === ',') at = afterSpace(text, at + 1);
@@ -70,11 +91,6 @@ function locate(text: string, start: number, wanted: Wanted): number {
 function keyAt(text: string, start: number, end: number): string {
   const key = text.slice(start + 1, end - 1);
   return key.includes('\\') ? JSON.parse(text.slice(start, end)) : key;
-}
-
-function forget(wanted: Wanted): void {
-  wanted.offset = undefined;
-  for (const one of wanted.within.values()) forget(one);
 }
 
 const [QUOTE, COMMA, OPEN_BRACE, CLOSE_BRACE, LIST_OPEN, LIST_CLOSE] = [0x22, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];

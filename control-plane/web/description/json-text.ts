@@ -4,13 +4,16 @@
  */
 import { type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
 import { depthProblem } from '../../../shared/json-depth.ts';
-import { offsetsOf } from './json-places.ts';
+import type { Steps } from '../../../shared/steps.ts';
+import { offsetSteps } from './json-places.ts';
 
 /** Counted from 1. Columns are in UTF-16 units, as browsers count them. */
 export interface Place {
   line: number;
   column: number;
 }
+
+export const BEGINNING: Place = { line: 1, column: 1 };
 
 export interface Fault extends Place {
   message: string;
@@ -20,6 +23,8 @@ export interface Fault extends Place {
 const MAX_SYNTAX_ERRORS = 5;
 
 const STRICT = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
+
+const LINE_FEED = 0x0a;
 
 const NOT_JSON = 'this is not valid JSON';
 
@@ -46,7 +51,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
 /** The value of the text, or its faults. */
 export function readJson(text: string): { value: unknown; faults?: undefined } | { faults: Fault[] } {
   const problem = depthProblem(text);
-  if (problem !== undefined) return { faults: [{ line: 1, column: 1, message: `this JSON ${problem}` }] };
+  if (problem !== undefined) return { faults: [{ ...BEGINNING, message: `this JSON ${problem}` }] };
   try {
     return { value: JSON.parse(text) };
   } catch {
@@ -58,14 +63,18 @@ export function readJson(text: string): { value: unknown; faults?: undefined } |
 const MAX_PROBLEMS = 50;
 
 function faultsOf(text: string): Fault[] {
-  const placeAt = placesOf(text);
-  const faults = errorsIn(text).map(({ error, offset }) => ({
-    ...placeAt(offset),
+  const errors = errorsIn(text);
+  const places = placesOf(
+    text,
+    errors.map(({ offset }) => offset),
+  );
+  const faults = errors.map(({ error }, n) => ({
+    ...(places[n] ?? BEGINNING),
     message: MESSAGES[printParseErrorCode(error)] ?? NOT_JSON,
   }));
   const first = faults.filter(({ line }, at) => faults.findIndex((other) => other.line === line) === at);
   // JSON.parse refuses some texts that this parser accepts.
-  return first.length > 0 ? first.slice(0, MAX_SYNTAX_ERRORS) : [{ line: 1, column: 1, message: NOT_JSON }];
+  return first.length > 0 ? first.slice(0, MAX_SYNTAX_ERRORS) : [{ ...BEGINNING, message: NOT_JSON }];
 }
 
 interface SyntaxFault {
@@ -94,9 +103,8 @@ function errorsIn(text: string): SyntaxFault[] {
  * The places in a valid text of the values that pointers (RFC 6901) name, or the places where missing values
  * belong.
  */
-export function placesIn(text: string, pointers: readonly string[]): Place[] {
-  const placeAt = placesOf(text);
-  return offsetsOf(text, pointers.map(segmentsOf)).map(placeAt);
+export function* placeSteps(text: string, pointers: readonly string[]): Steps<Place[]> {
+  return placesOf(text, yield* offsetSteps(text, pointers.map(segmentsOf)));
 }
 
 const segmentsOf = (pointer: string): string[] =>
@@ -111,17 +119,17 @@ export const pathOf = (pointer: string): string =>
     .map((segment, at) => (/^\d+$/.test(segment) ? `[${segment}]` : `${at > 0 ? '.' : ''}${segment}`))
     .join('');
 
-/** Scans the text once, for any number of offsets. */
-function placesOf(text: string): (offset: number) => Place {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return (offset) => {
-    let [low, high] = [0, starts.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if ((starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle;
+/** Scans the text once, up to the last of the offsets. A list of its lines could have a million entries. */
+function placesOf(text: string, offsets: readonly number[]): Place[] {
+  const places = new Map<number, Place>();
+  let [line, start, at] = [1, 0, 0];
+  for (const offset of [...offsets].sort((a, b) => a - b)) {
+    for (; at < offset; at++) {
+      if (text.charCodeAt(at) !== LINE_FEED) continue;
+      line += 1;
+      start = at + 1;
     }
-    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
-  };
+    places.set(offset, { line, column: offset - start + 1 });
+  }
+  return offsets.map((offset) => places.get(offset) ?? BEGINNING);
 }

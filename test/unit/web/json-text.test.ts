@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkText } from '../../../control-plane/web/description/draft.ts';
-import { pathOf, placesIn, readJson } from '../../../control-plane/web/description/json-text.ts';
+import { checkText, textSteps } from '../../../control-plane/web/description/draft.ts';
+import { pathOf, placeSteps, readJson } from '../../../control-plane/web/description/json-text.ts';
+import { finish, TURN_UNITS } from '../../../shared/steps.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
@@ -75,6 +76,7 @@ describe('texts that are not JSON', () => {
   });
 });
 
+const placesIn = (typed: string, pointers: readonly string[]) => finish(placeSteps(typed, pointers));
 const placeIn = (typed: string) => (pointer: string) => placesIn(typed, [pointer])[0];
 
 describe('places', () => {
@@ -114,7 +116,46 @@ describe('places', () => {
     expect(place('/a/7')).toEqual({ line: 2, column: 3 });
   });
   test('W41: if a name occurs twice, a pointer leads to the last one', () => {
-    expect(placeIn('{ "a": 1,\n"a": 2 }')('/a')).toEqual({ line: 2, column: 1 });
+    const place = placeIn('{ "a": [1],\n"a": 2 }');
+    expect(place('/a')).toEqual({ line: 2, column: 1 });
+    expect(place('/a/0')).toEqual({ line: 2, column: 1 });
+  });
+  test('W41: if names occur again and again, the place is that of the value that JSON.parse returns', () => {
+    const key = fc.constantFrom('a', 'b');
+    const { json } = fc.letrec<{ json: string }>((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 4 },
+        fc.constantFrom('0', '1', '2'),
+        fc.array(tie('json'), { maxLength: 3 }).map((all) => `[${all.join(',')}]`),
+        fc
+          .array(fc.tuple(key, tie('json')), { maxLength: 4 })
+          .map((all) => `{${all.map(([name, one]) => `"${name}":${one}`).join(',')}}`),
+      ),
+    }));
+    fc.assert(
+      fc.property(json, (typed) => {
+        const value = JSON.parse(typed);
+        const pointers = pointersIn(value);
+        // Other pointers must not disturb, whether their values are there or in an earlier member only.
+        const places = placesIn(typed, [...pointers, ...['/a/a/a', '/a/b', '/b/a', '/b/0/a', '/a/0']]);
+        for (const [n, pointer] of pointers.entries()) {
+          const rest = typed.slice((places[n]?.column ?? 0) - 1);
+          const member = /^"[ab]":/.exec(rest)?.[0] ?? '';
+          const expected = JSON.stringify(valueAt(value, pointer));
+          const found = valueBefore(rest.slice(member.length));
+          expect(JSON.stringify(found), `${typed} ${pointer}`).toBe(expected);
+        }
+      }),
+    );
+  });
+  test('H306, H308: a text that repeats a key is scanned in steps, however many values are sought in it', () => {
+    const services = JSON.stringify(Array.from({ length: 100 }, () => ({})));
+    const repeated = (bytes: number) => `{${'"services":0,'.repeat(bytes / 13)}"services":${services}}`;
+    const [small, large] = [2 ** 18, 2 ** 20].map((bytes) => unitsOf(repeated(bytes)));
+    expect(large?.problems).toBe(100);
+    expect(large?.units.length).toBeGreaterThan(15);
+    expect(Math.max(...(large?.units ?? []))).toBeLessThanOrEqual(TURN_UNITS);
+    expect(sum(large?.units)).toBeLessThan(4 * sum(small?.units));
   });
   test('W41: a path is shown in programming notation', () => {
     expect(pathOf('/services/0/resources/memory/min')).toBe('services[0].resources.memory.min');
@@ -147,6 +188,28 @@ describe('descriptions', () => {
     ]);
   });
 });
+
+/** The value at the beginning of a text that goes on after it. */
+function valueBefore(text: string): unknown {
+  for (let end = 1; end <= text.length; end++) {
+    try {
+      return JSON.parse(text.slice(0, end));
+    } catch {
+      // Not the whole value.
+    }
+  }
+  throw new Error(`no value in ${text}`);
+}
+
+function unitsOf(typed: string): { units: number[]; problems: number } {
+  const units: number[] = [];
+  const steps = textSteps(typed);
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) units.push(step.value);
+  return { units, problems: step.value.problems.length };
+}
+
+const sum = (units: readonly number[] = []): number => units.reduce((all, one) => all + one, 0);
 
 /** Pointers to the value and to all values within it. */
 function pointersIn(value: unknown, pointer = ''): string[] {
