@@ -11,14 +11,15 @@ export function readInput<T>(
   value: unknown,
   what: string,
 ): { data: T; problems?: undefined } | { data?: undefined; problems: string } {
-  const result = schema.safeParse(withShortLists(value), { error: schemaMessage });
+  const left: LeftOut = new Map();
+  const result = schema.safeParse(shortened(schema, value, '', left), { error: schemaMessage });
   if (result.success) return { data: result.data };
   const { issues } = result.error;
   const problems = issues
     .slice(0, MAX_PROBLEMS)
     .map((issue) =>
       issue.code === 'unrecognized_keys'
-        ? unknownFields(issue.keys, schema, what)
+        ? unknownFields(issue.keys, left.get(issue.path.join('/')) ?? 0, schema, what)
         : `${issue.path.join('/') || what}: ${issue.message}`,
     );
   const more = issues.length - problems.length;
@@ -29,25 +30,65 @@ export function readInput<T>(
 const MAX_PROBLEMS = 20;
 /** No list of any input may be as long: enough entries for the schema to refuse it. */
 const MAX_ENTRIES = 1_001;
+/** Unknown fields that the schema sees. */
+const MAX_UNKNOWN = 100;
 
-/** Cuts the lists among the fields, because every entry may be a problem. */
-function withShortLists(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  if (!Object.values(value).some(isTooLong)) return value;
-  const long = Object.entries(value).filter(([, one]) => isTooLong(one));
-  return { ...value, ...Object.fromEntries(long.map(([key, one]) => [key, one.slice(0, MAX_ENTRIES)])) };
+/** How many unknown fields were left out, by the path of their object. */
+type LeftOut = Map<string, number>;
+
+/** Names that a schema reads besides the fields of its object, because it renames them first. */
+export const otherNames = z.registry<readonly string[]>();
+
+/**
+ * Cuts lists, because every entry may be a problem, and objects after their known fields and some others: a
+ * body has room for 100,000 fields, and each costs a schema more than the parser.
+ */
+function shortened(
+  schema: z.core.$ZodType | undefined,
+  value: unknown,
+  path: string,
+  left: LeftOut,
+): unknown {
+  if (Array.isArray(value)) return value.length > MAX_ENTRIES ? value.slice(0, MAX_ENTRIES) : value;
+  const object = schema && objectOf(schema);
+  if (!object || typeof value !== 'object' || value === null) return value;
+  const { shape } = object;
+  const others = otherNames.get(schema) ?? [];
+  const names = [...Object.keys(shape), ...others].filter((name) => Object.hasOwn(value, name));
+  // A schema without a rule for unknown fields ignores them.
+  const unknown = object.def.catchall
+    ? Object.keys(value).filter((name) => !Object.hasOwn(shape, name) && !others.includes(name))
+    : [];
+  if (unknown.length > MAX_UNKNOWN) left.set(path, unknown.length - MAX_UNKNOWN);
+  const fields = [...names, ...unknown.slice(0, MAX_UNKNOWN)].map((name) => [
+    name,
+    shortened(
+      shape[name],
+      (value as Record<string, unknown>)[name],
+      path === '' ? name : `${path}/${name}`,
+      left,
+    ),
+  ]);
+  return Object.fromEntries(fields);
 }
 
-const isTooLong = (value: unknown): boolean => Array.isArray(value) && value.length > MAX_ENTRIES;
+/** The object that a schema reads, perhaps after a function has renamed its fields. */
+function objectOf(schema: z.core.$ZodType): z.ZodObject | undefined {
+  if (schema instanceof z.ZodObject) return schema;
+  if (schema instanceof z.ZodOptional) return objectOf(schema.def.innerType);
+  return schema instanceof z.ZodPipe ? (objectOf(schema.in) ?? objectOf(schema.out)) : undefined;
+}
 
 /** Bounds messages about unknown fields, because callers choose the names. */
 const MAX_NAME_LENGTH = 40;
 /** Names that are shown; the others are counted. */
 const MAX_NAMES = 3;
 
-function unknownFields(keys: readonly string[], schema: z.ZodType, what: string): string {
+/** `more` counts those that are not among `keys`. */
+function unknownFields(keys: readonly string[], more: number, schema: z.ZodType, what: string): string {
   const shown = keys.slice(0, MAX_NAMES).map((key) => key.slice(0, MAX_NAME_LENGTH).toWellFormed());
-  const names = listText([...shown, ...keys.slice(MAX_NAMES)], MAX_NAMES);
+  const rest = keys.length + more - shown.length;
+  const names = listText(rest > 0 ? [...shown, `${rest} more`] : shown, MAX_NAMES + 1);
   const noun = `${what === 'filter' || what === 'query' ? 'parameter' : 'field'}${keys.length === 1 ? '' : 's'}`;
   const known = fieldsOf(schema);
   if (known.length === 0) return `${names}: unknown ${noun}`;

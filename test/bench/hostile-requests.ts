@@ -5,6 +5,7 @@ import {
   hostileDescriptions,
   hostileEncodings,
   hostileForms,
+  hostileKeys,
   hostileObjects,
   hostilePlaces,
 } from '../support/fixtures/hostile-bodies.ts';
@@ -80,7 +81,11 @@ const wrapped = (): HostileBody[] =>
   }));
 
 const toObjects = (paths: readonly string[]): HostileRequest[] =>
-  paths.flatMap((path) => to(path, some(hostileObjects(objects[path] ?? [], BYTES))));
+  paths.flatMap((path) => {
+    const fields = objects[path] ?? [];
+    const within = path === 'host/999' ? ['accept'] : [];
+    return to(path, [...some(hostileObjects(fields, BYTES)), ...hostileKeys(within, BYTES)]);
+  });
 
 const to = (path: string, bodies: readonly HostileBody[]): HostileRequest[] =>
   bodies.map((body) => ({ path, ...body }));

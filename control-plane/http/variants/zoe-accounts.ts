@@ -2,6 +2,7 @@
  * Users, roles and quotas in the forms of release 2018.12: its names, and what its command line really sends.
  */
 import * as z from 'zod';
+import { otherNames } from '../../operations/input.ts';
 import { quotaJson, roleJson } from '../json/account-json.ts';
 import { quotaFields, quotas } from '../resources/quotas.ts';
 import { roles } from '../resources/roles.ts';
@@ -28,8 +29,10 @@ function readUserField(name: string, value: unknown): [string, unknown] {
 const readNewUserField = (name: string, value: unknown): [string, unknown] =>
   name === 'fs_uid' && value === -1 ? [name, undefined] : readUserField(name, value);
 
+const FULL_SHOP = 'can_access_full_zapp_shop';
+
 const readRoleField = (name: string, value: unknown): [string, unknown] => [
-  name === 'can_access_full_zapp_shop' ? 'can_access_full_app_shop' : name,
+  name === FULL_SHOP ? 'can_access_full_app_shop' : name,
   value,
 ];
 
@@ -51,11 +54,11 @@ export const zoeAccounts: Accounts = {
   },
   roles: {
     ...roles,
-    body: z.preprocess(mapFields(readRoleField), roles.body),
-    changes: z.preprocess(mapFields(readRoleField), roles.changes),
+    body: z.preprocess(mapFields(readRoleField), roles.body).register(otherNames, [FULL_SHOP]),
+    changes: z.preprocess(mapFields(readRoleField), roles.changes).register(otherNames, [FULL_SHOP]),
     render(role) {
       const { can_access_full_app_shop, ...rest } = roleJson(role);
-      return { ...rest, can_access_full_zapp_shop: can_access_full_app_shop };
+      return { ...rest, [FULL_SHOP]: can_access_full_app_shop };
     },
   },
   quotas: {
