@@ -12,7 +12,9 @@ import {
 import type { Service } from '../model/service.ts';
 
 /** How many numbers each need has in `Demand.numbers`. */
-const FIELDS = 5;
+const FIELDS = 4;
+/** The first one is the count, below this, and in units of this the weight beyond 1: one number less. */
+const COUNTS = 2 ** 20;
 /** In `Demand.numbers`: the default memory limit. The setting may change, so its value is not there. */
 const DEFAULT_LIMIT = -1;
 
@@ -21,7 +23,7 @@ export type LabelLists = readonly (readonly string[])[];
 
 /** Needs and usage are computed at each call: many demands wait, and few are examined at a time. */
 export class Demand implements ResourceDemand {
-  /** Count, reserved bytes, cores, memory limit and weight of each need, one need after the other. */
+  /** Count with weight, reserved bytes, cores and memory limit of each need, one need after the other. */
   readonly numbers: readonly number[];
   /** Null if no need has labels. */
   readonly labels: LabelLists | null;
@@ -85,7 +87,7 @@ export class Demand implements ResourceDemand {
   }
 
   #count(at: number): number {
-    return this.numbers[at] ?? 0;
+    return (this.numbers[at] ?? 0) % COUNTS;
   }
 
   #limitBytes(at: number): number | null {
@@ -94,7 +96,7 @@ export class Demand implements ResourceDemand {
   }
 
   #weight(at: number): number {
-    return this.numbers[at + 4] ?? 1;
+    return 1 + Math.floor((this.numbers[at] ?? 0) / COUNTS);
   }
 
   #memoryBytes(at: number): number {
@@ -157,7 +159,7 @@ function demandOfNeeds(all: readonly Need[], executions: number): Demand {
   const needs = all.length === 1 ? all : distinct(all);
   const numbers: number[] = [];
   for (const { count, memoryBytes, cores, limitBytes, weight } of needs)
-    numbers.push(count, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT, weight);
+    numbers.push(count + (weight - 1) * COUNTS, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT);
   const hasLabels = needs.some(({ labels }) => labels.length > 0);
   // A copy has no spare capacity.
   return new Demand(numbers.slice(), hasLabels ? needs.map(({ labels }) => labels) : null, executions);
