@@ -33,12 +33,14 @@ import { Authentication } from './operations/accounts/authentication.ts';
 import type { ConfirmPassword } from './operations/accounts/users.ts';
 import type { Context } from './operations/context.ts';
 import { descriptionSteps } from './operations/executions/submission-input.ts';
+import { ReadTurns } from './operations/read-turns.ts';
 import type { ShopFiles } from './operations/shop/shop-files.ts';
 import { API_VERSION, VERSION } from './version.ts';
 import { errorPageWith, isBrowser, notFoundPage, wantsPage, webRoutes } from './web/app.ts';
+import type { Gzip } from './web/compression.ts';
 import type { WebDeps } from './web/context.ts';
 
-export interface AppDeps extends Context {
+export interface AppDeps extends Omit<Context, 'turns'> {
   variant: Variant;
   nowMs: () => number;
   addressOf: AddressOf;
@@ -50,8 +52,8 @@ export interface AppDeps extends Context {
   webFile: ReadFile;
   /** Bytes of the request bodies that are in memory at a time. */
   bodyMemoryBytes: number;
-  /** True if the app compresses pages itself. On workerd the platform does. */
-  compresses: boolean;
+  /** Compresses pages; undefined on workerd, where the platform does. */
+  gzip?: Gzip | undefined;
   log: Logger;
   /** Undefined if clients never use https, or browsers must not remember it. */
   strictTransport?: StrictTransport | undefined;
@@ -63,13 +65,14 @@ export interface AppDeps extends Context {
 const NEEDS_NO_DATABASE = /^\/(healthz|readyz|openapi\.json|docs|docs\/.*|agent\/.*|schema\/.*|assets\/.*)$/;
 
 /** What the routes receive. */
-type RouteDeps = AppDeps & { bodies: BodyReader };
+type RouteDeps = AppDeps & Context & { bodies: BodyReader };
 
 export function createApp(settings: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   const deps: RouteDeps = {
     ...settings,
     bodies: new BodyReader({ ...settings, memoryBytes: settings.bodyMemoryBytes }),
+    turns: new ReadTurns(settings.nowMs),
   };
   const fail = (error: OperationError | undefined) => errorResponse(error, deps.variant);
   const authentication = new Authentication({ ...deps, tokenRules: deps.variant.tokens });

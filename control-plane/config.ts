@@ -17,7 +17,7 @@ import {
   queuePolicies,
   type SchedulerConfig,
 } from './core/model/scheduler-config.ts';
-import type { PlaceLimits } from './http/connection-places.ts';
+import type { ConnectionLimits } from './server/connection-places.ts';
 
 const YEAR_S = 365 * 86_400;
 const MAX_HSTS_AGE_S = 2 * YEAR_S;
@@ -111,6 +111,8 @@ const nodeSettings = settings.extend({
   BERTH_MAX_CONNECTIONS: bound(5_000, 'connections', 1_000_000),
   BERTH_MAX_CONNECTIONS_PER_ADDRESS: bound(2_000, 'connections', 1_000_000),
   BERTH_CONNECTIONS_FOR_AGENTS: bound(1_000, 'connections', 1_000_000),
+  BERTH_MAX_PIPELINED_REQUESTS: bound(16, 'requests', 1_000),
+  BERTH_MAX_UNREAD_MIB: bound(256, 'MiB', MAX_BODY_MEMORY_MIB),
   BERTH_LOCAL_AGENT: z.enum(['on', 'off']).default('on'),
   BERTH_SHOP: z.string().min(1).optional(),
   ...boundSettings(defaultBounds),
@@ -133,10 +135,12 @@ export const readConfig = (env: Environment): Config => read(settings, env);
 export const readNodeConfig = (env: Environment): NodeConfig => read(nodeSettings, env);
 
 /** At least half of all connections are left to others than agents. */
-export const placeLimitsOf = (config: NodeConfig): PlaceLimits => ({
+export const connectionLimitsOf = (config: NodeConfig): ConnectionLimits => ({
   connections: config.BERTH_MAX_CONNECTIONS,
   perAddress: config.BERTH_MAX_CONNECTIONS_PER_ADDRESS,
   forAgents: Math.min(config.BERTH_CONNECTIONS_FOR_AGENTS, Math.floor(config.BERTH_MAX_CONNECTIONS / 2)),
+  pipelined: config.BERTH_MAX_PIPELINED_REQUESTS,
+  unreadBytes: config.BERTH_MAX_UNREAD_MIB * MIB,
 });
 
 /** Undefined if no client can use https, or if the setting is 0. */

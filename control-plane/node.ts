@@ -5,12 +5,13 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { createApp } from './app.ts';
 import {
   ConfigError,
+  connectionLimitsOf,
   firstPasswordOf,
   type NodeConfig,
-  placeLimitsOf,
   readNodeConfig,
   schedulerConfigOf,
   strictTransportOf,
@@ -32,10 +33,10 @@ import { openDatabase } from './local/open-database.ts';
 import { EXAMPLE_SHOP, shopFolder } from './local/shop-folder.ts';
 import { dataFolder, listenProblem } from './local/start-problems.ts';
 import { logTo } from './logger.ts';
-import { httpServer } from './node-server.ts';
 import { ensureAdministrator } from './operations/accounts/first-administrator.ts';
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { migrateDatabase } from './prepare.ts';
+import { httpServer } from './server/node-server.ts';
 import { groupReads } from './store/db/grouped-reads.ts';
 
 const log = logTo((line) => process.stderr.write(`${line}\n`));
@@ -92,7 +93,7 @@ async function start(config: NodeConfig): Promise<void> {
     agentFile: agentFiles(dataDir),
     shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
     webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
-    compresses: true,
+    gzip: (bytes) => gzipSync(bytes),
     strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
   });
 
@@ -104,7 +105,7 @@ async function start(config: NodeConfig): Promise<void> {
   const { server, connections } = httpServer(serve, {
     variant,
     isUpgrade: isConnect,
-    places: placeLimitsOf(config),
+    connectionLimits: connectionLimitsOf(config),
     trustsProxy: config.BERTH_TRUST_PROXY === 'on',
     log,
   });

@@ -76,7 +76,6 @@ function assembleIsolate(env: WorkerEnv): Isolate {
     agentFile: (name) => readAsset(env, name),
     shopFiles: packedShop(async () => JSON.parse(new TextDecoder().decode(await readAsset(env, SHOP_PACK)))),
     webFile: (name) => readAsset(env, `web/${name}`),
-    compresses: false,
     strictTransport: strictTransportOf(config, { httpsItself: true, behindProxy: false }),
   });
   return { ...assembly, app };

@@ -9,6 +9,9 @@
  */
 export type ReadFile = (name: string) => Promise<Bytes>;
 
+/** Ending of the names of files that are compressed with gzip. */
+export const ZIPPED = '.gz';
+
 export type Bytes = ArrayBuffer | Uint8Array<ArrayBuffer>;
 
 /**

@@ -1,6 +1,7 @@
 /** Context: what every operation receives besides the actor and its input. */
 import type { CoordinatorApi } from '../coordinator/coordinator-api.ts';
 import type { Db } from '../store/db/db.ts';
+import type { ReadTurns } from './read-turns.ts';
 
 export interface Context {
   db: Db;
@@ -8,4 +9,6 @@ export interface Context {
   deploymentName: string;
   /** In characters, of new passwords. */
   minPasswordLength: number;
+  /** For reads of long descriptions and lists. */
+  turns: ReadTurns;
 }

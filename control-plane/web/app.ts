@@ -4,8 +4,8 @@
  * Identical on Node and on workerd.
  */
 import { Hono } from 'hono';
-import { compress } from 'hono/compress';
 import { assetRoutes } from './assets.ts';
+import { gzipped } from './compression.ts';
 import type { WebDeps, WebEnv } from './context.ts';
 import { errorPage } from './error-page.ts';
 import { eventPages } from './events.ts';
@@ -35,10 +35,10 @@ export function webRoutes(deps: WebDeps): Hono<WebEnv> {
   const prepared = () => {
     const section = new Hono<WebEnv>();
     section.use(withContext(deps));
-    if (deps.compresses) section.use(compress());
+    if (deps.gzip) section.use(gzipped(deps.gzip));
     return section;
   };
-  routes.route('/assets', prepared().route('/', assetRoutes(deps.webFile)));
+  routes.route('/assets', assetRoutes(deps.webFile, { hasZipped: deps.gzip !== undefined }));
   routes.get('/', (c) => c.redirect('/executions', 303));
   routes.route('/', loginPages(deps));
   for (const [path, pages] of Object.entries(sections)) {

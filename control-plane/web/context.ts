@@ -8,6 +8,7 @@ import type { Authentication } from '../operations/accounts/authentication.ts';
 import type { Context } from '../operations/context.ts';
 import type { Refusals } from '../operations/executions/executions.ts';
 import type { ShopFiles } from '../operations/shop/shop-files.ts';
+import type { Gzip } from './compression.ts';
 
 export interface WebDeps extends Context {
   authentication: Authentication;
@@ -23,8 +24,8 @@ export interface WebDeps extends Context {
   agentFile: ReadFile;
   /** Reads a generated script or style by its name. */
   webFile: ReadFile;
-  /** Whether responses are compressed here. On workerd the host does that. */
-  compresses: boolean;
+  /** Compresses pages; undefined on workerd, where the host does. */
+  gzip?: Gzip | undefined;
   /** Reports an unexpected error. */
   failed: (path: string, error: unknown) => void;
 }

@@ -6,9 +6,9 @@ import type { Context as HonoContext } from 'hono';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
 import { networkOf } from '../../core/accounts/login-throttle.ts';
 import { OperationError } from '../../core/model/errors.ts';
+import { FairLine, type LineWords } from '../../operations/fair-line.ts';
 import type { AddressOf } from '../address.ts';
 import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } from './body-bytes.ts';
-import { FairLine } from './fair-line.ts';
 import { jsonSteps } from './json-body.ts';
 
 /** Larger bodies are parsed one at a time, in turns. */
@@ -18,7 +18,9 @@ const SMALL_BODY_BYTES = 8 * 1024;
 /** The part of the memory that one address may take. */
 const ADDRESS_SHARE = 1 / 4;
 
-const WAITING = { waiting: 1_000, waitingPerAddress: 100, waitMs: 15_000, lostMs: 120_000 };
+const WAITING = { waiting: 1_000, waitingPerOwner: 100, waitMs: 15_000, lostMs: 120_000 };
+
+const words = (what: string): LineWords => ({ whose: 'Your address has', what });
 
 export interface BodyReaderOptions {
   addressOf: AddressOf;
@@ -34,9 +36,9 @@ export class BodyReader {
 
   constructor({ addressOf, memoryBytes, nowMs }: BodyReaderOptions) {
     this.#addressOf = addressOf;
-    const perAddress = Math.max(MAX_BODY_BYTES, memoryBytes * ADDRESS_SHARE);
-    this.#memory = new FairLine('bodies', { ...WAITING, total: memoryBytes, perAddress }, nowMs);
-    this.#turns = new FairLine('large bodies', { ...WAITING, total: 1, perAddress: 1 }, nowMs);
+    const perOwner = Math.max(MAX_BODY_BYTES, memoryBytes * ADDRESS_SHARE);
+    this.#memory = new FairLine(words('bodies'), { ...WAITING, total: memoryBytes, perOwner }, nowMs);
+    this.#turns = new FairLine(words('large bodies'), { ...WAITING, total: 1, perOwner: 1 }, nowMs);
   }
 
   /** The JSON of the body. */

@@ -6,13 +6,14 @@ import {
   deleteExecution,
   explainApplication,
   explainExecution,
-  getExecution,
   listEndpoints,
   listExecutions,
   submitExecution,
   terminateExecution,
 } from '../../operations/executions/executions.ts';
+import { getExecution } from '../../operations/executions/reads.ts';
 import { draftSteps, submissionSteps } from '../../operations/executions/submission-input.ts';
+import type { ReadTurns } from '../../operations/read-turns.ts';
 import type { BodyReader } from '../bodies/body-reader.ts';
 import { executionFilter } from '../json/execution-filter-query.ts';
 import { explanationJson } from '../json/explanation-json.ts';
@@ -33,8 +34,11 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
     const actor = c.get('actor');
     const filter =
       actor.kind === 'anonymous' ? {} : executionFilter(new URL(c.req.url).searchParams, variant);
-    const pages = listExecutions(context, actor, filter);
-    return new Response(await objectOf(pages, variant), { headers: jsonText('').headers });
+    const { user, pages } = listExecutions(context, actor, filter);
+    const texts = objectTexts(pages, variant);
+    return new Response(await streamInTurns(texts, context.turns, user.id), {
+      headers: jsonText('').headers,
+    });
   });
   if (variant.endpoints !== 'off') {
     routes.get('/endpoints/:id', async (c) => {
@@ -66,37 +70,49 @@ export function executionRoutes(context: Context & { bodies: BodyReader }, varia
   return routes;
 }
 
-/**
- * Streams the object that maps each id to its execution, page by page, so that a long list is never in memory
- * as a whole.
- */
-async function objectOf(
-  pages: AsyncGenerator<ExecutionView[]>,
-  variant: Variant,
+/** Streams the texts, each made in a turn of the user when it is read. */
+async function streamInTurns(
+  texts: AsyncGenerator<string>,
+  turns: ReadTurns,
+  userId: number,
 ): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
+  const next = () => texts.next();
+  const lengthOf = ({ value }: IteratorResult<string>) => value?.length ?? 0;
   // The first page is read before the answer begins, so that a failed read is an error and not a truncated
   // success.
-  const texts = objectTexts(await pages.next(), pages, variant);
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await texts.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
+  let first: IteratorResult<string> | undefined = await turns.run(userId, next, lengthOf);
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = first ?? (await turns.goOn(userId, next, lengthOf));
+        first = undefined;
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
     },
-  });
+    // Nothing is made before it is read: a client that stops reading holds no page.
+    { highWaterMark: 0 },
+  );
 }
 
-/** Never yields an empty text: a stream that enqueued nothing when pulled is not pulled again. */
+/**
+ * The object that maps each id to its execution, page by page, so that a long list is never in memory as a
+ * whole. Never yields an empty text: a stream that enqueued nothing when pulled is not pulled again.
+ */
 async function* objectTexts(
-  first: IteratorResult<ExecutionView[]>,
   pages: AsyncGenerator<ExecutionView[]>,
   variant: Variant,
 ): AsyncGenerator<string> {
+  const textOf = (page: readonly ExecutionView[]) =>
+    page.map((one) => `"${one.id}":${variant.executionText(one)}`).join(',');
   let before = '{';
-  for (let page = first; !page.done; page = await pages.next()) {
-    if (page.value.length === 0) continue;
-    yield before + page.value.map((one) => `"${one.id}":${variant.executionText(one)}`).join(',');
+  for (;;) {
+    // Not in a variable of its own, which would keep the page while the text is being sent.
+    const text = await pages.next().then((page) => (page.done ? undefined : textOf(page.value)));
+    if (text === undefined) break;
+    if (text === '') continue;
+    yield before + text;
     before = ',';
   }
   yield before === '{' ? '{}' : '}';

@@ -7,13 +7,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ReadFile } from '../../http/files.ts';
+import { sharedFiles } from './shared-files.ts';
 
 const LIMIT_MS = 120_000;
 
 /** `program` is a file beside this one; its argument is the folder. */
 export function generatedFiles(program: string, folder: string): ReadFile {
   let generated: Promise<unknown> | undefined;
-  return async (name) => {
+  return sharedFiles(async (name) => {
     generated ??= promisify(execFile)(process.execPath, [join(import.meta.dirname, program), folder], {
       timeout: LIMIT_MS,
     });
@@ -25,5 +26,5 @@ export function generatedFiles(program: string, folder: string): ReadFile {
       throw new Error(`files can't be generated in ${folder}: ${cause}`, { cause });
     }
     return readFile(join(folder, name));
-  };
+  });
 }

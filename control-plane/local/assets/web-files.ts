@@ -4,13 +4,15 @@
  */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { ZIPPED } from '../../http/files.ts';
 import { digestOf, licencesOf, ROOT, replace } from './bundle.ts';
 
 const WEB = 'control-plane/web';
 const STAMP = 'stamp';
 
-/** Puts up-to-date files into `folder`, which is created if it is missing. */
+/** Puts up-to-date files, each with a compressed copy, into `folder`, which is created if it is missing. */
 export async function ensureWebFiles(folder: string): Promise<void> {
   const stamp = await digestOf(
     [`${WEB}/browser`, `${WEB}/styles`],
@@ -35,7 +37,7 @@ export async function ensureWebFiles(folder: string): Promise<void> {
   await Promise.all(stale.map((name) => rm(join(folder, name), { force: true })));
 }
 
-async function webFiles(): Promise<[name: string, content: Uint8Array | string][]> {
+async function webFiles(): Promise<[name: string, content: Uint8Array][]> {
   const entries = (await readdir(join(ROOT, WEB, 'browser'))).filter((name) => name.endsWith('.ts'));
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
@@ -58,5 +60,10 @@ async function webFiles(): Promise<[name: string, content: Uint8Array | string][
     contents,
   ]);
   const icon = await readFile(join(ROOT, WEB, 'icon.svg'));
-  return [...files, ['icon.svg', icon], ['licences.txt', await licencesOf(Object.keys(metafile.inputs))]];
+  const licences = Buffer.from(await licencesOf(Object.keys(metafile.inputs)));
+  const all: [string, Uint8Array][] = [...files, ['icon.svg', icon], ['licences.txt', licences]];
+  return all.flatMap(([name, content]) => [
+    [name, content],
+    [`${name}${ZIPPED}`, gzipSync(content)],
+  ]);
 }

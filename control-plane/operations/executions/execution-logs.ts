@@ -4,7 +4,7 @@ import type { LogPosition } from '../../core/streams/log-frames.ts';
 import { findOwner, listServices } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { logSubscriber } from '../stream-access.ts';
-import { authoriseOwned } from './executions.ts';
+import { authoriseOwned, getExecution } from './reads.ts';
 
 /** Opens the output of a service from a position on, as frames with times (core/streams/log-frames.ts). */
 export type OpenLog = () => Promise<ReadableStream<Uint8Array>>;
@@ -22,7 +22,7 @@ export async function openExecutionLogs(
   const owner = await findOwner(context.db, executionId);
   const { account, ownerId } = authoriseOwned(actor, 'read-execution', owner);
   const subscriber = logSubscriber(account, ownerId);
-  const services = await listServices(context.db, executionId);
+  const services = await listServices(context.db, await getExecution(context, actor, executionId));
   const known = new Set(services.map(({ id }) => id));
   if ([...positions.keys()].some((id) => !known.has(id))) throw noSuchService();
   return new Map(

@@ -1,13 +1,5 @@
 /** Use cases on executions. Each one authorises before it reports or changes anything. */
-import {
-  type Account,
-  type Action,
-  type Actor,
-  authorise,
-  type KnownActor,
-  noSuchExecution,
-  type User,
-} from '../../core/accounts/account.ts';
+import { type Account, type Actor, authorise, type User } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import { type ExecutionStatus, isEnded } from '../../core/model/execution.ts';
 import { type ExecutionFilter, isOwner } from '../../core/views/execution-filter.ts';
@@ -17,12 +9,12 @@ import { findQuota } from '../../store/accounts/quotas.ts';
 import { countExecutions, listExecutionLines } from '../../store/executions/execution-lines.ts';
 import {
   countUnended,
-  findExecution,
   findOwner,
   listServices,
   listExecutions as readExecutions,
 } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
+import { authoriseOwned, getExecution } from './reads.ts';
 import type { SubmissionInput } from './submission-input.ts';
 
 /** Parses the body. Called after authorisation, so that a caller without permission costs no work. */
@@ -76,29 +68,22 @@ export async function explainExecution(context: Context, actor: Actor, id: numbe
   authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
   const explanation = await context.coordinator.explain(id);
   if (explanation) return explanation;
-  const ended = await findExecution(context.db, id);
-  if (!ended) throw noSuchExecution();
+  const ended = await getExecution(context, actor, id);
   if (!isEnded(ended)) throw new OperationError('unavailable', 'The execution is changing; try again.');
   return explainEnd(ended);
 }
 
-export async function getExecution(context: Context, actor: Actor, id: number): Promise<ExecutionView> {
-  const execution = await findExecution(context.db, id);
-  authoriseOwned(actor, 'read-execution', execution?.userId);
-  if (!execution) throw noSuchExecution();
-  return execution;
-}
-
 /**
- * Pages of the executions that pass the filter, oldest first: the actor's own, or all if its role operates
- * others.
+ * Pages of the executions that pass the filter, oldest first: those of the user who asks, or all if the role
+ * operates others.
  */
 export function listExecutions(
   context: Context,
   actor: Actor,
   filter: ExecutionFilter = {},
-): AsyncGenerator<ExecutionView[]> {
-  return readExecutions(context.db, visibleTo(authorise(actor, { kind: 'list-executions' }), filter));
+): { user: User; pages: AsyncGenerator<ExecutionView[]> } {
+  const account = authorise(actor, { kind: 'list-executions' });
+  return { user: account.user, pages: readExecutions(context.db, visibleTo(account, filter)) };
 }
 
 /** One page of the list, newest first. `counts` ignores the status filter. */
@@ -149,25 +134,8 @@ export async function deleteExecution(context: Context, actor: Actor, id: number
 
 /** [name, URL] of each port that the execution exposes now. */
 export async function listEndpoints(context: Context, actor: Actor, id: number): Promise<[string, string][]> {
-  authoriseOwned(actor, 'read-execution', await findOwner(context.db, id));
-  return endpointsOf(await listServices(context.db, id));
-}
-
-type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
-
-/**
- * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role
- * is checked first.
- */
-export function authoriseOwned(
-  actor: Actor,
-  kind: OwnedAction,
-  ownerId: number | undefined,
-): { account: KnownActor; ownerId: number } {
-  const account = authorise(actor, { kind: 'list-executions' });
-  authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
-  if (ownerId === undefined) throw noSuchExecution();
-  return { account, ownerId };
+  const execution = await getExecution(context, actor, id);
+  return endpointsOf(await listServices(context.db, execution));
 }
 
 /** Concurrent submissions may all pass this check; the queue limits what really runs. */

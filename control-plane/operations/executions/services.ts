@@ -4,48 +4,17 @@
  */
 import { dnsNameOf } from '../../../shared/expand.ts';
 import type { LogFormat } from '../../../shared/protocol/down.ts';
-import {
-  type Actor,
-  authorise,
-  type KnownActor,
-  noSuchExecution,
-  noSuchService,
-} from '../../core/accounts/account.ts';
+import { type Actor, noSuchExecution } from '../../core/accounts/account.ts';
 import { OperationError } from '../../core/model/errors.ts';
 import type { ServiceView } from '../../core/views/execution-views.ts';
-import {
-  findOwner,
-  findService,
-  listActiveInstances,
-  listServices,
-} from '../../store/executions/executions.ts';
+import { listActiveInstances, listServices } from '../../store/executions/executions.ts';
 import type { Context } from '../context.ts';
 import { logSubscriber } from '../stream-access.ts';
-import { authoriseOwned } from './executions.ts';
+import { getExecution, readableService } from './reads.ts';
 
 export async function getService(context: Context, actor: Actor, id: number): Promise<ServiceView> {
   const { service } = await readableService(context, actor, id);
   return service;
-}
-
-/**
- * Resolves to the service and the account that may read it. Another user's service is `not-found`. The role
- * is checked first.
- */
-async function readableService(
-  { db }: Context,
-  actor: Actor,
-  id: number,
-): Promise<{ account: KnownActor; service: ServiceView }> {
-  const account = authorise(actor, { kind: 'list-executions' });
-  const service = await findService(db, id);
-  try {
-    authorise(actor, { kind: 'read-execution', ownerId: service?.userId ?? account.user.id });
-  } catch (error) {
-    throw error instanceof OperationError && error.code === 'not-found' ? noSuchService() : error;
-  }
-  if (!service) throw noSuchService();
-  return { account, service };
 }
 
 /** Adds the progress of the start, as far as its host has reported it. */
@@ -61,8 +30,8 @@ export async function listExecutionServices(
   actor: Actor,
   executionId: number,
 ): Promise<ServiceView[]> {
-  authoriseOwned(actor, 'read-execution', await findOwner(context.db, executionId));
-  return withProgress(context, await listServices(context.db, executionId));
+  const execution = await getExecution(context, actor, executionId);
+  return withProgress(context, await listServices(context.db, execution));
 }
 
 /** Leaves the progress out if the coordinator is not available. */

@@ -65,7 +65,7 @@ const NO_SERVICES: readonly never[] = [];
 /** Completes rows that an earlier version has written, page by page. */
 async function completeRows(db: Db, epoch: Epoch): Promise<void> {
   const rows = await db.query(
-    `SELECT id, length(description) AS bytes FROM executions WHERE ${WAITS} AND demand IS NULL ORDER BY id`,
+    `SELECT id, octet_length(description) AS bytes FROM executions WHERE ${WAITS} AND demand IS NULL ORDER BY id`,
   );
   for (const ids of pagesOf(rows)) {
     const page = await db.query(

@@ -1,22 +1,22 @@
 /** Splits long results into pages: a libSQL server refuses a response above 10 MB. */
 import type { Db, Row, Value } from './db.ts';
 
-const PAGE_BYTES = 4 * 1024 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 1_000;
 
 /**
- * Ids of executions that match `where`, ascending, in pages whose descriptions amount to at most about 4 MiB.
+ * Ids of executions that match `where`, ascending, in pages whose descriptions amount to at most about 1 MiB.
  * `where` must be constant SQL, never input.
  */
 export const pagedIds = async (db: Db, where: string, args: readonly Value[]): Promise<number[][]> =>
   pagesOf(
     await db.query(
-      `SELECT id, length(description) AS bytes FROM executions WHERE ${where} ORDER BY id`,
+      `SELECT id, octet_length(description) AS bytes FROM executions WHERE ${where} ORDER BY id`,
       args,
     ),
   );
 
-/** Splits rows with `id` and `bytes` into pages of at most about 4 MiB. */
+/** Splits rows with `id` and `bytes` into pages of at most about 1 MiB. */
 export function pagesOf(rows: readonly Row[]): number[][] {
   const pages: number[][] = [];
   let freeBytes = 0;

@@ -9,17 +9,42 @@ import type { Db, Row } from '../db/db.ts';
 import { pagedIds } from '../db/pages.ts';
 import { filterCondition } from './execution-filter-sql.ts';
 
-const EXECUTION_VIEW = `SELECT e.id, e.name, e.user_id, u.username, e.status, e.description, e.error_message,
+const executionColumns = (
+  description: string,
+) => `SELECT e.id, e.name, e.user_id, u.username, e.status, ${description}, e.error_message,
   e.time_submit_ms, e.time_place_ms, e.time_start_ms, e.time_stop_ms, e.time_end_ms,
   e.first_service_id, e.service_count,
   (SELECT json_group_array(s.id) FROM services s WHERE s.execution_id = e.id) AS service_ids
   FROM executions e JOIN users u ON u.id = e.user_id`;
-const EXECUTION_BY_ID = `${EXECUTION_VIEW} WHERE e.id = ? AND e.deleted = 0 LIMIT 1`;
+const EXECUTION_VIEW = executionColumns('e.description');
+const BY_ID = 'WHERE e.id = ? AND e.deleted = 0 LIMIT 1';
+const EXECUTION_BY_ID = `${EXECUTION_VIEW} ${BY_ID}`;
+/** Null if it is longer. */
+const SHORT_DESCRIPTION = 'CASE WHEN octet_length(e.description) <= ? THEN e.description END AS description';
+const SHORT_EXECUTION_BY_ID = `${executionColumns(SHORT_DESCRIPTION)} ${BY_ID}`;
 
 export async function findExecution(db: Db, id: number): Promise<ExecutionView | undefined> {
   const [row] = await db.query(EXECUTION_BY_ID, [id]);
   return row && executionView(row);
 }
+
+/** Something with a description that is longer than the reader wanted. */
+export interface Long {
+  userId: number;
+  isLong: true;
+}
+
+/** The execution, if its description has at most `maxLength` characters. */
+export async function findShortExecution(
+  db: Db,
+  id: number,
+  maxLength: number,
+): Promise<ExecutionView | Long | undefined> {
+  const [row] = await db.query(SHORT_EXECUTION_BY_ID, [maxLength, id]);
+  return row && (row.description === null ? longOf(row) : executionView(row));
+}
+
+const longOf = (row: Row): Long => ({ userId: Number(row.user_id), isLong: true });
 
 /** Matching executions, oldest first, in pages. */
 export async function* listExecutions(db: Db, filter: ExecutionFilter): AsyncGenerator<ExecutionView[]> {
@@ -46,30 +71,50 @@ const SERVICE_COLUMNS = `s.id, s.execution_id, e.user_id, s.name, s.service_grou
 const SERVICES = `FROM services s JOIN executions e ON e.id = s.execution_id LEFT JOIN hosts h ON h.id = s.host_id
   WHERE e.deleted = 0`;
 
+const SERVICE_BY_ID = `SELECT ${SERVICE_COLUMNS}, ${SHORT_DESCRIPTION} ${SERVICES} AND s.id = ?`;
+
 export async function findService(db: Db, id: number): Promise<ServiceView | undefined> {
-  const [row] = await db.query(`SELECT ${SERVICE_COLUMNS}, e.description ${SERVICES} AND s.id = ?`, [id]);
-  if (row) return serviceView(row, JSON.parse(String(row.description)) as Application);
-  const execution = await findUnplaced(db, id);
-  return execution && unplacedViews(execution).find((service) => service.id === id);
+  const found = await findShortService(db, id, Number.MAX_SAFE_INTEGER);
+  return found && 'isLong' in found ? undefined : found;
+}
+
+/** The service, if the description of its execution has at most `maxLength` characters. */
+export async function findShortService(
+  db: Db,
+  id: number,
+  maxLength: number,
+): Promise<ServiceView | Long | undefined> {
+  const [row] = await db.query(SERVICE_BY_ID, [maxLength, id]);
+  if (row)
+    return row.description === null
+      ? longOf(row)
+      : serviceView(row, JSON.parse(String(row.description)) as Application);
+  const execution = await findUnplaced(db, id, maxLength);
+  return (
+    execution &&
+    ('isLong' in execution ? execution : unplacedViews(execution).find((service) => service.id === id))
+  );
 }
 
 /** The execution of a service that has no row, because none of its execution was placed so far. */
-async function findUnplaced(db: Db, serviceId: number): Promise<ExecutionView | undefined> {
+async function findUnplaced(
+  db: Db,
+  serviceId: number,
+  maxLength: number,
+): Promise<ExecutionView | Long | undefined> {
   const [owner] = await db.query(OWNER_OF_SERVICE, [serviceId]);
-  const execution = owner && (await findExecution(db, Number(owner.id)));
-  return execution?.serviceIds.includes(serviceId) ? execution : undefined;
+  if (!owner || Number(owner.next) <= serviceId) return undefined;
+  return findShortExecution(db, Number(owner.id), maxLength);
 }
 
 const OWNER_OF_SERVICE = `SELECT id, first_service_id + service_count AS next, status FROM executions
   WHERE first_service_id <= ? ORDER BY first_service_id DESC LIMIT 1`;
 
 /** Reads the description once, not once for each service, because it may be long. */
-export async function listServices(db: Db, executionId: number): Promise<ServiceView[]> {
-  const execution = await findExecution(db, executionId);
-  if (!execution) return [];
+export async function listServices(db: Db, execution: ExecutionView): Promise<ServiceView[]> {
   const application = JSON.parse(execution.description) as Application;
   const sql = `SELECT ${SERVICE_COLUMNS} ${SERVICES} AND s.execution_id = ? ORDER BY s.id`;
-  const rows = await db.query(sql, [executionId]);
+  const rows = await db.query(sql, [execution.id]);
   return rows.length > 0 ? rows.map((row) => serviceView(row, application)) : unplacedViews(execution);
 }
 

@@ -7,16 +7,21 @@ import { defaultSchedulerConfig } from '../../../control-plane/core/model/schedu
 import type { Env } from '../../../control-plane/http/request.ts';
 import { executionRoutes } from '../../../control-plane/http/routes/executions.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
 import { prepareDatabase } from '../../../control-plane/prepare.ts';
 import { findAccountByName } from '../../../control-plane/store/accounts/users.ts';
 import { DatabaseError, type Db, type Row } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { application, service } from '../../support/fixtures/descriptions.ts';
 import { bodyReader } from '../../support/rigs/body-reader.ts';
+import { eventually } from '../../support/tools/eventually.ts';
 
 /** Events in the middle of a list, which no client can time: the routes alone, with a real database. */
 let db: Db;
 let duringList: (rows: Row[]) => Promise<Row[]>;
+/** Called before a whole execution is read, whatever the length of its description. */
+let beforeRead: () => Promise<void>;
+let submit: () => Promise<number>;
 let app: Hono<Env>;
 let clock: ReturnType<typeof nodeClock>;
 
@@ -36,11 +41,13 @@ beforeEach(async () => {
   });
   const described = application(service());
   const submission = { name: 'x', application: described, description: JSON.stringify(described) };
-  await coordinator.submit({ userId: account.user.id, ...submission });
+  submit = () => coordinator.submit({ userId: account.user.id, ...submission });
+  await submit();
   const watched: Db = {
     query: async (sql, args) => {
+      if (sql.includes('e.description,') && sql.endsWith('LIMIT 1')) await beforeRead();
       const rows = await db.query(sql, args);
-      return sql.includes('length(description)') ? duringList(rows) : rows;
+      return sql.includes('octet_length(description)') ? duringList(rows) : rows;
     },
     batch: (statements) => db.batch(statements),
     close: () => db.close(),
@@ -53,7 +60,14 @@ beforeEach(async () => {
   app.route(
     '/execution',
     executionRoutes(
-      { db: watched, coordinator, deploymentName: 'test', minPasswordLength: 10, bodies: bodyReader() },
+      {
+        db: watched,
+        coordinator,
+        deploymentName: 'test',
+        minPasswordLength: 10,
+        bodies: bodyReader(),
+        turns: new ReadTurns(Date.now),
+      },
       variants.B,
     ),
   );
@@ -78,4 +92,21 @@ test('H61: a list that cannot be read is an error, and not a success that is cut
     throw new DatabaseError('unavailable', 'away');
   };
   expect((await app.request('/execution')).status).toBe(503);
+});
+
+test('H380: a user has two long descriptions read at a time, and short ones at once', async () => {
+  const long = JSON.stringify(application(service({ command: 'x'.repeat(70_000) })));
+  const ids = [await submit(), await submit(), await submit()];
+  await db.query('UPDATE executions SET description = ? WHERE id > 1', [long]);
+  const reads: (() => void)[] = [];
+  beforeRead = () => new Promise((resolve) => reads.push(resolve));
+  const answers = ids.map((id) => app.request(`/execution/${id}`));
+  await eventually(() => reads.length === 2);
+  expect((await app.request('/execution/1')).status).toBe(200);
+  expect(reads).toHaveLength(2);
+  reads[0]?.();
+  await eventually(() => reads.length === 3);
+  for (const read of reads) read();
+  for (const answer of await Promise.all(answers))
+    expect(await answer.json()).toMatchObject({ description: JSON.parse(long) });
 });

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findService, listServices } from '../../../control-plane/store/executions/executions.ts';
+import {
+  findExecution,
+  findService,
+  listServices,
+} from '../../../control-plane/store/executions/executions.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
 import { failed, running } from '../../support/rigs/core-rig.ts';
@@ -18,7 +22,8 @@ const serviceRows = () =>
 test('C174, H362: an execution that waits has no rows of services, and is shown with the services that it gets', async () => {
   const [one, other] = [await rig.submit(two), await rig.submit(two)];
   expect(await serviceRows()).toEqual([]);
-  const shown = await listServices(rig.memory, other);
+  const execution = await findExecution(rig.memory, other);
+  const shown = execution ? await listServices(rig.memory, execution) : [];
   expect(shown).toMatchObject([
     { id: 3, name: 'web0', executionId: other, status: 'inactive', backendStatus: 'undefined', starts: 0 },
     { id: 4, name: 'web1', executionId: other, status: 'inactive', backendStatus: 'undefined', starts: 0 },

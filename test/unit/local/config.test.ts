@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   ConfigError,
-  placeLimitsOf,
+  connectionLimitsOf,
   readConfig,
   readNodeConfig,
   schedulerConfigOf,
@@ -90,10 +90,16 @@ describe('bounds of the queue', () => {
 });
 
 describe('BERTH_MAX_CONNECTIONS', () => {
-  const limits = (env: Record<string, string>) => placeLimitsOf(readNodeConfig(env));
+  const limits = (env: Record<string, string>) => connectionLimitsOf(readNodeConfig(env));
 
-  test('H344, H345, H347: the limits have defaults', () => {
-    expect(limits({})).toEqual({ connections: 5_000, perAddress: 2_000, forAgents: 1_000 });
+  test('H344, H345, H347, H377, H378: the limits have defaults', () => {
+    expect(limits({})).toEqual({
+      connections: 5_000,
+      perAddress: 2_000,
+      forAgents: 1_000,
+      pipelined: 16,
+      unreadBytes: 256 * 1024 * 1024,
+    });
   });
   test('H347: agents have at most half of all connections in reserve', () => {
     expect(limits({ BERTH_MAX_CONNECTIONS: '101' }).forAgents).toBe(50);

@@ -24,7 +24,8 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
     operations: ['store', 'core', 'type coordinator/coordinator-api.ts'],
     http: ['operations', 'core', 'store/db/db.ts', 'version.ts'],
     web: ['http', 'operations', 'core'],
-    local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'type http/files.ts'],
+    server: ['http', 'core', 'type coordinator/ports.ts'],
+    local: ['config.ts', 'version.ts', 'operations/shop/shop-files.ts', 'http/files.ts'],
   },
   'control-plane/core': {
     model: [],
@@ -52,7 +53,7 @@ const MAY_IMPORT: Record<string, Record<string, readonly string[]>> = {
   'control-plane/operations': {
     accounts: ['context.ts', 'stream-access.ts'],
     cluster: ['context.ts', 'accounts'],
-    executions: ['context.ts', 'input.ts', 'stream-access.ts'],
+    executions: ['context.ts', 'input.ts', 'read-turns.ts', 'stream-access.ts'],
     shop: ['context.ts', 'executions'],
   },
   'control-plane/http': {

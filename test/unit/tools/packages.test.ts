@@ -22,7 +22,7 @@ const OWNERS: Record<string, readonly string[]> = {
   anser: ['control-plane/web/browser/logs/log-colours.ts'],
   idiomorph: ['control-plane/web/browser/parts/live.ts'],
   'jsonc-parser': ['control-plane/web/description/json-text.ts'],
-  '@hono/node-server': ['control-plane/node-server.ts'],
+  '@hono/node-server': ['control-plane/server/node-server.ts'],
   'hono-openapi': ['control-plane/http/openapi/document.ts'],
   libsql: ['control-plane/store/db/embedded.ts', 'control-plane/store/db/statement-cache.ts'],
   '@libsql/client': ['control-plane/store/db/remote.ts'],

@@ -8,7 +8,7 @@ async function errorOf(error: Error): Promise<unknown> {
   let failure: unknown;
   const app = new Hono().route(
     '/',
-    assetRoutes(() => Promise.reject(error)),
+    assetRoutes(() => Promise.reject(error), { hasZipped: false }),
   );
   app.onError((thrown, c) => {
     failure = thrown;

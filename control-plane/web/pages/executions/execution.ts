@@ -2,16 +2,17 @@
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
 import { isEnded } from '../../../core/model/execution.ts';
+import { memoryText } from '../../../core/model/text.ts';
 import { type ExecutionView, type ServiceView, whyEnded } from '../../../core/views/execution-views.ts';
 import type { Explanation } from '../../../core/views/explanation.ts';
 import { pathId } from '../../../http/request.ts';
 import {
   deleteExecution,
   explainExecution,
-  getExecution,
   submitExecution,
   terminateExecution,
 } from '../../../operations/executions/executions.ts';
+import { getExecution } from '../../../operations/executions/reads.ts';
 import { listExecutionServices } from '../../../operations/executions/services.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
 import { formOf } from '../../components/form.ts';
@@ -20,6 +21,7 @@ import { isOperationError, redirectAfter, redirectWith } from '../../components/
 import { page } from '../../components/page.ts';
 import { badge, crumbs, live } from '../../components/pieces.ts';
 import type { WebContext, WebDeps, WebEnv } from '../../context.ts';
+import { indentSteps } from '../../description/indented.ts';
 import { LIFE_TEXTS } from '../../description/simple-application.ts';
 import { ended, endpoints, serviceTable, timeline, waiting } from './execution-parts.ts';
 
@@ -27,7 +29,7 @@ export function executionPage(deps: WebDeps): Hono<WebEnv> {
   const routes = new Hono<WebEnv>();
   routes.get('/:id', (c) => showExecution(deps, c, pathId(c, 'id')));
   routes.get('/:id/description.json', async (c) =>
-    descriptionFile(await getExecution(deps, c.get('actor'), pathId(c, 'id'))),
+    descriptionFile(c, await getExecution(deps, c.get('actor'), pathId(c, 'id'))),
   );
   routes.post('/:id/terminate', async (c) => {
     const id = pathId(c, 'id');
@@ -56,15 +58,17 @@ async function showExecution(deps: WebDeps, c: WebContext, id: number): Promise<
   return detailPage(c, execution, services, explanation);
 }
 
-const descriptionFile = (execution: ExecutionView): Response =>
-  new Response(pretty(execution), {
+async function descriptionFile(c: WebContext, { id, description }: ExecutionView): Promise<Response> {
+  const indented = await c.get('bodies').work(c, description.length, indentSteps(description));
+  return new Response(`${indented}\n`, {
     headers: {
       'content-type': 'application/json; charset=utf-8',
-      'content-disposition': `attachment; filename="execution-${execution.id}.json"`,
+      'content-disposition': `attachment; filename="execution-${id}.json"`,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     },
   });
+}
 
 /** Redirects to the new execution, or back with the reason for a refusal, for example by the quota. */
 async function runAgain(deps: WebDeps, c: WebContext, id: number): Promise<Response> {
@@ -93,8 +97,8 @@ async function explained(deps: WebDeps, c: WebContext, id: number): Promise<Expl
   }
 }
 
-const pretty = ({ description }: Pick<ExecutionView, 'description'>): string =>
-  `${JSON.stringify(JSON.parse(description), null, 2)}\n`;
+/** Longer descriptions are only downloaded: a page with one takes a browser's time, and that of others. */
+const MAX_SHOWN = 64 * 1024;
 
 function detailPage(
   c: WebContext,
@@ -151,6 +155,7 @@ ${canDeleteExecutions ? html`<button form="delete" name="confirmed" value="" cla
 function about(c: WebContext, execution: ExecutionView): Html {
   const { id, userName, description } = execution;
   const application = JSON.parse(description) as { name: string; will_end: boolean };
+  const isShown = description.length <= MAX_SHOWN;
   return html`
 <section aria-labelledby="about-title">
 <h2 id="about-title">Description</h2>
@@ -162,10 +167,10 @@ function about(c: WebContext, execution: ExecutionView): Html {
 <details>
 <summary>JSON as submitted</summary>
 <div class="bar">
-<button type="button" data-copy="description">Copy</button>
+${isShown ? html`<button type="button" data-copy="description">Copy</button>` : html`<p>The description has ${memoryText(description.length)}.</p>`}
 <a class="button" href="/executions/${id}/description.json" download>Download</a>
 </div>
-<pre id="description" tabindex="0">${pretty(execution)}</pre>
+${isShown ? html`<pre id="description" tabindex="0">${`${JSON.stringify(application, null, 2)}\n`}</pre>` : ''}
 </details>
 </section>`;
 }

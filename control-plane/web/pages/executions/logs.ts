@@ -5,7 +5,7 @@ import type { LogPosition } from '../../../core/streams/log-frames.ts';
 import type { ServiceView } from '../../../core/views/execution-views.ts';
 import { pathId } from '../../../http/request.ts';
 import { openExecutionLogs } from '../../../operations/executions/execution-logs.ts';
-import { getExecution } from '../../../operations/executions/executions.ts';
+import { getExecution } from '../../../operations/executions/reads.ts';
 import {
   getService,
   listExecutionServices,

@@ -5,11 +5,8 @@
 import { Hono } from 'hono';
 import { OperationError } from '../../../core/model/errors.ts';
 import { getAllowance } from '../../../operations/accounts/allowance.ts';
-import {
-  explainApplication,
-  getExecution,
-  submitExecution,
-} from '../../../operations/executions/executions.ts';
+import { explainApplication, submitExecution } from '../../../operations/executions/executions.ts';
+import { getExecution } from '../../../operations/executions/reads.ts';
 import { submissionSteps } from '../../../operations/executions/submission-input.ts';
 import { longFormOf } from '../../components/form.ts';
 import type { Html } from '../../components/html.ts';
@@ -23,6 +20,7 @@ import {
   type Submittable,
   textSteps,
 } from '../../description/draft.ts';
+import { indentSteps } from '../../description/indented.ts';
 import {
   checkSimple,
   EMPTY_PORT,
@@ -65,7 +63,8 @@ export function startPages(deps: WebDeps): Hono<WebEnv> {
 async function draftOf(deps: WebDeps, c: WebContext, from: string): Promise<Draft> {
   if (!/^\d{1,15}$/.test(from)) throw new OperationError('not-found', 'There is no such execution.');
   const { name, description } = await getExecution(deps, c.get('actor'), Number(from));
-  return { name, description: JSON.stringify(JSON.parse(description), null, 2) };
+  const indented = await c.get('bodies').work(c, description.length, indentSteps(description));
+  return { name, description: indented };
 }
 
 const checkedBy = (c: WebContext, description: string): Promise<CheckedText> =>

@@ -13,9 +13,11 @@ import { isConnect, serveAgents } from '../../../../control-plane/coordinator/ru
 import { bearerOf } from '../../../../control-plane/http/request.ts';
 import { admitAgent, agentRoutes, refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
 import { variants } from '../../../../control-plane/http/variants/choose.ts';
-import { httpServer } from '../../../../control-plane/node-server.ts';
 import { readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
+import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
+import { httpServer } from '../../../../control-plane/server/node-server.ts';
+import { WIDE_LIMITS } from '../../../support/fixtures/connection-limits.ts';
 import { bodyReader } from '../../../support/rigs/body-reader.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
@@ -41,6 +43,7 @@ beforeEach(async () => {
     db: rig.memory,
     deploymentName,
     minPasswordLength: 10,
+    turns: new ReadTurns(Date.now),
     variant: variants.B,
     bodies: bodyReader(),
     nowMs: () => rig.clock.nowMs(),
@@ -58,7 +61,7 @@ beforeEach(async () => {
   ({ server } = httpServer(answer, {
     variant: variants.B,
     isUpgrade: isConnect,
-    places: { connections: 100, perAddress: 100, forAgents: 10 },
+    connectionLimits: WIDE_LIMITS,
     trustsProxy: false,
     log: () => {},
   }));

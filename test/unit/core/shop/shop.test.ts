@@ -2,11 +2,13 @@
  * Tests of the shop's use cases on a real coordinator (control-plane/operations/shop/shop.ts), and of the
  * shop that comes with Berth.
  */
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Actor, Role } from '../../../../control-plane/core/accounts/account.ts';
 import { parameterKinds } from '../../../../control-plane/core/shop/shop-parameters.ts';
 import { EXAMPLE_SHOP, shopFolder } from '../../../../control-plane/local/shop-folder.ts';
+import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
 import {
   explainFromShop,
   getShopEntry,
@@ -45,6 +47,7 @@ beforeEach(async () => {
     coordinator: rig.coordinator,
     deploymentName: 'test',
     minPasswordLength: 10,
+    turns: new ReadTurns(Date.now),
     shopFiles,
   };
   const found = await findAccountByName(rig.memory, 'alice');

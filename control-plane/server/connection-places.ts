@@ -13,6 +13,13 @@ export interface PlaceLimits {
   forAgents: number;
 }
 
+export interface ConnectionLimits extends PlaceLimits {
+  /** Requests of one connection that may wait for the answers to earlier ones. */
+  pipelined: number;
+  /** Memory of answers that clients do not read. */
+  unreadBytes: number;
+}
+
 /** The limit that a connection or request is beyond. */
 export type Excess = 'connections' | 'address';
 
@@ -23,8 +30,8 @@ export interface Connection {
 
 export class ConnectionPlaces<C extends Connection> {
   readonly #limits: PlaceLimits;
-  /** The addresses of the requests under way on each. Several if a client does not await answers. */
-  readonly #open = new Map<C, string[]>();
+  /** The address of the request under way on each, if there is one. */
+  readonly #open = new Map<C, string | undefined>();
   /** The one that waits longest first. */
   readonly #waiting = new Set<C>();
   readonly #waitingByAddress = new Map<string, Set<C>>();
@@ -48,7 +55,7 @@ export class ConnectionPlaces<C extends Connection> {
     const closed = oldestOwn ?? oldest ?? (this.#open.size >= connections ? connection : undefined);
     if (closed !== undefined) this.close(closed);
     if (closed !== connection) {
-      this.#open.set(connection, []);
+      this.#open.set(connection, undefined);
       this.#wait(connection);
     }
     return closed && { closed, excess: oldestOwn ? 'address' : 'connections' };
@@ -56,26 +63,29 @@ export class ConnectionPlaces<C extends Connection> {
 
   /** The head of a request from `address` has arrived. Returns the limit that the request is beyond. */
   begin(connection: C, address: string): Excess | undefined {
-    const requests = this.#open.get(connection);
     const ofAddress = this.#requestsByAddress.get(address) ?? 0;
     if (ofAddress >= this.#limits.perAddress) return 'address';
     const hasRoom = this.#requestCount < this.#limits.connections - this.#limits.forAgents;
-    if (!requests || !hasRoom) return 'connections';
+    if (!this.#open.has(connection) || !hasRoom) return 'connections';
     this.#requestsByAddress.set(address, ofAddress + 1);
     this.#requestCount++;
     this.#stopWaiting(connection);
-    requests.push(address);
+    this.#open.set(connection, address);
     return undefined;
   }
 
-  /** The answer to a request that had a place has ended. */
-  end(connection: C, address: string): void {
-    const requests = this.#open.get(connection);
-    const at = requests?.indexOf(address) ?? -1;
-    if (!requests || at < 0) return;
-    requests.splice(at, 1);
+  /** The answer to the request under way, if it had a place, has ended. */
+  end(connection: C): void {
+    const address = this.#open.get(connection);
+    if (address === undefined) return;
     this.#release(address);
-    if (requests.length === 0) this.#wait(connection);
+    this.#open.set(connection, undefined);
+    this.#wait(connection);
+  }
+
+  /** The requests under way, those on the oldest connections first. */
+  *requests(): Generator<[connection: C, address: string]> {
+    for (const [connection, address] of this.#open) if (address !== undefined) yield [connection, address];
   }
 
   /** The head of an agent's connection has arrived. Until it is kept, it counts no longer for its address. */
@@ -91,7 +101,8 @@ export class ConnectionPlaces<C extends Connection> {
   }
 
   close(connection: C): void {
-    for (const address of this.#open.get(connection) ?? []) this.#release(address);
+    const address = this.#open.get(connection);
+    if (address !== undefined) this.#release(address);
     this.#open.delete(connection);
     this.#stopWaiting(connection);
   }

@@ -4,8 +4,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
-import { httpServer, type ServerLimits } from '../../../control-plane/node-server.ts';
+import { httpServer, type ServerLimits } from '../../../control-plane/server/node-server.ts';
 import { answerOn, dial } from '../../support/clients/raw-http.ts';
+import { WIDE_LIMITS } from '../../support/fixtures/connection-limits.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 /** Limits so wide that no test reaches them. */
@@ -34,7 +35,7 @@ async function start(limits: Partial<ServerLimits>): Promise<(bytes: string) => 
   ({ server } = httpServer(fetch, {
     variant: variants.B,
     isUpgrade: () => false,
-    places: { connections: 100, perAddress: 100, forAgents: 0 },
+    connectionLimits: WIDE_LIMITS,
     trustsProxy: false,
     log: () => {},
     limits: { ...WIDE, ...limits },

@@ -2,16 +2,22 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Logger } from './coordinator/ports.ts';
-import { networkOf } from './core/accounts/login-throttle.ts';
-import { OperationError } from './core/model/errors.ts';
-import { lastForwarded } from './http/address.ts';
-import { ConnectionPlaces, type Excess, type PlaceLimits } from './http/connection-places.ts';
+import type { Logger } from '../coordinator/ports.ts';
+import { networkOf } from '../core/accounts/login-throttle.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { lastForwarded } from '../http/address.ts';
+import { type ConnectionLimits, ConnectionPlaces, type Excess } from './connection-places.ts';
+import { unreadBeyond } from './unread-answers.ts';
 
 const REPORT_MS = 10_000;
 
+/** While requests arrive, unread answers are counted this often. */
+const UNREAD_CHECK_MS = 100;
+/** What an unread answer takes at least: its stream, its compression, and the page of a list that is next. */
+const MIN_UNREAD_BYTES = 256 * 1024;
+
 export interface ConnectionSettings {
-  limits: PlaceLimits;
+  limits: ConnectionLimits;
   /** A body may take this long before another request may take the place of its request. */
   bodyGraceMs: number;
   /** True if a proxy reports the client's address in X-Forwarded-For. */
@@ -40,6 +46,7 @@ export class NodeConnections {
   readonly #receiving = new Set<Place>();
   readonly #refused = { closed: 0, answered: 0 };
   #report: NodeJS.Timeout | undefined;
+  #unreadCheck: NodeJS.Timeout | undefined;
 
   constructor(server: Server, settings: ConnectionSettings) {
     this.#settings = settings;
@@ -60,6 +67,7 @@ export class NodeConnections {
   begin(request: IncomingMessage, response: ServerResponse): OperationError | undefined {
     const place = this.#placeOf.get(request.socket);
     if (!place) return undefined;
+    this.#unreadCheck ??= setTimeout(() => this.#closeUnread(), UNREAD_CHECK_MS).unref();
     const address = this.#clientOf(request);
     let excess = this.#places.begin(place, address);
     if (excess === 'connections' && this.#closeSlowBody()) excess = this.#places.begin(place, address);
@@ -71,9 +79,16 @@ export class NodeConnections {
       this.#receive(place, request);
     response.once('close', () => {
       if (place.receiving === request) this.#received(place);
-      this.#places.end(place, address);
+      this.#places.end(place);
     });
     return undefined;
+  }
+
+  /** The refusal of a request that is one too many of those that wait on its connection. */
+  refuseExcess(): OperationError {
+    this.#count('answered');
+    const text = `Too many requests on this connection: at most ${this.#settings.limits.pipelined} may wait for the answers to earlier ones.`;
+    return new OperationError('too-many', text, { retryAfterS: 1 });
   }
 
   /** The connection is an agent's from now on: it is closed for no other one. */
@@ -126,6 +141,21 @@ export class NodeConnections {
       return true;
     }
     return false;
+  }
+
+  /** Closes connections whose clients do not read their answers, if those take too much memory. */
+  #closeUnread(): void {
+    this.#unreadCheck = undefined;
+    const unread = [...this.#places.requests()].flatMap(([{ socket }, address]) =>
+      socket.writableLength > 0
+        ? [{ socket, address, bytes: Math.max(socket.writableLength, MIN_UNREAD_BYTES) }]
+        : [],
+    );
+    for (const { socket } of unreadBeyond(unread, this.#settings.limits.unreadBytes)) {
+      this.#count('closed');
+      socket.destroy();
+    }
+    if (unread.length > 0) this.#unreadCheck = setTimeout(() => this.#closeUnread(), UNREAD_CHECK_MS).unref();
   }
 
   #clientOf(request: IncomingMessage): string {

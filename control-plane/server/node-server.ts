@@ -5,10 +5,11 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
-import { OperationError } from './core/model/errors.ts';
-import { errorResponse } from './http/json/render.ts';
-import type { Variant } from './http/variants/variant.ts';
+import { OperationError } from '../core/model/errors.ts';
+import { errorResponse } from '../http/json/render.ts';
+import type { Variant } from '../http/variants/variant.ts';
 import { type ConnectionSettings, NodeConnections } from './node-connections.ts';
+import { NodePipeline } from './node-pipeline.ts';
 
 export interface ServerLimits {
   /** From the first byte of a request to the end of its head; `requestMs`: to the end of its body. */
@@ -39,14 +40,14 @@ export interface ServerSettings extends Pick<ConnectionSettings, 'trustsProxy' |
   variant: Variant;
   /** True for upgrades that the server's `upgrade` event handles. Any other is served as a plain request. */
   isUpgrade: (request: IncomingMessage) => boolean;
-  places: ConnectionSettings['limits'];
+  connectionLimits: ConnectionSettings['limits'];
   limits?: ServerLimits;
 }
 
 /** The server is not listening yet. */
 export function httpServer(
   fetch: Fetch,
-  { variant, isUpgrade, places, limits = LIMITS, trustsProxy, log }: ServerSettings,
+  { variant, isUpgrade, connectionLimits, limits = LIMITS, trustsProxy, log }: ServerSettings,
 ): { server: Server; connections: NodeConnections } {
   const malformed = (problem: string) =>
     errorResponse(new OperationError('invalid', `The request is malformed: ${problem}.`), variant);
@@ -72,19 +73,21 @@ export function httpServer(
   const server = createServer(options);
   server.setTimeout(limits.stallMs);
   const connections = new NodeConnections(server, {
-    limits: places,
+    limits: connectionLimits,
     bodyGraceMs: limits.bodyGraceMs,
     trustsProxy,
     log,
     answer: (socket, error) => answerAlone(socket, errorResponse(error, variant)),
   });
-  const serve = (request: IncomingMessage, response: ServerResponse) => {
-    const refused = connections.begin(request, response);
-    if (refused) return void refuse(response, errorResponse(refused, variant));
-    if (request.headers.host !== undefined || request.httpVersionMinor === 0)
-      return void answer(request, response);
-    write(request.socket, 400, malformed('it has no Host header'));
-  };
+  const pipeline = new NodePipeline(connectionLimits.pipelined);
+  const serve = (request: IncomingMessage, response: ServerResponse) =>
+    pipeline.inTurn(request, response, (isExcess) => {
+      const refused = isExcess ? connections.refuseExcess() : connections.begin(request, response);
+      if (refused) return void refuse(response, errorResponse(refused, variant));
+      if (request.headers.host !== undefined || request.httpVersionMinor === 0)
+        return void answer(request, response);
+      write(request.socket, 400, malformed('it has no Host header'));
+    });
   server.on('request', serve);
   // Unknown expectations may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', serve);
@@ -103,6 +106,9 @@ const CLIENT_ERRORS: Record<string, [status: number, problem: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'it did not arrive in time'],
 };
 
+/** Characters. */
+const LONG_TEXT = 64 * 1024;
+
 /** Uses the Status header as the reason phrase, which a Response cannot carry to this point. */
 class ReasonedResponse extends ServerResponse {
   override writeHead(status: number, ...rest: never[]): this {
@@ -110,6 +116,12 @@ class ReasonedResponse extends ServerResponse {
     if (headers && typeof headers === 'object' && 'status' in headers)
       this.statusMessage = String(headers.status);
     return super.writeHead(status, ...rest);
+  }
+
+  /** Node reserves three bytes for each character of a text, until its client has read it. */
+  override end(...[content, ...rest]: unknown[]): this {
+    const isLong = typeof content === 'string' && content.length > LONG_TEXT;
+    return super.end(isLong ? Buffer.from(content) : content, ...(rest as []));
   }
 }
 

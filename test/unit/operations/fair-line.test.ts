@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { FairLine, type LineLimits } from '../../../control-plane/http/bodies/fair-line.ts';
+import { FairLine, type LineLimits } from '../../../control-plane/operations/fair-line.ts';
 
 const WIDE: LineLimits = {
   total: 1,
-  perAddress: 1,
+  perOwner: 1,
   waiting: 100,
-  waitingPerAddress: 100,
+  waitingPerOwner: 100,
   waitMs: 60_000,
   lostMs: 120_000,
 };
@@ -13,7 +13,11 @@ const WIDE: LineLimits = {
 /** A line whose work ends when the test says so. */
 function lineWith(limits: Partial<LineLimits>) {
   let nowMs = 0;
-  const line = new FairLine('large bodies', { ...WIDE, ...limits }, () => nowMs);
+  const line = new FairLine(
+    { whose: 'Your address has', what: 'large bodies' },
+    { ...WIDE, ...limits },
+    () => nowMs,
+  );
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const join = (address: string, name: string, amount = 1) =>
@@ -38,7 +42,7 @@ test('H308: addresses take turns, whatever number of requests each has waiting',
 });
 
 test('H309: an address that has used its share waits, and others do not wait for it', async () => {
-  const { begun, join, end } = lineWith({ total: 10, perAddress: 4 });
+  const { begun, join, end } = lineWith({ total: 10, perOwner: 4 });
   const all = [join('a', 'a1', 3), join('a', 'a2', 3), join('b', 'b1', 3), join('c', 'c1', 3)];
   await end('');
   expect(begun).toEqual(['a1', 'b1', 'c1']);
@@ -51,7 +55,7 @@ test('H309: an address that has used its share waits, and others do not wait for
 });
 
 test('H309: beyond the total, the first in line is next, even if a later one would need less', async () => {
-  const { begun, join, end } = lineWith({ total: 4, perAddress: 4 });
+  const { begun, join, end } = lineWith({ total: 4, perOwner: 4 });
   const all = [join('a', 'a1', 2), join('b', 'b1', 4), join('c', 'c1', 1)];
   await end('');
   expect(begun).toEqual(['a1']);
@@ -61,7 +65,7 @@ test('H309: beyond the total, the first in line is next, even if a later one wou
 });
 
 test('H309: too many of one address are refused as too many, and too many in all as unavailable', async () => {
-  const { line, join, end } = lineWith({ waiting: 3, waitingPerAddress: 2 });
+  const { line, join, end } = lineWith({ waiting: 3, waitingPerOwner: 2 });
   const all = [join('a', 'a1'), join('a', 'a2'), join('a', 'a3')];
   await expect(join('a', 'a4')).rejects.toMatchObject({ code: 'too-many', retryAfterS: 1 });
   all.push(join('b', 'b1'));
@@ -70,6 +74,16 @@ test('H309: too many of one address are refused as too many, and too many in all
   for (const name of ['a1', 'a2', 'b1', 'a3']) await end(name);
   await Promise.all(all);
   expect(line.waiting).toBe(0);
+});
+
+test('H380: work that has begun waits for its next turn, however many others do', async () => {
+  const { line, begun, join, end } = lineWith({ waiting: 1, waitingPerOwner: 1 });
+  const all = [join('a', 'a1'), join('a', 'a2')];
+  await expect(join('a', 'a3')).rejects.toMatchObject({ code: 'too-many' });
+  all.push(line.goOn('a', 1, async () => void begun.push('more of a0')));
+  for (const name of ['a1', 'a2']) await end(name);
+  await Promise.all(all);
+  expect(begun).toEqual(['a1', 'a2', 'more of a0']);
 });
 
 test('H309: who waits too long is refused, and leaves the line', async () => {

@@ -2,16 +2,19 @@ import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { PlaceLimits } from '../../../control-plane/http/connection-places.ts';
 import { variants } from '../../../control-plane/http/variants/choose.ts';
-import type { NodeConnections } from '../../../control-plane/node-connections.ts';
-import { httpServer } from '../../../control-plane/node-server.ts';
+import type { ConnectionLimits } from '../../../control-plane/server/connection-places.ts';
+import type { NodeConnections } from '../../../control-plane/server/node-connections.ts';
+import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { answerOn } from '../../support/clients/raw-http.ts';
+import { WIDE_LIMITS } from '../../support/fixtures/connection-limits.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
 const HALF = 'GET /half HTTP/1.1\r\nHost: b';
 const GET = 'GET /now HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
+const GET_ON = GET.replace('Connection: close\r\n', '');
 /** A request whose answer the test holds back. */
 const HELD = 'GET /held HTTP/1.1\r\nHost: berth\r\n\r\n';
 const SLOW_BODY = 'POST /body HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\nabc';
@@ -45,20 +48,25 @@ async function serve(request: Request): Promise<Response> {
   return new Response('ok');
 }
 
-interface Setup extends Partial<PlaceLimits> {
+interface Setup extends Partial<ConnectionLimits> {
   trustsProxy?: boolean;
   stallMs?: number;
   bodyGraceMs?: number;
 }
 
 /** Returns a function that connects from a loopback address and sends `bytes`. */
-async function start({ trustsProxy = false, stallMs = 600_000, bodyGraceMs = 0, ...places }: Setup) {
+async function start({
+  trustsProxy = false,
+  stallMs = 600_000,
+  bodyGraceMs = 0,
+  ...connectionLimits
+}: Setup) {
   const logged: typeof events = [];
   events = logged;
   ({ server, connections } = httpServer(serve, {
     variant: variants.B,
     isUpgrade: () => true,
-    places: { connections: 100, perAddress: 100, forAgents: 0, ...places },
+    connectionLimits: { ...WIDE_LIMITS, ...connectionLimits },
     trustsProxy,
     log: (event, fields) => logged.push([event, fields]),
     limits: { headMs: 600_000, requestMs: 600_000, checkMs: 5, quietMs: 60_000, bodyGraceMs, stallMs },
@@ -144,18 +152,45 @@ describe('requests under way', () => {
     await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
   });
 
-  test('H344: requests that a client sends without awaiting the answers count one by one', async () => {
-    const send = await start({ perAddress: 2 });
-    const socket = await send('127.0.0.2', HELD + HELD + HELD + HELD);
-    const received: Buffer[] = [];
-    socket.on('data', (bytes) => received.push(bytes));
+  test('H377: requests that a client sends without awaiting the answers are served one after the other', async () => {
+    const send = await start({ perAddress: 1 });
+    const socket = await send('127.0.0.2', `${HELD}${HELD}${SLOW_BODY}defghi${GET}`);
+    const received = buffer(socket);
+    await eventually(() => held.length === 1);
+    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+    expect([held.length, bodies]).toEqual([1, 0]);
+    held[0]?.(new Response('first'));
     await eventually(() => held.length === 2);
-    for (const done of held) done(new Response('done'));
-    await eventually(() => socket.closed);
-    const statuses = Buffer.concat(received)
-      .toString()
-      .match(/HTTP\/1\.1 \d+/g);
-    expect(statuses).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 429']);
+    expect(bodies).toBe(0);
+    held[1]?.(new Response('second'));
+    const text = (await received).toString();
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(4).fill('HTTP/1.1 200'));
+    expect(text).toMatch(/first.*second.*abcdefghi.*ok$/s);
+  });
+
+  test('H377: the first request beyond those that may wait on a connection is 429, and the connection ends', async () => {
+    const send = await start({ pipelined: 2 });
+    const received = buffer(await send('127.0.0.2', `${HELD}${GET_ON}${GET_ON}${SLOW_BODY}defghi${GET_ON}`));
+    await eventually(() => held.length === 1);
+    held[0]?.(new Response('first'));
+    const text = (await received).toString();
+    expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual(['200', '200', '200', '429']);
+    expect(text).toContain(
+      'Too many requests on this connection: at most 2 may wait for the answers to earlier ones.',
+    );
+    expect(bodies).toBe(0);
+  });
+
+  test('H377: no more is read of a connection with a request too many', async () => {
+    const send = await start({ pipelined: 2 });
+    const accepted = once(server, 'connection');
+    const socket = await send('127.0.0.2', HELD);
+    const [peer] = (await accepted) as [Socket];
+    await eventually(() => held.length === 1);
+    socket.write(GET_ON.repeat(200_000));
+    await eventually(() => peer.isPaused());
+    expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
+    expect(peer.bytesRead).toBeLessThan(2 ** 20);
   });
 
   test('H346: a client that has left leaves its place', async () => {
@@ -250,6 +285,22 @@ describe('slow peers', () => {
     await ended;
     expect(isOpen(silent)).toBe(true);
   });
+});
+
+test('H378: if unread answers take too much memory, an address loses the oldest of those that are beyond its share', async () => {
+  const send = await start({ unreadBytes: 160 * 2 ** 20 });
+  const unread = async (from: string): Promise<Socket> => {
+    const accepted = once(server, 'connection');
+    const socket = await send(from, 'GET /large HTTP/1.1\r\nHost: berth\r\n\r\n');
+    socket.pause();
+    const [peer] = (await accepted) as [Socket];
+    await eventually(() => peer.writableLength > 0);
+    return peer;
+  };
+  const oldest = await unread('127.0.0.2');
+  const others = [await unread('127.0.0.3'), await unread('127.0.0.2')];
+  await eventually(() => oldest.destroyed);
+  expect(others.every(({ writable }) => writable)).toBe(true);
 });
 
 test('H349: a line in the log counts the connections and requests that were refused', async () => {

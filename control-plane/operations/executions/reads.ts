@@ -1,0 +1,80 @@
+/** Reads of single executions and services. Each one authorises; long descriptions are read in turns. */
+import {
+  type Action,
+  type Actor,
+  authorise,
+  type KnownActor,
+  noSuchExecution,
+  noSuchService,
+} from '../../core/accounts/account.ts';
+import { OperationError } from '../../core/model/errors.ts';
+import type { ExecutionView, ServiceView } from '../../core/views/execution-views.ts';
+import {
+  findExecution,
+  findService,
+  findShortExecution,
+  findShortService,
+} from '../../store/executions/executions.ts';
+import type { Context } from '../context.ts';
+import { LONG_READ } from '../read-turns.ts';
+
+export async function getExecution({ db, turns }: Context, actor: Actor, id: number): Promise<ExecutionView> {
+  const found = await findShortExecution(db, id, LONG_READ);
+  const { account } = authoriseOwned(actor, 'read-execution', found?.userId);
+  const execution =
+    found && 'isLong' in found
+      ? await turns.run(
+          account.user.id,
+          () => findExecution(db, id),
+          (one) => one?.description.length ?? 0,
+        )
+      : found;
+  if (!execution) throw noSuchExecution();
+  return execution;
+}
+
+/**
+ * Resolves to the service and the account that may read it. Another user's service is `not-found`. The role
+ * is checked first.
+ */
+export async function readableService(
+  { db, turns }: Context,
+  actor: Actor,
+  id: number,
+): Promise<{ account: KnownActor; service: ServiceView }> {
+  const account = authorise(actor, { kind: 'list-executions' });
+  const found = await findShortService(db, id, LONG_READ);
+  try {
+    authorise(actor, { kind: 'read-execution', ownerId: found?.userId ?? account.user.id });
+  } catch (error) {
+    throw error instanceof OperationError && error.code === 'not-found' ? noSuchService() : error;
+  }
+  const service =
+    found && 'isLong' in found
+      ? await turns.run(
+          account.user.id,
+          () => findService(db, id),
+          // The description was long, whatever the service has of it.
+          () => LONG_READ,
+        )
+      : found;
+  if (!service) throw noSuchService();
+  return { account, service };
+}
+
+type OwnedAction = Extract<Action, { ownerId: number }>['kind'];
+
+/**
+ * Authorises an action on an object of `ownerId`, which is undefined if the object does not exist. The role
+ * is checked first.
+ */
+export function authoriseOwned(
+  actor: Actor,
+  kind: OwnedAction,
+  ownerId: number | undefined,
+): { account: KnownActor; ownerId: number } {
+  const account = authorise(actor, { kind: 'list-executions' });
+  authorise(actor, { kind, ownerId: ownerId ?? account.user.id });
+  if (ownerId === undefined) throw noSuchExecution();
+  return { account, ownerId };
+}

@@ -1,0 +1,48 @@
+/**
+ * Long descriptions and lists are read in turns, which go round the users: a user who reads many at a time
+ * must neither delay others nor fill the memory.
+ */
+import { FairLine } from './fair-line.ts';
+
+/** Some at a time, because each waits for the database. */
+const LIMITS = {
+  total: 4,
+  perOwner: 2,
+  waiting: 10_000,
+  waitingPerOwner: 1_000,
+  waitMs: 30_000,
+  lostMs: 120_000,
+};
+
+/** Characters after which everybody else may run. A description up to this length is read without a turn. */
+export const LONG_READ = 64 * 1024;
+
+export class ReadTurns {
+  readonly #line: FairLine;
+  /** Characters that were read since others could run. */
+  #read = 0;
+
+  constructor(nowMs: () => number) {
+    this.#line = new FairLine({ whose: 'You have', what: 'long reads' }, LIMITS, nowMs);
+  }
+
+  /** Rejects if the user, or all users, have too many reads waiting. */
+  run<T>(userId: number, read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
+    return this.#line.run(String(userId), 1, () => this.#perform(read, lengthOf));
+  }
+
+  /** The same for the next part of a read that has begun: it may wait, however many others do. */
+  goOn<T>(userId: number, read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
+    return this.#line.goOn(String(userId), 1, () => this.#perform(read, lengthOf));
+  }
+
+  async #perform<T>(read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
+    if (this.#read >= LONG_READ) {
+      this.#read = 0;
+      await new Promise<void>((resolve) => setTimeout(resolve, 0));
+    }
+    const result = await read();
+    this.#read += lengthOf(result);
+    return result;
+  }
+}
