@@ -1,9 +1,9 @@
 /** Contract of the database port (control-plane/store/db/db.ts), for every adapter. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Db, Statement, Value } from '../../control-plane/store/db/db.ts';
+import type { Argument, Db, Statement, Value } from '../../control-plane/store/db/db.ts';
 import { databaseKinds, emptyDatabase, lastingKinds, type TestDatabase } from '../support/hosts/databases.ts';
 
-const sql = (text: string, ...args: Value[]): Statement => ({ sql: text, args });
+const sql = (text: string, ...args: Argument[]): Statement => ({ sql: text, args });
 
 let place: TestDatabase;
 let db: Db;
@@ -150,6 +150,16 @@ describe.each(databaseKinds)('Db on %s', (kind) => {
     await db.batch([sql('INSERT INTO tokens (text) VALUES (?)', text)]);
     const [row] = await db.query('SELECT text FROM tokens WHERE text = ?', [text]);
     expect(row?.text === text).toBe(true);
+  });
+
+  test('bytes of UTF-8 that are cast to text are read as a text', async () => {
+    const text = JSON.stringify({ name: 'Ä 😀', command: '\\"\n'.repeat(100_000) });
+    await db.batch([
+      sql('INSERT INTO users (name) VALUES (CAST(? AS TEXT))', new TextEncoder().encode(text)),
+    ]);
+    expect(await db.query('SELECT name, typeof(name) AS type FROM users')).toEqual([
+      { name: text, type: 'text' },
+    ]);
   });
 
   test('unsupported text (NUL, lone surrogates) becomes U+FFFD, and the same text finds it', async () => {

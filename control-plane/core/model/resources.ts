@@ -1,6 +1,7 @@
 /** Memory and cores: what hosts have, and what services require and reserve. Pure. */
 import type { ServiceDescription } from '../../../shared/application-schema.ts';
 import { referencesIn } from '../../../shared/variables.ts';
+import { jsonBytes } from './json-bytes.ts';
 
 export interface Resources {
   memoryBytes: number;
@@ -63,10 +64,8 @@ const NO_LABELS: readonly never[] = [];
 /** About how many bytes of JSON the assignment of an instance has, with every variable filled in. */
 function assignmentBytes(definition: ServiceDescription): number {
   const texts = [definition.command ?? '', ...definition.environment.map(([, value]) => value)];
-  return utf8.encode(JSON.stringify(definition)).length + VALUE_BYTES * referencesIn(texts);
+  return jsonBytes(definition) + VALUE_BYTES * referencesIn(texts);
 }
-
-const utf8 = new TextEncoder();
 
 /** What a reference adds to a text, about. */
 const VALUE_BYTES = 64;

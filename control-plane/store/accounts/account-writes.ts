@@ -2,7 +2,7 @@
  * Common parts of the rows of users, roles and quotas: reads in pages, optional values, and outcomes of
  * writes.
  */
-import { DatabaseError, type Db, type Row, type Statement, type Value } from '../db/db.ts';
+import { type Argument, DatabaseError, type Db, type Row, type Statement, type Value } from '../db/db.ts';
 
 const PAGE_ROWS = 1_000;
 
@@ -15,7 +15,7 @@ export type WriteOutcome =
  * All rows of a query, ascending by id, read in pages: a libSQL server refuses a response above 10 MB. `sql`
  * must select ids above its first parameter, ordered by id, and end in `LIMIT ?`.
  */
-export async function allRows(db: Db, sql: string, args: readonly Value[]): Promise<Row[]> {
+export async function allRows(db: Db, sql: string, args: readonly Argument[]): Promise<Row[]> {
   const rows: Row[] = [];
   for (;;) {
     const page = await db.query(sql, [Number(rows.at(-1)?.id ?? 0), ...args, PAGE_ROWS]);

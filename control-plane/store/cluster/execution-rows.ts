@@ -45,17 +45,18 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
 
 const utf8 = new TextEncoder();
 
+/** The description is sent as bytes: in the JSON of a remote database, a text may take twice its length. */
 export const insertExecution = (execution: Execution, description: string): Statement => ({
   sql: `INSERT INTO executions (status, ending, deleted, error_message, time_place_ms, time_start_ms, time_stop_ms,
     time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms, first_service_id,
     service_count, size, demand, description_bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?, ?)`,
   args: [
     ...values(execution),
     execution.id,
     execution.name,
     execution.userId,
-    description,
+    utf8.encode(description),
     execution.timeSubmitMs,
     ...waitingValues(execution),
   ],

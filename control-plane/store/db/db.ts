@@ -6,17 +6,19 @@
 /** Booleans are 0 or 1, JSON is text, and integers must be within 2^53. Blobs are not supported. */
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
+/** Bytes of UTF-8 become text by `CAST(? AS TEXT)`: the way to write long texts to a remote database. */
+export type Argument = Value | Uint8Array;
 
 /** One statement, with one plain `?` for each of `args`. */
 export interface Statement {
   sql: string;
-  args: readonly Value[];
+  args: readonly Argument[];
 }
 
 /** Every method rejects with DatabaseError and no other error. */
 export interface Db {
   /** Runs one statement in its own transaction, and resolves to its rows. */
-  query(sql: string, args?: readonly Value[]): Promise<Row[]>;
+  query(sql: string, args?: readonly Argument[]): Promise<Row[]>;
   /**
    * Runs the statements in order in one write transaction, all or none. Resolves after the commit to the
    * number of rows that each statement affected. There are no interactive transactions: conditions must be in
@@ -57,8 +59,8 @@ export function errorKind(code: string): DatabaseErrorKind {
  * real. NUL and lone surrogates become U+FFFD, for storing and for searching: the embedded engine truncates
  * text at NUL, and the server refuses lone surrogates.
  */
-export function bound(value: Value): string | number | bigint | null {
-  if (value === null) return null;
+export function bound(value: Argument): string | number | bigint | Uint8Array | null {
+  if (value === null || value instanceof Uint8Array) return value;
   if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '\uFFFD');
   if (Number.isSafeInteger(value)) return BigInt(value);
   if (Number.isFinite(value) && !Number.isInteger(value)) return value;

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import Database from 'libsql';
 import {
+  type Argument,
   bound,
   closedError,
   DatabaseError,
@@ -52,7 +53,7 @@ class EmbeddedDb implements Db {
     this.#prepared = new StatementCache(connection, cachedStatements);
   }
 
-  async query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
+  async query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
     return this.#guarded(() => {
       const prepared = this.#prepared.get(sql, args.length);
       const { statement } = prepared;

@@ -1,5 +1,5 @@
 /** Splits long results into pages: a libSQL server refuses a response above 10 MB. */
-import type { Db, Row, Value } from './db.ts';
+import type { Argument, Db, Row } from './db.ts';
 
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 1_000;
@@ -8,7 +8,7 @@ const PAGE_ROWS = 1_000;
  * Ids of executions that match `where`, ascending, in pages whose descriptions amount to at most about 1 MiB.
  * `where` must be constant SQL, never input.
  */
-export const pagedIds = async (db: Db, where: string, args: readonly Value[]): Promise<number[][]> =>
+export const pagedIds = async (db: Db, where: string, args: readonly Argument[]): Promise<number[][]> =>
   pagesOf(
     await db.query(
       `SELECT id, octet_length(description) AS bytes FROM executions WHERE ${where} ORDER BY id`,

@@ -4,6 +4,7 @@
  */
 import { type Client, createClient, LibsqlError } from '@libsql/client/web';
 import {
+  type Argument,
   bound,
   closedError,
   DatabaseError,
@@ -46,7 +47,7 @@ class RemoteDb implements Db {
     this.#client = client;
   }
 
-  async query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
+  async query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
     return this.#guarded(async () => {
       const { columns, rows } = await this.#client.execute({ sql, args: args.map(bound) });
       return rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index] as Value])));

@@ -10,13 +10,17 @@ export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 /** Characters from which on `escapeLong` is used. */
 const LONG = 4096;
 const SPECIAL = /[&<>"']/;
-/** The bytes that replace a character, by its code. */
-const replacements = new Map(
-  Object.entries({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }).map(
-    ([character, text]) => [character.charCodeAt(0), new TextEncoder().encode(text)],
-  ),
-);
-const REPLACEMENTS = Array.from({ length: 256 }, (_, code) => replacements.get(code));
+/** The bytes of each character, by its code: its own, or those that replace it. */
+const ESCAPED: Uint8Array[] = Array.from({ length: 256 }, (_, code) => Uint8Array.of(code));
+for (const [character, text] of Object.entries({
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}))
+  ESCAPED[character.charCodeAt(0)] = new TextEncoder().encode(text);
+const LENGTHS = Uint8Array.from(ESCAPED, ({ length }) => length);
 
 export const html = (strings: TemplateStringsArray, ...values: unknown[]): Html =>
   template(
@@ -33,15 +37,19 @@ const escapeLong = (text: string): HtmlEscapedString =>
 
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
+/** Plain loops take half the time of iterators, and a hostile text has a megabyte. */
 function escapedBytes(text: Uint8Array): Uint8Array {
-  let length = text.length;
-  for (const byte of text) length += (REPLACEMENTS[byte]?.length ?? 1) - 1;
+  let length = 0;
+  for (let at = 0; at < text.length; at++) length += LENGTHS[text[at] as number] as number;
   const escaped = new Uint8Array(length);
-  let at = 0;
-  for (const byte of text) {
-    const replacement = REPLACEMENTS[byte];
-    if (!replacement) escaped[at++] = byte;
-    else for (const one of replacement) escaped[at++] = one;
+  let end = 0;
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] as number;
+    if (LENGTHS[byte] === 1) escaped[end++] = byte;
+    else {
+      const bytes = ESCAPED[byte] as Uint8Array;
+      for (let n = 0; n < bytes.length; n++) escaped[end++] = bytes[n] as number;
+    }
   }
   return escaped;
 }

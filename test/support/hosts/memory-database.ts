@@ -2,11 +2,11 @@
  * A migrated database in memory with one user, and a wrapper that counts commits and fails them on request.
  */
 import {
+  type Argument,
   DatabaseError,
   type Db,
   type Row,
   type Statement,
-  type Value,
 } from '../../../control-plane/store/db/db.ts';
 import { openEmbedded } from '../../../control-plane/store/db/embedded.ts';
 import { migrate } from '../../../control-plane/store/schema/migrate.ts';
@@ -42,7 +42,7 @@ export class FaultyDb implements Db {
     this.#db = db;
   }
 
-  async query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
+  async query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
     if (this.failing === 'unreachable') throw unavailable();
     const rows = await this.#db.query(sql, args);
     await this.afterQuery();

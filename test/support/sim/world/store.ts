@@ -4,11 +4,11 @@
  * checks see each change as soon as it is committed.
  */
 import {
+  type Argument,
   DatabaseError,
   type Db,
   type Row,
   type Statement,
-  type Value,
 } from '../../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../hosts/memory-database.ts';
 import { ifAlive, type Process, world } from './time.ts';
@@ -120,7 +120,7 @@ class Connection implements Db {
     this.#process = process;
   }
 
-  query(sql: string, args: readonly Value[] = []): Promise<Row[]> {
+  query(sql: string, args: readonly Argument[] = []): Promise<Row[]> {
     const isRead = sql.startsWith('SELECT');
     return this.#call(isRead ? 'a query' : 'an update', isRead, () => this.#store.db.query(sql, args));
   }
