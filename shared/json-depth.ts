@@ -12,6 +12,8 @@ export function depthOf(text: string): number {
   let [depth, deepest] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
+    // White space: a text may be full of it.
+    if (code < QUOTE) continue;
     if (code === QUOTE) at = endOfString(text, at);
     else if ((code | TO_BRACE) === OPEN_BRACE) deepest = Math.max(deepest, ++depth);
     else if ((code | TO_BRACE) === CLOSE_BRACE) depth--;
