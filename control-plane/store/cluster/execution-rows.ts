@@ -3,7 +3,7 @@ import type { Application } from '../../../shared/application-schema.ts';
 import { instancesOf } from '../../core/lifecycle/submission.ts';
 import type { Execution, ExecutionStatus } from '../../core/model/execution.ts';
 import { gangDemandOf } from '../../core/scheduling/resource-demand.ts';
-import type { Row, Statement } from '../db/db.ts';
+import type { Argument, Row, Statement } from '../db/db.ts';
 import { serviceOf } from './service-rows.ts';
 import { waitingValues } from './waiting-rows.ts';
 
@@ -45,7 +45,6 @@ export function executionOf(row: Row, serviceRows: readonly Row[]): Execution {
 
 const utf8 = new TextEncoder();
 
-/** The description is sent as bytes: in the JSON of a remote database, a text may take twice its length. */
 export const insertExecution = (execution: Execution, description: string): Statement => ({
   sql: `INSERT INTO executions (status, ending, deleted, error_message, time_place_ms, time_start_ms, time_stop_ms,
     time_end_ms, attempts, retry_at_ms, id, name, user_id, description, time_submit_ms, first_service_id,
@@ -56,7 +55,7 @@ export const insertExecution = (execution: Execution, description: string): Stat
     execution.id,
     execution.name,
     execution.userId,
-    utf8.encode(description),
+    longText(description),
     execution.timeSubmitMs,
     ...waitingValues(execution),
   ],
@@ -67,6 +66,10 @@ export const updateExecution = (execution: Execution): Statement => ({
     time_start_ms = ?, time_stop_ms = ?, time_end_ms = ?, attempts = ?, retry_at_ms = ? WHERE id = ?`,
   args: [...values(execution), execution.id],
 });
+
+/** A long text is sent as bytes: within the JSON of a remote database, it may take twice its length. */
+const longText = (text: string): Argument => (text.length > LONG ? utf8.encode(text) : text);
+const LONG = 4096;
 
 const values = (execution: Execution) => [
   execution.status,
