@@ -18,6 +18,9 @@ const { docker, deployment, engine, assignment, run } = dockerRig('many');
 const PAGE = 'page';
 const SERVER = ['sh', '-c', `echo ${PAGE} > /tmp/index.html; exec httpd -f -p 8080 -h /tmp`];
 const networks = () => docker.listNetworks({ filters: { label: [`berth.deployment=${deployment}`] } });
+/** Without those of the test before: an engine before version 28 may miscount the containers on a network. */
+const networksOfUsers = async () =>
+  (await networks()).filter(({ Labels }) => Labels?.['berth.owner'] !== 'alice');
 const nameOf = (service: number): string => assignment({ service }).name;
 
 /** The page if a container gets the page of another one at its name or address, else why it does not. */
@@ -61,7 +64,7 @@ test(`P91, P92: ${USERS} users have a network each on one host, reach their own 
       ),
     ),
   );
-  const subnets = (await networks()).map(({ IPAM }) => IPAM?.Config?.[0]?.Subnet);
+  const subnets = (await networksOfUsers()).map(({ IPAM }) => IPAM?.Config?.[0]?.Subnet);
   expect(new Set(subnets).size).toBe(USERS);
   const [[first], last] = [started[0] ?? [], started.at(-1) ?? []];
   const foreign = last[0]?.state === 'running' ? last[0].ipAddress : '';
@@ -72,5 +75,5 @@ test(`P91, P92: ${USERS} users have a network each on one host, reach their own 
   await Promise.all(started.flat().map(({ id }) => lane.run(() => engine().remove(id))));
   await engine().removeUnused(0);
   await engine().removeUnused(0);
-  expect(await networks()).toEqual([]);
+  expect(await networksOfUsers()).toEqual([]);
 });

@@ -123,7 +123,7 @@ class Reader {
     this.#programs.push(program);
     await program.waitFor(ready, START_MS);
     this.#url ??= /listens on (http:\/\/[\w.:]+)/.exec(program.output)?.[1];
-    this.#password ??= /password\b.*?\b([\w-]{16})(?![\w-])/i.exec(program.output)?.[1];
+    this.#password ??= /\bpassword:? ([\w-]{16})(?![\w-])/i.exec(program.output)?.[1];
     if (this.#url === undefined) throw new Error(`the address is not in the output:\n${program.output}`);
   }
 }
