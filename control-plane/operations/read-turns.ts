@@ -19,8 +19,9 @@ export const LONG_READ = 64 * 1024;
 
 export class ReadTurns {
   readonly #line: FairLine;
-  /** Characters that were read since others could run. */
+  /** Characters that were read since others could run, and whether a timer will tell that they could. */
   #read = 0;
+  #isTimed = false;
 
   constructor(nowMs: () => number) {
     this.#line = new FairLine({ whose: 'You have', what: 'long reads' }, LIMITS, nowMs);
@@ -38,11 +39,19 @@ export class ReadTurns {
 
   async #perform<T>(read: () => Promise<T>, lengthOf: (result: T) => number): Promise<T> {
     if (this.#read >= LONG_READ) {
-      this.#read = 0;
       await new Promise<void>((resolve) => setTimeout(resolve, 0));
+      this.#reset();
     }
     const result = await read();
     this.#read += lengthOf(result);
+    if (!this.#isTimed) setTimeout(() => this.#reset(), 0);
+    this.#isTimed = true;
     return result;
+  }
+
+  /** Workerd may end the timer with its request; then this is called before the next long read. */
+  #reset(): void {
+    this.#isTimed = false;
+    this.#read = 0;
   }
 }

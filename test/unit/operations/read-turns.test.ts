@@ -80,3 +80,19 @@ test('H380: after a long text others run before the next one is made', async () 
   await goOn(turns, 1, texts);
   expect(order).toEqual(['text', 'another request', 'text']);
 });
+
+test('H380: a text that is read after others could run does not wait for them again', async () => {
+  const turns = new ReadTurns(() => 0);
+  const order: string[] = [];
+  const texts = (async function* () {
+    for (;;) {
+      order.push('text');
+      yield 'x'.repeat(70_000);
+    }
+  })();
+  await begin(turns, 1, texts);
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  setTimeout(() => order.push('another request'), 0);
+  await goOn(turns, 1, texts);
+  expect(order).toEqual(['text', 'text']);
+});
