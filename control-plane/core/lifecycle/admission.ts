@@ -2,11 +2,10 @@
  * Admission of submissions: queues one, unless it is beyond what may wait (SCHED-12). An execution that was
  * admitted once may return to the queue beyond every bound. Pure.
  */
-import type { Application } from '../../../shared/application-schema.ts';
 import { RESERVED_PER_USER, reserveOf } from '../model/bounds.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
-import { weightOfServices } from '../model/resources.ts';
+import { type Requirements, requirementsOf, weightOfServices } from '../model/resources.ts';
 import { count, memoryText } from '../model/text.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { assertEnabled, newExecution, newServices, type Submission } from './submission.ts';
@@ -18,8 +17,9 @@ const RETRY_AFTER_S = 30;
 export function submit(cluster: Cluster, submission: Submission, nowMs: number): Execution {
   assertEnabled(cluster, submission.userId);
   const ids = { ...cluster.nextIds };
-  const execution = newExecution(ids, submission, nowMs);
-  assertWithinBounds(cluster, execution, submission);
+  const requirements = requirementsOf(submission.application.services);
+  const execution = newExecution(ids, submission, nowMs, requirements);
+  assertWithinBounds(cluster, execution, requirements);
   Object.assign(cluster.nextIds, ids);
   cluster.addExecution(execution);
   cluster.changes.newExecutions.set(execution, submission.description);
@@ -31,26 +31,27 @@ export function submit(cluster: Cluster, submission: Submission, nowMs: number):
 /** The execution that `submit` would queue, with its services. */
 export function draft(cluster: Cluster, submission: Submission, nowMs: number): Execution {
   assertEnabled(cluster, submission.userId);
-  const execution = newExecution({ ...cluster.nextIds }, submission, nowMs);
-  assertWithinBounds(cluster, execution, submission);
-  execution.services = newServices(execution, submission.application);
+  const requirements = requirementsOf(submission.application.services);
+  const execution = newExecution({ ...cluster.nextIds }, submission, nowMs, requirements);
+  assertWithinBounds(cluster, execution, requirements);
+  execution.services = newServices(execution, submission.application, requirements);
   return execution;
 }
 
 /** Throws `too-many`, with the bound and how far it is reached, if the execution must not be queued. */
-function assertWithinBounds(cluster: Cluster, execution: Execution, { application }: Submission): void {
-  const problem = sizeProblem(cluster, execution, application) ?? queueProblem(cluster, execution);
+function assertWithinBounds(cluster: Cluster, execution: Execution, requirements: Requirements): void {
+  const problem = sizeProblem(cluster, execution, requirements) ?? queueProblem(cluster, execution);
   if (problem !== null) throw new OperationError('too-many', problem, { retryAfterS: RETRY_AFTER_S });
 }
 
 function sizeProblem(
   { schedulerConfig: { bounds } }: Cluster,
   { serviceCount }: Execution,
-  { services }: Application,
+  requirements: Requirements,
 ): string | null {
   if (serviceCount > bounds.instancesPerExecution)
     return `The application has ${serviceCount} instances, and an execution may have ${bounds.instancesPerExecution}. Split it, or ask an administrator to raise BERTH_MAX_INSTANCES_PER_EXECUTION.`;
-  const textBytes = 1024 * weightOfServices(services);
+  const textBytes = 1024 * weightOfServices(requirements);
   if (textBytes <= bounds.textBytesPerExecution) return null;
   return `The texts of its ${count(serviceCount, 'instance')} (command, environment and so on) have about ${memoryText(textBytes)} in all, and those of an execution may have ${memoryText(bounds.textBytesPerExecution)}. Put them into a volume, or ask an administrator to raise BERTH_MAX_TEXT_MIB_PER_EXECUTION.`;
 }

@@ -6,7 +6,7 @@ import type { Application } from '../../../shared/application-schema.ts';
 import { expandApplication } from '../../../shared/expand.ts';
 import { OperationError } from '../model/errors.ts';
 import type { Execution } from '../model/execution.ts';
-import { requirementOf } from '../model/resources.ts';
+import { type Requirements, requirementOf, requirementsOf } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
 import { gangDemandOf } from '../scheduling/resource-demand.ts';
 import type { NextIds } from '../state/changes.ts';
@@ -30,7 +30,12 @@ export function assertEnabled({ users }: Cluster, userId: number): void {
  * A new execution, queued at once, with the next ids of `ids` and without its services. Queued objects are
  * written out field by field, here and in the store: made by spreads they take a quarter more memory.
  */
-export function newExecution(ids: NextIds, submission: Submission, nowMs: number): Execution {
+export function newExecution(
+  ids: NextIds,
+  submission: Submission,
+  nowMs: number,
+  requirements?: Requirements,
+): Execution {
   const { userId, name, application, description } = submission;
   const firstServiceId = ids.service;
   const serviceCount = instanceCountOf(application);
@@ -44,7 +49,7 @@ export function newExecution(ids: NextIds, submission: Submission, nowMs: number
     firstServiceId,
     serviceCount,
     hasServiceRows: false,
-    demand: gangDemandOf(application),
+    demand: gangDemandOf(application, requirements),
     size: application.size,
     status: 'queued',
     ending: null,
@@ -67,8 +72,12 @@ const instanceCountOf = ({ services }: Application): number =>
   services.reduce((sum, { total_count }) => sum + total_count, 0);
 
 /** The services of an execution none of which was placed so far. */
-export const newServices = ({ id, firstServiceId }: Execution, application: Application): Service[] =>
-  instancesOf(application).map((instance, at) => newService(firstServiceId + at, id, instance));
+export const newServices = (
+  { id, firstServiceId }: Execution,
+  application: Application,
+  requirements?: Requirements,
+): Service[] =>
+  instancesOf(application, requirements).map((instance, at) => newService(firstServiceId + at, id, instance));
 
 /**
  * The constant part of a service, as its description states it. The store matches instances with rows by
@@ -79,10 +88,10 @@ export type Instance = Pick<
   'name' | 'group' | 'essential' | 'monitor' | 'startupOrder' | 'requirement'
 >;
 
-export function instancesOf(application: Application): Instance[] {
-  const requirements = new Map(
-    application.services.map((definition) => [definition, requirementOf(definition)]),
-  );
+export function instancesOf(
+  application: Application,
+  requirements: Requirements = requirementsOf(application.services),
+): Instance[] {
   return expandApplication(application).map(({ name, group, essential, definition }) => ({
     name,
     group,

@@ -44,8 +44,14 @@ export interface ResourceDemand {
 }
 
 /** The weights of all instances: about how many KiB the control plane sends to hosts to start them. */
-export const weightOfServices = (services: readonly ServiceDescription[]): number =>
-  services.reduce((sum, definition) => sum + definition.total_count * requirementOf(definition).weight, 0);
+export const weightOfServices = (requirements: Requirements): number =>
+  [...requirements].reduce((sum, [{ total_count }, { weight }]) => sum + total_count * weight, 0);
+
+/** What each definition of an application requires: made once for a submission, since texts may be long. */
+export type Requirements = ReadonlyMap<ServiceDescription, Requirement>;
+
+export const requirementsOf = (services: readonly ServiceDescription[]): Requirements =>
+  new Map(services.map((definition) => [definition, requirementOf(definition)]));
 
 /** What a definition requires: the minimum, or 0 memory and 0.1 cores. */
 export const requirementOf = (definition: ServiceDescription): Requirement => {

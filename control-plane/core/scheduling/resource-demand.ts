@@ -4,9 +4,10 @@ import { addUsage } from '../accounts/quota.ts';
 import {
   type Need,
   type Requirement,
+  type Requirements,
   type ResourceDemand,
   type Resources,
-  requirementOf,
+  requirementsOf,
   type Usage,
 } from '../model/resources.ts';
 import type { Service } from '../model/service.ts';
@@ -111,11 +112,14 @@ export class Demand implements ResourceDemand {
 const NO_LABELS: readonly never[] = [];
 
 /** The demand of an execution's start: what its essential services require. */
-export const gangDemandOf = ({ services }: Pick<Application, 'services'>): Demand =>
+export const gangDemandOf = (
+  { services }: Pick<Application, 'services'>,
+  requirements: Requirements = requirementsOf(services),
+): Demand =>
   demandOfNeeds(
-    services
-      .filter(({ essential_count }) => essential_count > 0)
-      .map((definition) => ({ ...requirementOf(definition), count: definition.essential_count })),
+    [...requirements]
+      .filter(([{ essential_count }]) => essential_count > 0)
+      .map(([{ essential_count }, requirement]) => ({ ...requirement, count: essential_count })),
     1,
   );
 
