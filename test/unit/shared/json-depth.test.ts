@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { depthOf, depthProblem, endOfString } from '../../../shared/json-depth.ts';
+import { afterSpace, depthOf, depthProblem, endOfString } from '../../../shared/json-depth.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 const depthOfValue = (value: unknown): number =>
@@ -28,6 +28,8 @@ test.each([
   ['[{"a":[]}]', 3],
   [']]]]', 0],
   ['['.repeat(1000), 1000],
+  ['!\u000b[', 1],
+  [`${' '.repeat(100)}[${'\n'.repeat(100)}{${'\t'.repeat(100)}`, 2],
 ])('H307: the depth of %j is %i, even if it is not JSON', (text, depth) => {
   expect(depthOf(text)).toBe(depth);
 });
@@ -42,4 +44,10 @@ test('H307: the problem names the depth, the limit and the remedy', () => {
 test('H307: a string ends at its first quote without an odd number of backslashes before it', () => {
   expect(endOfString('"a\\"b\\\\" "', 0)).toBe(7);
   expect(endOfString('"a', 0)).toBe(2);
+});
+
+test.each([0, 1, 15, 16, 17, 10_000])('H307: JSON has four kinds of white space, here %i long', (length) => {
+  const space = ' \n\r\t'.repeat(length).slice(0, length);
+  for (const next of ['{', 'é', '\u000b', '\u00a0', ''])
+    expect(afterSpace(`1${space}${next}`, 1)).toBe(length + 1);
 });

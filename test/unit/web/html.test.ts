@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { html, trusted } from '../../../control-plane/web/components/html.ts';
+import { fc } from '../../support/tools/random-cases.ts';
 
 const pieces = ['plain ', `<script>alert("x" & 'y')</script>`, '&amp;&lt;', '$& $1 \\', 'é𝄞\ud800"'];
 
@@ -9,6 +10,17 @@ const sent = (page: unknown): string => Buffer.from(String(page)).toString();
 test.each(pieces)('a long text is escaped as a short one: %j', (piece) => {
   expect(sent(html`<p>${piece.repeat(5000)}</p>`)).toBe(
     sent(`<p>${html`${piece}`.toString().repeat(5000)}</p>`),
+  );
+});
+
+test('special characters are escaped wherever they stand in a long text, and pairs stay whole', () => {
+  const lengths = fc.array(fc.tuple(fc.constantFrom('a', '𝄞', '"'), fc.integer({ max: 9000, min: 0 })));
+  fc.assert(
+    fc.property(lengths, (runs) => {
+      const text = `${runs.map(([piece, length]) => piece.repeat(length)).join('<')}${'.'.repeat(5000)}`;
+      const escaped = text.replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+      expect(sent(html`${text}`) === escaped).toBe(true);
+    }),
   );
 });
 
