@@ -54,8 +54,10 @@ function checkFields<T extends z.ZodObject>(
   const result = schema.safeParse(known, { error: schemaMessage });
   if (!result.success) found.addIssues(path, result.error.issues);
   if (!isRecord(input)) return {};
-  const unknown = Object.keys(input).filter((key) => !Object.hasOwn(schema.shape, key));
-  found.addUnknownKeys(path, unknown);
+  if (known !== input) {
+    const unknown = Object.keys(input).filter((key) => !Object.hasOwn(schema.shape, key));
+    found.addUnknownKeys(path, unknown);
+  }
   if (result.success) return result.data;
   const failed = new Set(result.error.issues.map((issue) => issue.path[0]));
   const passed = Object.entries(known as Loose).filter(([key]) => !failed.has(key));
@@ -64,9 +66,12 @@ function checkFields<T extends z.ZodObject>(
 
 /**
  * Lists and objects that are too long keep some entries past their limit: enough for the schema to refuse
- * them (API-13). Unknown fields are left out, because an object may have 100,000 of them.
+ * them (API-13). Unknown fields are left out, because an object may have 100,000 of them. The input itself,
+ * if it has neither.
  */
 function knownFields({ shape }: z.ZodObject, input: Loose): Loose {
+  const isWhole = (key: string) => Object.hasOwn(shape, key) && shortened(input[key]) === input[key];
+  if (Object.keys(input).every(isWhole)) return input;
   const names = Object.keys(shape).filter((name) => Object.hasOwn(input, name));
   return Object.fromEntries(names.map((name) => [name, shortened(input[name])]));
 }

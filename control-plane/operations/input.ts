@@ -53,24 +53,28 @@ function shortened(
   const object = schema && objectOf(schema);
   if (!object || typeof value !== 'object' || value === null) return value;
   const { shape } = object;
+  const fields = value as Record<string, unknown>;
+  const keys = Object.keys(fields);
+  if (keys.length <= MAX_UNKNOWN && keys.every((key) => isShort(shape[key], fields[key]))) return value;
   const others = otherNames.get(schema) ?? [];
-  const names = [...Object.keys(shape), ...others].filter((name) => Object.hasOwn(value, name));
+  const names = [...Object.keys(shape), ...others].filter((name) => Object.hasOwn(fields, name));
   // A schema without a rule for unknown fields ignores them.
   const unknown = object.def.catchall
-    ? Object.keys(value).filter((name) => !Object.hasOwn(shape, name) && !others.includes(name))
+    ? keys.filter((name) => !Object.hasOwn(shape, name) && !others.includes(name))
     : [];
   if (unknown.length > MAX_UNKNOWN) left.set(path, unknown.length - MAX_UNKNOWN);
-  const fields = [...names, ...unknown.slice(0, MAX_UNKNOWN)].map((name) => [
+  const kept = [...names, ...unknown.slice(0, MAX_UNKNOWN)].map((name) => [
     name,
-    shortened(
-      shape[name],
-      (value as Record<string, unknown>)[name],
-      path === '' ? name : `${path}/${name}`,
-      left,
-    ),
+    shortened(shape[name], fields[name], path === '' ? name : `${path}/${name}`, left),
   ]);
-  return Object.fromEntries(fields);
+  return Object.fromEntries(kept);
 }
+
+/** Whether nothing within a field can be cut. Most input is short, and needs no copy. */
+const isShort = (schema: z.core.$ZodType | undefined, value: unknown): boolean =>
+  Array.isArray(value)
+    ? value.length <= MAX_ENTRIES
+    : typeof value !== 'object' || value === null || !schema || !objectOf(schema);
 
 /** The object that a schema reads, perhaps after a function has renamed its fields. */
 function objectOf(schema: z.core.$ZodType): z.ZodObject | undefined {
