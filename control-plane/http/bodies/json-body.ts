@@ -33,9 +33,10 @@ function parse(text: string): { value?: unknown; error?: SyntaxError } {
 
 /** Undefined if it is not URL-encoded. */
 function decode(bytes: Uint8Array, text: string): string | undefined {
-  if (!/[%+]|=$/.test(text)) return undefined;
+  if (!/[%+]/.test(text) && !text.endsWith('=')) return undefined;
   try {
-    return decodeURIComponent(spacedText(bytes)).replace(/=$/, '');
+    const decoded = decodeURIComponent(spacedText(bytes));
+    return decoded.endsWith('=') ? decoded.slice(0, -1) : decoded;
   } catch {
     return undefined;
   }
