@@ -10,17 +10,22 @@ export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 /** Characters from which on `escapeLong` is used. */
 const LONG = 4096;
 const SPECIAL = /[&<>"']/;
-/** The bytes of each character, by its code: its own, or those that replace it. */
-const ESCAPED: Uint8Array[] = Array.from({ length: 256 }, (_, code) => Uint8Array.of(code));
+/** Bytes of the longest replacement. */
+const LONGEST = 6;
+/** How many bytes replace each character, by its code, and `LONGEST` places for those bytes. */
+const LENGTHS = new Uint8Array(256).fill(1);
+const REPLACEMENTS = new Uint8Array(256 * LONGEST);
 for (const [character, text] of Object.entries({
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
   '"': '&quot;',
   "'": '&#39;',
-}))
-  ESCAPED[character.charCodeAt(0)] = new TextEncoder().encode(text);
-const LENGTHS = Uint8Array.from(ESCAPED, ({ length }) => length);
+})) {
+  const code = character.charCodeAt(0);
+  LENGTHS[code] = text.length;
+  REPLACEMENTS.set(new TextEncoder().encode(text), LONGEST * code);
+}
 
 export const html = (strings: TemplateStringsArray, ...values: unknown[]): Html =>
   template(
@@ -63,15 +68,23 @@ const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 function escapedBytes(text: Uint8Array): Uint8Array {
   let length = 0;
   for (let at = 0; at < text.length; at++) length += LENGTHS[text[at] as number] as number;
-  const escaped = new Uint8Array(length);
+  const escaped = new Uint8Array(length + LONGEST);
   let end = 0;
   for (let at = 0; at < text.length; at++) {
     const byte = text[at] as number;
-    if (LENGTHS[byte] === 1) escaped[end++] = byte;
+    const bytes = LENGTHS[byte] as number;
+    if (bytes === 1) escaped[end] = byte;
     else {
-      const bytes = ESCAPED[byte] as Uint8Array;
-      for (let n = 0; n < bytes.length; n++) escaped[end++] = bytes[n] as number;
+      // All places, whatever the length: a loop would take twice the time.
+      const from = LONGEST * byte;
+      escaped[end] = REPLACEMENTS[from] as number;
+      escaped[end + 1] = REPLACEMENTS[from + 1] as number;
+      escaped[end + 2] = REPLACEMENTS[from + 2] as number;
+      escaped[end + 3] = REPLACEMENTS[from + 3] as number;
+      escaped[end + 4] = REPLACEMENTS[from + 4] as number;
+      escaped[end + 5] = REPLACEMENTS[from + 5] as number;
     }
+    end += bytes;
   }
-  return escaped;
+  return escaped.subarray(0, length);
 }
