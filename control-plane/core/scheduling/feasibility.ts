@@ -12,7 +12,9 @@ const MAX_CACHED = 10_000;
 /** Answers by demand, valid for one version of the hosts (`HostIndex.version`). */
 export class FeasibilityCache {
   #version = -1;
-  readonly #answers = new Map<ResourceDemand, boolean>();
+  /** Keeps no demand in memory: users could fill the memory by dry runs, whose demands nobody else has. */
+  #answers = new WeakMap<ResourceDemand, boolean>();
+  #count = 0;
 
   /** Whether the essential services would fit on these hosts if the hosts were empty. */
   isFeasible(
@@ -21,11 +23,19 @@ export class FeasibilityCache {
     hosts: ReadonlyMap<number, Host>,
     version: number,
   ): boolean {
-    if (this.#version !== version || this.#answers.size > MAX_CACHED) this.#answers.clear();
-    this.#version = version;
-    const answer = this.#answers.get(demand) ?? placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
+    if (this.#version !== version || this.#count >= MAX_CACHED) this.#clear(version);
+    const known = this.#answers.get(demand);
+    if (known !== undefined) return known;
+    const answer = placeOnEmptyHosts(execution, [...hosts.values()]) !== null;
     this.#answers.set(demand, answer);
+    this.#count += 1;
     return answer;
+  }
+
+  #clear(version: number): void {
+    this.#version = version;
+    this.#answers = new WeakMap();
+    this.#count = 0;
   }
 }
 
