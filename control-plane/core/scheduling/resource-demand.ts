@@ -166,7 +166,25 @@ function demandOfNeeds(all: readonly Need[], executions: number): Demand {
     numbers.push(count + (weight - 1) * COUNTS, memoryBytes, cores, limitBytes ?? DEFAULT_LIMIT);
   const hasLabels = needs.some(({ labels }) => labels.length > 0);
   // A copy has no spare capacity.
-  return new Demand(numbers.slice(), hasLabels ? needs.map(({ labels }) => labels) : null, executions);
+  return new Demand(numbers.slice(), hasLabels ? labelListsOf(needs) : null, executions);
+}
+
+/** Equal lists are one object, and equal labels one text: parsers make each of them anew. */
+function labelListsOf(needs: readonly Need[]): LabelLists {
+  const texts = new Map<string, string>();
+  const lists = new Map<string, readonly string[]>();
+  return needs.map(({ labels }) => {
+    const key = JSON.stringify(labels);
+    const list = lists.get(key) ?? labels.map((label) => onlyOne(texts, label));
+    lists.set(key, list);
+    return list;
+  });
+}
+
+function onlyOne(texts: Map<string, string>, text: string): string {
+  const known = texts.get(text) ?? text;
+  texts.set(text, known);
+  return known;
 }
 
 function distinct(all: readonly Need[]): Need[] {
