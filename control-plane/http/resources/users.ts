@@ -54,7 +54,7 @@ export const users: Resource<User, NewUser, UserChanges, UserFilter> = {
     .transform(camelKeys),
   changes: fields
     .extend({
-      password: z.string().min(1).max(MAX_CREDENTIAL_LENGTH),
+      password: z.string().max(MAX_CREDENTIAL_LENGTH),
       current_password: z
         .string()
         .max(MAX_CREDENTIAL_LENGTH)

@@ -125,6 +125,14 @@ onHosts([...hosts, ...hostsOf('zoe-2018.12')], (host, { variant }) => {
       expect(await logIn(name)).toBe(200);
     });
 
+    test('H322: the answer to an empty password has the limit, too', async () => {
+      const reply = await admin.post(`user/${id}`, { password: '' });
+      expect([reply.status, messageOf(reply)]).toEqual([
+        400,
+        expect.stringContaining('must have at least 10 characters, not 0'),
+      ]);
+    });
+
     test('H322: a password of ten characters is accepted', async () => {
       const short = await added('ten');
       expect((await admin.post(`user/${short}`, { password: '0123456789' })).status).toBe(changedIn(variant));
