@@ -71,6 +71,14 @@ test.each([
   { status: 404, type: 'text/plain', body: SECRET },
   { status: 500, type: 'text/html', body: `<p>${SECRET}</p>` },
   { status: 401, type: 'application/json', body: JSON.stringify({ token: SECRET }) },
+  { status: 401, type: 'application/json', body: JSON.stringify({ details: SECRET }) },
+  { status: 403, type: 'application/json', body: JSON.stringify({ details: SECRET }) },
+  { status: 429, type: 'application/json', body: JSON.stringify({ details: SECRET }) },
+  {
+    status: 404,
+    type: 'application/json',
+    body: JSON.stringify({ errors: [{ code: 'ANY', message: SECRET, detail: SECRET }] }),
+  },
   { status: 200, type: 'application/vnd.docker.distribution.manifest.v2+json', body: `{"a":"${SECRET}"` },
 ])('P140: the error of a pull does not have the body of the answer %o', async (given) => {
   answer = given;

@@ -13,7 +13,27 @@ const BEFORE_BODY = [
   /\bunexpected HTTP (?:response )?status(?: code)?:? \d+(?: [A-Za-z-]+)*/i,
   /\b(?:error unmarshal|failed to (?:decode|unmarshal|parse))\w*(?: [a-z]+)*/i,
   /\bmalformed HTTP (?:response|status code|version)\b/i,
+  /\bserver message\b/i,
 ];
+
+/**
+ * Codes after which the engine quotes services that are not registries, too: it takes all but the last from
+ * the status, with the words of any JSON with `details`, and gives the last to errors with any code.
+ */
+const AFTER_CODE = /\b(unauthorized|(?<=docker login': )denied|toomanyrequests|unknown): (.*)$/;
+
+/** What the protocol of registries and Docker Hub say after a code. Anything else goes. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'authentication required',
+  'incorrect username or password',
+  'manifest unknown',
+  'repository name not known to registry',
+  'requested access to the resource is denied',
+  'too many requests',
+  'unknown error',
+  'You have reached your pull rate limit',
+  'You have reached your unauthenticated pull rate limit',
+]);
 
 /** The engine's first sentence, without what the registry answered. */
 export function firstSentence(message: string): string {
@@ -22,5 +42,11 @@ export function firstSentence(message: string): string {
     return found ? text.slice(0, found.index + found[0].length) : text;
   }, message);
   const [sentence = ''] = withoutBody.trim().split(/[\r\n]|(?<=[.!?;])\s/);
-  return cutText(sentence.replace(/[.;]$/, ''), MAX_LENGTH);
+  return cutText(withoutWords(sentence.replace(/[.;]$/, '')), MAX_LENGTH);
+}
+
+function withoutWords(sentence: string): string {
+  const found = AFTER_CODE.exec(sentence);
+  const [, code = '', words = ''] = found ?? [];
+  return !found || KNOWN.has(words) ? sentence : sentence.slice(0, found.index + code.length);
 }
