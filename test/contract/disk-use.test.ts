@@ -52,6 +52,14 @@ test('P147: anonymous volumes and removed files that are still open count', asyn
   await docker.getImage(`${name}:1`).remove();
 });
 
+test('P147: the files that the engine mounts in /etc count, since a container can write to them', async () => {
+  const { id } = await run(
+    shell(...['hosts', 'hostname', 'resolv.conf'].map((name) => write(`/etc/${name}`, 10))),
+  );
+  const { bytes } = await useOf(id, 30 * MIB);
+  expect(bytes).toBeLessThan(32 * MIB);
+});
+
 test('P147: an engine whose files are out of reach measures the writable layer itself', async () => {
   const { id } = await run(shell(write('/a', 20)));
   await useOf(id, 20 * MIB);

@@ -42,13 +42,14 @@ export async function readDiskUse(
     const folders = layer === undefined ? [] : [layer, ...(await volumesOf(docker, info, layer, deadline))];
     const files = folders.length > 0 ? await countFiles(folders, limitMs) : undefined;
     const outputBytes = outputFile === undefined ? 0 : await bytesOf(outputFile);
+    const mounted = outputFile === undefined ? 0 : await mountedBytes(info);
     if (files && layer !== undefined) {
       const hidden = await deletedBytes({ id, pid: info.State.Pid }, layer, limitMs);
-      return { ...files, bytes: files.bytes + hidden, outputBytes };
+      return { ...files, bytes: files.bytes + mounted + hidden, outputBytes };
     }
     const slowDeadline = { abortSignal: AbortSignal.timeout(ENGINE_FACTOR * limitMs) };
     const { SizeRw = 0 } = await container.inspect({ size: true, ...slowDeadline });
-    return { bytes: SizeRw, outputBytes, files: null, isComplete: true };
+    return { bytes: SizeRw + mounted, outputBytes, files: null, isComplete: true };
   } catch (error) {
     if (statusOf(error) === 404) return undefined;
     throw engineError(error);
@@ -77,6 +78,13 @@ const deviceOf = async (path: string): Promise<number | undefined> =>
 
 const bytesOf = async (path: string): Promise<number> =>
   ((await stat(path).catch(() => undefined))?.blocks ?? 0) * 512;
+
+/** The files that the engine mounts in the container's /etc from its own folder. The container may write. */
+async function mountedBytes(info: ContainerInspectInfo): Promise<number> {
+  const { HostsPath, HostnamePath, ResolvConfPath } = info;
+  const sizes = await Promise.all([HostsPath, HostnamePath, ResolvConfPath].map(bytesOf));
+  return sizes.reduce((total, bytes) => total + bytes, 0);
+}
 
 /** Undefined if the files cannot be counted here: no GNU `find`, or no permission. */
 export async function countFiles(folders: readonly string[], limitMs: number): Promise<Files | undefined> {
