@@ -1,11 +1,12 @@
-/** The surroundings of containers on a real Docker engine: mounts, capabilities and ports. */
+/** The surroundings of containers on a real Docker engine: mounts, capabilities, ports, images. */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { IMAGE } from '../../examples/image.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../support/engines/docker-rig.ts';
 import { eventually } from '../support/tools/eventually.ts';
 
-const { docker, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
+const { docker, deployment, engine, scratch, makeEngine, assignment, run, exitOf } = dockerRig('around');
 
 describe('mounts', () => {
   test('a volume below an allowed root is mounted, read-only on request', async () => {
@@ -102,5 +103,51 @@ describe('ports', () => {
       kind: 'temporary',
       message: expect.stringMatching(/cannot assign requested address.*BERTH_AGENT_BIND/),
     });
+  });
+});
+
+describe('what an image says', () => {
+  /** A new image with this line of a Dockerfile. */
+  async function imageWith(changes: string): Promise<string> {
+    const image = `berth/${deployment}-image:1`;
+    const [repo = '', tag = ''] = image.split(':');
+    const container = await docker.createContainer({ Image: IMAGE, Cmd: ['true'] });
+    await container.commit({ repo, tag, changes });
+    await container.remove();
+    onTestFinished(async () => {
+      for (const { id } of await engine().list()) await engine().remove(id);
+      await docker.getImage(image).remove();
+    });
+    return image;
+  }
+
+  const networksOf = async (id: string): Promise<string[]> =>
+    Object.keys((await docker.getContainer(id).inspect()).NetworkSettings.Networks);
+
+  test('P151: a label of the image names a network that its container never joins', async () => {
+    const network = await docker.createNetwork({ Name: `other-${deployment}` });
+    onTestFinished(() => network.remove());
+    const { id } = await run({ image: await imageWith(`LABEL berth.overlay=other-${deployment}`) });
+    const before = await networksOf(id);
+    await engine().removeUnused(0);
+    expect(await networksOf(id)).toEqual(before);
+  });
+
+  test('P151: a label of the image is not the maximum of cores, which a service without one does not have', async () => {
+    const { id } = await run({ image: await imageWith('LABEL berth.cores.max=none'), coresMax: null });
+    expect(await engine().inspect(id)).toMatchObject({ cpu: { max: null, limit: CPU_LIMIT } });
+  });
+
+  test("P151: a label of the image does not make a service's container one of a proof, which the agent removes", async () => {
+    const { id } = await run({ image: await imageWith('LABEL berth.folders=node1') });
+    await engine().removeUnused(0);
+    expect(await engine().inspect(id)).toMatchObject({ state: 'running' });
+  });
+
+  test('P151: the engine does not run the health check of an image, which its container does not pay for', async () => {
+    const { id } = await run({ image: await imageWith('HEALTHCHECK --interval=1ms CMD true') });
+    const { Config, State } = await docker.getContainer(id).inspect();
+    expect(Config.Healthcheck).toMatchObject({ Test: ['NONE'] });
+    expect(State.Health).toBeUndefined();
   });
 });

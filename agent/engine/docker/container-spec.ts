@@ -68,6 +68,8 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
     ...(around.user === undefined ? {} : { User: around.user }),
     Env: environment(assignment, around),
     Labels: labels(assignment, around),
+    // Each run costs the engine more than the container, whose limits do not count it (P151).
+    Healthcheck: { Test: ['NONE'] },
     StopTimeout: STOP_GRACE_SECONDS,
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {

@@ -42,11 +42,13 @@ function readKey(labels: Record<string, string> = {}): ServiceKey | undefined {
 
 /** Undefined if the label is missing, because another version of Berth created the container. */
 function readCpu({ Config, HostConfig }: ContainerInspectInfo): ContainerCpu | undefined {
-  const { [label.coresMin]: min, [label.coresMax]: max } = Config.Labels;
+  const min = Config.Labels[label.coresMin];
   if (min === undefined) return undefined;
+  // Absent for no maximum. The image may then have a label of this name, with any text.
+  const max = Number(Config.Labels[label.coresMax]);
   return {
     min: Number(min),
-    max: max === undefined ? null : Number(max),
+    max: Number.isFinite(max) ? max : null,
     limit: (HostConfig.NanoCpus ?? 0) / 1e9,
   };
 }

@@ -80,10 +80,8 @@ export class DockerEngine implements Engine {
       return `${ID} ${DockerRootDir}`;
     };
     this.#networks = new ContainerNetworks(docker, options, engineId);
-    this.#folders = new HostFolders(docker, options, {
-      [label.deployment]: options.deployment,
-      [label.folders]: options.host,
-    });
+    const labels = { [label.deployment]: options.deployment, [label.folders]: options.host };
+    this.#folders = new HostFolders(docker, options, labels, { [label.host]: '' });
     this.#pulls = new Pulls(streams, options.pull);
   }
 

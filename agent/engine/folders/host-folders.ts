@@ -28,6 +28,7 @@ export class HostFolders {
   readonly #docker: Docker;
   readonly #rules: MountRules;
   readonly #labels: Labels;
+  readonly #notService: Labels;
   /** One start at a time while folders can't be pinned, so that each start sees the mounts of the others. */
   readonly #unpinnedStarts = new Lane(1);
   /** By id of a container that this agent has created and not yet started. */
@@ -37,10 +38,12 @@ export class HostFolders {
   #pinnableRoot: Promise<string | null> | undefined;
   #found: (problem: string | undefined) => void = () => {};
 
-  constructor(docker: Docker, rules: MountRules, labels: Labels) {
+  /** `notService`: empty labels by which no container is a service's, whatever its image says (P151). */
+  constructor(docker: Docker, rules: MountRules, labels: Labels, notService: Labels) {
     this.#docker = docker;
     this.#rules = rules;
     this.#labels = labels;
+    this.#notService = notService;
   }
 
   /** `found` is called after each proof, with a problem if folders can't be pinned. */
@@ -110,15 +113,17 @@ export class HostFolders {
 
   async #removeUnused(): Promise<void> {
     const label = Object.entries(this.#labels).map(([name, value]) => `${name}=${value}`);
-    for (const { Id } of await this.#docker.listContainers({ all: true, filters: { label } }))
-      await this.#docker.getContainer(Id).remove({ v: true, force: true });
+    for (const { Id, Labels } of await this.#docker.listContainers({ all: true, filters: { label } })) {
+      const isService = Object.keys(this.#notService).some((name) => Labels[name]);
+      if (!isService) await this.#docker.getContainer(Id).remove({ v: true, force: true });
+    }
     const { Volumes } = await this.#docker.listVolumes({ filters: { label, dangling: ['true'] } });
     for (const { Name } of Volumes ?? []) await this.#docker.getVolume(Name).remove();
   }
 
   #root(image: string): Promise<string | null> {
     this.#pinnableRoot ??= this.#proofs
-      .run(() => findPinnableRoot(this.#docker, image, this.#labels))
+      .run(() => findPinnableRoot(this.#docker, image, this.#labels, this.#notService))
       .then((root) => {
         this.#found(root === null ? UNPINNED : undefined);
         return root;

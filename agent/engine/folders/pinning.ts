@@ -57,14 +57,22 @@ export async function findPinnableRoot(
   docker: Docker,
   image: string,
   labels: Labels,
+  notService: Labels,
 ): Promise<string | null> {
   if (process.platform !== 'linux') return null;
-  for (const root of ROOTS) if (await canPin(docker, root, image, labels)) return root;
+  for (const root of ROOTS)
+    if (await canPin(docker, root, labels, { Image: image, Labels: { ...labels, ...notService } }))
+      return root;
   return null;
 }
 
 /** Makes a folder with a random name in a volume, pins the volume's folder, and looks for that name there. */
-async function canPin(docker: Docker, root: string, image: string, labels: Labels): Promise<boolean> {
+async function canPin(
+  docker: Docker,
+  root: string,
+  labels: Labels,
+  container: Docker.ContainerCreateOptions,
+): Promise<boolean> {
   const name = `berth-probe-${randomBytes(16).toString('hex')}`;
   await docker.createVolume({ Name: name, Driver: 'local', Labels: labels });
   try {
@@ -78,7 +86,7 @@ async function canPin(docker: Docker, root: string, image: string, labels: Label
       );
       if (!made) return false;
       const mount = pinnedMount(folder.handle, { target: PROBED, readOnly: true }, labels);
-      return await isThere(docker, { Image: image, Labels: labels, HostConfig: { Mounts: [mount] } }, name);
+      return await isThere(docker, { ...container, HostConfig: { Mounts: [mount] } }, name);
     } finally {
       await folder.handle.close();
     }

@@ -11,7 +11,7 @@ import { label } from '../labels.ts';
 import { Lane } from '../lane.ts';
 import { hostRoutes } from './host-routes.ts';
 import { overlayPool, type SwarmCluster } from './overlay-pool.ts';
-import { labelsOf, overlayName, type Scope } from './scope.ts';
+import { labelsOf, overlayName, overlayOfLabels, type Scope } from './scope.ts';
 import { freeSubnet, parseSubnet, type Subnet, subnetText } from './subnets.ts';
 
 export interface OverlayOptions {
@@ -134,8 +134,8 @@ export class OverlayNetworks {
       Labels,
       NetworkSettings,
     } of containers) {
-      const network = String(Labels[label.overlay]);
-      if (network in (NetworkSettings?.Networks ?? {})) continue;
+      const network = overlayOfLabels(Labels, this.#deployment);
+      if (network === undefined || network in (NetworkSettings?.Networks ?? {})) continue;
       missing.set(network, [...(missing.get(network) ?? []), { id, name: name.slice(1) }]);
     }
     for (const [network, [first, ...others]] of missing) {

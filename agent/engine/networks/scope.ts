@@ -26,6 +26,19 @@ export function labelsOf(scope: Scope, deployment: string): Record<string, strin
   return { ...common, [scope.kind === 'user' ? label.owner : label.execution]: scope.of };
 }
 
+/**
+ * The name of the overlay network that the labels of a container name. Undefined if it is not one of the
+ * container's own scopes: an image may have a label of this name, and name any network.
+ */
+export function overlayOfLabels(labels: Record<string, string>, deployment: string): string | undefined {
+  const { [label.owner]: owner = '', [label.execution]: execution = '', [label.overlay]: overlay } = labels;
+  const own: Scope[] = [
+    { kind: 'user', of: owner },
+    { kind: 'execution', of: execution },
+  ];
+  return own.map((scope) => overlayName(scope, deployment)).find((name) => name === overlay);
+}
+
 /** For messages, for example `user alice`. */
 export const scopeText = (scope: Scope): string =>
   scope.kind === 'deployment' ? 'the deployment' : `${scope.kind} ${scope.of}`;

@@ -159,6 +159,9 @@ describe('isolation', () => {
     const { HostConfig } = containerOptions(assignment(), { ...around, capabilities: ['NET_RAW'] });
     expect(HostConfig?.CapAdd).toEqual([...usual, 'NET_RAW']);
   });
+  test('P151: the engine runs no health check', () => {
+    expect(optionsOf().Healthcheck).toEqual({ Test: ['NONE'] });
+  });
   test('a container gets an init process if the engine has one', () => {
     expect(hostConfigOf().Init).toBe(true);
     expect(containerOptions(assignment(), { ...around, init: false }).HostConfig?.Init).toBe(false);
