@@ -8,6 +8,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import { OperationError } from '../core/model/errors.ts';
 import { errorResponse } from '../http/json/render.ts';
 import type { Variant } from '../http/variants/variant.ts';
+import { joinChunks, MAX_CHUNKS } from './body-chunks.ts';
 import { type ConnectionSettings, NodeConnections } from './node-connections.ts';
 import { NodePipeline } from './node-pipeline.ts';
 
@@ -80,7 +81,12 @@ export function httpServer(
     answer: (socket, error) => answerAlone(socket, errorResponse(error, variant)),
   });
   const pipeline = new NodePipeline(connectionLimits.pipelined);
-  const serve = (request: IncomingMessage, response: ServerResponse) =>
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    joinChunks(request, () => {
+      // Without a socket, the response is complete, or waits for an earlier one.
+      if (response.socket) answerAlone(request.socket, errorResponse(tooManyChunks(), variant));
+      else request.socket.destroy();
+    });
     pipeline.inTurn(request, response, (isExcess) => {
       const refused = isExcess ? connections.refuseExcess() : connections.begin(request, response);
       if (refused) return void refuse(response, errorResponse(refused, variant));
@@ -88,6 +94,7 @@ export function httpServer(
         return void answer(request, response);
       write(request.socket, 400, malformed('it has no Host header'));
     });
+  };
   server.on('request', serve);
   // Unknown expectations may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', serve);
@@ -105,6 +112,9 @@ const CLIENT_ERRORS: Record<string, [status: number, problem: string]> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'its chunk extensions are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'it did not arrive in time'],
 };
+
+const tooManyChunks = () =>
+  new OperationError('too-large', `The body has more than ${MAX_CHUNKS} chunks: send larger ones.`);
 
 /** Characters. */
 const LONG_TEXT = 64 * 1024;

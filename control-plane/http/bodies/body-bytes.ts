@@ -36,14 +36,34 @@ async function readBody(c: HonoContext): Promise<ArrayBuffer> {
   if (declaredLength(c) !== undefined) return c.req.arrayBuffer();
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  const reader = c.req.raw.body?.getReader();
-  for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
+  const read = c.req.raw.body && partsOf(c.req.raw.body);
+  for (let part = await read?.(); part?.value?.byteLength; part = await read?.()) {
     bytes += part.value.byteLength;
     if (bytes <= MAX_BODY_BYTES) parts.push(part.value);
     else if (bytes > MAX_DISCARDED_BYTES) break;
   }
   if (bytes > MAX_BODY_BYTES) throw tooLarge();
   return new Blob(parts).arrayBuffer();
+}
+
+/** A reader of workerd's, which resolves to fewer bytes only at the end of the body. */
+interface FillingReader {
+  readAtLeast(bytes: number, into: Uint8Array): Promise<{ value?: Uint8Array | undefined }>;
+}
+
+const PART_BYTES = 64 * 1024;
+
+/**
+ * Reads a body part by part. workerd would hand over each chunk in a buffer of 4 KB, and a body of a megabyte
+ * can have a million chunks. On Node the server joins them (server/body-chunks.ts).
+ */
+function partsOf(body: ReadableStream<Uint8Array>): () => Promise<{ value?: Uint8Array | undefined }> {
+  if ('readAtLeast' in ReadableStreamBYOBReader.prototype) {
+    const reader = body.getReader({ mode: 'byob' }) as unknown as FillingReader;
+    return () => reader.readAtLeast(PART_BYTES, new Uint8Array(PART_BYTES));
+  }
+  const reader = body.getReader();
+  return () => reader.read();
 }
 
 const tooLarge = () => new OperationError('too-large', `The body is larger than ${MAX_BODY_BYTES} bytes.`);

@@ -93,6 +93,14 @@ onHosts(everySetup, (host) => {
       for (const reply of await Promise.all(replies)) expect(reply.status).toBe(400);
     });
 
+    test('H381: a body of thousands of chunks is read whole', async () => {
+      const text = JSON.stringify(named('n'.repeat(9_000)));
+      const chunks = [...text].map((letter) => Buffer.from(letter));
+      const reply = await anonymous.send('POST', 'app_validate', chunks);
+      expect(reply.json()).toEqual((await anonymous.send('POST', 'app_validate', text)).json());
+      expect(reply.status).toBe(400);
+    });
+
     test.each<[string, () => string]>([
       ['500,000 labels', () => `{"labels":[${'0,'.repeat(500_000)}0]}`],
       ['90,000 unknown fields', keys],
