@@ -162,7 +162,7 @@ function* checkCommand(
   if ('problem' in split) return found.add(path, split.problem);
   // Checks the words and not the text, because variables are filled into words: quotes may create or break a
   // reference (API-11).
-  const words = split.words.filter((word) => !isTooLong(word));
+  const words = isTooLong(command) ? split.words.filter((word) => !isTooLong(word)) : split.words;
   const unknown = command.includes('{') ? unknownVariables(words, instances, found.room) : [];
   for (const name of unknown) found.add(path, unknownVariable(name));
   if (words.length < split.words.length) found.add(path, `has a word of ${TOO_LONG}`);

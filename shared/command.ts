@@ -18,6 +18,15 @@ export function splitCommand(
   const word = new Word();
   let quote = UNQUOTED;
   for (let at = 0; at < command.length && words.length <= maxWords; at++) {
+    if (quote === UNQUOTED && !word.hasBegun) {
+      const end = endOfPlainWord(command, at);
+      if (end > at) {
+        words.push(command.slice(at, end));
+        // Beyond the separator.
+        at = end;
+        continue;
+      }
+    }
     const code = command.charCodeAt(at);
     if (quote !== UNQUOTED && code === quote) quote = UNQUOTED;
     else if (code === BACKSLASH && quote !== SINGLE) {
@@ -42,6 +51,19 @@ export function splitCommand(
 
 /** The separators of words; other white space is part of a word. */
 const isBlank = (code: number): boolean => code === SPACE || code === TAB || code === LINE_FEED;
+
+/**
+ * The end of a word without quotes and backslashes, as most are: they need no copy of each character.
+ * `start` itself if there is none.
+ */
+function endOfPlainWord(command: string, start: number): number {
+  for (let at = start; at < command.length; at++) {
+    const code = command.charCodeAt(at);
+    if (isBlank(code)) return at;
+    if (code === DOUBLE || code === SINGLE || code === BACKSLASH) return start;
+  }
+  return command.length;
+}
 
 /** Every engine allows as many arguments. */
 const CHUNK = 4096;

@@ -73,7 +73,12 @@ function* checkSteps(value: unknown): Steps<CheckedDescription> {
   }
 }
 
-export type Submittable = { name: string; application: unknown };
+/** What passed all checks; `value` is the description as it was given. */
+export interface Submittable {
+  name: string;
+  application: Application;
+  value: unknown;
+}
 
 export interface CheckedDraft {
   body?: Submittable;
@@ -88,5 +93,6 @@ export function checkDraft(name: string, text: CheckedText): CheckedDraft {
   const problem = chosen === '' ? undefined : nameProblem(chosen);
   const problems = problem === undefined ? {} : { name: problem };
   if (!text.valid || problem !== undefined) return { text, problems };
-  return { body: { name: chosen, application: text.valid.value }, text, problems };
+  const { application, value } = text.valid;
+  return { body: { name: chosen, application, value }, text, problems };
 }

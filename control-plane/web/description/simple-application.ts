@@ -2,7 +2,6 @@
  * Converts the form for one container into a description, and the problems of that description into problems
  * of fields. Validity is decided by the API's own checks (draft.ts).
  */
-import type { Application } from '../../../shared/application-schema.ts';
 import { nameProblem } from '../../operations/executions/submission-input.ts';
 import type { Problems } from '../components/form.ts';
 import { decimal, MEMORY_UNITS, memoryBytes } from '../components/memory-unit.ts';
@@ -82,7 +81,7 @@ export function readSimple(form: URLSearchParams): SimpleApplication {
 }
 
 export type CheckedSimple =
-  | { body: Submittable & { application: Application }; problems?: undefined }
+  | { body: Submittable; problems?: undefined }
   | { body?: undefined; problems: Problems };
 
 /** The body to submit, or the problems by field; `port_number-1` is the second row of ports. */
@@ -102,7 +101,8 @@ export function checkSimple(simple: SimpleApplication): CheckedSimple {
     };
     problems[field] ??= before + message;
   }
-  if (application && Object.keys(problems).length === 0) return { body: { name, application } };
+  if (application && Object.keys(problems).length === 0)
+    return { body: { name, application, value: application } };
   return { problems };
 }
 

@@ -3,11 +3,12 @@
  * submits. One form posts everything; its `action` is the button.
  */
 import { Hono } from 'hono';
+import { type Steps, TURN_UNITS } from '../../../../shared/steps.ts';
 import { OperationError } from '../../../core/model/errors.ts';
 import { getAllowance } from '../../../operations/accounts/allowance.ts';
 import { explainApplication, submitExecution } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
-import { submissionSteps } from '../../../operations/executions/submission-input.ts';
+import type { SubmissionInput } from '../../../operations/executions/submission-input.ts';
 import { longFormOf } from '../../components/form.ts';
 import type { Html } from '../../components/html.ts';
 import { redirectWith } from '../../components/notice.ts';
@@ -101,6 +102,12 @@ async function handleSimple(
   return outcome instanceof Response ? outcome : simplePage(deps, c, { simple, outcome });
 }
 
+/** A submission of what the page has checked already, in the steps of one that was not. */
+function* checkedSteps({ name, application, value }: Submittable): Steps<SubmissionInput> {
+  yield TURN_UNITS;
+  return { name, application, description: JSON.stringify(value) };
+}
+
 /** Submits and leaves the page, or explains the placement. */
 async function act(
   deps: WebDeps,
@@ -111,7 +118,7 @@ async function act(
 ): Promise<Response | Outcome> {
   const actor = c.get('actor');
   try {
-    const input = () => c.get('bodies').work(c, length, submissionSteps(body));
+    const input = () => c.get('bodies').work(c, length, checkedSteps(body));
     if (action !== 'submit') return { forecast: await explainApplication(deps, actor, input) };
     const id = await submitExecution(deps, actor, input, deps.refusals);
     return redirectWith(c, `/executions/${id}`, {
