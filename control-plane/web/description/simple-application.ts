@@ -131,7 +131,7 @@ interface Source {
 }
 
 function describe(simple: SimpleApplication, name: string): { description: unknown; sources: Source[] } {
-  const lines = linesOf(simple.environment).slice(0, MAX_LINES);
+  const lines = linesOf(simple.environment);
   const rows = simple.ports.map((port, at) => ({ port, at })).filter(({ port }) => isPort(port));
   const service = {
     name: 'main',
@@ -193,8 +193,28 @@ interface Line {
   text: string;
 }
 
-const linesOf = (text: string): Line[] =>
-  text.split('\n').flatMap((one, at) => (one.trim() === '' ? [] : [{ line: at + 1, text: one }]));
+/** The first lines that are not blank. A megabyte has room for a million lines. */
+function linesOf(text: string): Line[] {
+  const lines: Line[] = [];
+  for (let [at, line] = [0, 1]; lines.length < MAX_LINES; line++) {
+    NOT_BLANK.lastIndex = at;
+    if (!NOT_BLANK.test(text)) break;
+    const first = NOT_BLANK.lastIndex - 1;
+    for (let skipped = at; skipped < first; skipped++) {
+      if (text.charCodeAt(skipped) !== LINE_FEED) continue;
+      line += 1;
+      at = skipped + 1;
+    }
+    const next = text.indexOf('\n', first);
+    const end = next < 0 ? text.length : next;
+    lines.push({ line, text: text.slice(at, end) });
+    at = end + 1;
+  }
+  return lines;
+}
+
+const NOT_BLANK = /\S/g;
+const LINE_FEED = 0x0a;
 
 function pairOf(line: string): [name: string, value: string] {
   const [name = ''] = line.split('=', 1);

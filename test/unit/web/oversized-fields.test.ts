@@ -15,3 +15,12 @@ test('H1: a text as long as a body is refused as a number after one pass', () =>
   expect(readValue(parameter, `${'1'.repeat(MAX_BYTES)}x`)).toEqual({ problem: 'must be a number' });
   for (const text of ['1', '1.', '.5', '+1.5e3']) expect(readValue(parameter, text)).toEqual({ value: text });
 });
+
+test('H306: only the variables that a description may have are read, with the lines where they are', () => {
+  const problemOf = (environment: string) =>
+    checkSimple(readSimple(new URLSearchParams({ environment }))).problems?.environment;
+  const blank = `\n \r\n\n${'\n'.repeat(MAX_BYTES)}`;
+  expect(problemOf(`${blank}A`)).toBe(`line ${MAX_BYTES + 4} must be NAME=value`);
+  expect(problemOf('A=1\n\n  B=2\n\t\n=3\n')).toMatch(/^line 5: /);
+  expect(problemOf('A=1\n'.repeat(MAX_BYTES / 4))).toMatch(/1,?000/);
+});
