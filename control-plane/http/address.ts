@@ -21,7 +21,15 @@ export const forwardedAddress: AddressOf = (c) =>
 
 /** The last address of an X-Forwarded-For header. */
 export const lastForwarded = (header: string | undefined): string | undefined =>
-  header?.slice(header.lastIndexOf(',') + 1).trim() || undefined;
+  header && withoutPort(header.slice(header.lastIndexOf(',') + 1).trim());
+
+/** Some proxies add the port, which a client changes with each connection. Undefined for an empty text. */
+const withoutPort = (text: string): string | undefined => {
+  const [, inBrackets, plain] = WITH_PORT.exec(text) ?? [];
+  return inBrackets || plain || text || undefined;
+};
+
+const WITH_PORT = /^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/;
 
 /** On Cloudflare, which sets this header itself. */
 export const cloudflareAddress: AddressOf = (c) => c.req.header('cf-connecting-ip');
