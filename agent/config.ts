@@ -28,9 +28,7 @@ export interface Config {
   /** Host folders that volumes must lie beneath. If empty, no volumes are allowed. */
   volumeRoots: string[];
   workspaceRoot: string | null;
-  /**
-   * An existing network for all containers of the deployment. Null: the agent creates networks.
-   */
+  /** An existing network for all containers of the deployment. Null: the agent creates networks. */
   network: string | null;
   /** Networks that a description may name. */
   networks: string[];
@@ -228,7 +226,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
 
 /**
  * Where clients reach published ports, and where the ports listen. By default the two are the same address
- * (P106). A name, or an address that a gateway translates, does not tell on which address to listen.
+ * (P106). A name, or an address that a gateway translates, does not determine on which address to listen.
  */
 function publishedAt(
   { BERTH_AGENT_ADDRESS: given, BERTH_AGENT_BIND: bind }: z.infer<typeof settingsSchema>,

@@ -14,7 +14,7 @@ export const MAX_SERVICES = 100;
  * description (API-13).
  */
 export const MAX_ENTRIES = 256;
-export const MAX_VARIABLES = 1000;
+const MAX_VARIABLES = 1000;
 /** Entries of the lists of all services: a megabyte of variables has 100,000, and 100 ms of checks. */
 export const MAX_ALL_ENTRIES = 10_000;
 /** Hosts have no longer labels. */
@@ -23,7 +23,7 @@ const MAX_LABELS = 100;
 /** Characters of the different labels of an application, which stay in memory while it waits. */
 export const MAX_LABEL_TEXT = 4096;
 /** The engine refuses a higher id of a user or group. */
-export const MAX_USER_ID = 2 ** 31 - 1;
+const MAX_USER_ID = 2 ** 31 - 1;
 
 /**
  * Describes the schema in place. `describe` would copy it, and every copy of a schema costs memory at run

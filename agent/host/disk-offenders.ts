@@ -22,7 +22,7 @@ const RECOVERY_FACTOR = 1.25;
 const MIN_FILES_SHARE = 0.005;
 /** A service that holds less is never ended. */
 export const MIN_BYTES = 64 * 2 ** 20;
-export const MIN_FILES = 10_000;
+const MIN_FILES = 10_000;
 /** With more files than could be counted, and at least this many, a service counts as the one with most. */
 export const UNCOUNTABLE_FILES = 100_000;
 /** What remains of the output of a service that was ended. */

@@ -14,7 +14,7 @@ const LIMITS = {
   lostMs: 120_000,
 };
 
-/** Characters after which everybody else may run. A description up to this length is read without a turn. */
+/** Characters after which others may run. A description up to this length is read without a turn. */
 export const LONG_READ = 64 * 1024;
 
 export class ReadTurns {

@@ -28,8 +28,8 @@ export async function processesOf({ id, pid }: Running): Promise<string[]> {
 }
 
 /**
- * Sends SIGKILL to the processes of a container without asking the engine. False if the agent sees none, or
- * is not allowed to kill all of them.
+ * Sends SIGKILL to the processes of a container without a request to the engine. False if the agent sees
+ * none, or is not allowed to kill all of them.
  */
 export async function killProcesses(id: string): Promise<boolean> {
   const lane = new Lane(READS_AT_ONCE);

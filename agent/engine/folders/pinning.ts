@@ -11,10 +11,9 @@ import type { AllowedFolder } from './allowed-folders.ts';
 import { type Folder, openFolder } from './open-folder.ts';
 
 /**
- * Where the root folder of the engine's host may be: the agent's own or, if a systemd unit or a container
- * gives the agent a mount namespace of its own, that of the first process or of the agent's parent. The
- * parent of an agent in a container is the engine's shim; it serves where the first process lets nobody look
- * at it.
+ * Where the root folder of the engine's host may be. A systemd unit or a container gives the agent a mount
+ * namespace of its own. The root is then that of the first process or of the agent's parent. The parent of an
+ * agent in a container is the engine's shim; it serves where the first process cannot be inspected.
  */
 const ROOTS = ['/', '/proc/1/root', `/proc/${process.ppid}/root`];
 const PROBE_TIMEOUT_MS = 20_000;

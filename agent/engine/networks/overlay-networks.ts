@@ -36,7 +36,7 @@ type Found = Pick<Docker.NetworkInspectInfo, 'Id' | 'Name' | 'IPAM'>;
 
 /** Why a container does not start, or is not connected: the swarm has no such network, or no free address. */
 const NOT_ATTACHED = /attach(ing)? to network|network \S+-swarm not found/i;
-/** A manager makes a network within some hundredths of a second, once its agent is asked. */
+/** A manager makes a network within some hundredths of a second, once its agent has the request. */
 const WAIT_MS = 5_000;
 const PAUSE_MS = 250;
 /** After a start without the network, later starts do not wait for it. */
@@ -59,7 +59,7 @@ export class OverlayNetworks {
   /** By name: when a container last started without the network. */
   readonly #missedMs = new Map<string, number>();
   readonly #connections = new Lane(CONNECTIONS_AT_ONCE);
-  /** Whether the engine was in a swarm when it was last asked. */
+  /** Whether the engine was in a swarm when it last reported. */
   #isMember = true;
 
   constructor(docker: Docker, { deployment, local, uptimeMs = () => performance.now() }: OverlayOptions) {

@@ -1,7 +1,7 @@
 /** The pool from which a swarm's overlay networks take their addresses, and the size of Berth's. Pure. */
 import { parseSubnet, type Subnet } from './subnets.ts';
 
-/** What the engine of a manager knows of its swarm. Engines before 18.09 have no pool. */
+/** What the engine of a manager reports about its swarm. Engines before 18.09 have no pool. */
 export interface SwarmCluster {
   DefaultAddrPool?: string[] | null;
   SubnetSize?: number;

@@ -1,6 +1,6 @@
 /**
- * Overlay networks of swarms: asks agents on managers to make those that services are about to join (C191).
- * Managers remove them by themselves. Changes nothing of the state but the swarms of hosts.
+ * Overlay networks of swarms: requests from agents on managers those that services are about to join
+ * (C191). Managers remove them by themselves. Changes nothing of the state but the swarms of hosts.
  */
 import type { Isolation } from '../../../shared/protocol/assignment.ts';
 import type { Overlay, Swarm } from '../../../shared/protocol/swarm.ts';

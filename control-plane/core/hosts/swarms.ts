@@ -4,7 +4,7 @@ import type { Cluster } from '../state/cluster.ts';
 
 /**
  * Returns a function that finds the hosts on which the swarm of a host is managed. Lost hosts do not count. A
- * worker does not know the id of its swarm, but the ids of the managers' engines.
+ * worker does not see the id of its swarm, only the ids of the managers' engines.
  */
 export function swarmManagers(cluster: Pick<Cluster, 'hosts'>): (host: Host) => readonly Host[] {
   let managers: Map<string, Host[]> | undefined;

@@ -65,7 +65,7 @@ export interface Execution {
 
 /**
  * Whether description and services are in memory. An execution that waits has neither, so that it costs the
- * same whatever its description says (COORD-5).
+ * same whatever its description contains (COORD-5).
  */
 export const isLoaded = ({ services, serviceCount }: Execution): boolean => services.length === serviceCount;
 

@@ -7,7 +7,7 @@ import type { Execution } from '../model/execution.ts';
 import type { Service } from '../model/service.ts';
 import type { Cluster } from './cluster.ts';
 
-/** A description as JSON text, and what it says. */
+/** A description as JSON text, and its content. */
 export interface Description {
   text: string;
   application: Application;

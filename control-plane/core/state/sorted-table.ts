@@ -1,6 +1,6 @@
 /**
  * Sorted table: finds things by an order, with little memory and without a key for each. Unlike with hashes,
- * nobody can choose things that make it slow. Pure.
+ * no user can choose things that make it slow. Pure.
  */
 import { lowerBound } from '../scheduling/queue-policy.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Reads and parses bodies so that large ones delay nobody: they take turns by address, and bodies that are
- * being read or wait share a bounded memory.
+ * Reads and parses bodies so that large ones do not delay others: they take turns by address, and bodies that
+ * are being read or wait share a bounded memory.
  */
 import type { Context as HonoContext } from 'hono';
 import { finish, type Steps, TURN_UNITS } from '../../../shared/steps.ts';
@@ -12,7 +12,7 @@ import { bodyBytes, declaredLength, decodedText, MAX_BODY_BYTES, spacedText } fr
 import { jsonSteps } from './json-body.ts';
 
 /** Larger bodies are parsed one at a time, in turns. */
-export const LARGE_BODY_BYTES = 64 * 1024;
+const LARGE_BODY_BYTES = 64 * 1024;
 /** Smaller bodies take no share of the memory: 5,000 connections need 40 MB for them. */
 const SMALL_BODY_BYTES = 8 * 1024;
 /** The part of the memory that one address may take. */

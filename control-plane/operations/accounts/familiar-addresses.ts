@@ -1,6 +1,6 @@
 /**
  * The addresses from which somebody has lately logged in, by any name: an order by name would reveal which
- * names exist (ACC-5). Each process or isolate knows its own.
+ * names exist (ACC-5). Each process or isolate has its own.
  */
 import { networkOf } from '../../core/accounts/login-throttle.ts';
 

@@ -61,7 +61,6 @@ export const nameProblem = (name: string): string | undefined =>
 export function* descriptionSteps(body: unknown): Steps<Application> {
   return validApplication(yield* validationSteps(unwrapped(body).value));
 }
-export const validateDescription = (body: unknown): Application => finish(descriptionSteps(body));
 
 /** The description itself, its JSON pointer in the body, and the name that the body gives the execution. */
 export function unwrapped(body: unknown): { value: unknown; at: '' | '/application'; name?: unknown } {

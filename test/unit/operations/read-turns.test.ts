@@ -66,15 +66,18 @@ test('H380: a user with 1,000 reads waiting is refused another one, and goes on 
   await Promise.all(all);
 });
 
+/** Long texts without an end; notes in `order` when each is made. */
+async function* longTexts(order: string[]): AsyncGenerator<string> {
+  for (;;) {
+    order.push('text');
+    yield 'x'.repeat(70_000);
+  }
+}
+
 test('H380: after a long text others run before the next one is made', async () => {
   const turns = new ReadTurns(() => 0);
   const order: string[] = [];
-  const texts = (async function* () {
-    for (;;) {
-      order.push('text');
-      yield 'x'.repeat(70_000);
-    }
-  })();
+  const texts = longTexts(order);
   await begin(turns, 1, texts);
   setTimeout(() => order.push('another request'), 0);
   await goOn(turns, 1, texts);
@@ -84,12 +87,7 @@ test('H380: after a long text others run before the next one is made', async () 
 test('H380: a text that is read after others could run does not wait for them again', async () => {
   const turns = new ReadTurns(() => 0);
   const order: string[] = [];
-  const texts = (async function* () {
-    for (;;) {
-      order.push('text');
-      yield 'x'.repeat(70_000);
-    }
-  })();
+  const texts = longTexts(order);
   await begin(turns, 1, texts);
   await new Promise((resolve) => setTimeout(resolve, 2));
   setTimeout(() => order.push('another request'), 0);
