@@ -73,6 +73,7 @@ async function start(config: NodeConfig): Promise<void> {
     scheduling: schedulerConfigOf(config),
     unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
     isolation: config.BERTH_NETWORK_ISOLATION,
+    maxMessageBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
   });
   const behindProxy = config.BERTH_TRUST_PROXY === 'on';
   const addressOf = behindProxy ? forwardedAddress : peerAddress;
@@ -112,6 +113,7 @@ async function start(config: NodeConfig): Promise<void> {
   const port = await listen(server, config);
   const nowMs = () => Date.now();
   const endAgents = serveAgents(server, coordinator, {
+    maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
     admit: (authorization) => admitAgent({ db, deploymentName, nowMs }, authorization),
     admitted: (stream) => connections.keep(stream),
     refusal: (error) => refuseAgent(error, (cause) => log('connection.failed', { error: String(cause) })),

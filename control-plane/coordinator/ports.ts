@@ -15,6 +15,8 @@ export interface Clock {
 export interface AgentSocket {
   send(data: string | Uint8Array): void;
   close(code: number, reason: string): void;
+  /** Reads nothing for that time. Absent where the runtime cannot delay a sender, as on workerd. */
+  pause?(durationMs: number): void;
 }
 
 /** Makes and checks proofs that the holder of `key` gave these ids (STORE-12). */

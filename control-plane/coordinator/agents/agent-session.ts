@@ -2,6 +2,7 @@
  * One connection of an agent: the host that the agent has proved to be, the revision, and the open log
  * streams. The session checks the order of messages; the coordinator decides what they mean.
  */
+import { depthProblem } from '../../../shared/json-depth.ts';
 import type { Assignment, IdRange, ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { MAX_FORGOTTEN, MAX_SHARES } from '../../../shared/protocol/bounds.ts';
 import { type CloseReason, closeCodes } from '../../../shared/protocol/close.ts';
@@ -18,6 +19,7 @@ import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { CoreShare } from '../../core/state/core-shares.ts';
 import type { AgentSocket } from '../ports.ts';
+import { LOG_PART_COST, messageCost } from './message-allowance.ts';
 import { syncParts } from './sync-parts.ts';
 
 /** Receives the output of one log stream (log-relay.ts). */
@@ -35,6 +37,10 @@ export interface SessionEvents {
   report(session: AgentSession, report: Extract<Up, { type: 'report' }>): void;
   /** The agent has sent log data that was not requested. */
   refused(session: AgentSession, what: string): void;
+  /**
+   * Counts a message of the host. Returns the time in ms until the next one is within the host's allowance.
+   */
+  useAllowance(session: AgentSession, cost: number): number;
   bye(session: AgentSession): void;
 }
 
@@ -43,6 +49,15 @@ const boundedShares = (shares: readonly CoreShare[]): CoreShare[] =>
   shares
     .slice(0, MAX_SHARES)
     .map(({ cores, executions }) => ({ cores, executions: executions.slice(0, MAX_SHARES) }));
+
+/** The depth of a frame is measured from this length on: only long ones can be deep enough to cost much. */
+const SHALLOW_LENGTH = 64 * 1024;
+
+function decodeText(text: string): Up {
+  const problem = text.length > SHALLOW_LENGTH ? depthProblem(text) : undefined;
+  if (problem) throw new ProtocolError(`a text frame ${problem}`);
+  return decodeUp(text);
+}
 
 type Welcome = Omit<Extract<Down, { type: 'welcome' }>, 'type' | 'version'>;
 
@@ -86,12 +101,30 @@ export class AgentSession {
   receive(data: string | Uint8Array): void {
     if (this.#closed) return;
     try {
-      if (typeof data === 'string') this.#message(decodeUp(data));
-      else this.#chunk(decodeChunk(data));
+      const chunk = typeof data === 'string' ? undefined : decodeChunk(data);
+      const isLogPart = chunk !== undefined && this.#sinks.has(chunk.stream);
+      if (!this.#isAllowed(isLogPart ? LOG_PART_COST : messageCost(data.length))) return;
+      if (typeof data === 'string') this.#message(decodeText(data));
+      else if (chunk) this.#chunk(chunk);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.close('badMessage', error.message);
     }
+  }
+
+  /**
+   * Beyond the host's allowance (P152), the next messages wait in the network. Where they can't, the
+   * connection closes before this one is parsed, and the result is false.
+   */
+  #isAllowed(cost: number): boolean {
+    const waitMs = this.#events.useAllowance(this, cost);
+    if (waitMs === 0) return true;
+    if (!this.#socket.pause) {
+      this.close('unavailable', `too many messages: try again in ${Math.ceil(waitMs / 1_000)} s`);
+      return false;
+    }
+    this.#socket.pause(waitMs);
+    return true;
   }
 
   /** The socket has closed, from either side. */

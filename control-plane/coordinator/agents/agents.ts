@@ -30,6 +30,7 @@ import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import type { Turns } from '../turns.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
+import { MessageAllowances } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
 
@@ -47,7 +48,11 @@ export interface AgentsDeps {
   unknownContainers?: UnknownContainers;
   /** Which containers share networks (P91). Default: those of a user. */
   isolation?: Isolation;
+  /** What the messages of one host may take before further ones wait (P152). */
+  maxMessageBytes?: number;
 }
+
+const DEFAULT_MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 export class Agents implements SessionEvents {
   readonly #deploymentName: string;
@@ -58,6 +63,7 @@ export class Agents implements SessionEvents {
   readonly #unknownContainers: UnknownContainers;
   readonly #isolation: Isolation;
   readonly #overlays: OverlayRequests;
+  readonly #allowances: MessageAllowances;
   /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
   /**
@@ -70,6 +76,7 @@ export class Agents implements SessionEvents {
 
   constructor(turns: Turns, deps: AgentsDeps) {
     const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
+    const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = deps;
     this.#deploymentName = deploymentName;
     this.#turns = turns;
     this.#clock = clock;
@@ -78,6 +85,11 @@ export class Agents implements SessionEvents {
     this.#unknownContainers = unknownContainers;
     this.#isolation = isolation;
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
+    this.#allowances = new MessageAllowances(
+      maxMessageBytes,
+      () => clock.nowMs(),
+      (hostId) => log('agent.too-many-messages', { host: this.#nameOf(hostId), limitBytes: maxMessageBytes }),
+    );
   }
 
   /** Accepts a new connection. The caller must pass the session its frames, and the end of the connection. */
@@ -162,7 +174,7 @@ export class Agents implements SessionEvents {
     this.#logUnknown(cluster, host, hello);
     const duplicates = duplicateStarts(cluster, host, hello.inventory);
     if (duplicates.length > 0)
-      this.#log('agent.duplicate-starts', { host: host.name, services: duplicates.join(' ') });
+      this.#log('agent.duplicate-starts', { host: host.name, services: duplicates.slice(0, 20).join(' ') });
   }
 
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
@@ -228,9 +240,16 @@ export class Agents implements SessionEvents {
    */
   refused(session: AgentSession, what: string): void {
     if (session.isClosed) return;
-    const host = this.#turns.cluster?.hosts.get(session.hostId)?.name ?? session.hostId;
-    this.#log('agent.report-refused', { host, what: what.slice(0, 200) });
+    this.#log('agent.report-refused', { host: this.#nameOf(session.hostId), what: what.slice(0, 200) });
     session.close('badMessage', `not allowed for this host: ${what}`);
+  }
+
+  useAllowance({ hostId }: AgentSession, cost: number): number {
+    return this.#allowances.use(hostId, cost);
+  }
+
+  #nameOf(hostId: number): string | number {
+    return this.#turns.cluster?.hosts.get(hostId)?.name ?? hostId;
   }
 
   bye(session: AgentSession): void {

@@ -6,6 +6,7 @@ import { DurableObject } from 'cloudflare:workers';
 import { closeCodes } from '../../../shared/protocol/close.ts';
 import { assemble } from '../../assembly.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
+import { MIB } from '../../core/model/bounds.ts';
 import type { AgentSession } from '../agents/agent-session.ts';
 import { Coordinator } from '../coordinator.ts';
 import type { CoordinatorApi, CoordinatorVerb } from '../coordinator-api.ts';
@@ -37,6 +38,7 @@ export class CoordinatorObject extends DurableObject<Environment> {
       scheduling,
       unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
       isolation: config.BERTH_NETWORK_ISOLATION,
+      maxMessageBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
       clock: {
         nowMs: () => Date.now(),
         wakeAt: (timeMs) => this.#alarm.set(timeMs),

@@ -4,14 +4,17 @@
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { CONNECT_PATH } from '../../../shared/protocol/enrolment.ts';
 import type { VerifiedProof } from '../../core/hosts/registration.ts';
+import type { AgentSession } from '../agents/agent-session.ts';
 import type { Coordinator } from '../coordinator.ts';
 import type { AgentSocket } from '../ports.ts';
 
 /** Limit for one frame. The longest one is an agent's hello, which lists every container of its host. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
+/** While an agent has too much unread, its connection is looked at this often. */
+const UNREAD_CHECK_MS = 100;
 
 /**
  * True for an agent's upgrade request. A path such as `//` is not a URL; an exception here would end the
@@ -20,8 +23,13 @@ const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 export const isConnect = ({ url = '' }: IncomingMessage): boolean =>
   URL.parse(url, 'http://berth')?.pathname === CONNECT_PATH;
 
+/** What the sockets of agents require of the coordinator. */
+type Sessions = Pick<Coordinator, 'admit' | 'connect'>;
+
 /** Authenticates upgrade requests of agents. */
 export interface Gatekeeper {
+  /** Nothing is read of an agent that leaves more than this unread (P153). */
+  maxUnreadBytes: number;
   /** Resolves to the proof of the host; rejects if the request proves none. */
   admit(authorization: string | undefined): Promise<VerifiedProof>;
   /** Called with the connection of each admitted agent. */
@@ -31,7 +39,7 @@ export interface Gatekeeper {
 }
 
 /** Serves agents on `server`. The returned function closes all their connections. */
-export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper: Gatekeeper): () => void {
+export function serveAgents(server: Server, coordinator: Sessions, gatekeeper: Gatekeeper): () => void {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -44,12 +52,14 @@ export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper
       if (admitted instanceof Response) return refuse(stream, admitted);
       gatekeeper.admitted?.(stream);
       sockets.handleUpgrade(request, stream, head, (socket) =>
-        serveAgent(socket, stream, coordinator, admitted.hostId),
+        serveAgent(socket, stream, gatekeeper.maxUnreadBytes, (agentSocket) =>
+          coordinator.connect(agentSocket, admitted.hostId),
+        ),
       );
     });
   });
   return () => {
-    for (const socket of sockets.clients) socket.close(1012, 'control plane restarts');
+    for (const socket of sockets.clients) closeSocket(socket, 1012, 'control plane restarts');
     sockets.close();
   };
 }
@@ -57,7 +67,7 @@ export function serveAgents(server: Server, coordinator: Coordinator, gatekeeper
 /** Never rejects: a refusal is a response. */
 async function admit(
   authorization: string | undefined,
-  coordinator: Coordinator,
+  coordinator: Sessions,
   gatekeeper: Gatekeeper,
 ): Promise<VerifiedProof | Response> {
   try {
@@ -69,18 +79,68 @@ async function admit(
   }
 }
 
-function serveAgent(socket: WebSocket, stream: Duplex, coordinator: Coordinator, hostId: number): void {
-  const agentSocket: AgentSocket = {
+function serveAgent(
+  socket: WebSocket,
+  stream: Duplex,
+  maxUnreadBytes: number,
+  connect: (agentSocket: AgentSocket) => AgentSession,
+): void {
+  const pausing = new Pausing(socket, maxUnreadBytes);
+  const session = connect({
     send: (data) => {
       corkUntilNextTick(stream);
       socket.send(data);
     },
-    close: (code, reason) => socket.close(code, reason),
-  };
-  const session = coordinator.connect(agentSocket, hostId);
-  socket.on('message', (data: Buffer, isBinary) => session.receive(isBinary ? data : data.toString('utf8')));
+    close: (code, reason) => closeSocket(socket, code, reason),
+    pause: (durationMs) => pausing.pause(durationMs),
+  });
+  socket.on('message', (data: Buffer, isBinary) => {
+    session.receive(isBinary ? data : data.toString('utf8'));
+    pausing.checkUnread();
+  });
   socket.on('close', () => session.closed());
   socket.on('error', () => socket.terminate());
+}
+
+/** Reads again, if that was paused: the connection ends when the agent's answer has arrived. */
+function closeSocket(socket: WebSocket, code: number, reason: string): void {
+  socket.close(code, reason);
+  socket.resume();
+}
+
+/** Stops reading from an agent for a time, and while it leaves too much unread. */
+class Pausing {
+  readonly #socket: WebSocket;
+  readonly #maxUnreadBytes: number;
+  #untilMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(socket: WebSocket, maxUnreadBytes: number) {
+    this.#socket = socket;
+    this.#maxUnreadBytes = maxUnreadBytes;
+  }
+
+  checkUnread(): void {
+    if (this.#socket.bufferedAmount > this.#maxUnreadBytes) this.pause(UNREAD_CHECK_MS);
+  }
+
+  pause(durationMs: number): void {
+    this.#untilMs = Math.max(this.#untilMs, performance.now() + durationMs);
+    if (this.#timer || this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#socket.pause();
+    this.#wait();
+  }
+
+  #wait(): void {
+    const waitMs = Math.max(1, this.#untilMs - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.checkUnread();
+      if (this.#timer) return;
+      if (performance.now() < this.#untilMs) this.#wait();
+      else this.#socket.resume();
+    }, waitMs).unref();
+  }
 }
 
 /** Sends all frames of a turn to an agent in one write. */

@@ -153,6 +153,11 @@ export class ScriptedAgent {
     await this.closed();
   }
 
+  /** Ends the connection without a word, whatever waits to be sent. */
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
   #take(message: Down): void {
     this.messages.push(message);
     if (message.type === 'sync' || message.type === 'start') {

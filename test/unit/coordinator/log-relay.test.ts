@@ -34,6 +34,7 @@ class Rig {
       hello: () => {},
       report: () => {},
       refused: (_: AgentSession, what: string) => this.refused.push(what),
+      useAllowance: () => 0,
       bye: () => {
         this.source = { ...this.source, session: undefined };
       },
@@ -368,7 +369,7 @@ test('C45: a stream continues with a start that came and ended with its executio
   const session = new AgentSession(
     socket,
     1,
-    { hello: () => {}, report: () => {}, refused: () => {}, bye: () => {} },
+    { hello: () => {}, report: () => {}, refused: () => {}, useAllowance: () => 0, bye: () => {} },
     100,
   );
   const source = (): LogSource => {

@@ -66,6 +66,7 @@ beforeEach(async () => {
     log: () => {},
   }));
   serveAgents(server, rig.coordinator, {
+    maxUnreadBytes: 2 ** 25,
     admit: (authorization) => admitAgent(deps(), authorization),
     refusal: (error) => refuseAgent(error, () => {}),
   });

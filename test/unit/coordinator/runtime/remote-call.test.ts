@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { type CoordinatorApi, coordinatorVerbs } from '../../../control-plane/coordinator/coordinator-api.ts';
+import {
+  type CoordinatorApi,
+  coordinatorVerbs,
+} from '../../../../control-plane/coordinator/coordinator-api.ts';
 import {
   type CoordinatorStub,
   callVerb,
   coordinatorClient,
   outcomeOf,
-} from '../../../control-plane/coordinator/runtime/remote-call.ts';
-import { OperationError } from '../../../control-plane/core/model/errors.ts';
+} from '../../../../control-plane/coordinator/runtime/remote-call.ts';
+import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 
 /**
  * A stub of `coordinator` as the Durable Object serves it. Arguments and outcomes are copied, as RPC copies

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { syncParts } from '../../../control-plane/coordinator/agents/sync-parts.ts';
-import type { Assignment } from '../../../shared/protocol/assignment.ts';
-import { assignment } from '../../support/fixtures/assignments.ts';
+import { syncParts } from '../../../../control-plane/coordinator/agents/sync-parts.ts';
+import type { Assignment } from '../../../../shared/protocol/assignment.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
 
 const many = (count: number, length: number) =>
   Array.from({ length: count }, (_, at) =>

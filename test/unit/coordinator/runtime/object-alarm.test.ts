@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { forwardUpgrade } from '../../../control-plane/coordinator/runtime/forward-upgrade.ts';
-import { ObjectAlarm } from '../../../control-plane/coordinator/runtime/object-alarm.ts';
+import { forwardUpgrade } from '../../../../control-plane/coordinator/runtime/forward-upgrade.ts';
+import { ObjectAlarm } from '../../../../control-plane/coordinator/runtime/object-alarm.ts';
 
 /** An alarm at second 100, with a record of its settings, its log lines and the number of wakes. */
 function alarmClock() {

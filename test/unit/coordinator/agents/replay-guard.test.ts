@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ReplayGuard } from '../../../control-plane/coordinator/agents/replay-guard.ts';
+import { ReplayGuard } from '../../../../control-plane/coordinator/agents/replay-guard.ts';
 
 const MINUTE_MS = 60_000;
 const proof = (hostId: number, proofId: string, expiresMs: number) => ({ hostId, proofId, expiresMs });

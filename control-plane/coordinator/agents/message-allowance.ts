@@ -1,0 +1,54 @@
+/**
+ * How much each host may send: a burst, and then a steady rate (P152). An allowance lasts longer than a
+ * connection, so that a host gains nothing by a new one.
+ */
+
+/** Time in which a used allowance returns as a whole. */
+const RETURN_MS = 32_000;
+/** Cost of a short message, in bytes: each one takes time. */
+const MIN_MESSAGE_COST = 1_024;
+/** Cost of a part of an open log, in bytes: its length is bounded by credit (P9). */
+export const LOG_PART_COST = 64;
+/** An excess of one host is reported at most this often. */
+const REPORT_PERIOD_MS = 60_000;
+
+export const messageCost = (length: number): number => Math.max(length, MIN_MESSAGE_COST);
+
+interface Allowance {
+  usedBytes: number;
+  sinceMs: number;
+  reportedMs: number;
+}
+
+export class MessageAllowances {
+  readonly #maxBytes: number;
+  readonly #nowMs: () => number;
+  readonly #exceeded: (hostId: number) => void;
+  /** By host id, for every host that has connected. */
+  readonly #allowances = new Map<number, Allowance>();
+
+  /** Calls `exceeded` for a host that sends more than its allowance, at most once a minute. */
+  constructor(maxBytes: number, nowMs: () => number, exceeded: (hostId: number) => void) {
+    this.#maxBytes = maxBytes;
+    this.#nowMs = nowMs;
+    this.#exceeded = exceeded;
+  }
+
+  /** Counts a message. Returns the time in ms until the next one is within the allowance. */
+  use(hostId: number, cost: number): number {
+    const nowMs = this.#nowMs();
+    const allowance = this.#allowances.get(hostId) ?? { usedBytes: 0, sinceMs: nowMs, reportedMs: -Infinity };
+    this.#allowances.set(hostId, allowance);
+    const returnedPerMs = this.#maxBytes / RETURN_MS;
+    const returned = Math.max(0, nowMs - allowance.sinceMs) * returnedPerMs;
+    allowance.usedBytes = Math.max(0, allowance.usedBytes - returned) + cost;
+    allowance.sinceMs = nowMs;
+    const excessBytes = allowance.usedBytes - this.#maxBytes;
+    if (excessBytes <= 0) return 0;
+    if (nowMs - allowance.reportedMs >= REPORT_PERIOD_MS) {
+      allowance.reportedMs = nowMs;
+      this.#exceeded(hostId);
+    }
+    return Math.ceil(excessBytes / returnedPerMs);
+  }
+}

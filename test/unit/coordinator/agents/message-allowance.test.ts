@@ -1,0 +1,129 @@
+import { beforeEach, expect, test } from 'vitest';
+import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import {
+  LOG_PART_COST,
+  MessageAllowances,
+  messageCost,
+} from '../../../../control-plane/coordinator/agents/message-allowance.ts';
+import { encode, encodeChunk } from '../../../../shared/protocol/codec.ts';
+import { MemorySocket } from '../../../support/agents/model-agent.ts';
+
+const KIB = 1_024;
+let nowMs: number;
+let exceeded: number[];
+let allowances: MessageAllowances;
+
+beforeEach(() => {
+  nowMs = 1_000_000;
+  exceeded = [];
+  allowances = new MessageAllowances(
+    32 * KIB,
+    () => nowMs,
+    (hostId) => exceeded.push(hostId),
+  );
+});
+
+test('P152: a host may use its whole allowance at once; then its messages wait until enough has returned, 1/32 of it in each second', () => {
+  expect(allowances.use(1, 32 * KIB)).toBe(0);
+  expect(allowances.use(1, 2 * KIB)).toBe(2_000);
+  nowMs += 1_500;
+  expect(allowances.use(1, KIB)).toBe(1_500);
+  nowMs += 40_000;
+  expect(allowances.use(1, 32 * KIB)).toBe(0);
+});
+
+test('P152: one host does not use the allowance of another', () => {
+  allowances.use(1, 100 * KIB);
+  expect(allowances.use(2, 32 * KIB)).toBe(0);
+});
+
+test('P152: a clock that is set back returns nothing', () => {
+  allowances.use(1, 32 * KIB);
+  nowMs -= 60_000;
+  expect(allowances.use(1, KIB)).toBe(1_000);
+  nowMs += 2_000;
+  expect(allowances.use(1, KIB)).toBe(0);
+});
+
+test('P152: an excess is reported once a minute for each host', () => {
+  for (const hostId of [1, 1, 2, 2]) allowances.use(hostId, 20 * KIB * 100);
+  expect(exceeded).toEqual([1, 2]);
+  nowMs += 60_000;
+  allowances.use(1, 1);
+  expect(exceeded).toEqual([1, 2, 1]);
+});
+
+test('P152: a short message costs as much as one of 1 KiB', () => {
+  expect([messageCost(2), messageCost(KIB), messageCost(5_000)]).toEqual([KIB, KIB, 5_000]);
+});
+
+interface Connection {
+  socket: MemorySocket;
+  session: AgentSession;
+  costs: number[];
+  events: string[];
+}
+
+/** A session whose every message is beyond the allowance, by 3 s. */
+function excessive(canPause: boolean): Connection & { pauses: number[] } {
+  const [socket, costs, events, pauses] = [
+    new MemorySocket(),
+    [] as number[],
+    [] as string[],
+    [] as number[],
+  ];
+  if (canPause) Object.assign(socket, { pause: (durationMs: number) => pauses.push(durationMs) });
+  const session = new AgentSession(
+    socket,
+    1,
+    {
+      hello: () => events.push('hello'),
+      report: () => events.push('report'),
+      refused: (_, what) => events.push(what),
+      useAllowance: (_, cost) => {
+        costs.push(cost);
+        return 3_000;
+      },
+      bye: () => events.push('bye'),
+    },
+    100,
+  );
+  session.isJoined = true;
+  return { socket, session, costs, events, pauses };
+}
+
+const report = encode({ type: 'report', sequence: 1, observations: [], forgotten: [] });
+
+test('P152: beyond the allowance nothing is read for a time where a sender can be delayed', () => {
+  const { session, events, pauses } = excessive(true);
+  session.receive(report);
+  expect({ events, pauses }).toEqual({ events: ['report'], pauses: [3_000] });
+});
+
+test('P152: beyond the allowance the connection closes with 4503 where a sender cannot be delayed, and the message does not count', () => {
+  const { socket, session, events } = excessive(false);
+  session.receive(report);
+  expect(events).toEqual(['bye']);
+  expect(socket).toMatchObject({ closeCode: 4503, closeReason: 'too many messages: try again in 3 s' });
+});
+
+test('P152: parts of an open log cost little, since they have credit; parts of another cost as much as a message', () => {
+  const { session, costs } = excessive(true);
+  const sink = { chunk: () => true, end: () => {}, detached: () => {} };
+  const stream = session.openLog({ service: 1, generation: 1 }, 0, 1_000_000, 'raw', sink);
+  const payload = new Uint8Array(50_000);
+  session.receive(encodeChunk({ stream, next: 1, payload }));
+  session.receive(encodeChunk({ stream: stream + 1, next: 1, payload }));
+  expect(costs).toEqual([LOG_PART_COST, payload.length + 12]);
+});
+
+test('P136: a long text frame with too many levels closes with 4400 before it is parsed', () => {
+  const { socket, session, events } = excessive(true);
+  const deep = (levels: number) =>
+    `${report.slice(0, -1)},"more":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+  const long = (text: string) => text + ' '.repeat(70_000);
+  session.receive(long(deep(63)));
+  expect(events).toEqual(['report']);
+  session.receive(long(deep(64)));
+  expect(socket).toMatchObject({ closeCode: 4400, closeReason: expect.stringContaining('65 levels') });
+});
