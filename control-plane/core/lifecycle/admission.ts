@@ -4,7 +4,7 @@
  */
 import { RESERVED_PER_USER, reserveOf } from '../model/bounds.ts';
 import { OperationError } from '../model/errors.ts';
-import type { Execution } from '../model/execution.ts';
+import { type Execution, waitingBytesOf } from '../model/execution.ts';
 import { type Requirements, requirementsOf, weightOfServices } from '../model/resources.ts';
 import { count, memoryText } from '../model/text.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -60,11 +60,10 @@ function queueProblem(
   { schedulerConfig: { bounds }, waiting }: Cluster,
   execution: Execution,
 ): string | null {
-  const { userId, descriptionBytes } = execution;
-  const own = waiting.of(userId);
+  const own = waiting.of(execution.userId);
   if (own.executions >= bounds.waitingPerUser)
     return `You have ${own.executions} executions waiting, and a user may have ${bounds.waitingPerUser}. Try again when some of them have started, or terminate some.`;
-  const bytes = own.descriptionBytes + descriptionBytes;
+  const bytes = own.bytes + waitingBytesOf(execution);
   if (bytes > bounds.waitingBytesPerUser)
     return `With this one the descriptions of your waiting executions have ${memoryText(bytes)}, and those of a user may have ${memoryText(bounds.waitingBytesPerUser)}. Try again when some of them have started, or terminate some.`;
   const mayUseReserve = own.executions < RESERVED_PER_USER;

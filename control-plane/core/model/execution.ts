@@ -80,6 +80,21 @@ export const weightOf = (execution: Pick<Execution, 'demand' | 'descriptionBytes
 export const textWeightOf = ({ demand, descriptionBytes }: Pick<Execution, 'demand' | 'descriptionBytes'>) =>
   Math.max(0, Math.floor(descriptionBytes / 1024) - demand.weight);
 
+/**
+ * What counts under the bound on the descriptions of a user's executions that wait (H357). The description is
+ * in the database only, but the needs are in memory.
+ */
+export const waitingBytesOf = ({
+  demand,
+  descriptionBytes,
+}: Pick<Execution, 'demand' | 'descriptionBytes'>) =>
+  descriptionBytes + NEED_FACTOR * Math.max(0, demand.heapBytes - FREE_NEED_BYTES);
+
+/** Few applications have needs of more. */
+const FREE_NEED_BYTES = 1024;
+/** All needs of a user take at most this part of the bound. */
+const NEED_FACTOR = 16;
+
 /** The services that must all be placed for the execution to start. */
 export const essentialServices = ({ services }: Pick<Execution, 'services'>): Service[] =>
   services.filter(({ essential }) => essential);

@@ -41,6 +41,8 @@ export interface ResourceDemand {
   usage(defaultMemoryBytes: number): Usage;
   /** The weights of all services that the start places. */
   readonly weight: number;
+  /** About what the needs take of the heap, in bytes, if no other execution has them. */
+  readonly heapBytes: number;
 }
 
 /** The weights of all instances: about how many KiB the control plane sends to hosts to start them. */

@@ -19,6 +19,9 @@ const COUNTS = 2 ** 20;
 /** In `Demand.numbers`: the default memory limit. The setting may change, so its value is not there. */
 const DEFAULT_LIMIT = -1;
 
+/** What V8 takes for a number or a reference in a list, and beside the content of a list and of a text. */
+const [NUMBER_BYTES, LIST_BYTES, TEXT_BYTES] = [8, 48, 24];
+
 /** The labels of each need. */
 export type LabelLists = readonly (readonly string[])[];
 
@@ -75,6 +78,14 @@ export class Demand implements ResourceDemand {
     let weight = 0;
     for (let at = 0; at < this.numbers.length; at += FIELDS) weight += this.#weight(at) * this.#count(at);
     return weight;
+  }
+
+  get heapBytes(): number {
+    const lists = new Set(this.labels);
+    let bytes = this.numbers.length * NUMBER_BYTES;
+    for (const list of lists) bytes += LIST_BYTES + list.length * NUMBER_BYTES;
+    for (const text of new Set([...lists].flat())) bytes += TEXT_BYTES + 2 * text.length;
+    return bytes;
   }
 
   /** No need has less memory, or less cores, than these. */

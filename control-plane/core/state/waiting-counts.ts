@@ -1,12 +1,13 @@
 /** Counts of the executions that wait, in all and by user, for the bounds of the queue. Pure. */
+import { type Execution, waitingBytesOf } from '../model/execution.ts';
 
-/** Executions, and the bytes of their descriptions. */
 export interface WaitingCount {
   executions: number;
-  descriptionBytes: number;
+  /** What they count under the bound on descriptions. */
+  bytes: number;
 }
 
-const NONE: Readonly<WaitingCount> = { executions: 0, descriptionBytes: 0 };
+const NONE: Readonly<WaitingCount> = { executions: 0, bytes: 0 };
 
 export class WaitingCounts {
   /** Executions that wait, of all users. */
@@ -18,11 +19,12 @@ export class WaitingCounts {
   }
 
   /** Counts an execution that begins (1) or ceases (-1) to wait. */
-  count({ userId, descriptionBytes }: { userId: number; descriptionBytes: number }, sign: 1 | -1): void {
+  count(execution: Pick<Execution, 'userId' | 'demand' | 'descriptionBytes'>, sign: 1 | -1): void {
+    const { userId } = execution;
     const count = this.#ofUser.get(userId) ?? { ...NONE };
     this.executions += sign;
     count.executions += sign;
-    count.descriptionBytes += sign * descriptionBytes;
+    count.bytes += sign * waitingBytesOf(execution);
     if (count.executions > 0) this.#ofUser.set(userId, count);
     else this.#ofUser.delete(userId);
   }

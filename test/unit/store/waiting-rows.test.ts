@@ -84,7 +84,7 @@ test('C175: a database beyond the bounds is read all the same, and then admits n
   expect(cluster.waiting.executions).toBe(4);
   expect(cluster.waiting.of(1)).toEqual({
     executions: 4,
-    descriptionBytes: 4 * submission.description.length,
+    bytes: 4 * submission.description.length,
   });
 });
 
