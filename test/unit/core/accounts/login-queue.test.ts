@@ -123,6 +123,7 @@ describe('the places of the queue', () => {
 test.each([
   ['192.0.2.77', '192.0.2.0/24'],
   ['::ffff:192.0.2.77', '192.0.2.0/24'],
+  ['::ffff:c000:24d', '192.0.2.0/24'],
   ['2001:db8:0:1::7', '2001:db8:0:1'],
   ['unknown', 'unknown'],
 ])('H341: the network of %s is %s', (address, network) => {
