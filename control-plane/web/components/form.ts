@@ -23,6 +23,20 @@ export function fieldsOf(form: URLSearchParams): Record<string, string> {
   return Object.fromEntries(fields);
 }
 
+/** More than any name or number that is valid. */
+const MAX_SHORT_TEXT = 1000;
+
+/**
+ * A field for a name or a number. A megabyte of it is cut, because the form is shown again with it. The
+ * ellipsis makes sure that what is left of it is invalid as well.
+ */
+export function shortText(form: URLSearchParams, name: string): string {
+  const typed = form.get(name) ?? '';
+  // Blanks around a text don't count: what they leave of it could be valid.
+  const text = typed.length > MAX_SHORT_TEXT ? typed.trim() : typed;
+  return text.length > MAX_SHORT_TEXT ? `${text.slice(0, MAX_SHORT_TEXT).toWellFormed()}…` : text;
+}
+
 /** Problems by field, shown beside the fields. */
 export type Problems = Readonly<Record<string, string>>;
 

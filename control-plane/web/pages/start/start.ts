@@ -9,7 +9,7 @@ import { getAllowance } from '../../../operations/accounts/allowance.ts';
 import { explainApplication, submitExecution } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import type { SubmissionInput } from '../../../operations/executions/submission-input.ts';
-import { longFormOf } from '../../components/form.ts';
+import { longFormOf, shortText } from '../../components/form.ts';
 import type { Html } from '../../components/html.ts';
 import { redirectWith } from '../../components/notice.ts';
 import { HEADERS, page } from '../../components/page.ts';
@@ -52,7 +52,7 @@ export function startPages(deps: WebDeps): Hono<WebEnv> {
     const form = await longFormOf(c);
     const action = form.get('action') ?? 'explain';
     if (c.req.query('by') === 'description') {
-      const draft = { name: form.get('name') ?? '', description: form.get('description') ?? '' };
+      const draft = { name: shortText(form, 'name'), description: form.get('description') ?? '' };
       return handleDraft(deps, c, draft, action);
     }
     return handleSimple(deps, c, readSimple(form), action);
