@@ -145,6 +145,13 @@ onHosts(hosts, (host) => {
     expect(valuesOf(checked)).toMatchObject({ name: 'a try', 'service_count:worker': '3' });
   });
 
+  test('W75: a name of a megabyte is refused, and shown again in part', async () => {
+    const { status, text } = await admin.send('POST', '/shop/hello-0', `name=${'"'.repeat(2 ** 20 - 5)}`);
+    expect(status).toBe(400);
+    expect(text.length).toBeLessThan(100_000);
+    expect(text).toContain('&quot;…');
+  });
+
   test('W77: a picture is served under a policy that runs nothing, to users of the application only', async () => {
     const picture = await admin.get('/shop/hello-0/logo');
     expect([picture.status, picture.headers]).toMatchObject([

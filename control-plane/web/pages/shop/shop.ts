@@ -12,7 +12,7 @@ import {
   type ShopOrder,
   startFromShop,
 } from '../../../operations/shop/shop.ts';
-import { fieldsOf, longFormOf } from '../../components/form.ts';
+import { fieldsOf, longFormOf, shortText } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { empty } from '../../components/pieces.ts';
@@ -45,6 +45,7 @@ ${problems.length > 0 ? problemsTable(problems) : ''}`,
   });
   routes.post('/:id', async (c) => {
     const form = await longFormOf(c);
+    form.set('name', shortText(form, 'name'));
     const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
     const order = orderOf(form, entry, c.get('account').role);
     const filled =
