@@ -8,6 +8,7 @@ import { CapacityCheck } from './checks/capacity.ts';
 import { ContainerCheck } from './checks/containers.ts';
 import { ConvergenceCheck } from './checks/convergence.ts';
 import { GivenIdsCheck } from './checks/given-ids.ts';
+import { HostOffersCheck } from './checks/host-offers.ts';
 import { Ledger } from './checks/ledger.ts';
 import { LifecycleCheck } from './checks/lifecycle.ts';
 import { LogCheck } from './checks/logs.ts';
@@ -62,6 +63,7 @@ export class Simulation {
   readonly #capacity: CapacityCheck;
   readonly #queueBounds: QueueBoundsCheck;
   readonly #givenIds: GivenIdsCheck;
+  readonly #hostOffers: HostOffersCheck;
   #controlPlanes = 0;
 
   constructor(world: World, alwaysFaults: readonly FaultName[] = []) {
@@ -92,6 +94,7 @@ export class Simulation {
     this.scheduling = randomSchedulerConfig(world);
     this.#queueBounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
     this.#givenIds = new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds);
+    this.#hostOffers = new HostOffersCheck(world);
     const requests = new Requests(world, () => this.controlPlanes);
     this.users = new Users({
       world,
@@ -271,6 +274,7 @@ export class Simulation {
     const placed = this.#capacity.placementsIn(changes);
     this.#queueBounds.check(changes);
     this.#givenIds.check(changes);
+    this.#hostOffers.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
       this.ledger.apply(change);

@@ -16,17 +16,25 @@ const MAX_REPEATS = 200;
 const FORGED_AT_MS = 1_700_000_000_000;
 
 const FALSE_IDS = 'a hello with false ids';
+const FALSE_OFFER = 'a hello that offers more than was agreed';
+/** Labels that applications of the simulation require. */
+const WANTED_LABELS = ['ssd', 'gpu'];
 
 type Forgery = (link: Link, simulation: Simulation) => Frame[];
 
 /** Sends one kind of hostile frames on the link. Returns false if there was nothing to forge from. */
 export function sendForgeries(link: Link, simulation: Simulation): boolean {
   const { world } = simulation;
-  const kind = world.chance(0.3) ? FALSE_IDS : world.pick(Object.keys(forgeries));
-  if (kind === FALSE_IDS) {
-    world.note(`${link.name} reconnects with false ids`);
+  const kind = world.chance(0.4)
+    ? world.pick([FALSE_IDS, FALSE_IDS, FALSE_OFFER])
+    : world.pick(Object.keys(forgeries));
+  if (kind === FALSE_IDS || kind === FALSE_OFFER) {
+    // The first offer of a host is agreed, whatever it is.
+    if (kind === FALSE_OFFER && !simulation.ledger.hosts.get(Number(link.hostId))?.agreed) return false;
+    world.note(`${link.name} reconnects with ${kind}`);
     world.count(`forged: ${kind}`);
-    simulation.network.falsify.set(link.machine, falseIds(simulation));
+    const falsify = kind === FALSE_IDS ? falseIds(simulation) : falseOffer(simulation);
+    simulation.network.falsify.set(link.machine, falsify);
     link.cut('the agent');
     return true;
   }
@@ -132,6 +140,21 @@ function falseIds({ world, network }: Simulation): (hello: string) => string {
       'a proof without sense': forged('AAAAAAAAAAAAAAAAAAAAAA'),
     };
     return JSON.stringify(changed[kind]);
+  };
+}
+
+/** Changes a hello: it offers labels that others require, and a larger machine. */
+function falseOffer({ world }: Simulation): (hello: string) => string {
+  const factor = world.pick([1, 1.01, 2, 1_000]);
+  return (text) => {
+    const hello = JSON.parse(text) as Hello;
+    const { labels, memoryBytes, cores } = hello.host;
+    const offer = {
+      labels: [...new Set([...labels, ...WANTED_LABELS])],
+      memoryBytes: Math.ceil(memoryBytes * factor),
+      cores: cores * factor,
+    };
+    return JSON.stringify({ ...hello, host: { ...hello.host, ...offer } });
   };
 }
 

@@ -22,6 +22,7 @@ export function mutate(source: string, { name, file, from, to }: Mutant): string
 
 const turns = 'control-plane/coordinator/turns.ts';
 const agents = 'control-plane/coordinator/agents/agents.ts';
+const agreement = 'control-plane/core/hosts/agreement.ts';
 const observe = 'control-plane/core/lifecycle/observations.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -279,6 +280,27 @@ export const mutants: readonly Mutant[] = [
     file: 'control-plane/core/lifecycle/restored-database.ts',
     from: '    if (total > cluster.schedulerConfig.bounds.unprovenIds) return false;',
     to: '',
+    faults: ['hostile messages from an agent'],
+  },
+  {
+    name: 'give a host every label that it offers',
+    file: agreement,
+    from: '  const agentLabels = offer.labels.filter((label) => agreedLabels.has(label));',
+    to: '  const agentLabels = offer.labels.filter((label) => agreedLabels.has(label) || true);',
+    faults: ['hostile messages from an agent'],
+  },
+  {
+    name: 'take the memory of a host as it offers it',
+    file: agreement,
+    from: '  host.memoryBytes = Math.min(offer.memoryBytes, agreed.memoryBytes);',
+    to: '  host.memoryBytes = offer.memoryBytes;',
+    faults: ['hostile messages from an agent'],
+  },
+  {
+    name: 'agree to what a later hello offers',
+    file: agreement,
+    from: '  host.agreed = agreed;',
+    to: '  host.agreed = offer;',
     faults: ['hostile messages from an agent'],
   },
 ];
