@@ -19,7 +19,7 @@ import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { CoreShare } from '../../core/state/core-shares.ts';
 import type { AgentSocket } from '../ports.ts';
-import { LOG_PART_COST, messageCost } from './message-allowance.ts';
+import { LOG_PART_COST, messageCost, RETURN_MS } from './message-allowance.ts';
 import { syncParts } from './sync-parts.ts';
 
 /** Receives the output of one log stream (log-relay.ts). */
@@ -113,13 +113,14 @@ export class AgentSession {
   }
 
   /**
-   * Beyond the host's allowance (P152), the next messages wait in the network. Where they can't, the
-   * connection closes before this one is parsed, and the result is false.
+   * Beyond the host's allowance (P152), the next messages wait in the network. Where they can't, and for a
+   * host with a second allowance in excess, the connection closes before this one is parsed. The result is
+   * then false.
    */
   #isAllowed(cost: number): boolean {
     const waitMs = this.#events.useAllowance(this, cost);
     if (waitMs === 0) return true;
-    if (!this.#socket.pause) {
+    if (!this.#socket.pause || waitMs > RETURN_MS) {
       this.close('unavailable', `too many messages: try again in ${Math.ceil(waitMs / 1_000)} s`);
       return false;
     }

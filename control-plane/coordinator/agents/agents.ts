@@ -30,6 +30,7 @@ import type { AgentSocket, Clock, IdCode, Logger } from '../ports.ts';
 import type { Turns } from '../turns.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
+import { HostConnections } from './host-connections.ts';
 import { MessageAllowances } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
@@ -52,8 +53,6 @@ export interface AgentsDeps {
   maxMessageBytes?: number;
 }
 
-const DEFAULT_MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-
 export class Agents implements SessionEvents {
   readonly #deploymentName: string;
   readonly #turns: Turns;
@@ -64,6 +63,7 @@ export class Agents implements SessionEvents {
   readonly #isolation: Isolation;
   readonly #overlays: OverlayRequests;
   readonly #allowances: MessageAllowances;
+  readonly #connections = new HostConnections();
   /** By host id; from the commit of a session's hello until the session closes. */
   readonly #sessions = new Map<number, AgentSession>();
   /**
@@ -76,7 +76,6 @@ export class Agents implements SessionEvents {
 
   constructor(turns: Turns, deps: AgentsDeps) {
     const { deploymentName, clock, log, idCode, unknownContainers = 'keep', isolation = 'user' } = deps;
-    const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = deps;
     this.#deploymentName = deploymentName;
     this.#turns = turns;
     this.#clock = clock;
@@ -85,16 +84,16 @@ export class Agents implements SessionEvents {
     this.#unknownContainers = unknownContainers;
     this.#isolation = isolation;
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
-    this.#allowances = new MessageAllowances(
-      maxMessageBytes,
-      () => clock.nowMs(),
-      (hostId) => log('agent.too-many-messages', { host: this.#nameOf(hostId), limitBytes: maxMessageBytes }),
+    this.#allowances = new MessageAllowances(deps.maxMessageBytes, clock, (hostId, limitBytes) =>
+      log('agent.too-many-messages', { host: this.#nameOf(hostId), limitBytes }),
     );
   }
 
   /** Accepts a new connection. The caller must pass the session its frames, and the end of the connection. */
   connect(socket: AgentSocket, hostId: number): AgentSession {
-    return new AgentSession(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
+    const session = new AgentSession(socket, hostId, this, this.#clock.nowMs() % 2 ** 31);
+    this.#connections.add(session);
+    return session;
   }
 
   session(hostId: number | null): AgentSession | undefined {
@@ -173,8 +172,8 @@ export class Agents implements SessionEvents {
     if (host.pending) this.#log('host.offer-pending', { host: host.name, offer: offerText(host.pending) });
     this.#logUnknown(cluster, host, hello);
     const duplicates = duplicateStarts(cluster, host, hello.inventory);
-    if (duplicates.length > 0)
-      this.#log('agent.duplicate-starts', { host: host.name, services: duplicates.slice(0, 20).join(' ') });
+    const first = duplicates.slice(0, 20).join(' ');
+    if (first) this.#log('agent.duplicate-starts', { host: host.name, services: first });
   }
 
   #acceptIds(cluster: Cluster, session: AgentSession, hello: Hello): boolean {
@@ -254,6 +253,7 @@ export class Agents implements SessionEvents {
 
   bye(session: AgentSession): void {
     const { hostId } = session;
+    this.#connections.remove(session);
     if (this.#sessions.get(hostId) !== session) return;
     this.#sessions.delete(hostId);
     this.#turns.enqueue({

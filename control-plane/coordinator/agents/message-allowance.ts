@@ -2,9 +2,14 @@
  * How much each host may send: a burst, and then a steady rate (P152). An allowance lasts longer than a
  * connection, so that a host gains nothing by a new one.
  */
+import type { Clock } from '../ports.ts';
 
+/** The two longest messages. */
+const DEFAULT_MAX_BYTES = 32 * 1024 * 1024;
 /** Time in which a used allowance returns as a whole. */
-const RETURN_MS = 32_000;
+export const RETURN_MS = 32_000;
+/** A host can't use more: it may send again within a minute. */
+const MAX_ALLOWANCES = 3;
 /** Cost of a short message, in bytes: each one takes time. */
 const MIN_MESSAGE_COST = 1_024;
 /** Cost of a part of an open log, in bytes: its length is bounded by credit (P9). */
@@ -14,6 +19,8 @@ const REPORT_PERIOD_MS = 60_000;
 
 export const messageCost = (length: number): number => Math.max(length, MIN_MESSAGE_COST);
 
+type Exceeded = (hostId: number, maxBytes: number) => void;
+
 interface Allowance {
   usedBytes: number;
   sinceMs: number;
@@ -22,32 +29,33 @@ interface Allowance {
 
 export class MessageAllowances {
   readonly #maxBytes: number;
-  readonly #nowMs: () => number;
-  readonly #exceeded: (hostId: number) => void;
+  readonly #clock: Pick<Clock, 'nowMs'>;
+  readonly #exceeded: Exceeded;
   /** By host id, for every host that has connected. */
   readonly #allowances = new Map<number, Allowance>();
 
   /** Calls `exceeded` for a host that sends more than its allowance, at most once a minute. */
-  constructor(maxBytes: number, nowMs: () => number, exceeded: (hostId: number) => void) {
+  constructor(maxBytes = DEFAULT_MAX_BYTES, clock: Pick<Clock, 'nowMs'>, exceeded: Exceeded) {
     this.#maxBytes = maxBytes;
-    this.#nowMs = nowMs;
+    this.#clock = clock;
     this.#exceeded = exceeded;
   }
 
   /** Counts a message. Returns the time in ms until the next one is within the allowance. */
   use(hostId: number, cost: number): number {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.nowMs();
     const allowance = this.#allowances.get(hostId) ?? { usedBytes: 0, sinceMs: nowMs, reportedMs: -Infinity };
     this.#allowances.set(hostId, allowance);
     const returnedPerMs = this.#maxBytes / RETURN_MS;
     const returned = Math.max(0, nowMs - allowance.sinceMs) * returnedPerMs;
-    allowance.usedBytes = Math.max(0, allowance.usedBytes - returned) + cost;
+    const usedBytes = Math.max(0, allowance.usedBytes - returned) + cost;
+    allowance.usedBytes = Math.min(usedBytes, MAX_ALLOWANCES * this.#maxBytes);
     allowance.sinceMs = nowMs;
     const excessBytes = allowance.usedBytes - this.#maxBytes;
     if (excessBytes <= 0) return 0;
     if (nowMs - allowance.reportedMs >= REPORT_PERIOD_MS) {
       allowance.reportedMs = nowMs;
-      this.#exceeded(hostId);
+      this.#exceeded(hostId, this.#maxBytes);
     }
     return Math.ceil(excessBytes / returnedPerMs);
   }

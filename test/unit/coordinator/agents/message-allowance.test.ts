@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
+import { HostConnections } from '../../../../control-plane/coordinator/agents/host-connections.ts';
 import {
   LOG_PART_COST,
   MessageAllowances,
@@ -16,11 +17,7 @@ let allowances: MessageAllowances;
 beforeEach(() => {
   nowMs = 1_000_000;
   exceeded = [];
-  allowances = new MessageAllowances(
-    32 * KIB,
-    () => nowMs,
-    (hostId) => exceeded.push(hostId),
-  );
+  allowances = new MessageAllowances(32 * KIB, { nowMs: () => nowMs }, (hostId) => exceeded.push(hostId));
 });
 
 test('P152: a host may use its whole allowance at once; then its messages wait until enough has returned, 1/32 of it in each second', () => {
@@ -30,6 +27,13 @@ test('P152: a host may use its whole allowance at once; then its messages wait u
   expect(allowances.use(1, KIB)).toBe(1_500);
   nowMs += 40_000;
   expect(allowances.use(1, 32 * KIB)).toBe(0);
+});
+
+test('P152: whatever a host has sent, it may send again after 64 s', () => {
+  for (let n = 0; n < 100; n++) allowances.use(1, 32 * KIB);
+  expect(allowances.use(1, KIB)).toBe(64_000);
+  nowMs += 65_000;
+  expect(allowances.use(1, KIB)).toBe(0);
 });
 
 test('P152: one host does not use the allowance of another', () => {
@@ -57,6 +61,14 @@ test('P152: a short message costs as much as one of 1 KiB', () => {
   expect([messageCost(2), messageCost(KIB), messageCost(5_000)]).toEqual([KIB, KIB, 5_000]);
 });
 
+const noEvents = {
+  hello: () => {},
+  report: () => {},
+  refused: () => {},
+  useAllowance: () => 0,
+  bye: () => {},
+};
+
 interface Connection {
   socket: MemorySocket;
   session: AgentSession;
@@ -64,8 +76,8 @@ interface Connection {
   events: string[];
 }
 
-/** A session whose every message is beyond the allowance, by 3 s. */
-function excessive(canPause: boolean): Connection & { pauses: number[] } {
+/** A session whose every message is beyond the allowance. */
+function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: number[] } {
   const [socket, costs, events, pauses] = [
     new MemorySocket(),
     [] as number[],
@@ -82,7 +94,7 @@ function excessive(canPause: boolean): Connection & { pauses: number[] } {
       refused: (_, what) => events.push(what),
       useAllowance: (_, cost) => {
         costs.push(cost);
-        return 3_000;
+        return waitMs;
       },
       bye: () => events.push('bye'),
     },
@@ -105,6 +117,29 @@ test('P152: beyond the allowance the connection closes with 4503 where a sender 
   session.receive(report);
   expect(events).toEqual(['bye']);
   expect(socket).toMatchObject({ closeCode: 4503, closeReason: 'too many messages: try again in 3 s' });
+});
+
+test('P152: for a host with another allowance in excess the connection closes, also where a sender can be delayed', () => {
+  const { socket, session, events, pauses } = excessive(true, 32_001);
+  session.receive(report);
+  expect({ events, pauses }).toEqual({ events: ['bye'], pauses: [] });
+  expect(socket.closeCode).toBe(4503);
+});
+
+test('P154: of five connections of a host the oldest closes, and one of another host does not', () => {
+  const connections = new HostConnections();
+  const others = excessive(true);
+  const all = Array.from({ length: 5 }, () => excessive(true));
+  connections.add(new AgentSession(others.socket, 2, noEvents, 100));
+  const sessions = all.map(({ socket }) => new AgentSession(socket, 1, noEvents, 100));
+  for (const session of sessions.slice(0, 4)) connections.add(session);
+  expect(all.map(({ socket }) => socket.closeCode)).toEqual(Array(5).fill(undefined));
+  if (sessions[1]) connections.remove(sessions[1]);
+  if (sessions[4]) connections.add(sessions[4]);
+  expect(all.map(({ socket }) => socket.closeCode)).toEqual(Array(5).fill(undefined));
+  connections.add(new AgentSession(new MemorySocket(), 1, noEvents, 100));
+  expect(all.map(({ socket }) => socket.closeCode)).toEqual([4503, ...Array(4).fill(undefined)]);
+  expect(others.socket.closeCode).toBeUndefined();
 });
 
 test('P152: parts of an open log cost little, since they have credit; parts of another cost as much as a message', () => {

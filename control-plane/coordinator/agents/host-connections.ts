@@ -1,0 +1,24 @@
+/** The open connections of each host: at most a few, since each may hold a part of a long message (P154). */
+import type { AgentSession } from './agent-session.ts';
+
+/** An agent has one. Earlier ones may still be open if their end was not noticed. */
+const MAX_CONNECTIONS = 4;
+
+export class HostConnections {
+  /** By host id, the oldest first. */
+  readonly #sessions = new Map<number, Set<AgentSession>>();
+
+  /** Adds a connection. The oldest one closes if the host has too many. */
+  add(session: AgentSession): void {
+    const sessions = this.#sessions.get(session.hostId) ?? new Set();
+    this.#sessions.set(session.hostId, sessions.add(session));
+    const [oldest] = sessions;
+    if (sessions.size > MAX_CONNECTIONS) oldest?.close('unavailable', 'too many connections of this host');
+  }
+
+  remove(session: AgentSession): void {
+    const sessions = this.#sessions.get(session.hostId);
+    sessions?.delete(session);
+    if (sessions?.size === 0) this.#sessions.delete(session.hostId);
+  }
+}
