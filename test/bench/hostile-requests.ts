@@ -41,16 +41,20 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   '/executions/terminate': ['id'],
 };
 
-/** The field of a form with a description. */
+/** The field of a form with a description, and the longest such form that is accepted. */
 const FIELD = 'description=';
+const FORM_BYTES = BYTES / 2;
 
 /** All shapes of descriptions to one endpoint, and every fifth to each of the others. */
 export function hostileRequests(): HostileRequest[] {
-  const encoded = some(hostileDescriptions(BYTES / 3))
+  const encoded = some(hostileDescriptions(FORM_BYTES / 3))
     .map(({ shape, text }) => ({ shape, text: `${FIELD}${encodeURIComponent(text.toWellFormed())}` }))
-    .filter(({ text }) => text.length <= BYTES);
+    .filter(({ text }) => text.length <= FORM_BYTES);
   // A form may have quotes and brackets as they are.
-  const plain = hostilePlaces(BYTES - FIELD.length).map(({ shape, text }) => ({ shape, text: FIELD + text }));
+  const plain = hostilePlaces(FORM_BYTES - FIELD.length).map(({ shape, text }) => ({
+    shape,
+    text: FIELD + text,
+  }));
   const forms = [...encoded, ...plain];
   return sendable([
     ...to('app_validate', described()),

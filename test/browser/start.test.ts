@@ -95,8 +95,8 @@ onSites('start', (site) => {
       await page.getByText('dropped is not a known key').waitFor();
       await page
         .getByLabel('Open file')
-        .setInputFiles({ ...file(1), buffer: Buffer.alloc(2 ** 20 + 1, ' ') });
-      await page.getByText('larger than 1 MiB').waitFor();
+        .setInputFiles({ ...file(1), buffer: Buffer.alloc(2 ** 18 + 1, ' ') });
+      await page.getByText('larger than 256 KiB').waitFor();
       expect(await editor(page).inputValue()).toBe('{"dropped": true}');
     });
   });

@@ -98,7 +98,10 @@ const MAX_FIELDS = 5_000;
 
 function* formSteps(bytes: Uint8Array, maxBytes: number): Steps<URLSearchParams> {
   if (bytes.byteLength > maxBytes)
-    throw new OperationError('too-large', `The form is larger than ${maxBytes} bytes.`);
+    throw new OperationError(
+      'too-large',
+      `The form is larger than ${maxBytes} bytes. The API takes longer ones.`,
+    );
   if (decodedText(bytes).split('&', MAX_FIELDS + 1).length > MAX_FIELDS)
     throw new OperationError('invalid', `The form has more than ${MAX_FIELDS} fields.`);
   const fields = new URLSearchParams(spacedText(bytes));

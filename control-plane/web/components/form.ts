@@ -3,18 +3,18 @@
  */
 import type * as z from 'zod';
 import { schemaMessage } from '../../../shared/application-words.ts';
-import { MAX_BODY_BYTES } from '../../http/bodies/body-bytes.ts';
 import type { WebContext } from '../context.ts';
 
-/** Much more than the fields of any form need, except for those with a text such as a description. */
-const SHORT_FORM_BYTES = 64 * 1024;
+/** Much more than any form needs, except one with a description. */
+const FORM_BYTES = 64 * 1024;
+/** A form is shown again with what was typed, which takes longer to write than to read. */
+const DESCRIPTION_FORM_BYTES = 512 * 1024;
 
 /** The fields that the request sent. */
-export const formOf = (c: WebContext): Promise<URLSearchParams> => c.get('bodies').form(c, SHORT_FORM_BYTES);
+export const formOf = (c: WebContext): Promise<URLSearchParams> => c.get('bodies').form(c, FORM_BYTES);
 
-/** The fields of a form whose texts may be as long as a body. */
-export const longFormOf = (c: WebContext): Promise<URLSearchParams> =>
-  c.get('bodies').form(c, MAX_BODY_BYTES);
+export const descriptionFormOf = (c: WebContext): Promise<URLSearchParams> =>
+  c.get('bodies').form(c, DESCRIPTION_FORM_BYTES);
 
 /** Each field with its first value. */
 export function fieldsOf(form: URLSearchParams): Record<string, string> {
@@ -23,18 +23,18 @@ export function fieldsOf(form: URLSearchParams): Record<string, string> {
   return Object.fromEntries(fields);
 }
 
-/** More than any name or number that is valid. */
-const MAX_SHORT_TEXT = 1000;
+/** More than any name has. */
+const MAX_NAME_LENGTH = 1000;
 
 /**
- * A field for a name or a number. A megabyte of it is cut, because the form is shown again with it. The
- * ellipsis makes sure that what is left of it is invalid as well.
+ * The name in a form with a description. A longer one than any that is valid is cut, because the form is
+ * shown again with it. The ellipsis makes sure that what is left of it is invalid as well.
  */
-export function shortText(form: URLSearchParams, name: string): string {
-  const typed = form.get(name) ?? '';
+export function nameIn(form: URLSearchParams): string {
+  const typed = form.get('name') ?? '';
   // Blanks around a text don't count: what they leave of it could be valid.
-  const text = typed.length > MAX_SHORT_TEXT ? typed.trim() : typed;
-  return text.length > MAX_SHORT_TEXT ? `${text.slice(0, MAX_SHORT_TEXT).toWellFormed()}…` : text;
+  const text = typed.length > MAX_NAME_LENGTH ? typed.trim() : typed;
+  return text.length > MAX_NAME_LENGTH ? `${text.slice(0, MAX_NAME_LENGTH).toWellFormed()}…` : text;
 }
 
 /** Problems by field, shown beside the fields. */

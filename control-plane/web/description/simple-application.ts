@@ -3,7 +3,7 @@
  * of fields. Validity is decided by the API's own checks (draft.ts).
  */
 import { nameProblem } from '../../operations/executions/submission-input.ts';
-import { type Problems, shortText } from '../components/form.ts';
+import type { Problems } from '../components/form.ts';
 import { decimal, MEMORY_UNITS, memoryBytes } from '../components/memory-unit.ts';
 import { checkDescription, type Submittable } from './draft.ts';
 
@@ -62,21 +62,20 @@ const MAX_LINES = 1001;
 
 export function readSimple(form: URLSearchParams): SimpleApplication {
   const text = (name: string) => form.get(name) ?? '';
-  const short = (name: string) => shortText(form, name);
   const rows = new Set([...form.keys()].flatMap((key) => /^port_number-(\d{1,4})$/.exec(key)?.[1] ?? []));
   return {
-    name: short('name'),
+    name: text('name'),
     image: text('image').trim(),
     command: text('command'),
-    memory: short('memory').trim(),
-    memory_unit: short('memory_unit'),
-    cores: short('cores').trim(),
-    life: short('life'),
+    memory: text('memory').trim(),
+    memory_unit: text('memory_unit'),
+    cores: text('cores').trim(),
+    life: text('life'),
     environment: text('environment').replaceAll('\r\n', '\n'),
     ports: [...rows].slice(0, MAX_ROWS).map((row) => ({
-      number: short(`port_number-${row}`).trim(),
-      name: short(`port_name-${row}`).trim(),
-      kind: short(`port_kind-${row}`),
+      number: text(`port_number-${row}`).trim(),
+      name: text(`port_name-${row}`).trim(),
+      kind: text(`port_kind-${row}`),
     })),
   };
 }

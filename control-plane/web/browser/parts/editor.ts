@@ -5,8 +5,8 @@
 
 const CHECK = '/start/check';
 const CHECK_MS = 350;
-/** Limit of a request body. */
-const MAX_BYTES = 1024 * 1024;
+/** Encoded as a form, such a description has less than 512 KiB. */
+const MAX_BYTES = 256 * 1024;
 
 export function editDescription(form: HTMLFormElement, editor: HTMLElement): void {
   const text = editor.querySelector('textarea');
@@ -147,7 +147,8 @@ function takeFiles(
   refuse: (problem: string) => void,
 ): void {
   const read = async (file: File) => {
-    if (file.size > MAX_BYTES) refuse(`${file.name} is larger than 1 MiB, the limit for a description.`);
+    if (file.size > MAX_BYTES)
+      refuse(`${file.name} is larger than 256 KiB. The API takes longer descriptions.`);
     else take((await file.text()).replaceAll('\r\n', '\n'));
   };
   const input = form.querySelector<HTMLInputElement>('#open > input');

@@ -12,7 +12,7 @@ import {
   type ShopOrder,
   startFromShop,
 } from '../../../operations/shop/shop.ts';
-import { fieldsOf, longFormOf, shortText } from '../../components/form.ts';
+import { fieldsOf, formOf } from '../../components/form.ts';
 import { type Html, html } from '../../components/html.ts';
 import { page } from '../../components/page.ts';
 import { empty } from '../../components/pieces.ts';
@@ -44,8 +44,7 @@ ${problems.length > 0 ? problemsTable(problems) : ''}`,
     return entryPage(c, deps, entry, {}, await readmes.of(entry));
   });
   routes.post('/:id', async (c) => {
-    const form = await longFormOf(c);
-    form.set('name', shortText(form, 'name'));
+    const form = await formOf(c);
     const entry = await getShopEntry(deps, c.get('actor'), c.req.param('id'));
     const order = orderOf(form, entry, c.get('account').role);
     const filled =

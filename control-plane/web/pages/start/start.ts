@@ -9,7 +9,7 @@ import { getAllowance } from '../../../operations/accounts/allowance.ts';
 import { explainApplication, submitExecution } from '../../../operations/executions/executions.ts';
 import { getExecution } from '../../../operations/executions/reads.ts';
 import type { SubmissionInput } from '../../../operations/executions/submission-input.ts';
-import { longFormOf, shortText } from '../../components/form.ts';
+import { descriptionFormOf, formOf, nameIn } from '../../components/form.ts';
 import type { Html } from '../../components/html.ts';
 import { redirectWith } from '../../components/notice.ts';
 import { HEADERS, page } from '../../components/page.ts';
@@ -43,22 +43,24 @@ export function startPages(deps: WebDeps): Hono<WebEnv> {
     return simplePage(deps, c, { simple: FRESH });
   });
   routes.post('/check', async (c) => {
-    const form = await longFormOf(c);
+    const form = await descriptionFormOf(c);
     const description = form.get('description') ?? '';
     const checked = await checkedBy(c, description);
     return c.body((await checkedText(description, checked)).toString(), 200, HEADERS);
   });
   routes.post('/', async (c) => {
-    const form = await longFormOf(c);
-    const action = form.get('action') ?? 'explain';
-    if (c.req.query('by') === 'description') {
-      const draft = { name: shortText(form, 'name'), description: form.get('description') ?? '' };
-      return handleDraft(deps, c, draft, action);
+    if (c.req.query('by') !== 'description') {
+      const form = await formOf(c);
+      return handleSimple(deps, c, readSimple(form), actionOf(form));
     }
-    return handleSimple(deps, c, readSimple(form), action);
+    const form = await descriptionFormOf(c);
+    const draft = { name: nameIn(form), description: form.get('description') ?? '' };
+    return handleDraft(deps, c, draft, actionOf(form));
   });
   return routes;
 }
+
+const actionOf = (form: URLSearchParams): string => form.get('action') ?? 'explain';
 
 /** The draft of an earlier execution, to be changed and run again. */
 async function draftOf(deps: WebDeps, c: WebContext, from: string): Promise<Draft> {
