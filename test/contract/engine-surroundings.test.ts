@@ -72,6 +72,13 @@ describe('capabilities', () => {
   });
 });
 
+describe('the weight for cores', () => {
+  test('C80: a reservation of more cores than the kernel has weights for gets the highest weight', async () => {
+    const { id } = await run({ coresMin: 300 });
+    expect((await docker.getContainer(id).inspect()).HostConfig.CpuShares).toBe(2 ** 18);
+  });
+});
+
 describe('ports', () => {
   test('a published port is reachable on the host', async () => {
     const command = ['sh', '-c', 'echo hello > /tmp/index.html; httpd -f -p 80 -h /tmp'];

@@ -39,6 +39,8 @@ export const STOP_GRACE_SECONDS = 10;
 const PIDS_LIMIT = 4096;
 /** The engine refuses a smaller soft limit. */
 const MIN_RESERVATION_BYTES = 6 * 2 ** 20;
+/** The lowest and the highest weight that the kernel accepts. */
+const CPU_SHARES = { min: 2, max: 2 ** 18 };
 /** The kernel refuses a longer host name. */
 const MAX_HOSTNAME_LENGTH = 63;
 
@@ -125,7 +127,7 @@ function limits(assignment: Assignment, around: Surroundings) {
     // Swap is off: a container at its memory limit is out of memory.
     MemorySwap: memory,
     ...(reservation >= MIN_RESERVATION_BYTES ? { MemoryReservation: reservation } : {}),
-    CpuShares: Math.max(2, Math.round(1024 * claimOf(assignment).min)),
+    CpuShares: cpuShares(claimOf(assignment).min),
     // An engine that cannot limit CPU refuses NanoCpus. For unsupported limits of memory and processes it
     // only warns.
     ...(around.nanoCpus === null ? {} : { NanoCpus: around.nanoCpus }),
@@ -133,6 +135,9 @@ function limits(assignment: Assignment, around: Surroundings) {
     ...(shmBytes === null ? {} : { ShmSize: shmBytes }),
   };
 }
+
+const cpuShares = (cores: number): number =>
+  Math.min(CPU_SHARES.max, Math.max(CPU_SHARES.min, Math.round(1024 * cores)));
 
 function labels(assignment: Assignment, { deployment, host, overlay }: Surroundings): Record<string, string> {
   const { min, max } = claimOf(assignment);

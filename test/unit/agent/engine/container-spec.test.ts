@@ -127,6 +127,10 @@ describe('limits', () => {
   test('CPU shares never fall below the minimum of the kernel', () => {
     expect(hostConfigOf({ coresMin: 0 }).CpuShares).toBe(2);
   });
+  test('C80: CPU shares never exceed the maximum of the kernel', () => {
+    expect(hostConfigOf({ coresMin: 256 }).CpuShares).toBe(262_144);
+    expect(hostConfigOf({ coresMin: 1000 }).CpuShares).toBe(262_144);
+  });
   test('cores are limited to those of the engine', () => {
     expect(nanoCpus(64, { NCPU: 4, CpuCfsPeriod: true, CpuCfsQuota: true })).toBe(4e9);
   });
