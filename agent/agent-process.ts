@@ -262,6 +262,7 @@ function dockerEngine(config: Config, env: NodeJS.ProcessEnv): DockerEngine {
     subnets: config.subnets,
     bind: config.bind,
     capabilities: config.capabilities,
+    etcFiles: config.etcFiles,
     runAs: config.runAs,
     pull: {
       env,

@@ -36,6 +36,8 @@ export interface Config {
   runAs: 'image' | 'fs_uid';
   /** Capabilities of all containers, besides the usual ones. */
   capabilities: string[];
+  /** Whether containers may write to the files that the engine makes for their /etc. */
+  etcFiles: 'read-only' | 'writable';
   /** Registries that images may come from, as image names have them, or `public`. */
   registries: string[];
   /** Ranges of addresses for the networks that the agent creates. */
@@ -125,6 +127,9 @@ const settingsSchema = z.object({
     .optional(),
   BERTH_AGENT_NETWORKS: list.default([]),
   BERTH_AGENT_RUN_AS: z.enum(['image', 'fs_uid'], 'must be image or fs_uid').default('image'),
+  BERTH_AGENT_ETC_FILES: z
+    .enum(['read-only', 'writable'], 'must be read-only or writable')
+    .default('read-only'),
   BERTH_AGENT_CAPABILITIES: list
     .transform((names, context): string[] => {
       const unknown = names.filter((name) => capabilityOf(name) === undefined);
@@ -212,6 +217,7 @@ export function readConfig(env: NodeJS.ProcessEnv, machine: Machine): Config {
     networks: settings.BERTH_AGENT_NETWORKS,
     runAs: settings.BERTH_AGENT_RUN_AS,
     capabilities: settings.BERTH_AGENT_CAPABILITIES,
+    etcFiles: settings.BERTH_AGENT_ETC_FILES,
     registries: settings.BERTH_AGENT_REGISTRIES,
     subnets: settings.BERTH_AGENT_SUBNETS,
     firewall: settings.BERTH_AGENT_FIREWALL === 'on',

@@ -1,5 +1,5 @@
 /** The surroundings of containers on a real Docker engine: mounts, capabilities, ports, images. */
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { IMAGE } from '../../examples/image.ts';
@@ -69,6 +69,70 @@ describe('capabilities', () => {
       'touch /f; chown nobody /f; su nobody -c "id -u" | grep 65534; httpd -p 80; nc -w 1 127.0.0.1 80 </dev/null';
     const { id } = await run({ command: ['sh', '-ec', script] });
     expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('files in /etc', () => {
+  const FILES = ['hosts', 'hostname', 'resolv.conf'];
+  /** Tries to change each file, and then runs until it is removed. */
+  const change = (how: string) => ({
+    command: ['sh', '-c', `cd /etc; for file in ${FILES.join(' ')}; do ${how}; done; echo done; sleep 1000`],
+  });
+  /** The lengths of the engine's own files, once the container has tried. */
+  async function lengthsOf(id: string): Promise<number[]> {
+    const container = docker.getContainer(id);
+    await eventually(async () => String(await container.logs({ stdout: true })).includes('done'));
+    const { HostsPath, HostnamePath, ResolvConfPath } = await container.inspect();
+    const files = await Promise.all([HostsPath, HostnamePath, ResolvConfPath].map((path) => stat(path)));
+    return files.map(({ size }) => size);
+  }
+
+  test('P155: a container cannot write to the files in its /etc that the engine reads, nor replace or remount them', async () => {
+    const attempts = [
+      'truncate -s 200M $file',
+      'dd if=/dev/zero of=$file bs=1M count=20',
+      'rm -f $file',
+      'mv $file other',
+      'umount /etc/$file',
+      'mount -o remount,rw /etc/$file',
+      'echo again >> $file',
+    ];
+    const { id } = await run(change(attempts.join('; ')));
+    for (const length of await lengthsOf(id)) expect(length).toBeLessThan(4096);
+  });
+
+  test('P155: a container still sees there what the engine writes when it joins another network', async () => {
+    const { id } = await run(change('true'));
+    await lengthsOf(id);
+    const network = await docker.createNetwork({ Name: `etc-${deployment}` });
+    onTestFinished(async () => {
+      await engine().remove(id);
+      await network.remove();
+    });
+    await network.connect({ Container: id });
+    const container = docker.getContainer(id);
+    const { NetworkSettings, State } = await container.inspect();
+    const { IPAddress } = NetworkSettings.Networks[`etc-${deployment}`] ?? {};
+    expect(await readFile(`/proc/${State.Pid}/root/etc/hosts`, 'utf8')).toContain(`${IPAddress}\t`);
+  });
+
+  test('P155: what the engine protects by default stays protected', async () => {
+    const hostConfigOf = async (etcFiles: 'read-only' | 'writable') => {
+      const { id } = await run({}, makeEngine({ etcFiles }));
+      const { HostConfig } = await docker.getContainer(id).inspect();
+      await engine().remove(id);
+      return HostConfig;
+    };
+    const usual = await hostConfigOf('writable');
+    const { MaskedPaths, ReadonlyPaths } = await hostConfigOf('read-only');
+    expect(usual.ReadonlyPaths).toContain('/proc/sys');
+    expect(ReadonlyPaths).toEqual(expect.arrayContaining(usual.ReadonlyPaths ?? []));
+    expect(MaskedPaths).toEqual(usual.MaskedPaths);
+  });
+
+  test('P155: the settings of the agent allow it', async () => {
+    const { id } = await run(change('truncate -s 1M $file'), makeEngine({ etcFiles: 'writable' }));
+    expect(await lengthsOf(id)).toEqual([2 ** 20, 2 ** 20, 2 ** 20]);
   });
 });
 

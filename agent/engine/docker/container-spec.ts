@@ -5,9 +5,10 @@ import { USUAL_CAPABILITIES } from '../capabilities.ts';
 import { claimOf } from '../cpu-allocation.ts';
 import { WORKSPACE } from '../folders/allowed-folders.ts';
 import { label } from '../labels.ts';
+import type { ContainerSettings } from './container-settings.ts';
 
 /** Facts about the host and the engine that the contract needs besides the assignment. */
-export interface Surroundings {
+export interface Surroundings extends ContainerSettings {
   deployment: string;
   /** Name of this host. */
   host: string;
@@ -16,12 +17,8 @@ export interface Surroundings {
   /** Name of the overlay network to join as well. */
   overlay?: string | undefined;
   mounts: MountSettings[];
-  /** Address on which ports are published. Null: all addresses of the host. */
-  bind: string | null;
   /** `uid` or `uid:gid`. Undefined: the image's own. */
   user?: string | undefined;
-  /** Capabilities besides the usual ones. */
-  capabilities: readonly string[];
   /** Memory limit of a container that has none of its own. */
   memoryBytes: number;
   /** The CPU limit at the start (`nanoCpus`). */
@@ -57,6 +54,15 @@ const logConfig = (rotatedBytes: number | null) => ({
       : { 'max-size': String(Math.ceil(rotatedBytes / 2)), 'max-file': '2', compress: 'false' },
 });
 
+/** The engine's default, which a list of one's own replaces. */
+const USUAL_READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+/**
+ * The engine reads these files into its memory when the container joins another network. A container that
+ * extends one of them to 4 TB would thereby end the engine (CONT-71).
+ */
+const ETC_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
+
 export function containerOptions(assignment: Assignment, around: Surroundings): ContainerCreateOptions {
   const { name, image, command, workDir } = assignment;
   const ports = assignment.ports.map(({ port, protocol }) => `${port}/${protocol}`);
@@ -87,6 +93,7 @@ export function containerOptions(assignment: Assignment, around: Surroundings): 
       CapDrop: ['ALL'],
       CapAdd: [...USUAL_CAPABILITIES, ...around.capabilities],
       SecurityOpt: ['no-new-privileges'],
+      ...(around.etcFiles === 'writable' ? {} : { ReadonlyPaths: [...USUAL_READONLY_PATHS, ...ETC_FILES] }),
       RestartPolicy: { Name: 'no' },
       LogConfig: logConfig(around.rotatedLogBytes),
     },

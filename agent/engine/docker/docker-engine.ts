@@ -28,6 +28,7 @@ import { ContainerNetworks, type NetworkOptions } from '../networks/container-ne
 import { readDiskUse } from './container-disk-use.ts';
 import { OomEvents, watchContainers } from './container-events.ts';
 import { killProcesses } from './container-processes.ts';
+import type { ContainerSettings } from './container-settings.ts';
 import { containerOptions, type DockerInfo, nanoCpus, STOP_GRACE_SECONDS } from './container-spec.ts';
 import { readContainer, readSummary } from './container-state.ts';
 import { readUsage } from './container-usage.ts';
@@ -35,17 +36,13 @@ import { followOutput } from './output-stream.ts';
 import { type PullOptions, Pulls } from './pulls.ts';
 import { startErrorOf } from './start-error.ts';
 
-export interface DockerEngineOptions extends MountRules, NetworkOptions {
+export interface DockerEngineOptions extends MountRules, NetworkOptions, ContainerSettings {
   /** Name of this host. */
   host: string;
   /** Memory withheld from a container without a limit, on a machine of this size. */
   reservedOf(totalBytes: number): number;
   /** Most bytes of one container's output at an engine whose files are out of reach. */
   logMaxBytes: number;
-  /** Address on which containers publish their ports. Null: all addresses. */
-  bind: string | null;
-  /** Capabilities of containers besides the usual ones. */
-  capabilities: readonly string[];
   /** The user of a container with host folders. */
   runAs: RunAs;
   pull: PullOptions;
@@ -134,12 +131,13 @@ export class DockerEngine implements Engine {
     const { service, generation, execution, idProof } = assignment;
     const info = await this.#readInfo();
     const { MemTotal, InitBinary } = info;
-    const { deployment, host, reservedOf, logMaxBytes, bind, capabilities } = this.#options;
+    const { deployment, host, reservedOf, logMaxBytes, bind, capabilities, etcFiles } = this.#options;
     const around = {
       deployment,
       host,
       bind,
       capabilities,
+      etcFiles,
       network: await this.#networks.join(assignment),
       overlay: await this.#networks.overlay(assignment),
       memoryBytes: Math.max(0, MemTotal - reservedOf(MemTotal)),

@@ -126,6 +126,7 @@ async function containerOptionsFor(docker: Docker): Promise<Docker.ContainerCrea
     mounts: [],
     bind: null,
     capabilities: [],
+    etcFiles: 'read-only',
     memoryBytes: MemTotal,
     nanoCpus: NCPU * 1e9,
     rotatedLogBytes: null,

@@ -44,6 +44,7 @@ export const engineOptions = {
   overlay: true,
   bind: null,
   capabilities: [],
+  etcFiles: 'read-only',
   runAs: 'image',
   subnets: [{ first: 0xc6120000, bits: 15 }],
   pull: { env: {}, registries: [], stallMs: 1, progressEveryMs: 1, retryMs: 1 },

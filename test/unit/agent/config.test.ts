@@ -94,6 +94,13 @@ describe('settings', () => {
   test('commas separate the items of lists', () => {
     expect(read({ BERTH_AGENT_LABELS: 'gpu, ssd,' }).labels).toEqual(['gpu', 'ssd']);
   });
+  test('P155: containers cannot write to the files of the engine in /etc, unless the setting allows it', () => {
+    expect(read().etcFiles).toBe('read-only');
+    expect(read({ BERTH_AGENT_ETC_FILES: 'writable' }).etcFiles).toBe('writable');
+    expect(problemsOf({ BERTH_AGENT_ETC_FILES: 'on' })).toContain(
+      'BERTH_AGENT_ETC_FILES must be read-only or writable',
+    );
+  });
   test('P110: containers with host folders run as their image says, or as the fs_uid of their owner', () => {
     expect(read().runAs).toBe('image');
     expect(read({ BERTH_AGENT_RUN_AS: 'fs_uid' }).runAs).toBe('fs_uid');

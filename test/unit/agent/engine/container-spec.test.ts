@@ -15,6 +15,7 @@ const around: Surroundings = {
   mounts: [],
   bind: null,
   capabilities: [],
+  etcFiles: 'read-only',
   memoryBytes: 8 * 2 ** 30,
   nanoCpus: 1.5e9,
   rotatedLogBytes: null,
@@ -162,6 +163,12 @@ describe('isolation', () => {
     expect(CapAdd).toEqual(usual);
     const { HostConfig } = containerOptions(assignment(), { ...around, capabilities: ['NET_RAW'] });
     expect(HostConfig?.CapAdd).toEqual([...usual, 'NET_RAW']);
+  });
+  test('P155: the files that the engine makes for /etc are read-only, unless the settings allow writing', () => {
+    const files = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf'];
+    expect(hostConfigOf().ReadonlyPaths).toEqual(expect.arrayContaining(files));
+    const { HostConfig } = containerOptions(assignment(), { ...around, etcFiles: 'writable' });
+    expect(HostConfig).not.toHaveProperty('ReadonlyPaths');
   });
   test('P151: the engine runs no health check', () => {
     expect(optionsOf().Healthcheck).toEqual({ Test: ['NONE'] });
