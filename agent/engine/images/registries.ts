@@ -30,6 +30,8 @@ const INSIDE_V4: readonly (readonly [string, number])[] = [
 ];
 const INSIDE_V6: readonly (readonly [string, number])[] = [
   ['::', 96],
+  // NAT64 of the operator's own, in a form that the operator chooses (RFC 8215).
+  ['64:ff9b:1::', 48],
   ['fc00::', 7],
   ['fe80::', 10],
   ['fec0::', 10],
@@ -82,8 +84,15 @@ const inside = new BlockList();
 for (const [network, prefix] of INSIDE_V4) {
   inside.addSubnet(network, prefix, 'ipv4');
   inside.addSubnet(`${NAT64}${network}`, 96 + prefix, 'ipv6');
+  inside.addSubnet(sixToFour(network), 16 + prefix, 'ipv6');
 }
 for (const [network, prefix] of INSIDE_V6) inside.addSubnet(network, prefix, 'ipv6');
+
+/** The network of IPv6 that routers of 6to4 take to this IPv4 address. */
+function sixToFour(address: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
+  return `2002:${(256 * a + b).toString(16)}:${(256 * c + d).toString(16)}::`;
+}
 
 const isOwn = (address: string): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address));

@@ -184,6 +184,8 @@ export class BridgeNetworks {
     const { id } = await this.#docker.createNetwork({
       Name: networkName(scope, deployment, tier),
       Driver: 'bridge',
+      // Engines may give IPv6 to all networks by default. The firewall's rules are for IPv4 only (P96).
+      EnableIPv6: false,
       CheckDuplicate: true,
       Labels: labelsOf(scope, deployment),
       IPAM: { Driver: 'default', Config: [{ Subnet: subnetText(subnet) }] },

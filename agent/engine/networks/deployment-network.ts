@@ -73,6 +73,7 @@ export class DeploymentNetwork {
     await this.#docker.createNetwork({
       Name: this.#name,
       Driver: 'bridge',
+      EnableIPv6: false,
       CheckDuplicate: true,
       Labels: { [label.deployment]: this.#deployment },
       Options: options,

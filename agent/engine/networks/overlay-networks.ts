@@ -172,6 +172,7 @@ export class OverlayNetworks {
       await this.#docker.createNetwork({
         Name: overlayName(scope, this.#deployment),
         Driver: 'overlay',
+        EnableIPv6: false,
         Attachable: true,
         Internal: true,
         CheckDuplicate: true,

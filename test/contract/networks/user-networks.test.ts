@@ -3,11 +3,26 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { connectEngine, DEFAULT_SOCKET, unixHost } from '../../../agent/engine/engine-address.ts';
 import { systemPath } from '../../../agent/system-programs.ts';
 import type { Assignment } from '../../../shared/protocol/assignment.ts';
 import { CPU_LIMIT, dockerRig, errorOf } from '../../support/engines/docker-rig.ts';
 import { runIn } from '../../support/engines/run-in-container.ts';
 import { eventually } from '../../support/tools/eventually.ts';
+
+/** A client that notes the options of the networks that it makes. */
+function noting(made: Docker.NetworkCreateOptions[]): Docker {
+  const client = connectEngine(process.env.DOCKER_HOST || unixHost(DEFAULT_SOCKET));
+  const create = client.createNetwork.bind(client) as (
+    options: Docker.NetworkCreateOptions,
+  ) => Promise<unknown>;
+  return Object.assign(client, {
+    createNetwork: (options: Docker.NetworkCreateOptions) => {
+      made.push(options);
+      return create(options);
+    },
+  });
+}
 
 const { docker, deployment, engine, makeEngine, assignment, run, exitOf } = dockerRig('nets');
 
@@ -40,6 +55,18 @@ const read = async (changes: Partial<Assignment>, at: string): Promise<number> =
 };
 
 describe('isolation', () => {
+  test('P96: a container has no IPv6, which the firewall leaves alone, not even where the engine gives it to all networks', async () => {
+    const made: Docker.NetworkCreateOptions[] = [];
+    const on = makeEngine({ docker: noting(made) });
+    for (const [index, isolation] of (['user', 'none'] as const).entries()) {
+      const ids = { service: index + 1, execution: index + 1 };
+      const { id } = await run({ ...ids, isolation, command: ['cat', '/proc/net/if_inet6'] }, on);
+      expect(await exitOf(id)).toMatchObject({ exitCode: 0 });
+      expect(String(await docker.getContainer(id).logs({ stdout: true }))).toBe('');
+      await engine().remove(id);
+    }
+    expect(made.map(({ EnableIPv6 }) => EnableIPv6)).toEqual([false, false]);
+  });
   test('P91: a container reaches a port of another container of its user by name and by address, and no port of another user', {
     timeout: 60_000,
   }, async () => {

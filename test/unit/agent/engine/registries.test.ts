@@ -12,13 +12,21 @@ test.each([
   ['127.0.0.1', '127.8.9.10', '0.0.0.0', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
   ['169.254.169.254', '100.64.0.1', '198.18.0.1', '224.0.0.1', '255.255.255.255'],
   ['::1', '::', 'fd00::1', 'fe80::1', 'ff02::1', '::ffff:10.0.0.1', '::ffff:7f00:1', '64:ff9b::10.0.0.1'],
+  ['64:ff9b:1::1.1.1.1', '64:ff9b:1:7f00:0:100::', '2002:7f00:1::1', '2002:a01:203::', '2002:a9fe:a9fe::1'],
   own,
 ])('P139: the addresses %s and those beside it are not public', (...addresses) => {
   expect(addresses.filter((address) => !isInside(address))).toEqual([]);
 });
 
-test('P139: other addresses are public, also those that NAT64 makes of public ones', () => {
-  const addresses = ['1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '64:ff9b::1.1.1.1'];
+test('P139: other addresses are public, also those that NAT64 and 6to4 make of public ones', () => {
+  const addresses = [
+    '1.1.1.1',
+    '172.32.0.1',
+    '100.128.0.1',
+    '2606:4700::1111',
+    '64:ff9b::1.1.1.1',
+    '2002:101:101::1',
+  ];
   expect(addresses.filter(isInside)).toEqual([]);
 });
 
