@@ -102,7 +102,7 @@ export class AgentSession {
     if (this.#closed) return;
     try {
       const chunk = typeof data === 'string' ? undefined : decodeChunk(data);
-      const isLogPart = chunk !== undefined && this.#sinks.has(chunk.stream);
+      const isLogPart = chunk !== undefined && this.#wasOpened(chunk.stream);
       if (!this.#isAllowed(isLogPart ? LOG_PART_COST : messageCost(data.length))) return;
       if (typeof data === 'string') this.#message(decodeText(data));
       else if (chunk) this.#chunk(chunk);

@@ -12,7 +12,7 @@ export const RETURN_MS = 32_000;
 const MAX_ALLOWANCES = 3;
 /** Cost of a short message, in bytes: each one takes time. */
 const MIN_MESSAGE_COST = 1_024;
-/** Cost of a part of an open log, in bytes: its length is bounded by credit (P9). */
+/** Cost of a part of a log that was opened, in bytes: readers cause it, who may also close it at any time. */
 export const LOG_PART_COST = 64;
 /** An excess of one host is reported at most this often. */
 const REPORT_PERIOD_MS = 60_000;

@@ -142,14 +142,16 @@ test('P154: of five connections of a host the oldest closes, and one of another 
   expect(others.socket.closeCode).toBeUndefined();
 });
 
-test('P152: parts of an open log cost little, since they have credit; parts of another cost as much as a message', () => {
+test('P152: parts of a log that was opened cost little, also after a reader has closed it; parts of another cost as much as a message', () => {
   const { session, costs } = excessive(true);
   const sink = { chunk: () => true, end: () => {}, detached: () => {} };
   const stream = session.openLog({ service: 1, generation: 1 }, 0, 1_000_000, 'raw', sink);
   const payload = new Uint8Array(50_000);
   session.receive(encodeChunk({ stream, next: 1, payload }));
+  session.closeLog(stream);
+  session.receive(encodeChunk({ stream, next: 1, payload }));
   session.receive(encodeChunk({ stream: stream + 1, next: 1, payload }));
-  expect(costs).toEqual([LOG_PART_COST, payload.length + 12]);
+  expect(costs).toEqual([LOG_PART_COST, LOG_PART_COST, payload.length + 12]);
 });
 
 test('P136: a long text frame with too many levels closes with 4400 before it is parsed', () => {
