@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import type { OutputRecord } from '../engine/engine.ts';
 import { encodeRecord, recordTimeNs } from './record.ts';
 import { endOfRecords } from './record-walk.ts';
+import { copyFrom, openIfThere } from './stored-files.ts';
 
 /** Docker's size of a piece. */
 const PIECE_BYTES = 16 * 1024;
@@ -24,6 +25,7 @@ export async function copyOutput(
   path: string,
   first: number,
 ): Promise<void> {
+  await separate(path, first);
   const file = await open(path, 'a+');
   const { size, sinceNs, stored } = await findEnd(file, first);
   await file.truncate(size);
@@ -35,6 +37,17 @@ export async function copyOutput(
       }
     }
   }, file.createWriteStream());
+}
+
+/** A stored log that is a link to the engine's own file becomes a copy, since the engine writes to that file. */
+async function separate(path: string, first: number): Promise<void> {
+  const source = await openIfThere(path);
+  if (!source) return;
+  try {
+    if ((await source.stat()).nlink > 1) await copyFrom(source, first, path);
+  } finally {
+    await source.close();
+  }
 }
 
 interface End {

@@ -23,7 +23,7 @@ export class FileHandle {
   }
 
   async stat() {
-    return callAsync('stat', () => statOf(this.#inode));
+    return callAsync('stat', () => statOf(this.#inode, this.#disk));
   }
 
   async truncate(length: number): Promise<void> {
@@ -57,7 +57,10 @@ export async function open(path: string, flags: 'r' | 'a+'): Promise<FileHandle>
 }
 
 export async function stat(path: string) {
-  return callAsync('stat', () => statOf(sourceOf(path, false).inode));
+  return callAsync('stat', () => {
+    const { inode, disk } = sourceOf(path, false);
+    return statOf(inode, disk);
+  });
 }
 
 export async function readdir(path: string): Promise<string[]> {
@@ -104,7 +107,11 @@ export async function copyFile(from: string, to: string): Promise<void> {
   });
 }
 
-const statOf = ({ length, mtimeMs }: Inode) => ({ size: length, mtimeMs });
+const statOf = (inode: Inode, disk: Disk) => ({
+  size: inode.length,
+  mtimeMs: inode.mtimeMs,
+  nlink: [...disk.files.values()].filter((other) => other === inode).length,
+});
 
 function sourceOf(path: string, make: boolean): { inode: Inode; disk: Disk } {
   const [, number] = /^\/proc\/self\/fd\/(\d+)$/.exec(path) ?? [];
