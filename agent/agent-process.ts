@@ -25,7 +25,7 @@ import { reservedBytes } from './reserve.ts';
 import { decommission } from './services/decommission.ts';
 import { startHousekeeping } from './services/housekeeping.ts';
 import { LEASE_CHECK_MS } from './services/lease.ts';
-import { shortenOutput, startOutputLimit } from './services/output-limit.ts';
+import { startOutputLimit } from './services/output-limit.ts';
 import { sleep } from './sleep.ts';
 import { withResolvers } from './with-resolvers.ts';
 
@@ -182,13 +182,9 @@ async function guardDisk(
     minBytes,
     probe,
     engine,
-    running: () => agent.running(),
-    isThere: (id) => agent.hasContainer(id),
-    end: async (container, reason) => {
-      agent.end(container, reason);
-      await engine.kill(container.id);
-      await shortenOutput(output, container, KEPT_OUTPUT_BYTES);
-    },
+    agent,
+    output,
+    keptOutputBytes: KEPT_OUTPUT_BYTES,
     log,
     nowMs: () => performance.now(),
   });

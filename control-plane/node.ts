@@ -17,6 +17,7 @@ import {
   strictTransportOf,
 } from './config.ts';
 import { Coordinator } from './coordinator/coordinator.ts';
+import type { Clock } from './coordinator/ports.ts';
 import { idCode } from './coordinator/runtime/id-code.ts';
 import { nodeClock } from './coordinator/runtime/node-clock.ts';
 import { isConnect, serveAgents } from './coordinator/runtime/node-sockets.ts';
@@ -24,6 +25,7 @@ import { MIB } from './core/model/bounds.ts';
 import { forwardedAddress, peerAddress } from './http/address.ts';
 import { admitAgent, refuseAgent } from './http/routes/agents.ts';
 import { chooseVariant } from './http/variants/choose.ts';
+import type { Variant } from './http/variants/variant.ts';
 import { agentFiles } from './local/assets/agent-files.ts';
 import { generatedFiles } from './local/assets/generated-files.ts';
 import { swaggerFile } from './local/assets/swagger-files.ts';
@@ -37,9 +39,13 @@ import { ensureAdministrator } from './operations/accounts/first-administrator.t
 import { makeJoinToken } from './operations/cluster/join-tokens.ts';
 import { migrateDatabase } from './prepare.ts';
 import { httpServer } from './server/node-server.ts';
+import type { Db } from './store/db/db.ts';
 import { groupReads } from './store/db/grouped-reads.ts';
 
+type App = ReturnType<typeof createApp>;
+
 const log = logTo((line) => process.stderr.write(`${line}\n`));
+const nowMs = () => Date.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 startLean();
@@ -54,55 +60,11 @@ try {
 
 async function start(config: NodeConfig): Promise<void> {
   const dataDir = dataFolder(config.BERTH_DATA_DIR);
-  const db = groupReads(
-    await openDatabase(
-      config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`,
-      config.BERTH_DATABASE_TOKEN,
-    ),
-  );
-  await migrateDatabase(db, log);
-
+  const db = await openDb(config, dataDir);
   const clock = nodeClock(() => coordinator.wake());
-  const deploymentName = config.BERTH_DEPLOYMENT_NAME;
-  const coordinator = new Coordinator({
-    db,
-    clock,
-    log,
-    idCode,
-    deploymentName,
-    scheduling: schedulerConfigOf(config),
-    unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
-    isolation: config.BERTH_NETWORK_ISOLATION,
-    maxMessageBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
-  });
-  const behindProxy = config.BERTH_TRUST_PROXY === 'on';
-  const addressOf = behindProxy ? forwardedAddress : peerAddress;
+  const coordinator = newCoordinator(config, db, clock);
   const variant = chooseVariant(config.BERTH_API_VARIANT, config.BERTH_EXECUTION_ENDPOINTS);
-  const app = createApp({
-    db,
-    log,
-    coordinator: coordinator,
-    deploymentName,
-    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
-    nowMs: () => Date.now(),
-    addressOf,
-    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
-    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
-    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
-    variant,
-    swaggerFile,
-    agentFile: agentFiles(dataDir),
-    shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
-    webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
-    gzip: (bytes) => gzipSync(bytes),
-    strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
-  });
-
-  // Early requests wait: the coordinator must not read the users before there is an administrator.
-  const prepared = Promise.withResolvers<void>();
-  let isPrepared = false;
-  const serve: typeof app.fetch = (...request) =>
-    isPrepared ? app.fetch(...request) : prepared.promise.then(() => app.fetch(...request));
+  const { serve, open } = holdRequests(newApp(config, { dataDir, db, coordinator, variant }));
   const { server, connections } = httpServer(serve, {
     variant,
     isUpgrade: isConnect,
@@ -111,7 +73,7 @@ async function start(config: NodeConfig): Promise<void> {
     log,
   });
   const port = await listen(server, config);
-  const nowMs = () => Date.now();
+  const deploymentName = config.BERTH_DEPLOYMENT_NAME;
   const endAgents = serveAgents(server, coordinator, {
     maxUnreadBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
     admit: (authorization) => admitAgent({ db, deploymentName, nowMs }, authorization),
@@ -121,8 +83,7 @@ async function start(config: NodeConfig): Promise<void> {
   // Not before the server listens: a start that fails would take the only copy of the password with it.
   const password = await ensureAdministrator(db, firstPasswordOf(config));
   if (password) print(`First start: the administrator is admin, the password ${password} (shown only now).`);
-  isPrepared = true;
-  prepared.resolve();
+  open();
   coordinator.wake();
   const url = `http://${config.BERTH_HOST.includes(':') ? `[${config.BERTH_HOST}]` : config.BERTH_HOST}:${port}`;
   print(`Berth listens on ${url} (deployment ${deploymentName}).`);
@@ -136,18 +97,74 @@ async function start(config: NodeConfig): Promise<void> {
     clock.stop();
     await db.close();
   });
-  const agent =
-    config.BERTH_LOCAL_AGENT === 'on'
-      ? startLocalAgent({
-          url,
-          dataDir,
-          deploymentName,
-          joinToken: async () => (await makeJoinToken(db, nowMs())).token,
-          unable: () => end(1),
-        })
-      : undefined;
+  const joinToken = async () => (await makeJoinToken(db, nowMs())).token;
+  const local = { url, dataDir, deploymentName, joinToken, unable: () => end(1) };
+  const agent = config.BERTH_LOCAL_AGENT === 'on' ? startLocalAgent(local) : undefined;
   process.on('SIGTERM', () => end(0));
   process.on('SIGINT', () => end(0));
+}
+
+/** Opens the database, with the present schema. */
+async function openDb(config: NodeConfig, dataDir: string): Promise<Db> {
+  const url = config.BERTH_DATABASE_URL ?? `file:${join(dataDir, 'berth.db')}`;
+  const db = groupReads(await openDatabase(url, config.BERTH_DATABASE_TOKEN));
+  await migrateDatabase(db, log);
+  return db;
+}
+
+function newCoordinator(config: NodeConfig, db: Db, clock: Clock): Coordinator {
+  return new Coordinator({
+    db,
+    clock,
+    log,
+    idCode,
+    deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    scheduling: schedulerConfigOf(config),
+    unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
+    isolation: config.BERTH_NETWORK_ISOLATION,
+    maxMessageBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
+  });
+}
+
+function newApp(
+  config: NodeConfig,
+  parts: { dataDir: string; db: Db; coordinator: Coordinator; variant: Variant },
+): App {
+  const { dataDir, db, coordinator, variant } = parts;
+  const behindProxy = config.BERTH_TRUST_PROXY === 'on';
+  return createApp({
+    db,
+    log,
+    coordinator,
+    deploymentName: config.BERTH_DEPLOYMENT_NAME,
+    minPasswordLength: config.BERTH_MIN_PASSWORD_LENGTH,
+    nowMs,
+    addressOf: behindProxy ? forwardedAddress : peerAddress,
+    maxWaitingLogins: config.BERTH_MAX_WAITING_LOGINS,
+    bodyMemoryBytes: config.BERTH_MAX_BODY_MEMORY_MIB * MIB,
+    maxSessionsPerUser: config.BERTH_MAX_SESSIONS_PER_USER,
+    variant,
+    swaggerFile,
+    agentFile: agentFiles(dataDir),
+    shopFiles: shopFolder(resolve(config.BERTH_SHOP ?? EXAMPLE_SHOP)),
+    webFile: generatedFiles('make-web-files.ts', join(dataDir, 'web-files')),
+    gzip: (bytes) => gzipSync(bytes),
+    strictTransport: strictTransportOf(config, { httpsItself: false, behindProxy }),
+  });
+}
+
+/** Requests wait until `open`: the coordinator must not read the users before there is an administrator. */
+function holdRequests(app: App): { serve: App['fetch']; open: () => void } {
+  const opened = Promise.withResolvers<void>();
+  let isOpen = false;
+  return {
+    serve: (...request) =>
+      isOpen ? app.fetch(...request) : opened.promise.then(() => app.fetch(...request)),
+    open: () => {
+      isOpen = true;
+      opened.resolve();
+    },
+  };
 }
 
 /** Resolves to the port. */

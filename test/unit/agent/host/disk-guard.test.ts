@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { DiskGuard } from '../../../../agent/host/disk-guard.ts';
-import { shortenOutput } from '../../../../agent/services/output-limit.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
@@ -34,13 +33,9 @@ beforeEach(async () => {
     minBytes: LIMIT,
     probe: async () => ({ freeBytes, freeInodesShare: 1 }),
     engine,
-    running: () => agent.running(),
-    isThere: (id) => agent.hasContainer(id),
-    end: async (container, reason) => {
-      agent.end(container, reason);
-      await engine.kill(container.id);
-      await shortenOutput(output, container, MIB);
-    },
+    agent,
+    output,
+    keptOutputBytes: MIB,
     log: (event) => lines.push(event),
     nowMs: () => nowMs,
   });
