@@ -25,7 +25,7 @@ import { reservedBytes } from './reserve.ts';
 import { decommission } from './services/decommission.ts';
 import { startHousekeeping } from './services/housekeeping.ts';
 import { LEASE_CHECK_MS } from './services/lease.ts';
-import { startOutputLimit } from './services/output-limit.ts';
+import { endForDisk, startOutputLimit } from './services/output-limit.ts';
 import { sleep } from './sleep.ts';
 import { withResolvers } from './with-resolvers.ts';
 
@@ -182,9 +182,9 @@ async function guardDisk(
     minBytes,
     probe,
     engine,
-    agent,
-    output,
-    keptOutputBytes: KEPT_OUTPUT_BYTES,
+    running: () => agent.running(),
+    isThere: (id) => agent.hasContainer(id),
+    end: (container, reason) => endForDisk({ agent, engine, output }, container, reason, KEPT_OUTPUT_BYTES),
     log,
     nowMs: () => performance.now(),
   });

@@ -122,7 +122,7 @@ function newCoordinator(config: NodeConfig, db: Db, clock: Clock): Coordinator {
     scheduling: schedulerConfigOf(config),
     unknownContainers: config.BERTH_UNKNOWN_CONTAINERS,
     isolation: config.BERTH_NETWORK_ISOLATION,
-    maxMessageBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB,
+    messageAllowance: { maxBytes: config.BERTH_MAX_HOST_MESSAGES_MIB * MIB },
   });
 }
 

@@ -8,6 +8,9 @@ import { sizeText } from '../../shared/sizes.ts';
 import { type LogEnd, LogReader } from '../logs/log-reader.ts';
 import type { LogRetention } from '../logs/log-retention.ts';
 
+/** All streams together send at most 1,000 small chunks in a second (P156). */
+const MIN_PAUSE_MS = 20;
+
 export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
   retention: Pick<LogRetention, 'firstOffset' | 'lastRemoved' | 'maxBytes'>;
@@ -52,6 +55,7 @@ export class LogStreams {
         retention.lastRemoved(service) === generation
           ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`
           : undefined,
+      pauseMs: () => Math.max(MIN_PAUSE_MS, this.#readers.size),
       send: (frame) => this.#options.sendBytes(frame),
       end,
     });

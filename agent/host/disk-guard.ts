@@ -5,9 +5,6 @@
 import type { Container, DiskUse, Engine } from '../engine/engine.ts';
 import { Lane } from '../engine/lane.ts';
 import { type Logger, messageOf } from '../logger.ts';
-import type { OutputStore } from '../logs/output-store.ts';
-import type { Agent } from '../services/agent.ts';
-import { shortenOutput } from '../services/output-limit.ts';
 import type { DiskProbe, DiskSpace } from './disk.ts';
 import {
   endText,
@@ -24,11 +21,13 @@ export interface DiskGuardOptions {
   /** Less free space is a shortage. 0: nothing is ever ended. */
   minBytes: number;
   probe: DiskProbe;
-  engine: Pick<Engine, 'diskUse' | 'kill'>;
-  agent: Pick<Agent, 'running' | 'hasContainer' | 'end'>;
-  output: OutputStore;
-  /** As much of the output of an ended service stays. */
-  keptOutputBytes: number;
+  engine: Pick<Engine, 'diskUse'>;
+  /** The services that may be ended. */
+  running(): readonly Container[];
+  /** Whether a container is still there, running or not. */
+  isThere(containerId: string): boolean;
+  /** Ends a service at once, and removes what it holds. */
+  end(container: Container, reason: string): Promise<void>;
   log: Logger;
   /** A clock that is never set. */
   nowMs(): number;
@@ -107,11 +106,11 @@ export class DiskGuard {
 
   /** True while the space that an earlier end frees is not there yet, or nothing new can be found. */
   #mustWait({ freeBytes }: DiskSpace): boolean {
-    const { agent, nowMs } = this.#options;
+    const { isThere, nowMs } = this.#options;
     const now = nowMs();
     const ended = this.#ended;
     if (ended && freeBytes >= ended.fallenBytes) {
-      const isGone = !ended.containerIds.some((id) => agent.hasContainer(id));
+      const isGone = !ended.containerIds.some(isThere);
       if (isGone) ended.goneMs ??= now;
       if (!isGone && now - ended.sinceMs < REMOVAL_LIMIT_MS) return true;
       if (ended.goneMs !== undefined && freeBytes < ended.expectedBytes && now - ended.goneMs < SETTLE_MS)
@@ -155,9 +154,9 @@ export class DiskGuard {
 
   /** Measures all services that may be ended. Those that the engine does not measure in time are left out. */
   async #measure(): Promise<Holder[]> {
-    const { engine, agent, log } = this.#options;
+    const { engine, running, log } = this.#options;
     const waitedFor = new Set(this.#ended?.containerIds);
-    const containers = agent.running().filter(({ id }) => !waitedFor.has(id));
+    const containers = running().filter(({ id }) => !waitedFor.has(id));
     const lane = new Lane(MAX_CONCURRENT);
     const failures: unknown[] = [];
     const holders = await Promise.all(
@@ -178,14 +177,12 @@ export class DiskGuard {
 
   /** False if it could not be killed, so that it may still write. */
   async #end({ container, use }: Holder, shortage: Shortage, isLargest: boolean): Promise<boolean> {
-    const { agent, engine, output, keptOutputBytes, log } = this.#options;
+    const { end, log } = this.#options;
     const { service, generation } = container;
     const reason = endText(shortage, use, isLargest);
     log('service.ended-for-disk', { service, generation, bytes: use.bytes + use.outputBytes, reason });
     try {
-      agent.end(container, reason);
-      await engine.kill(container.id);
-      await shortenOutput(output, container, keptOutputBytes);
+      await end(container, reason);
       return true;
     } catch (error) {
       log('disk.end-failed', { service, reason: messageOf(error) });

@@ -35,13 +35,17 @@ export interface LogReaderOptions {
   missingText(bytes: number): string;
   /** False once no more output can arrive. */
   isLive(): boolean;
+  /** Least pause after a read that found little, so that output in many small pieces takes few messages. */
+  pauseMs(): number;
   /** Sends a chunk's frame. The frame's bytes may change once the promise resolves. */
   send(frame: Uint8Array): Promise<void>;
   end(end: LogEnd): void;
 }
 
 const READ_BYTES = 256 * 1024;
-const FIRST_POLL_MS = 20;
+/** A read of fewer bytes found little. */
+const LITTLE_BYTES = READ_BYTES / 4;
+/** Pause while nothing is found. */
 const LAST_POLL_MS = 50;
 
 export class LogReader {
@@ -112,7 +116,7 @@ export class LogReader {
     let position = offset;
     /** Bytes of an incomplete record at the start of `input`. */
     let carried = 0;
-    let pollMs = FIRST_POLL_MS;
+    let pollMs = 0;
     while (!this.#isClosed()) {
       if (this.#credit <= 0) {
         await this.#nextGrant();
@@ -135,12 +139,12 @@ export class LogReader {
       position += sent;
       carried = available.length - sent;
       input.copyWithin(0, sent, available.length);
-      if (bytesRead > 0) {
-        pollMs = FIRST_POLL_MS;
-      } else if (live) {
+      if (bytesRead >= LITTLE_BYTES) continue;
+      if (live) {
+        const pauseMs = this.#options.pauseMs();
+        pollMs = bytesRead > 0 ? pauseMs : Math.max(pauseMs, Math.min(LAST_POLL_MS, pollMs * 1.2));
         await sleep(pollMs, this.#closed.signal);
-        pollMs = Math.min(LAST_POLL_MS, pollMs * 1.2);
-      } else return { reason: 'exited' };
+      } else if (bytesRead === 0) return { reason: 'exited' };
     }
     return undefined;
   }

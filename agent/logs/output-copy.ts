@@ -39,7 +39,7 @@ export async function copyOutput(
   }, file.createWriteStream());
 }
 
-/** A stored log that is a link to the engine's own file becomes a copy, since the engine writes to that file. */
+/** A stored log that is a link becomes a copy: the engine writes to the file behind the link. */
 async function separate(path: string, first: number): Promise<void> {
   const source = await openIfThere(path);
   if (!source) return;

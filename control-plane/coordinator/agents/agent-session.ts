@@ -13,23 +13,15 @@ import {
   type LogChunk,
   ProtocolError,
 } from '../../../shared/protocol/codec.ts';
-import type { Down, LogFormat } from '../../../shared/protocol/down.ts';
+import type { Down } from '../../../shared/protocol/down.ts';
 import type { Overlay } from '../../../shared/protocol/swarm.ts';
 import type { Up } from '../../../shared/protocol/up.ts';
 import { PROTOCOL_VERSION } from '../../../shared/protocol/version.ts';
 import type { CoreShare } from '../../core/state/core-shares.ts';
 import type { AgentSocket } from '../ports.ts';
-import { LOG_PART_COST, messageCost, RETURN_MS } from './message-allowance.ts';
+import { RETURN_MS } from './message-allowance.ts';
+import { OpenLogs } from './open-logs.ts';
 import { syncParts } from './sync-parts.ts';
-
-/** Receives the output of one log stream (log-relay.ts). */
-export interface LogSink {
-  /** Returns false if the chunk exceeds the granted credit. */
-  chunk(chunk: LogChunk): boolean;
-  end(end: Extract<Up, { type: 'logs.end' }>): void;
-  /** The connection has closed. The stream may be opened again on the next one. */
-  detached(): void;
-}
 
 /** Receives the events of a session. `bye` is called exactly once. */
 export interface SessionEvents {
@@ -38,9 +30,10 @@ export interface SessionEvents {
   /** The agent has sent log data that was not requested. */
   refused(session: AgentSession, what: string): void;
   /**
-   * Counts a message of the host. Returns the time in ms until the next one is within the host's allowance.
+   * Counts a message of the host. `requested`: readers of logs have caused it. Returns the time in ms until
+   * the next one is within the host's allowance.
    */
-  useAllowance(session: AgentSession, cost: number): number;
+  useAllowance(session: AgentSession, length: number, requested: boolean): number;
   bye(session: AgentSession): void;
 }
 
@@ -52,6 +45,8 @@ const boundedShares = (shares: readonly CoreShare[]): CoreShare[] =>
 
 /** The depth of a frame is measured from this length on: only long ones can be deep enough to cost much. */
 const SHALLOW_LENGTH = 64 * 1024;
+/** The longest message of `logs.end` in escapes, and its other fields. */
+const SHORT_LENGTH = 13_000;
 
 function decodeText(text: string): Up {
   const problem = text.length > SHALLOW_LENGTH ? depthProblem(text) : undefined;
@@ -72,25 +67,23 @@ export class AgentSession {
   listed: ReadonlySet<string> = new Set();
   readonly #socket: AgentSocket;
   readonly #events: SessionEvents;
-  readonly #sinks = new Map<number, LogSink>();
-  readonly #firstStream: number;
-  #nextStream: number;
+  readonly #logs: OpenLogs;
   /** The core shares that were sent last, as text; undefined before the first acknowledgement. */
   #coreShares: string | undefined;
   #revision = 0;
   #receivedHello = false;
   #closed = false;
 
-  /**
-   * `firstStream` must differ from the numbers of the previous connection, so that its late chunks reach no
-   * sink of this one.
-   */
+  /** `firstStream`: see OpenLogs. */
   constructor(socket: AgentSocket, hostId: number, events: SessionEvents, firstStream: number) {
     this.#socket = socket;
     this.hostId = hostId;
     this.#events = events;
-    this.#firstStream = firstStream;
-    this.#nextStream = firstStream;
+    this.#logs = new OpenLogs(
+      firstStream,
+      (message) => this.#send(message),
+      (what) => events.refused(this, what),
+    );
   }
 
   get isClosed(): boolean {
@@ -102,23 +95,29 @@ export class AgentSession {
     if (this.#closed) return;
     try {
       const chunk = typeof data === 'string' ? undefined : decodeChunk(data);
-      const isLogPart = chunk !== undefined && this.#wasOpened(chunk.stream);
-      if (!this.#isAllowed(isLogPart ? LOG_PART_COST : messageCost(data.length))) return;
-      if (typeof data === 'string') this.#message(decodeText(data));
-      else if (chunk) this.#chunk(chunk);
+      // Only a short text can be the end of a log, and to parse it costs as much as to count it.
+      const short = typeof data === 'string' && data.length <= SHORT_LENGTH ? decodeText(data) : undefined;
+      if (!this.#isAllowed(data.length, this.#isRequested(chunk, short))) return;
+      if (chunk) this.#logs.chunk(chunk);
+      else this.#message(short ?? decodeText(data as string));
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.close('badMessage', error.message);
     }
   }
 
+  #isRequested(chunk: LogChunk | undefined, message: Up | undefined): boolean {
+    if (chunk) return this.#logs.isRequestedPart(chunk);
+    return message?.type === 'logs.end' && this.#logs.isRequestedEnd(message.stream);
+  }
+
   /**
    * Beyond the host's allowance (P152), the next messages wait in the network. Where they can't, and for a
-   * host with a second allowance in excess, the connection closes before this one is parsed. The result is
+   * host with a second allowance in excess, the connection closes and this one does not count. The result is
    * then false.
    */
-  #isAllowed(cost: number): boolean {
-    const waitMs = this.#events.useAllowance(this, cost);
+  #isAllowed(length: number, requested: boolean): boolean {
+    const waitMs = this.#events.useAllowance(this, length, requested);
     if (waitMs === 0) return true;
     if (!this.#socket.pause || waitMs > RETURN_MS) {
       this.close('unavailable', `too many messages: try again in ${Math.ceil(waitMs / 1_000)} s`);
@@ -132,8 +131,7 @@ export class AgentSession {
   closed(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const sinks = [...this.#sinks.values()];
-    this.#sinks.clear();
+    const sinks = this.#logs.detach();
     // Must come first: a sink that looks for a session to continue with must not find this one.
     this.#events.bye(this);
     for (const sink of sinks) sink.detached();
@@ -187,25 +185,21 @@ export class AgentSession {
   }
 
   get openLogs(): number {
-    return this.#sinks.size;
+    return this.#logs.size;
   }
 
   /** Opens a log stream and returns its number. */
-  openLog(key: ServiceKey, offset: number, credit: number, format: LogFormat, sink: LogSink): number {
-    const stream = this.#nextStream;
-    this.#nextStream = (this.#nextStream + 1) % 2 ** 32;
-    this.#sinks.set(stream, sink);
-    const { service, generation } = key;
-    this.#send({ type: 'logs.open', stream, service, generation, offset, credit, format });
-    return stream;
+  openLog(...args: Parameters<OpenLogs['open']>): number {
+    return this.#logs.open(...args);
   }
 
   grant(stream: number, bytes: number): void {
-    if (this.#sinks.has(stream)) this.#send({ type: 'logs.credit', stream, bytes });
+    this.#logs.grant(stream, bytes);
   }
 
-  closeLog(stream: number): void {
-    if (this.#sinks.delete(stream)) this.#send({ type: 'logs.close', stream });
+  /** Closes a log, with as much of its credit unused. */
+  closeLog(stream: number, creditBytes: number): void {
+    this.#logs.close(stream, creditBytes);
   }
 
   #message(message: Up): void {
@@ -219,32 +213,10 @@ export class AgentSession {
         if (!this.isJoined) throw new ProtocolError('report before the hello was accepted');
         this.#events.report(this, message);
         return;
-      case 'logs.end': {
-        if (!this.#wasOpened(message.stream)) {
-          this.#events.refused(this, 'the end of a log that was not opened');
-          return;
-        }
-        const sink = this.#sinks.get(message.stream);
-        this.#sinks.delete(message.stream);
-        sink?.end(message);
+      case 'logs.end':
+        this.#logs.end(message);
         return;
-      }
     }
-  }
-
-  #chunk(chunk: LogChunk): void {
-    const sink = this.#sinks.get(chunk.stream);
-    // Chunks of a stream that was closed a moment ago may still arrive.
-    if (sink) {
-      if (!sink.chunk(chunk)) this.#events.refused(this, 'more log data than its credit');
-    } else if (this.#wasOpened(chunk.stream)) this.#send({ type: 'logs.close', stream: chunk.stream });
-    else this.#events.refused(this, 'a part of a log that was not opened');
-  }
-
-  /** True if this connection has used that stream number. Each number is used once. */
-  #wasOpened(stream: number): boolean {
-    const distance = (to: number) => (to - this.#firstStream + 2 ** 32) % 2 ** 32;
-    return distance(stream) < distance(this.#nextStream);
   }
 
   #send(message: Down): void {

@@ -31,7 +31,7 @@ import type { Turns } from '../turns.ts';
 import { AgentSession, type SessionEvents } from './agent-session.ts';
 import { assigner, assignmentsAt, type DeploymentParts } from './assignments.ts';
 import { HostConnections } from './host-connections.ts';
-import { MessageAllowances } from './message-allowance.ts';
+import { type AllowanceOptions, MessageAllowances } from './message-allowance.ts';
 import { OverlayRequests } from './overlay-requests.ts';
 import { reserveIds, UNPROVEN } from './reported-ids.ts';
 
@@ -49,8 +49,8 @@ export interface AgentsDeps {
   unknownContainers?: UnknownContainers;
   /** Which containers share networks (P91). Default: those of a user. */
   isolation?: Isolation;
-  /** What the messages of one host may take before further ones wait (P152). */
-  maxMessageBytes?: number;
+  /** What the messages of one host may take before further ones wait (P152), and what each one takes. */
+  messageAllowance?: AllowanceOptions;
 }
 
 export class Agents implements SessionEvents {
@@ -84,7 +84,7 @@ export class Agents implements SessionEvents {
     this.#unknownContainers = unknownContainers;
     this.#isolation = isolation;
     this.#overlays = new OverlayRequests(isolation, this.#sessions, clock);
-    this.#allowances = new MessageAllowances(deps.maxMessageBytes, clock, (hostId, limitBytes) =>
+    this.#allowances = new MessageAllowances(deps.messageAllowance ?? {}, clock, (hostId, limitBytes) =>
       log('agent.too-many-messages', { host: this.#nameOf(hostId), limitBytes }),
     );
   }
@@ -243,8 +243,8 @@ export class Agents implements SessionEvents {
     session.close('badMessage', `not allowed for this host: ${what}`);
   }
 
-  useAllowance({ hostId }: AgentSession, cost: number): number {
-    return this.#allowances.use(hostId, cost);
+  useAllowance({ hostId }: AgentSession, length: number, requested: boolean): number {
+    return this.#allowances.use(hostId, length, requested);
   }
 
   #nameOf(hostId: number): string | number {

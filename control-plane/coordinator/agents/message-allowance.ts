@@ -10,14 +10,23 @@ const DEFAULT_MAX_BYTES = 32 * 1024 * 1024;
 export const RETURN_MS = 32_000;
 /** A host can't use more: it may send again within a minute. */
 const MAX_ALLOWANCES = 3;
-/** Cost of a short message, in bytes: each one takes time. */
-const MIN_MESSAGE_COST = 1_024;
-/** Cost of a part of a log that was opened, in bytes: readers cause it, who may also close it at any time. */
-export const LOG_PART_COST = 64;
 /** An excess of one host is reported at most this often. */
 const REPORT_PERIOD_MS = 60_000;
 
-export const messageCost = (length: number): number => Math.max(length, MIN_MESSAGE_COST);
+/** What messages cost at least, in bytes: each one takes time, on some runtimes more than on others. */
+export interface MessageCosts {
+  /** A message of the host's own. */
+  own: number;
+  /** A part or the end of a log, whatever its length: readers cause it, who may also leave at any time. */
+  requested: number;
+}
+
+const DEFAULT_COSTS: MessageCosts = { own: 1_024, requested: 64 };
+
+export interface AllowanceOptions {
+  maxBytes?: number | undefined;
+  costs?: MessageCosts | undefined;
+}
 
 type Exceeded = (hostId: number, maxBytes: number) => void;
 
@@ -29,20 +38,23 @@ interface Allowance {
 
 export class MessageAllowances {
   readonly #maxBytes: number;
+  readonly #costs: MessageCosts;
   readonly #clock: Pick<Clock, 'nowMs'>;
   readonly #exceeded: Exceeded;
   /** By host id, for every host that has connected. */
   readonly #allowances = new Map<number, Allowance>();
 
   /** Calls `exceeded` for a host that sends more than its allowance, at most once a minute. */
-  constructor(maxBytes = DEFAULT_MAX_BYTES, clock: Pick<Clock, 'nowMs'>, exceeded: Exceeded) {
-    this.#maxBytes = maxBytes;
+  constructor(options: AllowanceOptions, clock: Pick<Clock, 'nowMs'>, exceeded: Exceeded) {
+    this.#maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+    this.#costs = options.costs ?? DEFAULT_COSTS;
     this.#clock = clock;
     this.#exceeded = exceeded;
   }
 
   /** Counts a message. Returns the time in ms until the next one is within the allowance. */
-  use(hostId: number, cost: number): number {
+  use(hostId: number, length: number, requested: boolean): number {
+    const cost = requested ? this.#costs.requested : Math.max(length, this.#costs.own);
     const nowMs = this.#clock.nowMs();
     const allowance = this.#allowances.get(hostId) ?? { usedBytes: 0, sinceMs: nowMs, reportedMs: -Infinity };
     this.#allowances.set(hostId, allowance);

@@ -19,7 +19,8 @@ import {
   type LogPosition,
 } from '../../core/streams/log-frames.ts';
 import type { LogSubscriber } from '../../core/streams/stream-subscriber.ts';
-import type { AgentSession, LogSink } from '../agents/agent-session.ts';
+import type { AgentSession } from '../agents/agent-session.ts';
+import type { LogSink } from '../agents/open-logs.ts';
 import type { Subscription } from './subscriptions.ts';
 
 /** Current state of the service: the host of its last start, and whether more output may come. */
@@ -192,7 +193,7 @@ export class LogRelay implements LogSink, Subscription {
   }
 
   #unsubscribe(): void {
-    this.#session?.closeLog(this.#number);
+    this.#session?.closeLog(this.#number, this.#outstanding);
     this.#finish();
   }
 

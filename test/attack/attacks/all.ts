@@ -5,6 +5,7 @@ import { bodies } from './bodies.ts';
 import { connections } from './connections.ts';
 import { containers } from './containers.ts';
 import { hostFolders } from './host-folders.ts';
+import { hosts } from './hosts.ts';
 import { images } from './images.ts';
 import { logins } from './logins.ts';
 import { networks } from './networks.ts';
@@ -23,5 +24,6 @@ export const attacks: readonly Attack[] = [
   ...hostFolders,
   ...images,
   ...agents,
+  ...hosts,
   ...logins,
 ];

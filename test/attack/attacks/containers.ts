@@ -10,6 +10,7 @@ const INSPECTION = [
   'grep MemTotal: /proc/meminfo',
   'echo memory: $(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null)',
   'echo processes: $(cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null)',
+  'echo writable: $(for file in hosts hostname resolv.conf; do (: >> /etc/$file) 2>/dev/null && echo $file; done)',
   'echo RESULT done',
 ].join('; ');
 
@@ -108,6 +109,17 @@ const memory: Attack = {
   },
 };
 
+const engineFiles: Attack = {
+  id: 'engine-files',
+  who: 'a container',
+  rules: ['P155'],
+  tries: 'opens the files in its /etc for writing, which the engine reads as a whole',
+  run: async (target) => {
+    const files = field(await inspection(target), 'writable');
+    return judge(files === '' ? [] : [`it may write to ${files}`], 'it may write to none of them');
+  },
+};
+
 const output: Attack = {
   id: 'endless-output',
   who: 'a container',
@@ -140,4 +152,4 @@ const output: Attack = {
   },
 };
 
-export const containers: readonly Attack[] = [capabilities, processes, memory, output];
+export const containers: readonly Attack[] = [capabilities, processes, memory, engineFiles, output];

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { DiskGuard } from '../../../../agent/host/disk-guard.ts';
+import { endForDisk } from '../../../../agent/services/output-limit.ts';
 import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
 import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
 import { FakeEngine } from '../../../support/engines/fake-engine.ts';
@@ -33,9 +34,9 @@ beforeEach(async () => {
     minBytes: LIMIT,
     probe: async () => ({ freeBytes, freeInodesShare: 1 }),
     engine,
-    agent,
-    output,
-    keptOutputBytes: MIB,
+    running: () => agent.running(),
+    isThere: (id) => agent.hasContainer(id),
+    end: (container, reason) => endForDisk({ agent, engine, output }, container, reason, MIB),
     log: (event) => lines.push(event),
     nowMs: () => nowMs,
   });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeRecord } from '../../../../agent/logs/record.ts';
 import type { LogFormat } from '../../../../shared/protocol/down.ts';
@@ -98,6 +99,21 @@ describe('a log stream', () => {
     await eventually(() => connection.payload(1).length === 1000);
     connection.start(assignment({ service: 2 }));
     await connection.reported(2, 'running');
+  });
+  test('P156: output in many small pieces is collected for 20 ms at least before it is sent', async () => {
+    open(1);
+    const beginMs = performance.now();
+    let count = 0;
+    while (performance.now() - beginMs < 300) {
+      engine.write('c1', lines(String(++count)));
+      await nextTurn();
+    }
+    engine.exit('c1', 0);
+    await connection.ended(1);
+    const chunks = connection.chunks.length;
+    expect(connection.payload(1).toString().split('\n')).toHaveLength(count + 1);
+    expect(chunks).toBeLessThan((performance.now() - beginMs) / 20 + 2);
+    expect(count).toBeGreaterThan(chunks);
   });
   test('a closed stream sends nothing more', async () => {
     open(1);

@@ -1,11 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { AgentSession } from '../../../../control-plane/coordinator/agents/agent-session.ts';
 import { HostConnections } from '../../../../control-plane/coordinator/agents/host-connections.ts';
-import {
-  LOG_PART_COST,
-  MessageAllowances,
-  messageCost,
-} from '../../../../control-plane/coordinator/agents/message-allowance.ts';
+import { MessageAllowances } from '../../../../control-plane/coordinator/agents/message-allowance.ts';
 import { encode, encodeChunk } from '../../../../shared/protocol/codec.ts';
 import { MemorySocket } from '../../../support/agents/model-agent.ts';
 
@@ -14,51 +10,69 @@ let nowMs: number;
 let exceeded: number[];
 let allowances: MessageAllowances;
 
+const use = (hostId: number, length: number): number => allowances.use(hostId, length, false);
+
 beforeEach(() => {
   nowMs = 1_000_000;
   exceeded = [];
-  allowances = new MessageAllowances(32 * KIB, { nowMs: () => nowMs }, (hostId) => exceeded.push(hostId));
+  allowances = new MessageAllowances({ maxBytes: 32 * KIB }, { nowMs: () => nowMs }, (hostId) =>
+    exceeded.push(hostId),
+  );
 });
 
 test('P152: a host may use its whole allowance at once; then its messages wait until enough has returned, 1/32 of it in each second', () => {
-  expect(allowances.use(1, 32 * KIB)).toBe(0);
-  expect(allowances.use(1, 2 * KIB)).toBe(2_000);
+  expect(use(1, 32 * KIB)).toBe(0);
+  expect(use(1, 2 * KIB)).toBe(2_000);
   nowMs += 1_500;
-  expect(allowances.use(1, KIB)).toBe(1_500);
+  expect(use(1, KIB)).toBe(1_500);
   nowMs += 40_000;
-  expect(allowances.use(1, 32 * KIB)).toBe(0);
+  expect(use(1, 32 * KIB)).toBe(0);
 });
 
 test('P152: whatever a host has sent, it may send again after 64 s', () => {
-  for (let n = 0; n < 100; n++) allowances.use(1, 32 * KIB);
-  expect(allowances.use(1, KIB)).toBe(64_000);
+  for (let n = 0; n < 100; n++) use(1, 32 * KIB);
+  expect(use(1, KIB)).toBe(64_000);
   nowMs += 65_000;
-  expect(allowances.use(1, KIB)).toBe(0);
+  expect(use(1, KIB)).toBe(0);
 });
 
 test('P152: one host does not use the allowance of another', () => {
-  allowances.use(1, 100 * KIB);
-  expect(allowances.use(2, 32 * KIB)).toBe(0);
+  use(1, 100 * KIB);
+  expect(use(2, 32 * KIB)).toBe(0);
 });
 
 test('P152: a clock that is set back returns nothing', () => {
-  allowances.use(1, 32 * KIB);
+  use(1, 32 * KIB);
   nowMs -= 60_000;
-  expect(allowances.use(1, KIB)).toBe(1_000);
+  expect(use(1, KIB)).toBe(1_000);
   nowMs += 2_000;
-  expect(allowances.use(1, KIB)).toBe(0);
+  expect(use(1, KIB)).toBe(0);
 });
 
 test('P152: an excess is reported once a minute for each host', () => {
-  for (const hostId of [1, 1, 2, 2]) allowances.use(hostId, 20 * KIB * 100);
+  for (const hostId of [1, 1, 2, 2]) use(hostId, 20 * KIB * 100);
   expect(exceeded).toEqual([1, 2]);
   nowMs += 60_000;
-  allowances.use(1, 1);
+  use(1, 1);
   expect(exceeded).toEqual([1, 2, 1]);
 });
 
-test('P152: a short message costs as much as one of 1 KiB', () => {
-  expect([messageCost(2), messageCost(KIB), messageCost(5_000)]).toEqual([KIB, KIB, 5_000]);
+test('P152: a short message counts as 1 KiB, and one that readers of logs have caused as 64 bytes', () => {
+  use(1, 32 * KIB - 1_024 - 64);
+  expect(allowances.use(1, 60_000, true)).toBe(0);
+  expect(use(1, 2)).toBe(0);
+  expect(use(1, 5_000)).toBe(5_000 - 117);
+});
+
+test('P152: where messages take longer, each one counts as more', () => {
+  allowances = new MessageAllowances(
+    { maxBytes: 32 * KIB, costs: { own: 8 * KIB, requested: 512 } },
+    { nowMs: () => nowMs },
+    () => {},
+  );
+  for (let n = 0; n < 3; n++) expect(use(1, 2)).toBe(0);
+  for (let n = 0; n < 16; n++) expect(allowances.use(1, 2, true)).toBe(0);
+  expect(allowances.use(1, 2, true)).toBe(500);
 });
 
 const noEvents = {
@@ -72,15 +86,16 @@ const noEvents = {
 interface Connection {
   socket: MemorySocket;
   session: AgentSession;
-  costs: number[];
+  /** Whether readers caused each message. */
+  requested: boolean[];
   events: string[];
 }
 
 /** A session whose every message is beyond the allowance. */
 function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: number[] } {
-  const [socket, costs, events, pauses] = [
+  const [socket, requested, events, pauses] = [
     new MemorySocket(),
-    [] as number[],
+    [] as boolean[],
     [] as string[],
     [] as number[],
   ];
@@ -92,8 +107,8 @@ function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: nu
       hello: () => events.push('hello'),
       report: () => events.push('report'),
       refused: (_, what) => events.push(what),
-      useAllowance: (_, cost) => {
-        costs.push(cost);
+      useAllowance: (_, _length, isRequested) => {
+        requested.push(isRequested);
         return waitMs;
       },
       bye: () => events.push('bye'),
@@ -101,7 +116,7 @@ function excessive(canPause: boolean, waitMs = 3_000): Connection & { pauses: nu
     100,
   );
   session.isJoined = true;
-  return { socket, session, costs, events, pauses };
+  return { socket, session, requested, events, pauses };
 }
 
 const report = encode({ type: 'report', sequence: 1, observations: [], forgotten: [] });
@@ -142,16 +157,34 @@ test('P154: of five connections of a host the oldest closes, and one of another 
   expect(others.socket.closeCode).toBeUndefined();
 });
 
-test('P152: parts of a log that was opened cost little, also after a reader has closed it; parts of another cost as much as a message', () => {
-  const { session, costs } = excessive(true);
-  const sink = { chunk: () => true, end: () => {}, detached: () => {} };
-  const stream = session.openLog({ service: 1, generation: 1 }, 0, 1_000_000, 'raw', sink);
-  const payload = new Uint8Array(50_000);
-  session.receive(encodeChunk({ stream, next: 1, payload }));
-  session.closeLog(stream);
-  session.receive(encodeChunk({ stream, next: 1, payload }));
-  session.receive(encodeChunk({ stream: stream + 1, next: 1, payload }));
-  expect(costs).toEqual([LOG_PART_COST, LOG_PART_COST, payload.length + 12]);
+const noSink = { chunk: () => true, end: () => {}, detached: () => {} };
+const key = { service: 1, generation: 1 };
+
+test('P152: readers cause the parts of an open log, and after its end as many bytes as its credit has left', () => {
+  const { session, requested } = excessive(true);
+  const stream = session.openLog(key, 0, 1_000_000, 'raw', noSink);
+  const part = (length: number, of = stream) =>
+    session.receive(encodeChunk({ stream: of, next: 1, payload: new Uint8Array(length) }));
+  part(50_000);
+  part(0);
+  session.closeLog(stream, 60_000);
+  part(50_000);
+  part(50_000);
+  part(1, stream + 1);
+  expect(requested).toEqual([true, false, true, false, false]);
+});
+
+test('P152: readers cause the end of each log once', () => {
+  const { session, requested } = excessive(true);
+  const [first, second] = [1, 2].map(() => session.openLog(key, 0, 1_000_000, 'raw', noSink));
+  const end = (stream = 0) => session.receive(encode({ type: 'logs.end', stream, reason: 'exited' }));
+  end(first);
+  end(first);
+  session.closeLog(second ?? 0, 1_000_000);
+  end(second);
+  end(second);
+  session.receive(report);
+  expect(requested).toEqual([true, false, true, false, false]);
 });
 
 test('P136: a long text frame with too many levels closes with 4400 before it is parsed', () => {
