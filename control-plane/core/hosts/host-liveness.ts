@@ -78,8 +78,12 @@ export function confirmLease(cluster: Cluster, host: Host, leaseMs: number | nul
   cluster.changes.hosts.add(host);
 }
 
-/** The silence of a disconnected host counts from its last contact. */
+/**
+ * The silence of a disconnected host counts from its last contact. If the state was read anew since, it counts
+ * from then (`resumeTimeouts`).
+ */
 export function markDisconnected(cluster: Cluster, host: Host): void {
+  if (!host.connected) return;
   host.connected = false;
   if (!host.lost) host.silentSinceMs = host.lastContactMs;
   cluster.changes.hosts.add(host);

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { prepareRestored } from '../../../control-plane/store/schema/backup.ts';
-import { CoordinatorRig, seen } from '../../support/rigs/coordinator-rig.ts';
+import { CoordinatorRig, codeOf, seen } from '../../support/rigs/coordinator-rig.ts';
 import { running } from '../../support/rigs/core-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
@@ -67,6 +67,20 @@ test('C108: a coordinator grants no contact after a takeover, not even to report
   agent.report([]);
   await eventually(() => agent.socket.closeCode === 4503);
   expect(agent.socket.all('ack')).toHaveLength(acks);
+});
+
+test('C105: a coordinator that reads its state anew counts the silence of connected hosts from then', async () => {
+  const agent = await rig.agent().join();
+  for (let periods = 0; periods < 4; periods++) {
+    rig.clock.pass(30_000);
+    await agent.reportAndWait();
+  }
+  rig.db.failing = 'refused';
+  expect(await codeOf(rig.submit())).toBe('unavailable');
+  rig.db.failing = 'no';
+  await rig.submit();
+  expect(await row()).toMatchObject({ silent_since_ms: rig.clock.nowMs() });
+  expect(await rig.memory.query('SELECT lost FROM hosts')).toEqual([{ lost: 0 }]);
 });
 
 test('C167: after a restore the silence of a host is counted anew, since it may have reconnected meanwhile', async () => {
