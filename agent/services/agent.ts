@@ -186,12 +186,10 @@ export class Agent {
       if (tracked.work.kind === 'pull' && !tracked.assignment) tracked.work.abort.abort();
       return;
     }
-    if (this.#closed || !(this.#synced || tracked.lapsed) || this.#registry.isUnknown(tracked.service))
-      return;
-    if (tracked.stale.size > 0) {
-      this.#inspectStale(tracked);
-      return;
-    }
+    if (this.#closed) return;
+    // Before the first sync, too: a container that has ended is not given up (P33).
+    if (tracked.stale.size > 0) return this.#inspectStale(tracked);
+    if (!(this.#synced || tracked.lapsed) || this.#registry.isUnknown(tracked.service)) return;
     this.#report(tracked);
     const step = tracked.blocked ? undefined : planService(tracked.view(this.#outputState));
     if (step) this.#perform(tracked, step);

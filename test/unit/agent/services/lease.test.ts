@@ -175,6 +175,20 @@ describe('P33: an agent whose lease has expired', () => {
     await eventually(() => engine.containers.size === 0);
     expect(rig.log.some((line) => line.includes('lease.expired'))).toBe(true);
   });
+  test('P33: a container that ends while a new process of the agent waits for its first sync is not given up', async () => {
+    await running(LEASE_MS);
+    await rig.close();
+    const next = await begin();
+    await next.hello();
+    const first = [...engine.containers.values()].find(({ service }) => service === 1);
+    engine.exit(first?.id ?? '', 3);
+    await eventually(() => rig.agent.inventory().some(({ state }) => state === 'exited'));
+    pass(LEASE_MS);
+    rig.lease.check();
+    next.terminate();
+    const { inventory } = await (await rig.peer.connection(2)).hello();
+    expect(inventory.find(({ service }) => service === 1)).toMatchObject({ state: 'exited', exitCode: 3 });
+  });
   test('P33: the agent leaves the services alone that are unknown to the control plane', async () => {
     const connection = await running(LEASE_MS);
     await rig.close();
