@@ -112,11 +112,10 @@ export class Logs {
       // The execution may have been placed during the read.
       const placed = await findLive();
       if (placed) return placed;
-      // A coordinator that has fallen behind would take this execution for an ended one (C122).
-      const message =
-        'This control plane has not loaded the execution, or another one has taken over. Try again.';
-      throw new OperationError('unavailable', message);
+      throw fallenBehind();
     }
+    // A host that only the database has was not removed.
+    if (stored.hasHost && this.#isRemoved(stored)) throw fallenBehind();
     if (stored.generation > 0 && !this.#isRemoved(stored) && !this.#agents.session(stored.hostId)) {
       const message = `The log is on host ${stored.hostName}, which is not connected. Try again when its agent has reconnected.`;
       throw new OperationError('unavailable', message);
@@ -181,6 +180,13 @@ function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | 
   const message = `Host ${name} already serves ${MAX_LOG_STREAMS} logs, which is the limit. Try again later.`;
   throw new OperationError('unavailable', message);
 }
+
+/** A coordinator that has fallen behind would take an execution for an ended one, or a host for a removed one. */
+const fallenBehind = () =>
+  new OperationError(
+    'unavailable',
+    'This control plane has not loaded the execution, or another one has taken over. Try again.',
+  );
 
 const accessRevoked = () =>
   new OperationError(

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newHost } from '../../../control-plane/core/model/host.ts';
+import { insertHost } from '../../../control-plane/store/cluster/host-rows.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
 import { CoordinatorRig, owner, seen } from '../../support/rigs/coordinator-rig.ts';
 import { exited, failed, gone, running } from '../../support/rigs/core-rig.ts';
@@ -192,6 +194,19 @@ describe('a log', () => {
     await rig.submit();
     const [row] = await rig.memory.query('SELECT first_service_id AS id FROM executions');
     await expect(old.openLog(owner, Number(row?.id), 'raw')).rejects.toThrow('another one has taken over');
+  });
+  test('C122: a coordinator that has not noticed a takeover does not take a later host for a removed one', async () => {
+    const { coordinator: old } = rig;
+    await old.ready();
+    await rig.memory.batch([insertHost(newHost(2, 'two', 0))]);
+    rig.restart();
+    const two = await rig.agent({ name: 'two' }, 2).join();
+    await rig.submit();
+    const web = await two.started();
+    await two.reportAndWait(seen(web, running));
+    await two.reportAndWait(seen(web, exited(0)));
+    await two.reportAndWait(seen(web, gone));
+    await expect(old.openLog(owner, web.service, 'raw')).rejects.toThrow('another one has taken over');
   });
   test('C45: the log of an ended service ends when its execution is deleted and its output is gone', async () => {
     const one = await rig.agent().join();
