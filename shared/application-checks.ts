@@ -10,7 +10,7 @@ import {
   type ServiceDescription,
   type serviceFrame,
 } from './application-schema.ts';
-import { splitCommand } from './command.ts';
+import { isPlain, splitCommand } from './command.ts';
 import { InstanceNames } from './instance-names.ts';
 import type { Steps } from './steps.ts';
 import { unknownVariables } from './variables.ts';
@@ -157,7 +157,10 @@ function* checkCommand(
 ): Steps<void> {
   if (typeof command !== 'string') return;
   const path = ['services', at, 'command'];
-  const split = splitCommand(command, MAX_WORDS);
+  // Too short for too many words or too long ones. A reference has no blank, so that the references of plain
+  // words are those of the text.
+  const isWhole = command.length <= 2 * MAX_WORDS && !isTooLong(command) && isPlain(command);
+  const split = isWhole ? { words: [command] } : splitCommand(command, MAX_WORDS);
   yield command.length / CHARACTERS_A_UNIT;
   if ('problem' in split) return found.add(path, split.problem);
   // Checks the words and not the text, because variables are filled into words: quotes may create or break a

@@ -49,6 +49,11 @@ export function splitCommand(
   return { words };
 }
 
+const QUOTING = /["'\\]/;
+
+/** Whether a command has no quotes and backslashes: its words are then the parts of the text as they are. */
+export const isPlain = (command: string): boolean => !QUOTING.test(command);
+
 /** The separators of words; other white space is part of a word. */
 const isBlank = (code: number): boolean => code === SPACE || code === TAB || code === LINE_FEED;
 

@@ -156,6 +156,12 @@ describe('C22: a service', () => {
       { pointer: '/services/0/command', message: expect.stringContaining('131,071 bytes') },
     ]);
   });
+  test('C171: the words of a command may have more bytes together than one of them may have', () => {
+    expect(problemsOf(withService({ command: '€€ '.repeat(20_000) }))).toEqual([]);
+    expect(pointersOf(withService({ command: `say ${'€'.repeat(43_691)}` }))).toEqual([
+      '/services/0/command',
+    ]);
+  });
   test('C22: the schema of a service refuses two volumes with the same name', () => {
     const volume = { name: 'data', path: '/a', read_only: true };
     expect(pointersOf(withService({ volumes: [volume, { ...volume, path: '/b' }] }))).toEqual([
