@@ -181,14 +181,14 @@ export class Agent {
 
   #advance(tracked: TrackedService): void {
     this.cpuLimits.scheduleUpdate();
-    if (tracked.work) {
-      // No service waits for the image any longer.
-      if (tracked.work.kind === 'pull' && !tracked.assignment) tracked.work.abort.abort();
+    // No service waits for the image any longer.
+    if (tracked.work?.kind === 'pull' && !tracked.assignment) tracked.work.abort.abort();
+    if (tracked.work || this.#closed) return;
+    // Before the first sync, too: a container that has ended is not given up (P33).
+    if (tracked.stale.size > 0) {
+      this.#inspectStale(tracked);
       return;
     }
-    if (this.#closed) return;
-    // Before the first sync, too: a container that has ended is not given up (P33).
-    if (tracked.stale.size > 0) return this.#inspectStale(tracked);
     if (!(this.#synced || tracked.lapsed) || this.#registry.isUnknown(tracked.service)) return;
     this.#report(tracked);
     const step = tracked.blocked ? undefined : planService(tracked.view(this.#outputState));
