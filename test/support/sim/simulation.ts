@@ -2,13 +2,17 @@
  * One simulated run. Its world is made from a seed. Users act while faults happen; then the faults stop and
  * everything must settle; last, everything is deleted and nothing may be left.
  */
+import { sameKey } from '../../../agent/services/plan.ts';
 import type { SchedulerConfig } from '../../../control-plane/core/model/scheduler-config.ts';
+import type { ServiceKey } from '../../../shared/protocol/assignment.ts';
 import { AcknowledgementCheck } from './checks/acknowledgements.ts';
 import { CapacityCheck } from './checks/capacity.ts';
 import { ContainerCheck } from './checks/containers.ts';
 import { ConvergenceCheck } from './checks/convergence.ts';
 import { GivenIdsCheck } from './checks/given-ids.ts';
+import { HostContactCheck } from './checks/host-contact.ts';
 import { HostOffersCheck } from './checks/host-offers.ts';
+import { LapseCheck } from './checks/lapses.ts';
 import { Ledger } from './checks/ledger.ts';
 import { LifecycleCheck } from './checks/lifecycle.ts';
 import { LogCheck } from './checks/logs.ts';
@@ -56,6 +60,9 @@ export class Simulation {
   /** Times at which the clock of a control plane jumped. */
   readonly clockJumpsMs: number[] = [];
   store!: Store;
+  readonly #starts = new ReportedStarts();
+  readonly #contact: HostContactCheck;
+  readonly #lapses: LapseCheck;
   readonly #protocol: ProtocolCheck;
   readonly #acknowledgements: AcknowledgementCheck;
   readonly #convergence: ConvergenceCheck;
@@ -70,8 +77,14 @@ export class Simulation {
     this.world = world;
     this.faults = new FaultInjector(this, alwaysFaults);
     const { ledger } = this;
-    const starts = new ReportedStarts();
-    this.#protocol = new ProtocolCheck(world, ledger, starts);
+    const starts = this.#starts;
+    this.scheduling = randomSchedulerConfig(world);
+    this.#lapses = new LapseCheck(world, ledger, starts);
+    this.#contact = new HostContactCheck(world, ledger, this.scheduling.lostAfterMs, this.clockJumpsMs);
+    this.#protocol = new ProtocolCheck({
+      ...{ world, ledger, starts, contact: this.#contact },
+      hasContainer: (machine, key) => this.#hasContainer(machine, key),
+    });
     this.network = new Network(world, this.#protocol);
     this.#acknowledgements = new AcknowledgementCheck(world, ledger);
     this.#lifecycle = new LifecycleCheck(world, ledger, starts);
@@ -91,7 +104,6 @@ export class Simulation {
       ...{ lifecycle: this.#lifecycle, logs: this.logs },
       ...{ machines: this.machines, links: this.network.links },
     });
-    this.scheduling = randomSchedulerConfig(world);
     this.#queueBounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
     this.#givenIds = new GivenIdsCheck(world, this.scheduling.bounds.unprovenIds);
     this.#hostOffers = new HostOffersCheck(world);
@@ -203,6 +215,12 @@ export class Simulation {
     this.world.after(this.world.between(1, 1_000), () => engine.runtime.removeByHand(id));
   }
 
+  #hasContainer(name: string, key: ServiceKey): boolean {
+    const machine = this.machines.find((one) => one.name === name);
+    if (!machine || machine.isImpaired) return false;
+    return [...machine.engine.containers.values()].some((one) => one.key && sameKey(one.key, key));
+  }
+
   /** Waives the log of a container that was removed by hand: its output may be lost (LOG-4). */
   waive(id: string): void {
     for (const [key, { container }] of this.containers.started)
@@ -228,18 +246,23 @@ export class Simulation {
       events: {
         starts: (engine, container) => {
           this.containers.starts(engine, container);
+          this.#lapses.started(machine);
           if (this.removeOnStart.delete(name)) this.#removeUnreported(machine, container);
           // The earlier of two agents on one machine may start a container that no control plane learns of.
           if (world.nowMs < machine.twoAgentsUntilMs) this.#expectTwoCopies(container);
         },
         foreignCall: (engine, id, call) => this.containers.foreignCall(engine, id, call),
       },
-      duplicated: ({ engine }) => {
+      duplicated: ({ engine, hostId }) => {
+        this.#starts.leasesUnknown(hostId);
         for (const container of engine.containers.values()) this.#expectTwoCopies(container);
       },
       scriptFor: () => randomScript(world, this.faults.hasStopped),
       lost: (service) => this.logs.lost.add(service),
+      lapsed: (one, services) => this.#lapses.lapsed(one, services),
       revoked: (one) => {
+        if (!this.ledger.isRemoved(one.hostId))
+          world.violate(`the agent of host ${one.hostId} was told that it was removed, but it was not`);
         const left = [...one.engine.containers.values()].filter(({ key }) => key !== null);
         if (left.length > 0 && world.nowMs >= one.twoAgentsUntilMs)
           world.violate(
@@ -277,6 +300,7 @@ export class Simulation {
     this.#hostOffers.check(changes);
     for (const change of changes) {
       this.#lifecycle.check(change);
+      this.#contact.check(change);
       this.ledger.apply(change);
       if (change.table === 'hosts' && change.row) this.#protocol.hostChanged(change.id, change.row.lease_ms);
       const line = changeText(change);

@@ -1,5 +1,6 @@
 /** Lifecycle check: states and times change only as SPEC.md allows, and no row is lost. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
+import { UNREACHABLE } from '../machine/engine.ts';
 import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import { isEnded, isLive, type Ledger } from './ledger.ts';
@@ -187,6 +188,7 @@ export class LifecycleCheck {
       this.#world.count(before.generation === 0 ? 'service: first start' : 'service: started again');
       this.#demand(this.#mayLeave(before), execution, `${what} is restarted while it is ${before.status}`);
     }
+    if (grown === 0) this.#end(execution, what, before, after);
     const moved = before.host_id !== null && before.host_id !== after.host_id;
     if (moved) {
       this.#world.count('service: moved to another host');
@@ -195,6 +197,34 @@ export class LifecycleCheck {
     this.#demand(!moved || this.#mayLeave(before), execution, `${what} moves while it is ${before.status}`);
     if (before.placed === 1 && after.placed === 0 && after.status === 'terminating')
       this.#world.count('service: releases its capacity');
+  }
+
+  /** Checks the end of a start, if there is one: an exit or a failure. */
+  #end(execution: number, what: string, before: Row, after: Row): void {
+    if (before.exit !== null || before.failure !== null) return;
+    const exit = typeof after.exit === 'string' ? JSON.parse(after.exit) : null;
+    if (!exit && after.failure === null) return;
+    this.#demand(
+      !this.#starts.isGivenUp(after),
+      execution,
+      `${what} counts as ended although its agent gave it up without contact`,
+    );
+    this.#demand(
+      !String(after.failure).includes(UNREACHABLE),
+      execution,
+      `${what} failed because the engine did not answer`,
+    );
+    this.#demand(
+      exit?.code !== null || this.#starts.mayBeGone(before),
+      execution,
+      `${what} counts as vanished although nobody reported that`,
+    );
+    const isStopped = before.status === 'terminating';
+    this.#demand(
+      !isStopped || (before.placed === 1 && after.failure === null),
+      execution,
+      `${what} had to stop, and counts as failed or ended`,
+    );
   }
 
   #demand(holds: boolean, execution: number, otherwise: string): void {

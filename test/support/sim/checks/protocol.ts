@@ -2,6 +2,8 @@
  * Protocol check: only committed starts and stops are sent, only committed reports are acknowledged, no log
  * stream exceeds its credit, and each stream ends once.
  */
+
+import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.ts';
 import {
   CHUNK_HEADER_BYTES,
   decodeChunk,
@@ -12,6 +14,9 @@ import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
+import { assertAuthorised } from './authorised-reports.ts';
+import type { HostContactCheck } from './host-contact.ts';
+import { LeaseCheck } from './leases.ts';
 import { isLive, type Ledger } from './ledger.ts';
 import { isLapsed, type ReportedStarts } from './reported-starts.ts';
 
@@ -20,6 +25,17 @@ interface LinkState {
   /** Reports that were not acknowledged yet, in the order of their arrival. A hostile agent repeats some. */
   reports: Report[];
   streams: Map<number, { credit: number; ended: boolean }>;
+  /** Keys in the inventory of its hello. */
+  listed: Set<string>;
+}
+
+export interface ProtocolCheckOptions {
+  world: World;
+  ledger: Ledger;
+  starts: ReportedStarts;
+  contact: HostContactCheck;
+  /** True if an engine that works, and that one agent uses alone, has a container of the key. */
+  hasContainer(machine: string, key: ServiceKey): boolean;
 }
 
 export class ProtocolCheck implements Tap {
@@ -29,16 +45,17 @@ export class ProtocolCheck implements Tap {
   readonly #states = new WeakMap<Link, LinkState>();
   /** Keys whose start each agent process has reported as failed. */
   readonly #failedIn = new WeakMap<Process, Set<string>>();
-  /**
-   * By host: the connection that was welcomed last, and those with a hello that arrived later. Value: whether
-   * the agent supports leases.
-   */
-  readonly #greeted = new Map<number, Map<Link, boolean>>();
+  readonly #leases: LeaseCheck;
+  readonly #contact: HostContactCheck;
+  readonly #hasContainer: ProtocolCheckOptions['hasContainer'];
 
-  constructor(world: World, ledger: Ledger, starts: ReportedStarts) {
+  constructor({ world, ledger, starts, contact, hasContainer }: ProtocolCheckOptions) {
     this.#world = world;
     this.#ledger = ledger;
     this.#starts = starts;
+    this.#contact = contact;
+    this.#hasContainer = hasContainer;
+    this.#leases = new LeaseCheck(world, ledger);
   }
 
   sent(link: Link, direction: Direction, frame: Frame): void {
@@ -51,11 +68,16 @@ export class ProtocolCheck implements Tap {
   arrived(link: Link, direction: Direction, frame: Frame): void {
     if (direction !== 'up' || typeof frame !== 'string') return;
     const message = validMessage(frame);
-    if (message?.type === 'hello') this.#greetedAt(link.hostId).set(link, link.hasLeases);
-    if (message?.type === 'hello')
+    if (message?.type === 'hello') {
+      this.#leases.greeted(link);
       this.#starts.greeted(link.hostId, message.inventory, this.#ledger.servicesAt(link.hostId));
-    if (message?.type === 'report') this.#stateOf(link).reports.push(message);
-    if (message?.type === 'report') this.#starts.arrived(link.hostId, message.observations);
+      if (!link.hasLeases) this.#starts.leasesUnknown(link.hostId);
+      this.#stateOf(link).listed = new Set(message.inventory.map(keyOf));
+    }
+    if (message?.type !== 'report') return;
+    this.#stateOf(link).reports.push(message);
+    this.#contact.arrived(link, message);
+    this.#starts.arrived(link.hostId, message.observations);
   }
 
   falsified(hello: string): void {
@@ -63,31 +85,9 @@ export class ProtocolCheck implements Tap {
     if (message?.type === 'hello') this.#starts.listed(message.inventory);
   }
 
-  /**
-   * Checks a committed row of a host. A lease is recorded only if the agent that was welcomed last, or one
-   * whose hello has arrived since, keeps leases (C104).
-   */
+  /** Checks a committed row of a host. */
   hostChanged(id: number, leaseMs: unknown): void {
-    const greeted = this.#greeted.get(id);
-    if (leaseMs === null || !greeted || [...greeted.values()].includes(true)) return;
-    this.#world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent does not support leases`);
-  }
-
-  #greetedAt(hostId: number): Map<Link, boolean> {
-    const known = this.#greeted.get(hostId);
-    if (known) return known;
-    const fresh = new Map<Link, boolean>();
-    this.#greeted.set(hostId, fresh);
-    return fresh;
-  }
-
-  /** A welcome supersedes every hello that arrived before that of its connection. */
-  #welcomed(link: Link): void {
-    const greeted = this.#greetedAt(link.hostId);
-    for (const one of [...greeted.keys()]) {
-      if (one === link) return;
-      greeted.delete(one);
-    }
+    this.#leases.hostChanged(id, leaseMs);
   }
 
   #sentUp(link: Link, state: LinkState, message: Up): void {
@@ -104,6 +104,8 @@ export class ProtocolCheck implements Tap {
   /** A failed start is final within a process: the agent must not begin it again (P5). */
   #reported(link: Link, one: Observation): void {
     this.#observed(one);
+    if (one.state === 'gone' && this.#hasContainer(link.machine, one))
+      this.#world.violate(`${link.name}: ${keyOf(one)} is reported as gone, and has a container`);
     const key = `${one.service}.${one.generation}`;
     const failed = this.#failedIn.get(link.process) ?? new Set();
     if (one.state === 'failed') this.#failedIn.set(link.process, failed.add(key));
@@ -122,7 +124,8 @@ export class ProtocolCheck implements Tap {
       this.#world.note(`${link.name} < ${summary(message)}`);
     switch (message.type) {
       case 'welcome':
-        this.#welcomed(link);
+        this.#leases.welcomed(link, message.leaseMs);
+        this.#contact.welcomed(link);
         return;
       case 'sync':
         state.revision = message.revision;
@@ -181,7 +184,8 @@ export class ProtocolCheck implements Tap {
     // A later coordinator may already have advanced the service.
     const holds =
       row &&
-      (Number(row.generation) > generation || (row.generation === generation && row.status !== 'inactive'));
+      (Number(row.generation) > generation ||
+        (row.generation === generation && (isLive(row) || (link.hasRival && row.status !== 'inactive'))));
     if (!holds && !this.#isStale(link))
       this.#world.violate(`${link.name}: ${service}.${generation} is sent before it is committed`);
   }
@@ -201,6 +205,9 @@ export class ProtocolCheck implements Tap {
       return;
     }
     state.reports.splice(state.reports.indexOf(report), 1);
+    this.#leases.acknowledged(link);
+    this.#contact.acknowledged(link, report);
+    assertAuthorised(this.#world, this.#ledger, link, state.listed, report);
     for (const observation of report.observations)
       if (!this.#isCommitted(observation, link.hostId))
         this.#world.violate(
@@ -250,7 +257,7 @@ export class ProtocolCheck implements Tap {
   #stateOf(link: Link): LinkState {
     const known = this.#states.get(link);
     if (known) return known;
-    const fresh: LinkState = { revision: null, reports: [], streams: new Map() };
+    const fresh: LinkState = { revision: null, reports: [], streams: new Map(), listed: new Set() };
     this.#states.set(link, fresh);
     return fresh;
   }

@@ -1,6 +1,6 @@
 /** What agents have reported about the starts that they were given. */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
-import { keyOf } from '../../../../shared/protocol/assignment.ts';
+import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.ts';
 import type { Observation } from '../../../../shared/protocol/up.ts';
 
 export class ReportedStarts {
@@ -8,6 +8,8 @@ export class ReportedStarts {
   readonly failed = new Set<string>();
   /** Starts that agents stopped because their lease expired, by `service.generation`. */
   readonly lapsed = new Set<string>();
+  /** Starts that agents with leases gave up because their lease expired, by host and `service.generation`. */
+  readonly #givenUp = new Map<number, Set<string>>();
   /** Starts whose container was reported as gone, by host and `service.generation`, like the next two. */
   readonly #gone = new Set<string>();
   /** Starts whose container was reported. */
@@ -16,10 +18,27 @@ export class ReportedStarts {
   readonly #listed = new Map<number, number>();
   /** Starts that were missing from a later hello. */
   readonly #missing = new Set<string>();
+  /** Starts that were missing from any hello. */
+  readonly #everMissing = new Set<string>();
 
   sent(one: Observation): void {
     if (one.state === 'failed') this.failed.add(keyOf(one));
     if (isLapsed(one)) this.lapsed.add(keyOf(one));
+  }
+
+  /** An agent gives up this start, and has a mark of it. */
+  givenUp(hostId: number, key: ServiceKey): void {
+    const known = this.#givenUp.get(hostId) ?? new Set();
+    this.#givenUp.set(hostId, known.add(keyOf(key)));
+  }
+
+  /** An agent without leases, or without the marks of the earlier one, reports for the host from now on. */
+  leasesUnknown(hostId: number): void {
+    this.#givenUp.delete(hostId);
+  }
+
+  isGivenUp({ id, generation, host_id }: Row): boolean {
+    return this.#givenUp.get(Number(host_id))?.has(`${id}.${generation}`) === true;
   }
 
   arrived(hostId: number, observations: readonly Observation[]): void {
@@ -37,7 +56,11 @@ export class ReportedStarts {
     this.arrived(hostId, inventory);
     this.listed(inventory);
     const present = new Set(inventory.map((one) => `host ${hostId}: ${keyOf(one)}`));
-    for (const key of rows.map(startOf)) if (!present.has(key)) this.#missing.add(key);
+    for (const key of rows.map(startOf)) {
+      if (present.has(key)) continue;
+      this.#missing.add(key);
+      this.#everMissing.add(key);
+    }
   }
 
   /** A hello has listed these, true or not. */
@@ -53,10 +76,19 @@ export class ReportedStarts {
 
   /** True if messages of its host have shown that the container of the service is gone. */
   isGone(row: Row): boolean {
+    return this.#isGone(row, this.#missing);
+  }
+
+  /** True also if a later report has the container: the hello before it may be processed only now. */
+  mayBeGone(row: Row): boolean {
+    return this.#isGone(row, this.#everMissing);
+  }
+
+  #isGone(row: Row, missing: ReadonlySet<string>): boolean {
     const key = startOf(row);
     // A start that its agent has not reported may be on its way to it.
     const wasThere = this.#seen.has(key) || row.status === 'terminating';
-    return this.#gone.has(key) || (wasThere && this.#missing.has(key));
+    return this.#gone.has(key) || (wasThere && missing.has(key));
   }
 }
 

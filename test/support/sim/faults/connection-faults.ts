@@ -30,6 +30,14 @@ export const connectionFaults = {
     world.pick([...network.links]).blackhole(world.chance(0.7), world.chance(0.7));
     return true;
   },
+  // The control plane notices the end of a connection when the next one has begun.
+  'connection closes during the next hello': (simulation) => {
+    const { world, network, faults } = simulation;
+    if (network.links.size === 0) return false;
+    faults.slowDatabase(10 * SECOND_MS, 3 * SECOND_MS);
+    world.pick([...network.links]).cut('a fault', world.between(200, 4 * SECOND_MS));
+    return true;
+  },
   'network slow': atMachine((machine, { world }) => {
     machine.route.stalledUntilMs = world.nowMs + world.between(1, 50 * SECOND_MS);
   }),

@@ -17,6 +17,8 @@ const FORGED_AT_MS = 1_700_000_000_000;
 
 const FALSE_IDS = 'a hello with false ids';
 const FALSE_OFFER = 'a hello that offers more than was agreed';
+const FALSE_STARTS = 'a hello with later starts of services of other hosts';
+const HELLOS = [FALSE_IDS, FALSE_IDS, FALSE_OFFER, FALSE_STARTS];
 /** Labels that applications of the simulation require. */
 const WANTED_LABELS = ['ssd', 'gpu'];
 
@@ -25,16 +27,15 @@ type Forgery = (link: Link, simulation: Simulation) => Frame[];
 /** Sends one kind of hostile frames on the link. Returns false if there was nothing to forge from. */
 export function sendForgeries(link: Link, simulation: Simulation): boolean {
   const { world } = simulation;
-  const kind = world.chance(0.4)
-    ? world.pick([FALSE_IDS, FALSE_IDS, FALSE_OFFER])
-    : world.pick(Object.keys(forgeries));
-  if (kind === FALSE_IDS || kind === FALSE_OFFER) {
+  const kind = world.chance(0.4) ? world.pick(HELLOS) : world.pick(Object.keys(forgeries));
+  if (HELLOS.includes(kind)) {
     // The first offer of a host is agreed, whatever it is.
     if (kind === FALSE_OFFER && !simulation.ledger.hosts.get(Number(link.hostId))?.agreed) return false;
     world.note(`${link.name} reconnects with ${kind}`);
     world.count(`forged: ${kind}`);
-    const falsify = kind === FALSE_IDS ? falseIds(simulation) : falseOffer(simulation);
-    simulation.network.falsify.set(link.machine, falsify);
+    const falsify = hellos[kind];
+    if (!falsify) return false;
+    simulation.network.falsify.set(link.machine, falsify(simulation, link));
     link.cut('the agent');
     return true;
   }
@@ -45,6 +46,13 @@ export function sendForgeries(link: Link, simulation: Simulation): boolean {
   for (const frame of frames) link.forge(frame);
   return true;
 }
+
+/** How the next hello of the agent is changed. */
+const hellos: Record<string, (simulation: Simulation, link: Link) => (hello: string) => string> = {
+  [FALSE_IDS]: falseIds,
+  [FALSE_OFFER]: falseOffer,
+  [FALSE_STARTS]: falseStarts,
+};
 
 const forgeries: Record<string, Forgery> = {
   'reports on services of other hosts': (link, simulation) => {
@@ -99,10 +107,8 @@ const report = (content: Partial<Report>): string =>
   JSON.stringify({ type: 'report', sequence: USED_SEQUENCE, observations: [], forgotten: [], ...content });
 
 /** A committed service that another host holds. */
-function foreignService({ hostId }: Link, { world, ledger }: Simulation): Row | undefined {
-  const rows = [...ledger.services.values()].filter(
-    (row) => row.host_id !== null && row.host_id !== hostId && row.status !== 'inactive',
-  );
+function foreignService(link: Link, { world, ledger }: Simulation): Row | undefined {
+  const rows = [...ledger.services.values()].filter((row) => isElsewhere(row, link));
   return rows.length === 0 ? undefined : world.pick(rows);
 }
 
@@ -157,6 +163,26 @@ function falseOffer({ world }: Simulation): (hello: string) => string {
     return JSON.stringify({ ...hello, host: { ...hello.host, ...offer } });
   };
 }
+
+/** Changes a hello: it lists a start of another host's service that was never given. */
+function falseStarts(simulation: Simulation, link: Link): (hello: string) => string {
+  const { world, ledger } = simulation;
+  return (text) => {
+    const hello = JSON.parse(text) as Hello;
+    const rows = [...ledger.services.values()].filter(
+      (row) => isElsewhere(row, link) && row.placed === 1 && ledger.isEssential(row),
+    );
+    if (rows.length === 0) return text;
+    const row = world.pick(rows);
+    // Its own report on the service would be true.
+    if (hello.inventory.some(({ service }) => service === row.id)) return text;
+    const later = { ...row, generation: Number(row.generation) + world.pick([1, 5]) };
+    return JSON.stringify({ ...hello, inventory: [...hello.inventory, lie(later, simulation)] });
+  };
+}
+
+const isElsewhere = (row: Row, { hostId }: Link): boolean =>
+  row.host_id !== null && row.host_id !== hostId && row.status !== 'inactive';
 
 const proofsOf = (frame: string): ProvenIds[] =>
   frame.includes('"type":"hello"') ? ((JSON.parse(frame) as Hello).idProofs ?? []) : [];

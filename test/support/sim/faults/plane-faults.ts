@@ -1,4 +1,5 @@
 /** Faults of control planes and of their database, and what users and administrators do to them. */
+import type { Simulation } from '../simulation.ts';
 import { USERS } from '../workload/users.ts';
 import type { CommitFault } from '../world/store.ts';
 import { type Fault, jump, SECOND_MS } from './fault.ts';
@@ -10,6 +11,20 @@ const commits =
     store.faults.push(fault);
     return true;
   };
+
+/** A quiet one is served by agents only. */
+function startSecond(simulation: Simulation, isQuiet: boolean): boolean {
+  const [old] = simulation.controlPlanes;
+  if (!old || simulation.controlPlanes.length > 1) return false;
+  const { world, network, scheduling } = simulation;
+  // The two control planes never contact each other; each can learn of the other only through agents.
+  old.isQuiet = isQuiet;
+  if (old.isQuiet) for (const link of [...network.links]) if (world.chance(0.5)) link.cut('a fault');
+  simulation.startControlPlane();
+  const forMs = old.isQuiet ? 2 * scheduling.lostAfterMs + 60 * SECOND_MS : 40 * SECOND_MS;
+  simulation.faults.undoAfter(world.between(1, forMs), () => simulation.end(old));
+  return true;
+}
 
 export const planeFaults = {
   // Control planes
@@ -26,16 +41,18 @@ export const planeFaults = {
     simulation.restart(undefined, simulation.world.between(30 * SECOND_MS, 200 * SECOND_MS));
     return true;
   },
-  'second control plane': (simulation) => {
-    const [old] = simulation.controlPlanes;
-    if (!old || simulation.controlPlanes.length > 1) return false;
-    const { world, network, scheduling } = simulation;
-    // The two control planes never contact each other; each can learn of the other only through agents.
-    old.isQuiet = world.chance(0.3);
-    if (old.isQuiet) for (const link of [...network.links]) if (world.chance(0.5)) link.cut('a fault');
-    simulation.startControlPlane();
-    const forMs = old.isQuiet ? 2 * scheduling.lostAfterMs + 60 * SECOND_MS : 40 * SECOND_MS;
-    simulation.faults.undoAfter(world.between(1, forMs), () => simulation.end(old));
+  'second control plane': (simulation) => startSecond(simulation, simulation.world.chance(0.3)),
+  // The earlier one does not know the host, and must not tell its agent that it was removed.
+  'host joins beside a second control plane': (simulation) => {
+    const { world, machines, administrator } = simulation;
+    if (!startSecond(simulation, true)) return false;
+    const machine = world.pick(machines);
+    machine.shutDown();
+    world.after(world.between(SECOND_MS, 5 * SECOND_MS), () => {
+      if (!machine.powered) administrator.remove(machine, true);
+      machine.powerOn();
+    });
+    simulation.faults.undoAfter(10 * SECOND_MS, () => machine.powerOn());
     return true;
   },
   'clock of the control plane jumps': (simulation) => {

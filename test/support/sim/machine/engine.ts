@@ -51,6 +51,8 @@ const PULL_STALL_MS = 60_000;
 export const LOCAL_IMAGE = 'berth/busybox:1';
 /** An image that must be pulled from a registry. */
 export const REMOTE_IMAGE = 'registry.test/far:1';
+/** The message of a call without an answer. */
+export const UNREACHABLE = 'the engine does not answer';
 
 export class SimEngine implements Engine {
   readonly machine: string;
@@ -155,7 +157,7 @@ export class SimEngine implements Engine {
    */
   async usage(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, UsageSample>> {
     if (this.hanging) await new Promise((done) => signal.addEventListener('abort', done));
-    if (this.down || this.hanging) throw new EngineError('unreachable', 'the engine does not answer');
+    if (this.down || this.hanging) throw new EngineError('unreachable', UNREACHABLE);
     const timeMs = this.#world.nowMs;
     const running = ids
       .flatMap((id) => this.containers.get(id) ?? [])
@@ -301,12 +303,12 @@ export class SimEngine implements Engine {
     await world.pause(1 + (this.slowMs > 0 ? world.between(0, this.slowMs) : world.random() * 4));
     // The caller may be dead by now; the engine may carry out the call all the same.
     if (caller?.alive === false && world.chance(0.4)) return new Promise(() => {});
-    if (this.down) throw new EngineError('unreachable', 'connect ECONNREFUSED');
+    if (this.down) throw new EngineError('unreachable', UNREACHABLE);
     if (this.hanging) {
       if (world.chance(0.5)) attempt(effect);
       world.count('engine: hung');
       await world.pause(CALL_TIMEOUT_MS);
-      throw new EngineError('unreachable', 'the engine does not answer');
+      throw new EngineError('unreachable', UNREACHABLE);
     }
     if (world.chance(this.failing)) {
       if (world.chance(0.3)) attempt(effect);

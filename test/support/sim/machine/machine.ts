@@ -18,6 +18,8 @@ export interface MachineOptions extends SimEngineOptions {
   hostId: number;
   /** Called when the agent logs that it lost output of a service, or that a start failed. */
   lost(service: number): void;
+  /** Called when the lease of the agent, which acts alone on a machine that works, has expired. */
+  lapsed(machine: Machine, services: readonly number[]): void;
   /** Called when an agent starts although another one runs. */
   duplicated(machine: Machine): void;
   /** Called when the agent has ended and removed its key because its host was removed. */
@@ -47,6 +49,8 @@ export class Machine {
   /** Protocol version of the next agent to start, relative to the current version. */
   versionOffset = 0;
   powered = true;
+  /** When the lease of its agent expired, until a control plane welcomes the agent. */
+  lapsedMs: number | null = null;
   /** Id of the host that the agent's key belongs to. */
   hostId: number;
   readonly #options: MachineOptions;
@@ -131,6 +135,10 @@ export class Machine {
         identity: { headers: async () => ({}) },
         log: (event, fields = {}) => {
           world.note(`${process.name} ${event} ${JSON.stringify(fields)}`);
+          if (event === 'session.welcome') this.lapsedMs = null;
+          if (event === 'lease.expired') this.lapsedMs = world.nowMs;
+          if (event === 'lease.expired' && !this.isImpaired)
+            this.#options.lapsed(this, String(fields.services).split(' ').map(Number));
           // A start that failed although it took effect may have no log either.
           const isFailedStart = event === 'step.failed' && fields.step === 'start';
           if (event === 'output.lost' || isFailedStart) this.#options.lost(Number(fields.service));

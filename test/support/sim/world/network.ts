@@ -140,6 +140,11 @@ export class Link {
     return `${this.machine}~${this.server.name}#${this.number}`;
   }
 
+  /** True if there is another control plane. */
+  get hasRival(): boolean {
+    return this.#network.servers.length > 1;
+  }
+
   /** True if the agent's version of the protocol has leases. */
   get hasLeases(): boolean {
     return this.#version >= 0;
@@ -222,15 +227,20 @@ export class Link {
     this.blackhole(false, true);
   }
 
-  /** Cuts the connection for both sides. Frames that are under way may still arrive. */
-  cut(by: string): void {
+  /**
+   * Cuts the connection for both sides. Frames that are under way may still arrive. The control plane notices
+   * it `lateMs` later than the agent.
+   */
+  cut(by: string, lateMs = 0): void {
     if (this.#isCut) return;
     this.#isCut = true;
     const { world, links } = this.#network;
     world.note(`${this.name} is cut by ${by}`);
     links.delete(this);
     this.#isDropping = world.chance(0.5);
-    this.#pipes.up.send(() => this.#serverClosed());
+    const tellServer = () => this.#pipes.up.send(() => this.#serverClosed());
+    if (lateMs === 0) tellServer();
+    else world.after(lateMs, tellServer);
     this.#pipes.down.send(() => {
       if (this.#socket.readyState === 0) this.#socket.fail('socket hang up');
       this.#socket.over(GONE, '');

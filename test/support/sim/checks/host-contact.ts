@@ -1,0 +1,69 @@
+/**
+ * Check of contact: a host counts as connected when it is welcomed, and is not lost while its reports are
+ * acknowledged (C17, C105).
+ */
+import type { Report } from '../../../../shared/protocol/up.ts';
+import type { Link } from '../world/network.ts';
+import type { Change } from '../world/store.ts';
+import type { World } from '../world/time.ts';
+import type { Ledger } from './ledger.ts';
+
+const ROUNDING_MS = 2;
+
+interface Contact {
+  link: Link;
+  timeMs: number;
+}
+
+export class HostContactCheck {
+  readonly #world: World;
+  readonly #ledger: Ledger;
+  readonly #lostAfterMs: number;
+  readonly #clockJumpsMs: readonly number[];
+  readonly #arrivals = new WeakMap<Report, Contact>();
+  /** The last acknowledged report of each host. */
+  readonly #contacts = new Map<number, Contact>();
+
+  /** `clockJumpsMs`: when the clock of a control plane was set, also later on. */
+  constructor(world: World, ledger: Ledger, lostAfterMs: number, clockJumpsMs: readonly number[]) {
+    this.#world = world;
+    this.#ledger = ledger;
+    this.#lostAfterMs = lostAfterMs;
+    this.#clockJumpsMs = clockJumpsMs;
+  }
+
+  /** With two control planes the row may be that of the other one. */
+  welcomed({ name, hostId, hasRival }: Link): void {
+    const host = this.#ledger.hosts.get(hostId);
+    if (hasRival || !host || host.removed_ms !== null) return;
+    if (host.lost === 1 || host.silent_since_ms !== null)
+      this.#world.violate(`${name}: host ${hostId} is welcomed, but counts as silent or lost`);
+  }
+
+  arrived(link: Link, report: Report): void {
+    this.#arrivals.set(report, { link, timeMs: this.#world.nowMs });
+  }
+
+  /** The contact of a report is at its turn, which began after it had arrived. */
+  acknowledged({ hostId }: Link, report: Report): void {
+    const arrival = this.#arrivals.get(report);
+    if (arrival) this.#contacts.set(hostId, arrival);
+  }
+
+  /** Checks a change. The ledger must not contain it yet. */
+  check({ table, id, row }: Change): void {
+    if (table === 'hosts' && row?.lost === 1 && this.#ledger.hosts.get(id)?.lost === 0) this.#lost(id);
+  }
+
+  /** The last contact must be long ago, unless the clock was set since. */
+  #lost(hostId: number): void {
+    const contact = this.#contacts.get(hostId);
+    if (!contact) return;
+    const { link, timeMs } = contact;
+    const isClockSet = this.#clockJumpsMs.some((jumpMs) => jumpMs >= timeMs);
+    if (!link.server.process.alive || link.hasRival || isClockSet) return;
+    const silentMs = Math.ceil(this.#world.nowMs - timeMs);
+    if (silentMs + ROUNDING_MS < this.#lostAfterMs)
+      this.#world.violate(`host ${hostId} is lost, and had its last contact ${silentMs} ms ago`);
+  }
+}

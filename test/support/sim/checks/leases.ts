@@ -1,0 +1,66 @@
+/** Lease check: the row of a host has a lease if, and only if, its agent has confirmed one (C104). */
+import type { Link } from '../world/network.ts';
+import type { World } from '../world/time.ts';
+import type { Ledger } from './ledger.ts';
+
+export class LeaseCheck {
+  readonly #world: World;
+  readonly #ledger: Ledger;
+  /**
+   * By host: the connection that was welcomed last, and those with a hello that arrived later. Value: whether
+   * the agent supports leases.
+   */
+  readonly #greeted = new Map<number, Map<Link, boolean>>();
+  /** The lease of each welcome. */
+  readonly #granted = new WeakMap<Link, number | undefined>();
+
+  constructor(world: World, ledger: Ledger) {
+    this.#world = world;
+    this.#ledger = ledger;
+  }
+
+  greeted(link: Link): void {
+    this.#greetedAt(link.hostId).set(link, link.hasLeases);
+  }
+
+  /** A welcome supersedes every hello that arrived before that of its connection. */
+  welcomed(link: Link, leaseMs: number | undefined): void {
+    this.#granted.set(link, leaseMs);
+    const greeted = this.#greetedAt(link.hostId);
+    for (const one of [...greeted.keys()]) {
+      if (one === link) break;
+      greeted.delete(one);
+    }
+    this.hostChanged(link.hostId, this.#ledger.hosts.get(link.hostId)?.lease_ms);
+  }
+
+  /**
+   * Checks a committed row of a host. A lease is recorded only if the agent that was welcomed last, or one
+   * whose hello has arrived since, keeps leases.
+   */
+  hostChanged(id: number, leaseMs: unknown): void {
+    const greeted = this.#greeted.get(id);
+    if ((leaseMs ?? null) === null || !greeted || [...greeted.values()].includes(true)) return;
+    this.#world.violate(`host ${id} has a lease of ${leaseMs} ms, but its agent does not support leases`);
+  }
+
+  /** A report after the welcome confirms its lease. Another control plane may have changed the row since. */
+  acknowledged(link: Link): void {
+    const host = this.#ledger.hosts.get(link.hostId);
+    const granted = this.#granted.get(link) ?? null;
+    const isLatest = [...this.#greetedAt(link.hostId).keys()].at(-1) === link;
+    if (!isLatest || link.hasRival || !link.hasLeases || !host || host.removed_ms !== null) return;
+    if (host.lease_ms !== granted)
+      this.#world.violate(
+        `${link.name}: a report is acknowledged, but host ${link.hostId} has the lease ${host.lease_ms}, not ${granted}`,
+      );
+  }
+
+  #greetedAt(hostId: number): Map<Link, boolean> {
+    const known = this.#greeted.get(hostId);
+    if (known) return known;
+    const fresh = new Map<Link, boolean>();
+    this.#greeted.set(hostId, fresh);
+    return fresh;
+  }
+}
