@@ -139,9 +139,8 @@ export class Queue<T extends QueueItem> {
    * After one that was not placed, no other item of its class queue is tried in this round.
    */
   next(round: Round<T>): Candidate<T> | undefined {
-    const { fairShareKeyOf, increase, current } = round;
-    if (current) this.#advance(round, current);
-    round.current = undefined;
+    const { fairShareKeyOf, increase } = round;
+    this.endTry(round);
     for (let entry = round.entries.pop(); entry; entry = round.entries.pop()) {
       const { classQueue, demand, fairShareKey } = entry;
       const { userQueue } = classQueue;
@@ -160,6 +159,15 @@ export class Queue<T extends QueueItem> {
       this.#advance(round, entry);
     }
     return undefined;
+  }
+
+  /**
+   * Ends the try of the candidate handed out last. Must be called if a round ends before `next` returns
+   * undefined: otherwise the items behind that candidate would not be tried again.
+   */
+  endTry(round: Round<T>): void {
+    if (round.current) this.#advance(round, round.current);
+    round.current = undefined;
   }
 
   /**

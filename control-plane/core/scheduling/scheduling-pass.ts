@@ -70,6 +70,7 @@ function* placeExecutions(
       applyPlan(actions, execution, plan);
     } else if (!isOverQuota || lacksCapacity(state, execution, demand)) queue.markUnschedulable(candidate);
   }
+  queue.endTry(round);
 }
 
 /** Places each elastic service on its own, in free capacity only. */
@@ -90,6 +91,7 @@ function placeElasticServices(
     if (placements) actions.place(execution, placements);
     else elastic.markUnschedulable(candidate);
   }
+  elastic.endTry(round);
 }
 
 /** Whether the bound on placed instances prevents the start, until enough services have ended. */

@@ -74,3 +74,24 @@ test('C173: an elastic service that would exceed the bound waits until enough ha
   end(rig, other);
   expect(work.placed).toBe(true);
 });
+
+test('C173: what the bound stopped right after an equal start is tried again when instances of others have ended', () => {
+  const rig = rigWithin(2);
+  const other = rig.submit(application(withText(1)), 2);
+  const equal = [rig.submit(application(withText(1))), rig.submit(application(withText(1)))];
+  rig.turn();
+  expect(statusesOf([other, ...equal])).toEqual(['starting', 'starting', 'queued']);
+  end(rig, other);
+  expect(statusesOf(equal)).toEqual(['starting', 'starting']);
+});
+
+test('C173: an elastic service that the bound stopped right after an equal one is tried again, too', () => {
+  const rig = rigWithin(3);
+  const other = rig.submit(application(withText(1)), 2);
+  const execution = rig.submit(application(withText(1), withText(1, { ...elastic, total_count: 2 })));
+  rig.turn();
+  for (const one of [...other.services, named(execution, 'web0')]) rig.see(one, running);
+  expect(rig.cluster.placedWeight).toBe(3);
+  end(rig, other);
+  expect(execution.services.map(({ placed }) => placed)).toEqual([true, true, true]);
+});
