@@ -17,7 +17,7 @@ import { sleep } from '../sleep.ts';
 import { writeIfAbsent } from './exclusive-file.ts';
 import { LogRetention, type RetentionOptions } from './log-retention.ts';
 import { copyOutput } from './output-copy.ts';
-import { copyFrom, lastWrittenMs, openIfThere, openPath, replaceByLink } from './stored-files.ts';
+import * as files from './stored-files.ts';
 import { type GivenIds, StoredIds } from './stored-ids.ts';
 
 /**
@@ -56,6 +56,7 @@ export class OutputStore {
     this.#log = log;
     mkdirSync(dir, { recursive: true });
     const paths = readdirSync(dir, { recursive: true }).map(String);
+    for (const path of paths.filter(files.isUnfinished)) rmSync(`${dir}/${path}`, { force: true });
     this.retention = new LogRetention(dir, paths, { ...limits, log });
     this.#started = new Set(paths.flatMap((path) => markedKey(path, 'started')));
     this.#lapsed = new Set(paths.flatMap((path) => markedKey(path, 'lapsed')));
@@ -156,7 +157,7 @@ export class OutputStore {
     try {
       if (preservation.by === 'handle') {
         const first = this.retention.firstOffset(container);
-        await copyFrom(preservation.source, first, this.#path(container, 'log'));
+        await files.copyFrom(preservation.source, first, this.#path(container, 'log'));
         await preservation.source.close();
       } else {
         await preservation.following;
@@ -186,12 +187,12 @@ export class OutputStore {
 
   /** Opens the output of a key, wherever it is. Undefined if there is none. */
   async open(key: ServiceKey): Promise<FileHandle | undefined> {
-    const stored = await openIfThere(this.#path(key, 'log'));
+    const stored = await files.openIfThere(this.#path(key, 'log'));
     if (stored) return stored;
     for (const preservation of this.#preservations.values()) {
       if (keyOf(preservation.key) === keyOf(key) && preservation.by === 'handle' && !preservation.copied) {
         // A new handle of the same file, whose name may be gone by now.
-        return await openIfThere(openPath(preservation.source));
+        return await files.openIfThere(files.openPath(preservation.source));
       }
     }
     return undefined;
@@ -202,7 +203,8 @@ export class OutputStore {
     for (const preservation of this.#preservations.values()) {
       if (preservation.by === 'handle' && preservation.copied) continue;
       const { key } = preservation;
-      const path = preservation.by === 'handle' ? openPath(preservation.source) : this.#path(key, 'log');
+      const path =
+        preservation.by === 'handle' ? files.openPath(preservation.source) : this.#path(key, 'log');
       await this.retention.limit(key, path);
     }
   }
@@ -219,7 +221,7 @@ export class OutputStore {
       const service = Number(name);
       // Other files in the folder are not Berth's.
       if (!/^\d+$/.test(name) || inUse(service)) continue;
-      if ((await lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
+      if ((await files.lastWrittenMs(`${this.#dir}/${name}`)) < beforeMs) await this.forget(service);
     }
   }
 
@@ -237,12 +239,12 @@ export class OutputStore {
     const file = this.#engine.outputFile(container.id);
     if (file === undefined) return undefined;
     try {
-      await replaceByLink(file, path);
+      await files.replaceByLink(file, path);
       return { by: 'link' };
     } catch {
       // On another file system, or not accessible. The next method logs its own failure.
     }
-    const source = await openIfThere(file);
+    const source = await files.openIfThere(file);
     if (!source) return undefined;
     const [stored, existing] = await Promise.all([source.stat(), stat(path).catch(() => undefined)]);
     const copied = container.state === 'exited' && existing?.size === stored.size;

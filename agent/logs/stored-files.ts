@@ -6,9 +6,14 @@ const COPY_BYTES = 1 << 20;
 /** Names an open file, whose own name may be gone. */
 export const openPath = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
 
+/** Names of files that are not yet logs, and stay if the agent is killed before it renames them. */
+const [LINK, COPY] = ['.link', '.copy'];
+
+export const isUnfinished = (path: string): boolean => /(^|\/)\d+\/\d+\.log\.(link|copy)$/.test(path);
+
 /** A rename between two links of one file does nothing, hence the last line. */
 export async function replaceByLink(file: string, path: string): Promise<void> {
-  const unfinished = `${path}.link`;
+  const unfinished = `${path}${LINK}`;
   await rm(unfinished, { force: true });
   await link(file, unfinished);
   await rename(unfinished, path);
@@ -42,7 +47,7 @@ export async function openIfThere(path: string): Promise<FileHandle | undefined>
  * whose memory would grow by them for a while. It would fill the hole before `first` with zeros.
  */
 export async function copyFrom(source: FileHandle, first: number, path: string): Promise<void> {
-  const unfinished = `${path}.copy`;
+  const unfinished = `${path}${COPY}`;
   if (first === 0) await copyFile(openPath(source), unfinished);
   else await copyRest(source, first, unfinished);
   await rename(unfinished, path);

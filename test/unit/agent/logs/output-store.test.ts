@@ -1,3 +1,4 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { EngineError } from '../../../../agent/engine/engine.ts';
 import { OutputStore } from '../../../../agent/logs/output-store.ts';
@@ -29,5 +30,17 @@ test('P5: an agent process does not mark a key that another process has marked s
   expect(first?.markStarted(key)).toBe(true);
   expect(first?.markStarted(key)).toBe(true);
   expect(second?.markStarted(key)).toBe(false);
+  await scratch.remove();
+});
+
+test('a link or copy that an earlier agent process did not finish is removed, and its log stays', async () => {
+  const scratch = await scratchDir();
+  for (const folder of ['1', 'other']) mkdirSync(`${scratch.path}/${folder}`);
+  for (const path of ['1/1.log', '1/1.log.link', '1/1.log.copy', 'other/x.copy'])
+    writeFileSync(`${scratch.path}/${path}`, 'x');
+  const engine = { outputFile: () => undefined, followOutput: () => expect.unreachable() };
+  new OutputStore(scratch.path, engine, () => {}, limits);
+  expect(readdirSync(`${scratch.path}/1`)).toEqual(['1.log']);
+  expect(readdirSync(`${scratch.path}/other`)).toEqual(['x.copy']);
   await scratch.remove();
 });

@@ -44,11 +44,11 @@ function options({ removeUnused = async (_: number) => {}, inUse = 0 } = {}) {
   };
 }
 
-test('P46: output beyond its age is removed, including unfinished files and marks of unknown services', async () => {
-  const old = stored(1, 31, '1.log', '2.log.copy', '2.started');
+test('P46: output beyond its age is removed, including marks of unknown services', async () => {
+  const old = stored(1, 31, '1.log', '2.log', '2.started');
   const fresh = stored(2, 29, '1.log');
   const written = stored(3, 40, '1.log');
-  stored(3, 1, '2.log.link');
+  stored(3, 1, '2.log');
   const used = stored(4, 40, '1.log');
   const foreign = stored('lost+found', 40, 'x');
   stored('0x2', 40, 'x');
