@@ -8,8 +8,9 @@ import { sizeText } from '../../shared/sizes.ts';
 import { type LogEnd, LogReader } from '../logs/log-reader.ts';
 import type { LogRetention } from '../logs/log-retention.ts';
 
-/** All streams together send at most 1,000 small chunks in a second (P156). */
+/** All streams together send some 250 small chunks in a second (P156). */
 const MIN_PAUSE_MS = 20;
+const PAUSE_MS_PER_STREAM = 4;
 
 export interface LogStreamsOptions {
   open(key: ServiceKey): Promise<FileHandle | undefined>;
@@ -55,7 +56,7 @@ export class LogStreams {
         retention.lastRemoved(service) === generation
           ? `[berth] The output of the service's first ${generation} starts is missing here: ${limit}.`
           : undefined,
-      pauseMs: () => Math.max(MIN_PAUSE_MS, this.#readers.size),
+      pauseMs: () => Math.max(MIN_PAUSE_MS, PAUSE_MS_PER_STREAM * this.#readers.size),
       send: (frame) => this.#options.sendBytes(frame),
       end,
     });

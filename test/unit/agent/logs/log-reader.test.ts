@@ -115,6 +115,20 @@ describe('a log stream', () => {
     expect(chunks).toBeLessThan((performance.now() - beginMs) / 20 + 2);
     expect(count).toBeGreaterThan(chunks);
   });
+  test('P156: the more logs are open, the longer their output is collected', async () => {
+    const streams = Array.from({ length: 20 }, (_, index) => index + 1);
+    for (const stream of streams) open(stream);
+    engine.write('c1', lines('begin'));
+    await eventually(() => streams.every((stream) => connection.payload(stream).length > 0));
+    const before = connection.chunks.length;
+    const beginMs = performance.now();
+    while (performance.now() - beginMs < 300) {
+      engine.write('c1', lines('more'));
+      await nextTurn();
+    }
+    const chunks = connection.chunks.length - before;
+    expect(chunks).toBeLessThan(streams.length * ((performance.now() - beginMs) / 80 + 2));
+  });
   test('a closed stream sends nothing more', async () => {
     open(1);
     connection.send({ type: 'logs.close', stream: 1 });
