@@ -16,6 +16,7 @@ import { LapseCheck } from './checks/lapses.ts';
 import { Ledger } from './checks/ledger.ts';
 import { LifecycleCheck } from './checks/lifecycle.ts';
 import { LogCheck } from './checks/logs.ts';
+import { ProgressCheck } from './checks/progress.ts';
 import { ProtocolCheck } from './checks/protocol.ts';
 import { QueueBoundsCheck } from './checks/queue-bounds.ts';
 import { ReportedStarts } from './checks/reported-starts.ts';
@@ -102,6 +103,7 @@ export class Simulation {
     this.#convergence = new ConvergenceCheck({
       ...{ ledger, acknowledgements: this.#acknowledgements, containers: this.containers },
       ...{ lifecycle: this.#lifecycle, logs: this.logs },
+      progress: new ProgressCheck(ledger, this.scheduling.bounds),
       ...{ machines: this.machines, links: this.network.links },
     });
     this.#queueBounds = new QueueBoundsCheck(world, ledger, this.scheduling.bounds);
@@ -114,6 +116,7 @@ export class Simulation {
       requests,
       acknowledgements: this.#acknowledgements,
       logs: this.logs,
+      bounds: this.#queueBounds,
     });
     this.administrator = new Administrator({ world, ledger, requests, store: () => this.store });
     world.crash = (process) => {

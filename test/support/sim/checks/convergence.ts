@@ -9,6 +9,7 @@ import type { ContainerCheck } from './containers.ts';
 import type { Ledger } from './ledger.ts';
 import type { LifecycleCheck } from './lifecycle.ts';
 import type { LogCheck } from './logs.ts';
+import type { ProgressCheck } from './progress.ts';
 
 export interface ConvergenceOptions {
   ledger: Ledger;
@@ -16,6 +17,7 @@ export interface ConvergenceOptions {
   containers: ContainerCheck;
   lifecycle: LifecycleCheck;
   logs: LogCheck;
+  progress: ProgressCheck;
   machines: readonly Machine[];
   links: ReadonlySet<Link>;
 }
@@ -50,6 +52,7 @@ export class ConvergenceCheck {
       ...executions.flatMap(({ id, status }) =>
         status === 'queued' && this.#fits(Number(id)) ? [`execution ${id} is queued`] : [],
       ),
+      ...this.#options.progress.stuck(),
       ...containers.missingForeign(),
     ];
   }

@@ -6,6 +6,16 @@ import type { Change } from '../world/store.ts';
 import type { World } from '../world/time.ts';
 import type { Ledger } from './ledger.ts';
 
+/** How much waits. */
+export interface Waiting {
+  own: number;
+  ownBytes: number;
+  all: number;
+}
+
+/** Most bytes of a description in a simulation. */
+const MAX_DESCRIPTION_BYTES = 2_000;
+
 export class QueueBoundsCheck {
   readonly #world: World;
   readonly #ledger: Ledger;
@@ -29,6 +39,31 @@ export class QueueBoundsCheck {
     }
     this.#waitingExecutions();
     this.#placedInstances(changes);
+  }
+
+  waitingOf(user: number): Waiting {
+    const all = [...this.#ledger.executions.values()].filter(({ status }) => status === 'queued');
+    const own = all.filter(({ user_id }) => user_id === user);
+    const ownBytes = own.reduce((sum, { description_bytes }) => sum + Number(description_bytes), 0);
+    return { own: own.length, ownBytes, all: all.length };
+  }
+
+  /**
+   * A submission was refused with this message. `before` is what waited when it was sent, and `others` is how
+   * many more submissions were under way meanwhile. Together they may have reached the bound.
+   */
+  refused(user: number, message: string, before: Waiting, others: number): void {
+    const after = this.waitingOf(user);
+    const most = (what: keyof Waiting, each = 1) => before[what] + after[what] + (others + 1) * each;
+    const { waiting, waitingPerUser, waitingBytesPerUser } = this.#bounds;
+    const reached = [
+      message.startsWith('The application has'),
+      message.startsWith('You have') && most('own') >= waitingPerUser,
+      message.startsWith('With this one') && most('ownBytes', MAX_DESCRIPTION_BYTES) > waitingBytesPerUser,
+      message.includes('of all users') && most('all') >= waiting,
+    ];
+    const isTrue = reached.includes(true);
+    if (!isTrue) this.#world.violate(`a submission of user ${user} is refused without need: ${message}`);
   }
 
   #waitingExecutions(): void {

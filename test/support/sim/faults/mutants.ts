@@ -2,5 +2,6 @@
 import { agentMutants } from './agent-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { planeMutants } from './plane-mutants.ts';
+import { schedulingMutants } from './scheduling-mutants.ts';
 
-export const mutants: readonly Mutant[] = [...planeMutants, ...agentMutants];
+export const mutants: readonly Mutant[] = [...planeMutants, ...schedulingMutants, ...agentMutants];

@@ -64,22 +64,10 @@ export const planeMutants: readonly Mutant[] = [
     to: '    if (missing && seen && false) {',
   },
   {
-    name: 'do not subtract the capacity of a placed service',
-    file: 'control-plane/core/scheduling/gang-placement.ts',
-    from: '    hostIndex.assume(host, service.requirement, -1);',
-    to: '',
-  },
-  {
     name: 'ignore the quota',
     file: 'control-plane/core/state/cluster.ts',
     from: '    return exceededLimits(this.quotaOf(userId), used, wanted);',
     to: '    return [];',
-  },
-  {
-    name: 'count reservations under the quota instead of memory limits',
-    file: 'control-plane/core/accounts/quota.ts',
-    from: 'sign * times * memoryLimitOf(requirement, defaultMemoryBytes)',
-    to: 'sign * times * requirement.memoryBytes',
   },
   {
     name: 'let a retry win over a termination',
@@ -92,12 +80,6 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/coordinator/streams/log-relay.ts',
     from: 'session.openLog(key, this.#offset,',
     to: 'session.openLog(key, 0,',
-  },
-  {
-    name: 'place a part of a gang',
-    file: 'control-plane/core/scheduling/gang-placement.ts',
-    from: 'placements.length === services.length ? placements : null',
-    to: 'placements.length > 0 ? placements : null',
   },
   {
     name: 'start a service before departing containers are gone',
@@ -136,12 +118,6 @@ export const planeMutants: readonly Mutant[] = [
     to: '  return silentSinceMs;',
   },
   {
-    name: 'place on drained hosts',
-    file: 'control-plane/core/scheduling/host-filters.ts',
-    from: 'isReachable(host) && host.schedulable && !blockingConditionOf(host);',
-    to: 'isReachable(host) && !blockingConditionOf(host);',
-  },
-  {
     name: 'keep elastic services on drained hosts',
     file: 'control-plane/core/lifecycle/reconciler.ts',
     from: 'cluster.hosts.get(service.hostId ?? 0)?.schedulable === false;',
@@ -172,13 +148,6 @@ export const planeMutants: readonly Mutant[] = [
     file: 'control-plane/core/lifecycle/admission.ts',
     from: '  if (problem !== null) throw',
     to: '  if (false) throw',
-    faults: ['a user floods the queue'],
-  },
-  {
-    name: 'place instances beyond the bound',
-    file: 'control-plane/core/scheduling/scheduler-state.ts',
-    from: '  return over > 0 ?',
-    to: '  return false ?',
     faults: ['a user floods the queue'],
   },
   {

@@ -4,6 +4,12 @@ import { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import type { World } from '../world/time.ts';
 import type { ControlPlane } from './control-plane.ts';
 
+export interface RequestOptions {
+  changes?: boolean;
+  /** Called when the only control plane refuses the request. */
+  refused?(error: OperationError): void;
+}
+
 export class Requests {
   readonly #world: World;
   readonly #servers: () => readonly ControlPlane[];
@@ -19,7 +25,7 @@ export class Requests {
     what: string,
     call: (coordinator: Coordinator) => Promise<T>,
     answered: (value: T, server: ControlPlane) => void,
-    { changes = true } = {},
+    { changes = true, refused }: RequestOptions = {},
   ): Promise<void> {
     const world = this.#world;
     const all = this.#servers().filter(({ isQuiet }) => !isQuiet || !changes);
@@ -41,6 +47,7 @@ export class Requests {
           if (!process.alive) return;
           if (!(error instanceof OperationError)) return world.violate(`${what}: ${error}`);
           world.count(`request: ${error.code}`);
+          if (all.length === 1) refused?.(error);
           world.note(`${what}: ${error.code}`);
         },
       );

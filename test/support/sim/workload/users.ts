@@ -2,11 +2,13 @@
  * Users of a simulation: they submit, terminate and delete executions and read logs. The checks receive every
  * answer.
  */
+import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
 import type { LogSubscriber } from '../../../../control-plane/core/streams/stream-subscriber.ts';
 import type { Application } from '../../../../shared/application-schema.ts';
 import type { AcknowledgementCheck } from '../checks/acknowledgements.ts';
 import { isEnded, type Ledger } from '../checks/ledger.ts';
 import { type LogCheck, ReceivedLog } from '../checks/logs.ts';
+import type { QueueBoundsCheck } from '../checks/queue-bounds.ts';
 import type { ControlPlane } from '../plane/control-plane.ts';
 import type { Requests } from '../plane/requests.ts';
 import type { World } from '../world/time.ts';
@@ -18,6 +20,7 @@ export interface UsersOptions {
   acknowledgements: AcknowledgementCheck;
   logs: LogCheck;
   requests: Requests;
+  bounds: QueueBoundsCheck;
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
@@ -34,6 +37,9 @@ const subscriber: LogSubscriber = {
 
 export class Users {
   readonly #options: UsersOptions;
+  /** Submissions so far, and those without an answer. */
+  #sent = 0;
+  #open = 0;
 
   constructor(options: UsersOptions) {
     this.#options = options;
@@ -61,13 +67,20 @@ export class Users {
   }
 
   async submit(application: Application, user = this.#options.world.pick(USERS)): Promise<void> {
-    const { acknowledgements } = this.#options;
+    const { acknowledgements, bounds } = this.#options;
     const submission = { userId: user, name: 'run', application, description: JSON.stringify(application) };
+    const before = bounds.waitingOf(user);
+    const [sent, open] = [++this.#sent, this.#open++];
+    const refused = ({ code, message }: OperationError) => {
+      if (code === 'too-many') bounds.refused(user, message, before, open + this.#sent - sent);
+    };
     await this.#options.requests.send(
       `submission by user ${user}`,
       (c) => c.submit(submission),
       (id) => acknowledgements.submitted(id, user),
+      { refused },
     );
+    this.#open -= 1;
   }
 
   async terminate(id: number): Promise<void> {

@@ -1,0 +1,51 @@
+/** Mutants of the scheduler, the queue, its bounds and quotas. */
+import type { Mutant } from './mutant.ts';
+
+export const schedulingMutants: readonly Mutant[] = [
+  {
+    name: 'do not subtract the capacity of a placed service',
+    file: 'control-plane/core/scheduling/gang-placement.ts',
+    from: '    hostIndex.assume(host, service.requirement, -1);',
+    to: '',
+  },
+  {
+    name: 'count reservations under the quota instead of memory limits',
+    file: 'control-plane/core/accounts/quota.ts',
+    from: 'sign * times * memoryLimitOf(requirement, defaultMemoryBytes)',
+    to: 'sign * times * requirement.memoryBytes',
+  },
+  {
+    name: 'place a part of a gang',
+    file: 'control-plane/core/scheduling/gang-placement.ts',
+    from: 'placements.length === services.length ? placements : null',
+    to: 'placements.length > 0 ? placements : null',
+    faults: ['host drained'],
+  },
+  {
+    name: 'place on drained hosts',
+    file: 'control-plane/core/scheduling/host-filters.ts',
+    from: 'isReachable(host) && host.schedulable && !blockingConditionOf(host);',
+    to: 'isReachable(host) && !blockingConditionOf(host);',
+  },
+  {
+    name: 'place instances beyond the bound',
+    file: 'control-plane/core/scheduling/scheduler-state.ts',
+    from: '  return over > 0 ?',
+    to: '  return false ?',
+    faults: ['a user floods the queue'],
+  },
+  {
+    name: 'count executions as waiting that have left the queue',
+    file: 'control-plane/core/state/cluster.ts',
+    from: 'if (change === 1 || change === -1)',
+    to: 'if (change === 1)',
+    faults: ['a user floods the queue'],
+  },
+  {
+    name: 'count what waited under the bound of all users for ever',
+    file: 'control-plane/core/state/waiting-counts.ts',
+    from: '    this.executions += sign;',
+    to: '    this.executions += 1;',
+    faults: ['a user floods the queue'],
+  },
+];
