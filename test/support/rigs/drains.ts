@@ -1,0 +1,50 @@
+/** Clusters of small hosts with running executions, for tests of drained and removed hosts. */
+import type { HostChanges } from '../../../control-plane/core/hosts/drain.ts';
+import type { Execution } from '../../../control-plane/core/model/execution.ts';
+import type { Host } from '../../../control-plane/core/model/host.ts';
+import type { Application } from '../../../shared/application-schema.ts';
+import { application, needs, service } from '../fixtures/applications.ts';
+import { CoreRig, hostFacts, running } from './core-rig.ts';
+
+export const FORCE: HostChanges = { schedulable: false, force: true };
+
+/** A monitor and a side service of one core each, and elastic workers of one core each. */
+export const mixed = (workers = 0): Application =>
+  application(
+    service({ name: 'main', resources: needs(null, 1) }),
+    service({ name: 'side', monitor: false, resources: needs(null, 1) }),
+    ...(workers > 0
+      ? [
+          service({
+            name: 'work',
+            monitor: false,
+            total_count: workers,
+            essential_count: 0,
+            resources: needs(null, 1),
+          }),
+        ]
+      : []),
+  );
+
+/** A rig with a host for each number of cores: `host0`, `host1` and so on. */
+export function rigWith(...cores: number[]): { rig: CoreRig; hosts: Host[] } {
+  const rig = new CoreRig({ placementPolicy: 'waterfill' });
+  const hosts = cores.map((each, at) => rig.hello(hostFacts(`host${at}`, { cores: each })));
+  rig.turn();
+  return { rig, hosts };
+}
+
+/** Submits an execution, and reports everything that is placed of it as running. */
+export function run(rig: CoreRig, description = mixed()): Execution {
+  const execution = rig.submit(description);
+  rig.turn();
+  for (let round = 0; round < 2; round++) {
+    for (const one of execution.services) if (one.status === 'starting') rig.see(one, running);
+  }
+  if (execution.status !== 'running') throw new Error(`the execution is ${execution.status}`);
+  return execution;
+}
+
+/** The name of each service's host, null for services that are not placed. */
+export const hostsOf = (rig: CoreRig, { services }: Execution): (string | null)[] =>
+  services.map((one) => (one.placed ? rig.hostOf(one).name : null));

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig, decisionTexts, hostFacts } from '../../../support/rigs/core-rig.ts';
+import { run } from '../../../support/rigs/drains.ts';
+
+describe('C95: labels given by an administrator', () => {
+  const requiring = (label: string) => application(service({ labels: [label] }));
+
+  test("C95: an administrator's labels count beside the agent's, at once for waiting executions", () => {
+    const rig = new CoreRig();
+    const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
+    const execution = rig.submit(requiring('gpu'));
+    expect(rig.turn()).toEqual([]);
+    expect(decisionTexts(rig.change(host, { labels: ['gpu', 'ssd'] }))).toEqual([
+      'place web0@one',
+      'start web0.1',
+    ]);
+    expect(host.labels).toEqual(['ssd', 'gpu']);
+    expect(execution.status).toBe('starting');
+  });
+  test("C95: an administrator's labels survive a hello, and the agent's labels survive the removal of the administrator's", () => {
+    const rig = new CoreRig();
+    const host = rig.hello(hostFacts('one', { labels: ['ssd'] }));
+    rig.change(host, { labels: ['gpu', 'ssd'] });
+    rig.hello(hostFacts('one', { labels: ['ssd', 'new'] }));
+    rig.change(host, { accept: host.pending ?? undefined });
+    expect(host.labels).toEqual(['ssd', 'new', 'gpu']);
+    rig.change(host, { labels: [] });
+    expect(host.labels).toEqual(['ssd', 'new']);
+  });
+  test('C95: the removal of a label stops nothing', () => {
+    const rig = new CoreRig();
+    const host = rig.hello(hostFacts('one'));
+    rig.change(host, { labels: ['gpu'] });
+    const execution = run(rig, requiring('gpu'));
+    expect(rig.change(host, { labels: [] })).toEqual([]);
+    expect(execution.status).toBe('running');
+    expect(rig.submit(requiring('gpu')).status).toBe('queued');
+    expect(rig.turn()).toEqual([]);
+  });
+});
