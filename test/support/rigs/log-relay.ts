@@ -1,0 +1,75 @@
+/** A log relay between the agent's end of its connections and a subscriber. */
+import { AgentSession } from '../../../control-plane/coordinator/agents/agent-session.ts';
+import { LogRelay, type LogSource } from '../../../control-plane/coordinator/streams/log-relay.ts';
+import type { LogPosition } from '../../../control-plane/core/streams/log-frames.ts';
+import { encode, encodeChunk } from '../../../shared/protocol/codec.ts';
+import { MemorySocket } from '../agents/model-agent.ts';
+import { owner } from './coordinator-rig.ts';
+
+/** A relay with the state of its service, and the agent's end of its connections. */
+export class RelayRig {
+  source: LogSource = { generation: 1, session: undefined, removed: false, final: false };
+  done = 0;
+  /** What the agent has sent beyond its permissions. */
+  readonly refused: string[] = [];
+  socket = new MemorySocket();
+  readonly relay: LogRelay;
+  #streams = 100;
+
+  constructor(from?: LogPosition) {
+    const done = () => {
+      this.done += 1;
+    };
+    this.relay = new LogRelay(owner, 7, 'raw', () => this.source, done, from);
+  }
+
+  /** Connects the agent. */
+  attach(): this {
+    this.socket = new MemorySocket();
+    const events = {
+      hello: () => {},
+      report: () => {},
+      refused: (_: AgentSession, what: string) => this.refused.push(what),
+      useAllowance: () => 0,
+      bye: () => {
+        this.source = { ...this.source, session: undefined };
+      },
+    };
+    this.#streams += 100;
+    this.source = { ...this.source, session: new AgentSession(this.socket, 1, events, this.#streams) };
+    this.relay.update();
+    return this;
+  }
+
+  know(changes: Partial<LogSource>): void {
+    this.source = { ...this.source, ...changes };
+    this.relay.update();
+  }
+
+  get opens() {
+    return this.socket.all('logs.open');
+  }
+
+  get stream(): number {
+    return this.opens.at(-1)?.stream ?? -1;
+  }
+
+  /** Bytes granted so far on the latest stream. */
+  get granted(): number {
+    const more = this.socket.all('logs.credit').filter(({ stream }) => stream === this.stream);
+    return (this.opens.at(-1)?.credit ?? 0) + more.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  send(next: number, bytes: number | Uint8Array): void {
+    const payload = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
+    this.source.session?.receive(encodeChunk({ stream: this.stream, next, payload }));
+  }
+
+  end(reason: 'exited' | 'missing' | 'failed', message?: string): void {
+    const end = { type: 'logs.end' as const, stream: this.stream, reason };
+    this.source.session?.receive(encode(message === undefined ? end : { ...end, message }));
+  }
+}
+
+/** Lets the stream call `pull`. */
+export const settle = () => new Promise((resolve) => setImmediate(resolve));
