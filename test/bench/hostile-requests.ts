@@ -1,14 +1,13 @@
 /** Requests with bodies of up to 1 MiB that are made to cost much, to every endpoint that parses a body. */
 import { REGISTER_PATH } from '../../shared/protocol/enrolment.ts';
 import {
-  type HostileBody,
-  hostileDescriptions,
   hostileEncodings,
   hostileForms,
   hostileKeys,
   hostileObjects,
-  hostilePlaces,
-} from '../support/fixtures/hostile-bodies.ts';
+} from '../support/fixtures/hostile/bodies.ts';
+import { hostileDescriptions, hostilePlaces } from '../support/fixtures/hostile/descriptions.ts';
+import type { HostileBody } from '../support/fixtures/hostile/values.ts';
 
 /** `path` is that of a page if it begins with `/`, else that of an API endpoint. */
 export interface HostileRequest extends HostileBody {

@@ -3,7 +3,8 @@ import { type Validation, validateApplication, validationSteps } from '../../../
 import { MAX_PROBLEMS } from '../../../shared/application-problems.ts';
 import { InstanceNames } from '../../../shared/instance-names.ts';
 import { application, service } from '../../support/fixtures/applications.ts';
-import { type HostileBody, hostileDescriptions } from '../../support/fixtures/hostile-bodies.ts';
+import { hostileDescriptions } from '../../support/fixtures/hostile/descriptions.ts';
+import type { HostileBody } from '../../support/fixtures/hostile/values.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
 const BYTES = 65_536;
