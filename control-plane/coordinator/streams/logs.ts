@@ -181,7 +181,10 @@ function assertFreeStream(session: AgentSession | undefined, cluster: Cluster | 
   throw new OperationError('unavailable', message);
 }
 
-/** A coordinator that is behind would take an execution for an ended one, or a host for a removed one. */
+/**
+ * A coordinator that has fallen behind would take an execution for an ended one, or a host for a removed one
+ * (C122).
+ */
 const fallenBehind = () =>
   new OperationError(
     'unavailable',

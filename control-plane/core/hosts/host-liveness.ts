@@ -79,8 +79,8 @@ export function confirmLease(cluster: Cluster, host: Host, leaseMs: number | nul
 }
 
 /**
- * The silence of a disconnected host counts from its last contact. If the state was read anew since, it
- * counts from then (`resumeTimeouts`).
+ * The silence of a disconnected host counts from its last contact. If the state was read anew since, the
+ * silence counts from then (`resumeTimeouts`).
  */
 export function markDisconnected(cluster: Cluster, host: Host): void {
   if (!host.connected) return;

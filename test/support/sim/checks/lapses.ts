@@ -1,4 +1,4 @@
-/** Check of leases on hosts: what an agent gives up, and that it starts nothing afterwards (P32, P33). */
+/** Check of leases on hosts: what an agent gives up, and that it then starts nothing (P32, P33, C107). */
 import { keyOf } from '../../../../shared/protocol/assignment.ts';
 import type { SimContainer } from '../machine/container.ts';
 import type { Machine } from '../machine/machine.ts';

@@ -1,6 +1,6 @@
 /**
- * Progress check: after the faults no execution, and no elastic service, waits that fits on a host and into the
- * quota of its user. Judges only services that are placed one by one, since a gang may be placed in many ways.
+ * Progress check: after the faults no execution, and no elastic service, waits that fits on a host and into
+ * the quota of its user. Judges only services that are placed one by one: a gang may be placed in many ways.
  */
 import type { Bounds } from '../../../../control-plane/core/model/bounds.ts';
 import type { Row } from '../../../../control-plane/store/db/db.ts';

@@ -14,11 +14,10 @@ import type { Down } from '../../../../shared/protocol/down.ts';
 import type { Observation, Report, Up } from '../../../../shared/protocol/up.ts';
 import type { Direction, Frame, Link, Tap } from '../world/network.ts';
 import type { Process, World } from '../world/time.ts';
-import { assertAuthorised } from './authorised-reports.ts';
 import type { HostContactCheck } from './host-contact.ts';
 import { LeaseCheck } from './leases.ts';
 import { isLive, type Ledger } from './ledger.ts';
-import { isLapsed, type ReportedStarts } from './reported-starts.ts';
+import { assertAuthorised, isLapsed, type ReportedStarts } from './reported-starts.ts';
 
 interface LinkState {
   revision: number | null;

@@ -1,7 +1,10 @@
-/** What agents have reported about the starts that they were given. */
+/** What agents have reported about the starts that they were given, and whether they may (P12). */
 import type { Row } from '../../../../control-plane/store/db/db.ts';
 import { keyOf, type ServiceKey } from '../../../../shared/protocol/assignment.ts';
-import type { Observation } from '../../../../shared/protocol/up.ts';
+import type { Observation, Report } from '../../../../shared/protocol/up.ts';
+import type { Link } from '../world/network.ts';
+import type { World } from '../world/time.ts';
+import type { Ledger } from './ledger.ts';
 
 export class ReportedStarts {
   /** Failed starts, by `service.generation`. */
@@ -96,3 +99,25 @@ const WITH_CONTAINER: ReadonlySet<Observation['state']> = new Set(['created', 'r
 const startOf = ({ id, generation, host_id }: Row): string => `host ${host_id}: ${id}.${generation}`;
 
 export const isLapsed = (one: Observation): boolean => one.state === 'gone' && one.lapsed === true;
+
+/**
+ * Demands that an acknowledged report names no start that was given to another host. `listed` has the keys of
+ * the hello. A start that is reported as gone may have been given by a database that was restored.
+ */
+export function assertAuthorised(
+  world: World,
+  ledger: Ledger,
+  { name, hostId }: Link,
+  listed: ReadonlySet<string>,
+  { observations }: Report,
+): void {
+  for (const one of observations) {
+    const row = ledger.services.get(one.service);
+    const isElsewhere = row && row.host_id !== hostId && row.status !== 'inactive';
+    if (!isElsewhere || row.generation !== one.generation || one.state === 'gone') continue;
+    if (!listed.has(keyOf(one)))
+      world.violate(
+        `${name}: ${one.state} of ${keyOf(one)} is acknowledged, which is on host ${row.host_id}`,
+      );
+  }
+}
