@@ -166,6 +166,11 @@ describe('P33: an agent whose lease has expired', () => {
     await eventually(() => !rig.output.isLapsed(assignment()));
     expect(rig.output.wasStarted(assignment())).toBe(false);
   });
+  test('P5, P60: a key that has a container keeps its mark, even if its gone was acknowledged', async () => {
+    await running(LEASE_MS);
+    rig.agent.conclude(assignment());
+    expect(rig.output.wasStarted(assignment())).toBe(true);
+  });
   test('P33: the agent stops its containers before it connects if the lease expired while no agent ran', async () => {
     await running(LEASE_MS);
     await rig.close();
