@@ -151,8 +151,8 @@ describe('C198: memory counts as the limit of a service', () => {
   });
 });
 
-describe('C53: capacity under a quota is runRound at once', () => {
-  test('C53: capacity under the quota is runRound when another execution has ended, and not before', () => {
+describe('C53: capacity under a quota is offered at once', () => {
+  test('C53: capacity under the quota is offered when another execution has ended, and not before', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const [first, second] = [rig.submit(), rig.submit()];
     rig.turn();
@@ -163,7 +163,7 @@ describe('C53: capacity under a quota is runRound at once', () => {
     expect([first.status, second.status]).toEqual(['terminated', 'starting']);
   });
 
-  test('C53: capacity under a raised quota is runRound to the oldest executions first', () => {
+  test('C53: capacity under a raised quota is offered to the oldest executions first', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = Array.from({ length: 4 }, () => rig.submit());
     rig.turn();
@@ -175,7 +175,7 @@ describe('C53: capacity under a quota is runRound at once', () => {
     expect(executions[3]?.status).toBe('starting');
   });
 
-  test('C53: capacity is runRound when the user gets another quota', () => {
+  test('C53: capacity is offered when the user gets another quota', () => {
     const rig = rigWith({ concurrentExecutions: 1 });
     const executions = [rig.submit(), rig.submit()];
     rig.turn();
@@ -199,7 +199,7 @@ describe('C53: capacity under a quota is runRound at once', () => {
     expect([first.status, second.status]).toEqual(['starting', 'terminated']);
   });
 
-  test('C53: capacity is runRound when an execution ends that had nothing placed', () => {
+  test('C53: capacity is offered when an execution ends that had nothing placed', () => {
     const rig = new CoreRig();
     rig.cluster.setQuota(quota(1, { concurrentExecutions: 1 }));
     const elastic = application(service({ essential_count: 0 }));

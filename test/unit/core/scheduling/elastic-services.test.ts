@@ -260,3 +260,12 @@ describe('C68: a preempted elastic service', () => {
     expect(statuses(next)).toEqual(['starting']);
   });
 });
+
+test('C53: what an elastic service that died leaves of the quota is offered to another one at once', () => {
+  const rig = rigWith(8);
+  rig.cluster.setQuota(quota(1, { cores: 3 }));
+  const [first, second] = [run(rig, 1), run(rig, 1)];
+  expect(named(second, 'work0').placed).toBe(false);
+  for (const end of [exited(1), gone]) rig.see(named(first, 'work0'), end);
+  expect(named(second, 'work0').placed).toBe(true);
+});
