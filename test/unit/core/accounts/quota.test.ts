@@ -1,32 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
 import { exceededLimits, noUsage } from '../../../../control-plane/core/accounts/quota.ts';
-import type { ServiceDescription } from '../../../../shared/application-schema.ts';
 import { application, needs, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
   decisionTexts,
   exited,
   gone,
-  hostFacts,
   named,
   quota,
   running,
   user,
 } from '../../../support/rigs/core-rig.ts';
 import { queueOf } from '../../../support/rigs/queues.ts';
+import { rigWith } from '../../../support/rigs/quotas.ts';
 
 const MIB = 2 ** 20;
-const GIB = 2 ** 30;
 
-/** A rig with a large host, and with these caps for user 1. */
-function rigWith(caps: Partial<Quota>): CoreRig {
-  const rig = new CoreRig();
-  rig.cluster.setQuota(quota(1, caps));
-  rig.hello(hostFacts('large', { memoryBytes: 1e6, cores: 1_000 }));
-  rig.turn();
-  return rig;
-}
 const needing = (memoryBytes: number | null, cores: number | null) =>
   application(service({ resources: needs(memoryBytes, cores) }));
 
@@ -88,66 +78,6 @@ describe('C52: a start beyond a cap waits', () => {
       }
     }
     expect(rig.cluster.usage(1)).toEqual(noUsage());
-  });
-});
-
-describe('C198: memory counts as the limit of a service', () => {
-  type Memory = ServiceDescription['resources']['memory'];
-  const using = (memory: Memory) =>
-    application(service({ resources: { memory, cores: { min: 0, max: null } } }));
-
-  test.each<[string, Memory, number]>([
-    ['the maximum', { min: 10 * MIB, max: 20 * MIB }, 20 * MIB],
-    ['the maximum, however small', { min: null, max: 1 }, 1],
-    ['the minimum without a maximum', { min: 6 * MIB, max: null }, 6 * MIB],
-    [
-      'the default for a minimum below 6 MiB, which no engine takes',
-      { min: 6 * MIB - 1, max: null },
-      512 * MIB,
-    ],
-    ['the default without either', { min: null, max: null }, 512 * MIB],
-    ['the default for a maximum of 0, which would be no limit', { min: 0, max: 0 }, 512 * MIB],
-  ])('C198: what counts is %s', (_, memory, counted) => {
-    const rig = rigWith({});
-    rig.hello(hostFacts('huge', { memoryBytes: 64 * GIB, cores: 4 }));
-    rig.cluster.setQuota(quota(1, { memoryBytes: 2 * counted }));
-    const executions = Array.from({ length: 3 }, () => rig.submit(using(memory)));
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued']);
-    expect(rig.cluster.usage(1).memoryBytes).toBe(2 * counted);
-    const reserved = [...rig.cluster.hosts.values()].reduce((sum, one) => sum + one.reservedMemoryBytes, 0);
-    expect(reserved).toBe(2 * (memory.min ?? 0));
-  });
-
-  test('C198: the setting is the default limit', () => {
-    const rig = new CoreRig({ defaultMemoryBytes: 100 * MIB });
-    rig.cluster.setQuota(quota(1, { memoryBytes: 250 * MIB }));
-    rig.hello(hostFacts('large'));
-    const executions = Array.from({ length: 3 }, () => rig.submit());
-    rig.turn();
-    expect(executions.map(({ status }) => status)).toEqual(['starting', 'starting', 'queued']);
-  });
-
-  test('C198: elastic services of the user are preempted for the limit of a start, as far as their own limits suffice', () => {
-    const rig = rigWith({ memoryBytes: 40 * MIB });
-    const elastic = service({ total_count: 3, essential_count: 1, resources: needs(1, 0, 10 * MIB) });
-    const first = rig.submit(application(elastic));
-    rig.turn();
-    rig.see(named(first, 'web0'), running);
-    expect(rig.cluster.usage(1).memoryBytes).toBe(30 * MIB);
-    const second = rig.submit(application(service({ resources: needs(1, 0, 20 * MIB) })));
-    const texts = decisionTexts(rig.turn());
-    expect(texts.filter((text) => text.startsWith('preempt'))).toHaveLength(1);
-    expect(second.status).toBe('starting');
-    expect(rig.cluster.usage(1).memoryBytes).toBe(40 * MIB);
-  });
-
-  test('C198: executions that differ only in their maximum are of different classes', () => {
-    const rig = rigWith({ memoryBytes: 30 * MIB });
-    const large = rig.submit(using({ min: 1, max: 40 * MIB }));
-    const small = rig.submit(using({ min: 1, max: 20 * MIB }));
-    rig.turn();
-    expect([large.status, small.status]).toEqual(['queued', 'starting']);
   });
 });
 
