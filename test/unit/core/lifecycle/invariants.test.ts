@@ -1,70 +1,19 @@
 import { expect, test } from 'vitest';
-import type { Quota } from '../../../../control-plane/core/accounts/account.ts';
-import {
-  type Execution,
-  type ExecutionStatus,
-  isEnded,
-} from '../../../../control-plane/core/model/execution.ts';
+import type { Execution, ExecutionStatus } from '../../../../control-plane/core/model/execution.ts';
 import { placementPolicies, queuePolicies } from '../../../../control-plane/core/model/scheduler-config.ts';
-import { placeGang } from '../../../../control-plane/core/scheduling/gang-placement.ts';
 import { hasCandidates } from '../../../../control-plane/core/scheduling/scheduling-pass.ts';
-import { isBeyond, loadOf, plus, present } from '../../../support/fixtures/caps.ts';
+import { isBeyond, loadOf, present } from '../../../support/fixtures/caps.ts';
 import { queuedIds } from '../../../support/rigs/core-rig.ts';
+import { Simulation } from '../../../support/rigs/core-simulation.ts';
 import {
-  type Check,
-  ELASTIC,
-  type Operation,
-  operation,
-  Simulation,
-} from '../../../support/rigs/core-simulation.ts';
+  capsOf,
+  checkLives,
+  elasticEverywhere,
+  isOverQuota,
+  lives,
+  RUNS,
+} from '../../../support/rigs/random-lives.ts';
 import { fc } from '../../../support/tools/random-cases.ts';
-
-/** Random lives of a small cluster. A failing seed becomes a named test. */
-const lives = fc.array(operation, { minLength: 20, maxLength: 150, size: 'max' });
-const RUNS = { numRuns: 150 };
-/** Checks rules after every turn of random lives, and a property after each life. */
-const checkLives = (
-  property: (simulation: Simulation) => void,
-  check: Check,
-  before: readonly Operation[] = [],
-  runs: { numRuns: number; seed?: number } = RUNS,
-) =>
-  fc.assert(
-    fc.property(lives, (operations) => {
-      const simulation = new Simulation(check);
-      simulation.run([...before, ...operations]);
-      property(simulation);
-    }),
-    runs,
-  );
-
-/** An execution whose elastic services run wherever there is capacity. */
-const elasticEverywhere: readonly Operation[] = [
-  ...[0, 1].map((host) => ({ do: 'connect' as const, host })),
-  { do: 'submit', which: ELASTIC, user: 0 },
-  ...Array.from({ length: 2 }, () =>
-    [0, 1].flatMap((host) => [
-      ...Array.from({ length: 20 }, (_, which) => ({
-        do: 'step' as const,
-        host,
-        which,
-        script: 'well' as const,
-      })),
-      { do: 'report' as const, host },
-    ]),
-  ).flat(),
-];
-
-const capsOf = ({ rig: { cluster } }: Simulation, { userId }: Execution): Quota =>
-  cluster.quotas.get(cluster.users.get(userId)?.quotaId ?? 0) as Quota;
-
-/** Whether the quota of its user prevents a start. */
-function isOverQuota(simulation: Simulation, execution: Execution): boolean {
-  const essential = execution.services.filter((one) => one.essential);
-  const wanted = loadOf(1, essential);
-  const load = plus(present(simulation.submitted, execution.userId), wanted);
-  return isBeyond(capsOf(simulation, execution), load, wanted);
-}
 
 const RANKS: Record<ExecutionStatus, number> = {
   submitted: 0,
@@ -258,54 +207,6 @@ test('C40: the same inputs give the same decisions, with every policy', () => {
     }),
     RUNS,
   );
-});
-
-test('C1: after all faults are healed, each execution has ended, runs, or waits for capacity that is not free', () => {
-  checkLives(
-    (simulation) => {
-      simulation.heal();
-      const { cluster } = simulation.rig;
-      for (const execution of cluster.executions.values()) {
-        const essential = execution.services.filter((one) => one.essential);
-        if (execution.status === 'queued') {
-          const fits = placeGang(essential, cluster.hostIndex) !== null;
-          expect(fits && !isOverQuota(simulation, execution)).toBe(false);
-        } else expect(execution.status).toBe('running');
-      }
-      for (const execution of simulation.submitted) {
-        if (!cluster.executions.has(execution.id)) expect(isEnded(execution)).toBe(true);
-      }
-    },
-    () => {},
-  );
-});
-
-test('C14: after all executions are terminated, no container, reservation, deadline or queue entry is left', () => {
-  let ends = 0;
-  checkLives(
-    (simulation) => {
-      simulation.heal();
-      simulation.terminateAll();
-      simulation.heal();
-      const { cluster } = simulation.rig;
-      ends += simulation.submitted.filter(isEnded).length;
-      expect([...cluster.executions.values()]).toEqual([]);
-      expect(cluster.services.size).toBe(0);
-      expect([cluster.queue.size, cluster.elastic.size]).toEqual([0, 0]);
-      expect(cluster.deadlines.next()).toBeNull();
-      expect(cluster.admitted.size).toBe(0);
-      for (const userId of [1, 2])
-        expect(cluster.usage(userId)).toEqual({ executions: 0, memoryBytes: 0, microCores: 0 });
-      for (const host of cluster.hosts.values()) {
-        expect([...cluster.servicesAt(host.id)]).toEqual([]);
-        expect(host.reservedMemoryBytes).toBe(0);
-        expect(host.reservedCores).toBeCloseTo(0, 6);
-      }
-      expect(simulation.hosts.flatMap((host) => host.containers)).toEqual([]);
-    },
-    () => {},
-  );
-  expect(ends).toBeGreaterThan(100);
 });
 
 test('the simulated lives are varied enough: every decision and every end occurs', () => {
