@@ -9,16 +9,11 @@ import { ConfigError, readConfig } from '../../../../agent/config.ts';
 import { HostIdentity } from '../../../../agent/connection/identity.ts';
 import { RefusedError } from '../../../../agent/connection/refused-error.ts';
 import { stayConnected } from '../../../../agent/connection/socket.ts';
-import { isConnect, serveAgents } from '../../../../control-plane/coordinator/runtime/node-sockets.ts';
 import { bearerOf } from '../../../../control-plane/http/request.ts';
-import { admitAgent, agentRoutes, refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
-import { variants } from '../../../../control-plane/http/variants/choose.ts';
+import { refuseAgent } from '../../../../control-plane/http/routes/agents.ts';
 import { readProof } from '../../../../control-plane/operations/cluster/agent-proof.ts';
 import { makeJoinToken } from '../../../../control-plane/operations/cluster/join-tokens.ts';
-import { ReadTurns } from '../../../../control-plane/operations/read-turns.ts';
-import { httpServer } from '../../../../control-plane/server/node-server.ts';
-import { WIDE_LIMITS } from '../../../support/fixtures/connection-limits.ts';
-import { bodyReader } from '../../../support/rigs/body-reader.ts';
+import { agentServer } from '../../../support/rigs/agent-server.ts';
 import { CoordinatorRig } from '../../../support/rigs/coordinator-rig.ts';
 import { eventually } from '../../../support/tools/eventually.ts';
 import { scratchFolder } from '../../../support/tools/folder.ts';
@@ -39,38 +34,9 @@ beforeEach(async () => {
   stop = new AbortController();
   log.length = 0;
   lossy = false;
-  const context = {
-    db: rig.memory,
-    deploymentName,
-    minPasswordLength: 10,
-    turns: new ReadTurns(Date.now),
-    variant: variants.B,
-    bodies: bodyReader(),
-    nowMs: () => rig.clock.nowMs(),
-    // A restart replaces the coordinator.
-    get coordinator() {
-      return rig.coordinator;
-    },
-  };
-  const app = agentRoutes(context, () => {});
-  const answer = async (request: Request) => {
-    const response = await app.fetch(request);
-    if (lossy) server.closeAllConnections();
-    return response;
-  };
-  ({ server } = httpServer(answer, {
-    variant: variants.B,
-    isUpgrade: isConnect,
-    connectionLimits: WIDE_LIMITS,
-    trustsProxy: false,
-    log: () => {},
-  }));
-  serveAgents(server, rig.coordinator, {
-    maxUnreadBytes: 2 ** 25,
-    admit: (authorization) => admitAgent(deps(), authorization),
-    refusal: (error) => refuseAgent(error, () => {}),
+  server = await agentServer(rig, deploymentName, (serving) => {
+    if (lossy) serving.closeAllConnections();
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterEach(async () => {

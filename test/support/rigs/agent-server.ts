@@ -1,0 +1,53 @@
+/** The endpoints of agents, registration and connection, on loopback before the coordinator of a rig. */
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { isConnect, serveAgents } from '../../../control-plane/coordinator/runtime/node-sockets.ts';
+import { admitAgent, agentRoutes, refuseAgent } from '../../../control-plane/http/routes/agents.ts';
+import { variants } from '../../../control-plane/http/variants/choose.ts';
+import { ReadTurns } from '../../../control-plane/operations/read-turns.ts';
+import { httpServer } from '../../../control-plane/server/node-server.ts';
+import { WIDE_LIMITS } from '../fixtures/connection-limits.ts';
+import { bodyReader } from './body-reader.ts';
+import type { CoordinatorRig } from './coordinator-rig.ts';
+
+/** Calls `answering` before each answer to a registration. */
+export async function agentServer(
+  rig: CoordinatorRig,
+  deploymentName: string,
+  answering: (server: Server) => void,
+): Promise<Server> {
+  const context = {
+    db: rig.memory,
+    deploymentName,
+    minPasswordLength: 10,
+    turns: new ReadTurns(Date.now),
+    variant: variants.B,
+    bodies: bodyReader(),
+    nowMs: () => rig.clock.nowMs(),
+    // A restart replaces the coordinator.
+    get coordinator() {
+      return rig.coordinator;
+    },
+  };
+  const app = agentRoutes(context, () => {});
+  const answer = async (request: Request) => {
+    const response = await app.fetch(request);
+    answering(server);
+    return response;
+  };
+  const { server } = httpServer(answer, {
+    variant: variants.B,
+    isUpgrade: isConnect,
+    connectionLimits: WIDE_LIMITS,
+    trustsProxy: false,
+    log: () => {},
+  });
+  const deps = { db: rig.memory, deploymentName, nowMs: () => Date.now() };
+  serveAgents(server, rig.coordinator, {
+    maxUnreadBytes: 2 ** 25,
+    admit: (authorization) => admitAgent(deps, authorization),
+    refusal: (error) => refuseAgent(error, () => {}),
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return server;
+}
