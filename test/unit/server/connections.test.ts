@@ -1,93 +1,26 @@
 import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
-import { variants } from '../../../control-plane/http/variants/choose.ts';
-import type { ConnectionLimits } from '../../../control-plane/server/connection-places.ts';
-import type { NodeConnections } from '../../../control-plane/server/node-connections.ts';
-import { httpServer } from '../../../control-plane/server/node-server.ts';
 import { answerOn } from '../../support/clients/raw-http.ts';
-import { WIDE_LIMITS } from '../../support/fixtures/connection-limits.ts';
+import { GET, HALF, HELD, isOpen, ServerRig, type Setup, SLOW_BODY } from '../../support/rigs/server-rig.ts';
 import { eventually } from '../../support/tools/eventually.ts';
 
-const HALF = 'GET /half HTTP/1.1\r\nHost: b';
-const GET = 'GET /now HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n';
 const GET_ON = GET.replace('Connection: close\r\n', '');
-/** A request whose answer the test holds back. */
-const HELD = 'GET /held HTTP/1.1\r\nHost: berth\r\n\r\n';
-const SLOW_BODY = 'POST /body HTTP/1.1\r\nHost: berth\r\nContent-Length: 9\r\n\r\nabc';
 const forwarded = (address: string, request: string) =>
   request.replace('\r\n\r\n', `\r\nX-Forwarded-For: ${address}\r\n\r\n`);
 
-let server: Server;
-let connections: NodeConnections;
-let held: ((response: Response) => void)[] = [];
-let bodies = 0;
-let events: [string, Record<string, unknown> | undefined][] = [];
-const sockets: Socket[] = [];
-const upgraded: Duplex[] = [];
+let rig: ServerRig;
 
-afterEach(async () => {
-  for (const socket of [...sockets.splice(0), ...upgraded.splice(0)]) socket.destroy();
-  held = [];
-  bodies = 0;
-  server.closeAllConnections();
-  await new Promise((done) => server.close(done));
-});
+afterEach(() => rig.close());
 
-async function serve(request: Request): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  if (pathname === '/held') return new Promise((done) => held.push(done));
-  if (pathname === '/body') {
-    bodies++;
-    return new Response(await request.text());
-  }
-  if (pathname === '/large') return new Response(new Uint8Array(64 * 2 ** 20));
-  return new Response('ok');
+/** Starts a server. Returns a function that connects from a loopback address and sends `bytes`. */
+async function start(setup: Setup) {
+  rig = new ServerRig(setup);
+  await rig.listen();
+  return (from: string, bytes: string) => rig.send(from, bytes);
 }
-
-interface Setup extends Partial<ConnectionLimits> {
-  trustsProxy?: boolean;
-  stallMs?: number;
-  bodyGraceMs?: number;
-}
-
-/** Returns a function that connects from a loopback address and sends `bytes`. */
-async function start({
-  trustsProxy = false,
-  stallMs = 600_000,
-  bodyGraceMs = 0,
-  ...connectionLimits
-}: Setup) {
-  const logged: typeof events = [];
-  events = logged;
-  ({ server, connections } = httpServer(serve, {
-    variant: variants.B,
-    isUpgrade: () => true,
-    connectionLimits: { ...WIDE_LIMITS, ...connectionLimits },
-    trustsProxy,
-    log: (event, fields) => logged.push([event, fields]),
-    limits: { headMs: 600_000, requestMs: 600_000, checkMs: 5, quietMs: 60_000, bodyGraceMs, stallMs },
-  }));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return async (from: string, bytes: string) => {
-    const accepted = once(server, 'connection');
-    const socket = connect({ port, host: '127.0.0.1', localAddress: from });
-    sockets.push(socket);
-    socket.on('error', () => {});
-    const [peer] = (await accepted) as [Socket];
-    socket.write(bytes);
-    // The server has read all of it, unless it has closed the connection.
-    await eventually(() => peer.bytesRead >= bytes.length || peer.destroyed);
-    return socket;
-  };
-}
-
-const isOpen = (socket: Socket) => !socket.closed && !socket.readableEnded;
 
 describe('connections that wait', () => {
   test('H344: beyond the limit of an address, its own oldest unfinished head goes first, with an answer', async () => {
@@ -140,7 +73,7 @@ describe('requests under way', () => {
     const send = await start({ perAddress: 2 });
     await send('127.0.0.2', HELD);
     await send('127.0.0.2', HELD);
-    await eventually(() => held.length === 2);
+    await eventually(() => rig.held.length === 2);
     const refused = await answerOn(await send('127.0.0.2', GET));
     expect(refused).toMatchObject({
       status: 429,
@@ -148,7 +81,7 @@ describe('requests under way', () => {
     });
     expect(refused.headers).toContainEqual(['retry-after', '1']);
     expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
-    held[0]?.(new Response('done'));
+    rig.held[0]?.(new Response('done'));
     await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
   });
 
@@ -156,13 +89,13 @@ describe('requests under way', () => {
     const send = await start({ perAddress: 1 });
     const socket = await send('127.0.0.2', `${HELD}${HELD}${SLOW_BODY}defghi${GET}`);
     const received = buffer(socket);
-    await eventually(() => held.length === 1);
+    await eventually(() => rig.held.length === 1);
     expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
-    expect([held.length, bodies]).toEqual([1, 0]);
-    held[0]?.(new Response('first'));
-    await eventually(() => held.length === 2);
-    expect(bodies).toBe(0);
-    held[1]?.(new Response('second'));
+    expect([rig.held.length, rig.bodies]).toEqual([1, 0]);
+    rig.held[0]?.(new Response('first'));
+    await eventually(() => rig.held.length === 2);
+    expect(rig.bodies).toBe(0);
+    rig.held[1]?.(new Response('second'));
     const text = (await received).toString();
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(4).fill('HTTP/1.1 200'));
     expect(text).toMatch(/first.*second.*abcdefghi.*ok$/s);
@@ -171,22 +104,22 @@ describe('requests under way', () => {
   test('H377: the first request beyond those that may wait on a connection is 429, and the connection ends', async () => {
     const send = await start({ pipelined: 2 });
     const received = buffer(await send('127.0.0.2', `${HELD}${GET_ON}${GET_ON}${SLOW_BODY}defghi${GET_ON}`));
-    await eventually(() => held.length === 1);
-    held[0]?.(new Response('first'));
+    await eventually(() => rig.held.length === 1);
+    rig.held[0]?.(new Response('first'));
     const text = (await received).toString();
     expect(text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual(['200', '200', '200', '429']);
     expect(text).toContain(
       'Too many requests on this connection: at most 2 may wait for the answers to earlier ones.',
     );
-    expect(bodies).toBe(0);
+    expect(rig.bodies).toBe(0);
   });
 
   test('H377: no more is read of a connection with a request too many', async () => {
     const send = await start({ pipelined: 2 });
-    const accepted = once(server, 'connection');
+    const accepted = once(rig.server, 'connection');
     const socket = await send('127.0.0.2', HELD);
     const [peer] = (await accepted) as [Socket];
-    await eventually(() => held.length === 1);
+    await eventually(() => rig.held.length === 1);
     socket.write(GET_ON.repeat(200_000));
     await eventually(() => peer.isPaused());
     expect((await answerOn(await send('127.0.0.3', GET))).status).toBe(200);
@@ -196,7 +129,7 @@ describe('requests under way', () => {
   test('H346: a client that has left leaves its place', async () => {
     const send = await start({ perAddress: 1 });
     const socket = await send('127.0.0.2', HELD);
-    await eventually(() => held.length === 1);
+    await eventually(() => rig.held.length === 1);
     socket.destroy();
     await eventually(async () => (await answerOn(await send('127.0.0.2', GET))).status === 200);
   });
@@ -207,7 +140,7 @@ describe('a trusted proxy', () => {
     const send = await start({ perAddress: 2, trustsProxy: true });
     for (let n = 0; n < 4; n++) await send('127.0.0.2', HALF);
     for (let n = 0; n < 2; n++) await send('127.0.0.2', forwarded('198.51.100.1, 192.0.2.1', HELD));
-    await eventually(() => held.length === 2);
+    await eventually(() => rig.held.length === 2);
     expect((await answerOn(await send('127.0.0.2', forwarded('192.0.2.1', GET)))).status).toBe(429);
     expect((await answerOn(await send('127.0.0.2', forwarded('192.0.2.1, 192.0.2.2', GET)))).status).toBe(
       200,
@@ -218,14 +151,14 @@ describe('a trusted proxy', () => {
 describe('the reserve for agents', () => {
   test('H347: requests leave the reserve to agents, which lose their places to nobody', async () => {
     const send = await start({ connections: 3, forAgents: 1 });
-    server.on('upgrade', (_request, stream) => {
-      connections.keep(stream);
-      upgraded.push(stream);
+    rig.server.on('upgrade', (_request, stream) => {
+      rig.connections.keep(stream);
+      rig.upgraded.push(stream);
       stream.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
     });
     await send('127.0.0.2', HELD);
     await send('127.0.0.3', HELD);
-    await eventually(() => held.length === 2);
+    await eventually(() => rig.held.length === 2);
     expect(await answerOn(await send('127.0.0.4', GET))).toMatchObject({
       status: 503,
       reason: 'Too many requests at the same time: at most 2. Try again.',
@@ -243,11 +176,11 @@ describe('the reserve for agents', () => {
 
 test('H344: agents that are being admitted do not count for their address', async () => {
   const send = await start({ perAddress: 1 });
-  server.on('upgrade', (_request, stream) => upgraded.push(stream));
+  rig.server.on('upgrade', (_request, stream) => rig.upgraded.push(stream));
   const upgrade = 'GET / HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
   const agents = [];
   for (let n = 0; n < 3; n++) agents.push(await send('127.0.0.2', upgrade));
-  await eventually(() => upgraded.length === 3);
+  await eventually(() => rig.upgraded.length === 3);
   expect(agents.every(isOpen)).toBe(true);
 });
 
@@ -255,9 +188,9 @@ describe('slow peers', () => {
   test('H348: if all places for requests are taken, the request whose body is the slowest goes first', async () => {
     const send = await start({ connections: 4, forAgents: 2 });
     await send('127.0.0.2', HELD);
-    await eventually(() => held.length === 1);
+    await eventually(() => rig.held.length === 1);
     const slow = await send('127.0.0.3', SLOW_BODY);
-    await eventually(() => bodies === 1);
+    await eventually(() => rig.bodies === 1);
     const reply = answerOn(slow);
     expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(200);
     expect((await reply).status).toBe(503);
@@ -266,7 +199,7 @@ describe('slow peers', () => {
   test('H348: a body keeps its place for some seconds', async () => {
     const send = await start({ connections: 4, forAgents: 3, bodyGraceMs: 600_000 });
     const slow = await send('127.0.0.3', SLOW_BODY);
-    await eventually(() => bodies === 1);
+    await eventually(() => rig.bodies === 1);
     expect((await answerOn(await send('127.0.0.4', GET))).status).toBe(503);
     slow.end('defghi');
     expect((await answerOn(slow)).body).toBe('abcdefghi');
@@ -276,10 +209,10 @@ describe('slow peers', () => {
     const send = await start({ stallMs: 50 });
     const silent = await send('127.0.0.2', HELD);
     const ended = new Promise<void>((done) =>
-      server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
+      rig.server.once('request', (_request, response: ServerResponse) => response.once('close', done)),
     );
-    const reader = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
-    sockets.push(reader);
+    const reader = connect({ port: (rig.server.address() as AddressInfo).port, host: '127.0.0.1' });
+    rig.sockets.push(reader);
     reader.pause();
     reader.write('GET /large HTTP/1.1\r\nHost: berth\r\n\r\n');
     await ended;
@@ -290,7 +223,7 @@ describe('slow peers', () => {
 test('H378: if unread answers take too much memory, an address loses the oldest of those that are beyond its share', async () => {
   const send = await start({ unreadBytes: 160 * 2 ** 20 });
   const unread = async (from: string): Promise<Socket> => {
-    const accepted = once(server, 'connection');
+    const accepted = once(rig.server, 'connection');
     const socket = await send(from, 'GET /large HTTP/1.1\r\nHost: berth\r\n\r\n');
     socket.pause();
     const [peer] = (await accepted) as [Socket];
@@ -307,6 +240,6 @@ test('H349: a line in the log counts the connections and requests that were refu
   const send = await start({ perAddress: 1 });
   await send('127.0.0.2', HALF);
   await send('127.0.0.2', HALF);
-  await eventually(() => events.some(([event]) => event === 'connections.refused'), 15_000);
-  expect(events.at(-1)).toEqual(['connections.refused', { closed: 1, answered: 0, open: 1 }]);
+  await eventually(() => rig.events.some(([event]) => event === 'connections.refused'), 15_000);
+  expect(rig.events.at(-1)).toEqual(['connections.refused', { closed: 1, answered: 0, open: 1 }]);
 }, 20_000);
