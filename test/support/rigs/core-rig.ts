@@ -31,7 +31,7 @@ import type { Decision } from '../../../control-plane/core/state/decision.ts';
 import { load } from '../../../control-plane/core/state/loading.ts';
 import type { Application } from '../../../shared/application-schema.ts';
 import type { Condition, HostFacts, Observation } from '../../../shared/protocol/up.ts';
-import { application } from '../fixtures/applications.ts';
+import { application, service } from '../fixtures/applications.ts';
 
 const GIB = 1024 ** 3;
 
@@ -210,6 +210,25 @@ export class CoreRig {
     if (!host) throw new Error(`service ${service.name} has no host`);
     return host;
   }
+}
+
+/** A service that monitors and one that does not. */
+export const pair = application(service(), service({ name: 'side', monitor: false }));
+
+/** An execution of `description`, placed on one host. */
+export function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
+  rig.hello(hostFacts('one'));
+  const execution = rig.submit(description);
+  rig.turn();
+  return { rig, execution };
+}
+
+/** An execution of `description` on one host, with all its services running. */
+export function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
+  const { rig, execution } = startingRig(description);
+  for (const one of execution.services) rig.see(one, running);
+  if (execution.status !== 'running') throw new Error(`the execution is ${execution.status}`);
+  return { rig, execution };
 }
 
 /** Ids of queued executions, in order. */

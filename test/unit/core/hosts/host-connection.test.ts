@@ -14,25 +14,13 @@ import {
   hostFacts,
   keyOfService,
   named,
+  pair,
   running,
+  runningRig,
+  startingRig,
 } from '../../../support/rigs/core-rig.ts';
 
 const LOSS_MS = defaultSchedulerConfig.lostAfterMs;
-
-const pair = application(service(), service({ name: 'side', monitor: false }));
-
-function startingRig(description = pair, rig = new CoreRig()): { rig: CoreRig; execution: Execution } {
-  rig.hello(hostFacts('one'));
-  const execution = rig.submit(description);
-  rig.turn();
-  return { rig, execution };
-}
-
-function runningRig(description = pair): { rig: CoreRig; execution: Execution } {
-  const { rig, execution } = startingRig(description);
-  for (const one of execution.services) rig.see(one, running);
-  return { rig, execution };
-}
 
 const inventoryOf = (execution: Execution, ...names: string[]): Observation[] =>
   names.map((name) => ({ ...running, ...keyOfService(named(execution, name)) }) as Observation);

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import {
+  CoreRig,
+  decisionTexts,
+  exited,
+  gone,
+  hostFacts,
+  named,
+  runningRig,
+} from '../../../support/rigs/core-rig.ts';
+
+describe('C15: delete', () => {
+  test('C15: purges a queued execution at once', () => {
+    const rig = new CoreRig();
+    const execution = rig.submit();
+    rig.turn();
+    expect(decisionTexts(rig.remove(execution))).toEqual(['finish 1 terminated', 'purge 1']);
+    expect(rig.cluster.executions.size).toBe(0);
+    expect(rig.cluster.changes.purged.has(execution)).toBe(true);
+  });
+  test('C15: hides a running execution at once, and purges it when containers and logs are gone', () => {
+    const { rig, execution } = runningRig();
+    const host = rig.hostOf(named(execution, 'web0'));
+    rig.remove(execution);
+    expect(execution).toMatchObject({ deleted: true, status: 'cleaning up' });
+    rig.see(named(execution, 'web0'), gone);
+    expect(decisionTexts(rig.see(named(execution, 'side0'), gone))).toEqual([
+      'finish 1 terminated',
+      'forget web0.1',
+      'forget side0.1',
+    ]);
+    expect(rig.cluster.executions.size).toBe(1);
+    expect(decisionTexts(rig.report(host, [], [named(execution, 'web0').id]))).toEqual([]);
+    expect(decisionTexts(rig.report(host, [], [named(execution, 'side0').id]))).toEqual(['purge 1']);
+    expect(rig.cluster.executions.size).toBe(0);
+    expect([...rig.cluster.servicesAt(host.id)]).toEqual([]);
+  });
+  test('C15: purges an ended execution when the logs are gone', () => {
+    const { rig, execution } = runningRig(application(service()));
+    const [web] = execution.services;
+    rig.see(named(execution, 'web0'), exited(0));
+    rig.see(named(execution, 'web0'), gone);
+    expect(decisionTexts(rig.remove(execution))).toEqual(['forget web0.1']);
+    expect(decisionTexts(rig.report(rig.hostOf(named(execution, 'web0')), [], [web?.id ?? 0]))).toEqual([
+      'purge 1',
+    ]);
+    expect(execution.status).toBe('terminated');
+  });
+  test('C15: delete keeps an end that is already decided', () => {
+    const { rig, execution } = runningRig(application(service()));
+    rig.see(named(execution, 'web0'), exited(3));
+    rig.remove(execution);
+    expect(decisionTexts(rig.see(named(execution, 'web0'), gone))).toEqual([
+      'finish 1 error',
+      'forget web0.1',
+    ]);
+  });
+  test('P14: a host that was away receives the forget command when it reconnects, and once only', () => {
+    const { rig, execution } = runningRig(application(service()));
+    const host = rig.hostOf(named(execution, 'web0'));
+    rig.remove(execution);
+    rig.see(named(execution, 'web0'), gone);
+    rig.disconnect(host);
+    expect(rig.turn()).toEqual([]);
+    rig.hello(hostFacts('one'));
+    expect(decisionTexts(rig.turn())).toEqual(['forget web0.1']);
+    expect(rig.turn()).toEqual([]);
+  });
+  test('P14: only the host of a service can report that its logs are removed, and only after the command', () => {
+    const { rig, execution } = runningRig(application(service()));
+    const web = named(execution, 'web0');
+    rig.report(rig.hostOf(web), [], [web.id]);
+    expect(web.logs).toBe('kept');
+    rig.remove(execution);
+    rig.see(web, gone);
+    rig.report(rig.hello(hostFacts('two')), [], [web.id]);
+    expect(web.logs).toBe('forgetting');
+  });
+});
