@@ -120,13 +120,6 @@ export const agentMutants: readonly Mutant[] = [
     faults: ['engine restarts'],
   },
   {
-    name: 'inspect nothing before the first sync',
-    file: 'agent/services/agent.ts',
-    from: 'if (tracked.stale.size > 0) {',
-    to: 'if (tracked.stale.size > 0 && this.#synced) {',
-    faults: ['host partitioned', 'agent killed'],
-  },
-  {
     name: 'remove the logs of a service at once although its container may write',
     file: 'agent/services/agent.ts',
     from: '      if (tracked) tracked.isForgotten = true;\n',
