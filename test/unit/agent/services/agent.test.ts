@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { EngineError } from '../../../../agent/engine/engine.ts';
+import { type AgentRig, agentRig, scratchDir } from '../../../support/agents/agent-rig.ts';
+import type { PeerConnection } from '../../../support/agents/control-plane-peer.ts';
+import { FakeEngine } from '../../../support/engines/fake-engine.ts';
+import { assignment } from '../../../support/fixtures/assignments.ts';
+import { eventually } from '../../../support/tools/eventually.ts';
+
+const key = { service: 1, generation: 1 };
+let scratch: Awaited<ReturnType<typeof scratchDir>>;
+let engine: FakeEngine;
+let rig: AgentRig;
+
+beforeEach(async () => {
+  scratch = await scratchDir();
+  engine = new FakeEngine(`${scratch.path}/engine`);
+});
+
+afterEach(async () => {
+  await rig.close();
+  await scratch.remove();
+});
+
+async function begin(): Promise<PeerConnection> {
+  rig = await agentRig(engine, { dataDir: `${scratch.path}/data` });
+  return rig.peer.connection();
+}
+
+/** The engine takes the image of `pull` only when nobody wants it any longer. */
+function pullUntilAborted(): void {
+  engine.images.clear();
+  engine.pull = (_image, _progress, signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new EngineError('temporary', 'no longer wanted')));
+    });
+}
+
+const callsOf = (call: string) => engine.calls.filter((one) => one === call);
+const statesOf = (connection: PeerConnection) => connection.observations(1).map(({ state }) => state);
+
+test('P5: a container that was started while a refresh listed the containers does not count as gone', async () => {
+  const connection = await begin();
+  connection.welcome([]);
+  const listed = Promise.withResolvers<void>();
+  engine.list = async () => {
+    await listed.promise;
+    return [];
+  };
+  const refreshed = rig.agent.refresh();
+  connection.start(assignment());
+  await connection.reported(1, 'running');
+  listed.resolve();
+  await refreshed;
+  expect(rig.agent.inventory()).toEqual([expect.objectContaining({ ...key, state: 'running' })]);
+});
+
+test('P5: a start that fails after its key was replaced is no failure of the new key', async () => {
+  const failure = Promise.withResolvers<void>();
+  engine.before = (call) => (call === 'create 1.1' ? failure.promise : undefined);
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await eventually(() => callsOf('create 1.1').length === 1);
+  connection.start(assignment({ generation: 2 }));
+  await eventually(() => rig.agent.mayWrite({ service: 1, generation: 2 }));
+  failure.reject(new EngineError('temporary', 'no address is free'));
+  expect(await connection.reported(1, 'running')).toMatchObject({ generation: 2 });
+  expect(statesOf(connection)).not.toContain('failed');
+});
+
+test('P5: an image that is missing even after its pull fails the start', async () => {
+  engine.images.clear();
+  engine.before = () => new Promise(setImmediate);
+  engine.pull = async () => {};
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  expect(await connection.reported(1, 'failed')).toMatchObject({ message: expect.stringContaining('image') });
+  expect(callsOf('create 1.1')).toHaveLength(2);
+});
+
+test('P5: a stop ends the pull of an image that nothing else waits for', async () => {
+  pullUntilAborted();
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await eventually(() => callsOf('create 1.1').length === 1);
+  connection.stop(key);
+  await connection.reported(1, 'gone');
+});
+
+test('P5: a key whose gone is not acknowledged is not started, even if it never had a container', async () => {
+  pullUntilAborted();
+  const first = await begin();
+  first.welcome([assignment()]);
+  await eventually(() => callsOf('create 1.1').length === 1);
+  first.stop(key);
+  await first.reported(1, 'gone');
+  first.terminate();
+  engine.images.add('berth/busybox:1');
+  const second = await rig.peer.connection(2);
+  second.welcome([assignment(), assignment({ service: 2 })]);
+  await second.reported(2, 'running');
+  expect(callsOf('create 1.1')).toHaveLength(1);
+});
+
+test('P5: a container that vanishes is reported as gone at once, and its output is released', async () => {
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+  await eventually(() => rig.output.stateOf('c1') !== 'unknown');
+  engine.vanish('c1');
+  await connection.reported(1, 'gone');
+  expect(rig.output.stateOf('c1')).toBe('unknown');
+});
+
+test('P5: a stop that failed is retried without waiting for the periodic refresh', async () => {
+  let failures = 0;
+  engine.before = (call) => {
+    if (call.startsWith('stop') && failures++ === 0) throw new EngineError('temporary', 'busy');
+  };
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+  connection.stop(key);
+  await connection.reported(1, 'gone');
+});
+
+test('P33: a key that was given up is gone only when its container is, even if a sync names it', async () => {
+  engine.before = (call) => {
+    if (call.startsWith('stop')) throw new EngineError('temporary', 'busy');
+  };
+  const connection = await begin();
+  connection.welcome([assignment()]);
+  await connection.reported(1, 'running');
+  rig.agent.lapse([]);
+  await eventually(() => rig.log.some((line) => line.includes('step.failed')));
+  rig.agent.sync([assignment(), assignment({ service: 2 })]);
+  await connection.reported(2, 'running');
+  expect(statesOf(connection)).not.toContain('gone');
+});
+
+test('P30, P33: a lease that expires before the first sync leaves the services alone that were unknown', async () => {
+  const first = await begin();
+  first.welcome([assignment(), assignment({ service: 7 })]);
+  for (const service of [1, 7]) await first.reported(service, 'running');
+  await rig.close();
+  await begin();
+  rig.agent.lapse([{ first: 7, last: 7 }]);
+  await eventually(() => engine.containers.size === 1);
+  expect([...engine.containers.values()][0]?.service).toBe(7);
+  expect(rig.output.isLapsed({ service: 7, generation: 1 })).toBe(false);
+});
+
+test('P10: before the first sync any log may still grow, and after it only that of an assigned service', async () => {
+  const connection = await begin();
+  expect(rig.agent.mayWrite(key)).toBe(true);
+  connection.welcome([assignment({ service: 2 })]);
+  await connection.reported(2, 'running');
+  expect(rig.agent.mayWrite(key)).toBe(false);
+});
