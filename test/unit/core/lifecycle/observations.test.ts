@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { observeConditions, observeUsage } from '../../../../control-plane/core/lifecycle/observations.ts';
+import {
+  observe,
+  observeConditions,
+  observeUsage,
+} from '../../../../control-plane/core/lifecycle/observations.ts';
+import type { Observation } from '../../../../shared/protocol/up.ts';
 import { application, service } from '../../../support/fixtures/applications.ts';
 import {
   CoreRig,
@@ -89,4 +94,37 @@ test('C86: the usage of containers is unknown while the engine does not answer',
   observeConditions(host, []);
   observeUsage(host, usage);
   expect(host.usage).toEqual(usage);
+});
+
+test('C10, P33: a service that had ended before its host gave it up has ended, and is not placed again', () => {
+  const rig = new CoreRig();
+  const host = rig.hello(hostFacts('one'));
+  const execution = rig.submit();
+  rig.turn();
+  const [web] = execution.services;
+  if (!web) throw new Error('no service');
+  rig.see(web, running);
+  const seen = { service: web.id, generation: web.generation };
+  observe(rig.cluster, host, { ...exited(3), ...seen } as Observation, rig.nowMs);
+  observe(rig.cluster, host, { ...seen, state: 'gone', lapsed: true }, rig.nowMs);
+  rig.turn();
+  expect(execution.status).toBe('error');
+  expect(web).toMatchObject({ exit: { code: 3 }, generation: 1 });
+});
+
+test('P5: a container of an earlier start in a hello does not hide that the one of this start is gone', () => {
+  const rig = new CoreRig();
+  rig.hello(hostFacts('one'));
+  const execution = rig.submit(pair);
+  rig.turn();
+  for (const one of execution.services) rig.see(one, running);
+  const side = named(execution, 'side0');
+  rig.see(side, exited(1));
+  rig.see(side, { state: 'gone' });
+  rig.advance(1_000);
+  rig.see(side, running);
+  expect(side.generation).toBe(2);
+  const web = { ...running, service: named(execution, 'web0').id, generation: 1 } as Observation;
+  rig.hello(hostFacts('one'), [web, { ...running, service: side.id, generation: 1 } as Observation]);
+  expect(side).toMatchObject({ status: 'inactive', exit: { code: null } });
 });

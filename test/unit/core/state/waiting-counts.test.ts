@@ -41,4 +41,5 @@ test('H357: what ceases to wait counts no longer', () => {
   expect(counts.of(7)).toEqual({ executions: 1, bytes: bytesOf(groups(100)) });
   counts.count(one, -1);
   expect(counts.of(7)).toEqual({ executions: 0, bytes: 0 });
+  expect(counts.executions).toBe(0);
 });

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import type { OperationError } from '../../../../control-plane/core/model/errors.ts';
+import { waitingBytesOf } from '../../../../control-plane/core/model/execution.ts';
+import { defaultSchedulerConfig } from '../../../../control-plane/core/model/scheduler-config.ts';
+import { application, service } from '../../../support/fixtures/applications.ts';
+import { CoreRig } from '../../../support/rigs/core-rig.ts';
+
+const { bounds } = defaultSchedulerConfig;
+const bounded = (changes: Partial<typeof bounds>) => new CoreRig({ bounds: { ...bounds, ...changes } });
+
+/** The error's text, or undefined if the submission was queued. */
+function refusal(submit: () => unknown): string | undefined {
+  try {
+    submit();
+    return undefined;
+  } catch (error) {
+    expect((error as OperationError).code).toBe('too-many');
+    return (error as Error).message;
+  }
+}
+
+test('H360: an execution may have as many instances as the bound, and not one more', () => {
+  const rig = bounded({ instancesPerExecution: 3 });
+  const of = (count: number) =>
+    application(service({ name: 'web', total_count: count, essential_count: count }));
+  rig.submit(of(3));
+  expect(refusal(() => rig.submit(of(4)))).toContain('has 4 instances, and an execution may have 3');
+});
+
+test('H357: the descriptions of a user that wait may have as many bytes as the bound, and not one more', () => {
+  const bytes = waitingBytesOf(new CoreRig().submit());
+  const exact = bounded({ waitingBytesPerUser: 2 * bytes });
+  exact.submit();
+  exact.submit();
+  const less = bounded({ waitingBytesPerUser: 2 * bytes - 1 });
+  less.submit();
+  expect(refusal(() => less.submit())).toContain('descriptions of your waiting executions');
+  expect(refusal(() => less.submit(application(), 2))).toBeUndefined();
+});
+
+test('H355: a user may have as many executions waiting as the bound, and not one more', () => {
+  const rig = bounded({ waitingPerUser: 2 });
+  rig.submit();
+  rig.submit();
+  expect(refusal(() => rig.submit())).toContain('You have 2 executions waiting');
+  expect(refusal(() => rig.submit(application(), 2))).toBeUndefined();
+});
+
+test('H356: the reserve is for users with fewer than 100 waiting, and a tenth of the bound', () => {
+  const rig = bounded({ waiting: 100 });
+  for (let count = 0; count < 100; count++) rig.submit();
+  expect(refusal(() => rig.submit())).toContain('the queue holds 100. Try again');
+  for (let count = 0; count < 10; count++) rig.submit(application(), 2);
+  expect(refusal(() => rig.submit(application(), 2))).toContain('the queue holds 100, and 10 more');
+  expect(rig.cluster.waiting.executions).toBe(110);
+});
