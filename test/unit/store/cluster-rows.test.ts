@@ -6,6 +6,7 @@ import { unloadWaiting } from '../../../control-plane/core/state/loading.ts';
 import { commit, loadExecution, takeOver } from '../../../control-plane/store/cluster/cluster-rows.ts';
 import { DatabaseError, type Db } from '../../../control-plane/store/db/db.ts';
 import { memoryDatabase } from '../../support/hosts/memory-database.ts';
+import { CoreRig, hostFacts } from '../../support/rigs/core-rig.ts';
 import { operation, Simulation } from '../../support/rigs/core-simulation.ts';
 import { fc } from '../../support/tools/random-cases.ts';
 
@@ -136,6 +137,29 @@ test('C41: ids are never assigned twice, even after a deletion', async () => {
   const { cluster } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
   expect(cluster.executions.size).toBe(0);
   expect(cluster.nextIds).toMatchObject({ execution: 2, service: 2 });
+});
+
+test('C41: what is rare is read again, too: forgotten logs, restarts, leases and skipped ids', async () => {
+  await clear();
+  const { epoch } = await takeOver(db, defaultSchedulerConfig, CLAIMANT);
+  const rig = new CoreRig();
+  const { cluster } = rig;
+  const host = rig.hello(hostFacts('one'));
+  const [web] = rig.submit().services;
+  if (!web) throw new Error('no service');
+  rig.turn();
+  Object.assign(web, { logs: 'forgotten', restartAtMs: 5_000, deathsMs: [3_000, 4_000] });
+  Object.assign(host, { leaseMs: 90_000, silentSinceMs: 2_000, lost: true, schedulable: false });
+  cluster.touch(web);
+  cluster.changes.hosts.add(host);
+  cluster.changes.unknown.add({ first: 8, last: 9 });
+  cluster.changes.unprovenIds = 7;
+  await commit(db, epoch, cluster.takeChanges());
+  const read = (await takeOver(db, cluster.schedulerConfig, CLAIMANT)).cluster;
+  expect(durable(read)).toEqual(durable(cluster));
+  expect(read.services.get(web.id)).toMatchObject({ logs: 'forgotten', restartAtMs: 5_000 });
+  expect(read.hosts.get(host.id)).toMatchObject({ leaseMs: 90_000, silentSinceMs: 2_000, lost: true });
+  expect([read.unknown, read.unprovenIds]).toEqual([[{ first: 8, last: 9 }], 7]);
 });
 
 test('C41: a commit without changes writes nothing', async () => {

@@ -54,6 +54,20 @@ describe('observations', () => {
     reporter.observe({ ...preparing });
     expect(reporter.changes()).toBeUndefined();
   });
+  test('P7: another text of the same state is a change', () => {
+    reporter.observe(preparing);
+    reporter.acknowledge(reporter.changes()?.sequence ?? 0);
+    reporter.observe({ ...preparing, detail: 'y' });
+    expect(reporter.changes()?.observations).toEqual([{ ...preparing, detail: 'y' }]);
+  });
+  test('P7: an acknowledged gone is returned once, and nothing is kept of it', () => {
+    reporter.observe(gone);
+    const { sequence } = reporter.everything();
+    expect(reporter.isGone(key)).toBe(true);
+    expect(reporter.acknowledge(sequence)).toEqual([gone]);
+    expect(reporter.isGone(key)).toBe(false);
+    expect(reporter.acknowledge(sequence)).toEqual([]);
+  });
   test('P7: a new connection gets every unacknowledged observation', () => {
     reporter.observe(preparing);
     reporter.changes();
@@ -73,6 +87,13 @@ describe('reports', () => {
     expect(forgotten).toEqual([4, 5]);
     reporter.acknowledge(sequence);
     expect(reporter.everything().forgotten).toEqual([]);
+  });
+  test('P14: a new connection gets the forgotten logs that were not acknowledged', () => {
+    reporter.forgot([4]);
+    const { sequence } = reporter.everything();
+    reporter.reconnected();
+    reporter.acknowledge(sequence);
+    expect(reporter.changes()?.forgotten).toEqual([4]);
   });
   test('only a change that may soon be replaced is not urgent', () => {
     const urgencies: boolean[] = [];
